@@ -1,0 +1,35 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace nmt::log {
+
+enum class Level { debug, info, warn, error, off };
+
+/// Lines below this level are dropped. Default: info.
+void set_level(Level level);
+Level level();
+
+/// Writes one whole line to standard error (one write, so that threads do not mix), warnings and errors with their name in front.
+void line(Level level, std::string_view text);
+
+template <class... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  line(Level::info, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+  line(Level::warn, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void error(fmt::format_string<Args...> format, Args&&... args) {
+  line(Level::error, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+void debug(fmt::format_string<Args...> format, Args&&... args) {
+  line(Level::debug, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace nmt::log

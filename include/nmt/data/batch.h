@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace nmt {
+
+/// A padded batch of sentence pairs, time-major: entry [t, b] stands at t * sentences + b.
+/// A source sentence ends with </s>; target_in starts with <s>, target_out ends with </s>. Padded entries hold </s> and mask 0.
+struct Batch {
+  int sentences = 0;                     ///< B
+  int source_steps = 0;                  ///< S, longest source with its </s>
+  int target_steps = 0;                  ///< T, longest target with its </s>; 0 when there is no target side
+  std::vector<std::int32_t> source;      ///< [S,B]
+  std::vector<float> source_mask;        ///< [S,B], 1 or 0
+  std::vector<std::int32_t> target_in;   ///< [T,B]
+  std::vector<std::int32_t> target_out;  ///< [T,B]
+  std::vector<float> target_mask;        ///< [T,B], 1 or 0
+  std::vector<std::int64_t> lines;       ///< [B], the pair's line in the corpus, from 0
+  std::int64_t source_tokens = 0;        ///< without padding
+  std::int64_t target_tokens = 0;        ///< without padding
+};
+
+using Ids = std::vector<std::int32_t>;
+
+/// Pads encoded sentences (without <s> and </s>) into a batch; `targets` may be empty for a batch without a target side.
+/// Numbers of sources and targets must agree otherwise. bos and eos are the vocabulary's ids.
+Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets, std::int32_t bos, std::int32_t eos);
+
+}  // namespace nmt

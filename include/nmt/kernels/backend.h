@@ -1,0 +1,26 @@
+#pragma once
+
+namespace nmt {
+
+class ThreadPool;
+
+// A kernel is a plain function overloaded on one of these handles. Every kernel is declared for both in one header; a
+// missing one is a link error.
+
+/// The CPU: kernels split their work over this pool, which the handle does not own.
+struct Cpu {
+  ThreadPool* pool = nullptr;
+};
+
+/// One CUDA device and a stream on it (cudaStream_t), as void so that this header needs no toolkit.
+struct Cuda {
+  int device = 0;
+  void* stream = nullptr;
+};
+
+}  // namespace nmt
+
+/// Declares a kernel for both backends: NMT_KERNEL(fill, float* x, std::int64_t n, float value);
+#define NMT_KERNEL(name, ...)            \
+  void name(const ::nmt::Cpu&, __VA_ARGS__);  \
+  void name(const ::nmt::Cuda&, __VA_ARGS__)

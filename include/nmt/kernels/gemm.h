@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nmt/kernels/backend.h"
+
+namespace nmt::kernels {
+
+// Matrix products, row-major. Leading dimensions are in elements.
+
+/// C[M,N] = op(A) op(B) + beta C, for training: the library's product, split over the pool in a way that depends on the
+/// shape and the pool's size alone. op(A) is [M,K]: A is stored [M,K], or [K,M] when transpose_a. Likewise B, [K,N] or [N,K].
+NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+           const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+
+// Packed products, for weights that serve many products: B is laid out once in panels of packed_panel() columns.
+// Every output is one chain of fused multiply-adds along k ascending, so a row's result depends neither on the number of
+// rows, nor on its place among them, nor on the threads: what makes decoding batch-invariant.
+
+/// Columns of a panel (depends on the instruction set).
+std::int64_t packed_panel();
+/// Floats that pack() writes for a [k,n] matrix: n rounded up to whole panels, times k.
+std::int64_t packed_size(std::int64_t k, std::int64_t n);
+/// Packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b.
+NMT_KERNEL(pack, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed);
+/// C[M,N] = A B (+ C when accumulate; the chain then starts from C).
+NMT_KERNEL(gemm_packed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* packed,
+           bool accumulate, float* c, std::int64_t ldc);
+/// The same on the calling thread alone, for loops that already run on every worker. [CPU only: a building block]
+void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* packed,
+                      bool accumulate, float* c, std::int64_t ldc);
+/// The same for columns [n_begin, n_end), n_begin a multiple of packed_panel(). C still starts at column 0.
+void gemm_packed_columns(std::int64_t m, std::int64_t n_begin, std::int64_t n_end, std::int64_t k, const float* a, std::int64_t lda,
+                         const float* packed, bool accumulate, float* c, std::int64_t ldc);
+/// Reads column `column` of the packed [k,n] matrix into out[k]: a tied embedding's row, without a second copy of the table.
+void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out);
+
+}  // namespace nmt::kernels

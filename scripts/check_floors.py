@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Checks the floors of docs/architecture.md: a file includes its own floor or a lower one, and the siblings of the
+top library floor never include each other. Usage: check_floors.py [SOURCE_DIR]; exits 1 and names each broken include."""
+import pathlib
+import re
+import sys
+
+FLOORS = [
+    {"core", "config"},
+    {"tensor", "kernels", "units", "text"},
+    {"autograd", "data"},
+    {"nn"},
+    {"model"},
+    {"train", "search", "eval"},
+    {"tools"},
+]
+FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+SIBLINGS = FLOORS[5]
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]nmt/([a-z_]+)/', re.M)
+
+
+def room_of(path, root):
+    parts = path.relative_to(root).parts
+    if parts[:2] == ("include", "nmt"):
+        return parts[2]
+    if parts[0] == "src":
+        return parts[1]
+    return {"cuda": "kernels", "tools": "tools"}[parts[0]]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    broken, seen = [], 0
+    for top in ("include/nmt", "src", "cuda", "tools"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix not in {".h", ".cpp", ".cu", ".cuh", ".def"}:
+                continue
+            seen += 1
+            room = room_of(path, root)
+            for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                if target not in FLOOR:
+                    broken.append(f"{path}: includes nmt/{target}/, which is on no floor")
+                elif FLOOR[target] > FLOOR[room]:
+                    broken.append(f"{path}: {room} (floor {FLOOR[room]}) includes {target} (floor {FLOOR[target]})")
+                elif room in SIBLINGS and target in SIBLINGS and room != target:
+                    broken.append(f"{path}: sibling {room} includes sibling {target}")
+    print("\n".join(broken) or f"{seen} files stand on their floors")
+    return 1 if broken or not seen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <vector>
+
+#include "nmt/core/error.h"
+#include "nmt/core/rng.h"
+#include "nmt/core/thread_pool.h"
+
+namespace nmt {
+
+// The known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
+TEST(Philox, known_answers) {
+  EXPECT_EQ(philox(0, 0, 0), (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox(~0ull, ~0ull, ~0ull), (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox(0x299f31d0a4093822ull, 0x85a308d3243f6a88ull, 0x0370734413198a2eull),
+            (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Rng, resumes_where_it_stood) {
+  Rng a(7, 3);
+  for (int i = 0; i < 11; ++i) a();
+  Rng b(a.seed(), a.stream(), a.position());
+  for (int i = 0; i < 11; ++i) EXPECT_EQ(a(), b());
+}
+
+TEST(Rng, moments) {
+  Rng rng(1);
+  double sum = 0, squares = 0, uniform = 0;
+  const int n = 100000;
+  std::vector<int> counts(10);
+  for (int i = 0; i < n; ++i) {
+    const double x = rng.normal();
+    sum += x;
+    squares += x * x;
+    uniform += rng.uniform();
+    ++counts[rng.below(10)];
+  }
+  EXPECT_NEAR(sum / n, 0, 0.02);
+  EXPECT_NEAR(squares / n, 1, 0.02);
+  EXPECT_NEAR(uniform / n, 0.5, 0.005);
+  for (const int count : counts) EXPECT_NEAR(count, n / 10, 500);
+}
+
+TEST(ThreadPool, covers_every_index_once) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (const int n : {0, 1, 7, 64, 1000}) {
+      for (const int grain : {1, 16}) {
+        std::vector<int> hits(n);
+        pool.parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) ++hits[i];
+        });
+        EXPECT_TRUE(std::all_of(hits.begin(), hits.end(), [](int h) { return h == 1; })) << threads << ' ' << n << ' ' << grain;
+      }
+    }
+  }
+}
+
+TEST(ThreadPool, runs_many_times_and_passes_exceptions_on) {
+  ThreadPool pool(3);
+  std::atomic<int> calls{0};
+  for (int i = 0; i < 2000; ++i) pool.run([&](int) { ++calls; });
+  EXPECT_EQ(calls, 6000);
+  EXPECT_THROW(pool.run([](int worker) { if (worker == 2) NMT_FAIL("worker {}", worker); }), Error);
+  pool.run([&](int) { ++calls; });
+  EXPECT_EQ(calls, 6003);
+}
+
+}  // namespace nmt
