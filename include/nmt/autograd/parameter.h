@@ -1,0 +1,47 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "nmt/core/rng.h"
+#include "nmt/tensor/context.h"
+
+namespace nmt {
+
+/// A trained tensor. Its name says where it lives: "decoder.layer_0.lower.input_projection".
+/// In a model frozen for inference a matrix that only products read keeps its packed form alone; value is then empty.
+struct Parameter {
+  std::string name;
+  Shape shape;
+  Tensor value;
+  Tensor gradient;  ///< same shape; empty in a frozen model
+  Tensor packed;    ///< frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose)
+
+  bool is_packed() const { return static_cast<bool>(packed); }
+};
+
+/// The parameters of a model, in the order in which they were made.
+class ParameterSet {
+ public:
+  enum class Init {
+    zero,
+    one,
+    glorot,     ///< uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a gate matrix
+    embedding,  ///< normal with deviation width^-1/2
+    orthogonal  ///< each square plane orthogonal (Saxe et al. 2014)
+  };
+  /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the matrix stands for so many
+  /// gates side by side, each initialised alone.
+  Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1);
+  Parameter* find(const std::string& name);
+
+  std::deque<Parameter>& all() { return parameters_; }
+  const std::deque<Parameter>& all() const { return parameters_; }
+  std::int64_t elements() const;
+
+ private:
+  std::deque<Parameter> parameters_;  // a deque: layers keep pointers
+};
+
+}  // namespace nmt

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "nmt/autograd/parameter.h"
+#include "nmt/config/specs.h"
+#include "nmt/data/batch.h"
+
+namespace nmt {
+
+/// Sums over the real target tokens of one batch.
+struct BatchLoss {
+  double cross_entropy = 0;  ///< sum of -log p(target), nats
+  double smoothed = 0;       ///< sum of the label-smoothed loss less the smoothing's own entropy, nats
+  std::int64_t tokens = 0;
+};
+
+/// How one training pass differs from the next: all that dropout depends on.
+struct TrainPass {
+  float label_smoothing = 0.0f;
+  std::uint64_t seed = 1234;
+  std::uint64_t pass = 0;  ///< number of this batch since the training began
+};
+
+/// A translation model: embeddings, encoder, attention, decoder, loss.
+class Model {
+ public:
+  /// Fresh weights drawn from `seed`. Errors (usage): a spec whose numbers do not fit together.
+  Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed);
+  ~Model();
+  Model(const Model&) = delete;
+
+  const ModelSpec& spec() const;
+  const Context& context() const;
+  ParameterSet& parameters();
+  int source_vocabulary() const;
+  int target_vocabulary() const;
+
+  /// Adds the gradients of the batch's summed loss (over tokens, not averaged) to the parameters' gradients.
+  BatchLoss accumulate_gradients(const Batch& batch, const TrainPass& pass);
+  /// The loss alone: no dropout, no gradients.
+  BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
+
+  /// Packs the matrices for decoding and drops what packing replaces; gradients go too. The model decodes from here on.
+  void freeze();
+
+ private:
+  struct Impl;
+  friend class ModelScorer;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nmt

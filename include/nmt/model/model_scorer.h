@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nmt/model/model.h"
+#include "nmt/model/scorer.h"
+
+namespace nmt {
+
+/// A frozen model as search sees it.
+class ModelScorer : public Scorer {
+ public:
+  /// The model must be frozen and outlive the scorer.
+  ModelScorer(Model& model, std::int32_t eos);
+  int vocabulary() const override;
+  std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) override;
+
+ private:
+  Model& model_;
+  std::int32_t eos_;
+};
+
+}  // namespace nmt

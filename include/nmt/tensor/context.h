@@ -1,0 +1,30 @@
+#pragma once
+
+#include <utility>
+
+#include "nmt/kernels/backend.h"
+#include "nmt/tensor/tensor.h"
+
+namespace nmt {
+
+/// What an op needs to run: a device, its arena and the backend's handle. The owner of the pool and of the arena outlives it.
+struct Context {
+  Device device;
+  Arena* arena = nullptr;
+  Cpu cpu;
+  Cuda cuda;
+
+  Tensor empty(Shape shape, Dtype dtype = Dtype::f32) const { return {*arena, shape, dtype, device}; }
+};
+
+/// Calls body with the handle of the context's device. The one place where the backends are told apart.
+template <class Body>
+decltype(auto) dispatch(const Context& context, Body&& body) {
+#if NMT_WITH_CUDA
+  if (context.device.kind == DeviceKind::cuda) return std::forward<Body>(body)(context.cuda);
+#endif
+  NMT_CHECK(context.device.kind == DeviceKind::cpu, "this build has no CUDA backend");
+  return std::forward<Body>(body)(context.cpu);
+}
+
+}  // namespace nmt

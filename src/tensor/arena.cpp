@@ -1,0 +1,142 @@
+#include "nmt/tensor/arena.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+#include "nmt/core/error.h"
+
+namespace nmt {
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+class Heap : public MemorySource {
+ public:
+  char* allocate(std::size_t bytes) override {
+    void* data = std::aligned_alloc(alignment, bytes);
+    if (!data) throw std::bad_alloc();
+    return static_cast<char*>(data);
+  }
+  void release(char* data) noexcept override { std::free(data); }
+};
+
+bool is_free(const Block* block) { return block->references == 0; }
+
+}  // namespace
+
+Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
+    : source_(source ? std::move(source) : std::make_unique<Heap>()), growth_(growth) {}
+
+Arena::~Arena() { trim(); }
+
+int Arena::bin_of(std::size_t size) { return std::bit_width(size / alignment) - 1; }
+
+void Arena::insert_free(Block* block) {
+  Block*& head = free_[bin_of(block->size)];
+  block->references = 0;
+  block->free_before = nullptr;
+  block->free_after = head;
+  if (head) head->free_before = block;
+  head = block;
+}
+
+void Arena::remove_free(Block* block) {
+  (block->free_before ? block->free_before->free_after : free_[bin_of(block->size)]) = block->free_after;
+  if (block->free_after) block->free_after->free_before = block->free_before;
+}
+
+// The smallest block that fits in the first bin that has one.
+Block* Arena::find_free(std::size_t size) {
+  for (int bin = bin_of(size); bin < bins; ++bin) {
+    Block* best = nullptr;
+    for (Block* block = free_[bin]; block; block = block->free_after)
+      if (block->size >= size && (!best || block->size < best->size)) best = block;
+    if (best) return best;
+  }
+  return nullptr;
+}
+
+Block* Arena::new_block() {
+  if (spare_.empty()) {
+    blocks_.push_back(std::make_unique<Block>());
+    spare_.reserve(blocks_.size());  // so that recycle() never allocates
+    spare_.push_back(blocks_.back().get());
+  }
+  Block* block = spare_.back();
+  spare_.pop_back();
+  *block = Block{};
+  block->arena = this;
+  return block;
+}
+
+void Arena::recycle(Block* block) { spare_.push_back(block); }
+
+Block* Arena::allocate(std::size_t bytes) {
+  const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  Block* block = find_free(size);
+  if (block) {
+    remove_free(block);
+  } else {
+    const std::size_t chunk = std::max(size, growth_);
+    char* data = source_->allocate(chunk);
+    block = new_block();
+    block->data = data;
+    block->size = chunk;
+    ++statistics_.system_allocations;
+    statistics_.reserved += chunk;
+  }
+  if (block->size - size >= alignment) {
+    Block* rest = new_block();
+    rest->data = block->data + size;
+    rest->size = block->size - size;
+    rest->before = block;
+    rest->after = block->after;
+    if (rest->after) rest->after->before = rest;
+    block->after = rest;
+    block->size = size;
+    insert_free(rest);
+  }
+  block->references = 1;
+  statistics_.in_use += block->size;
+  statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
+  return block;
+}
+
+void Arena::release(Block* block) noexcept {
+  statistics_.in_use -= block->size;
+  if (Block* next = block->after; next && is_free(next)) {
+    remove_free(next);
+    block->size += next->size;
+    block->after = next->after;
+    if (block->after) block->after->before = block;
+    recycle(next);
+  }
+  if (Block* previous = block->before; previous && is_free(previous)) {
+    remove_free(previous);
+    previous->size += block->size;
+    previous->after = block->after;
+    if (previous->after) previous->after->before = previous;
+    recycle(block);
+    block = previous;
+  }
+  insert_free(block);
+}
+
+void Arena::trim() {
+  for (Block* head : free_) {
+    for (Block* block = head; block;) {
+      Block* following = block->free_after;
+      if (!block->before && !block->after) {
+        remove_free(block);
+        source_->release(block->data);
+        statistics_.reserved -= block->size;
+        recycle(block);
+      }
+      block = following;
+    }
+  }
+}
+
+}  // namespace nmt
