@@ -1,5 +1,7 @@
 #include "nmt/tensor/tensor.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -48,9 +50,7 @@ bool Shape::operator==(const Shape& other) const {
 }
 
 std::string Shape::text() const {
-  std::string out = "[";
-  for (int axis = 0; axis < rank_; ++axis) out += (axis ? "," : "") + std::to_string(dims_[axis]);
-  return out + "]";
+  return fmt::format("[{}]", fmt::join(dims_.begin(), dims_.begin() + rank_, ","));
 }
 
 Tensor::Tensor(Arena& arena, Shape shape, Dtype dtype, Device device)
