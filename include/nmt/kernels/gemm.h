@@ -34,5 +34,7 @@ void gemm_packed_columns(std::int64_t m, std::int64_t n_begin, std::int64_t n_en
                          const float* packed, bool accumulate, float* c, std::int64_t ldc);
 /// Reads column `column` of the packed [k,n] matrix into out[k]: a tied embedding's row, without a second copy of the table.
 void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out);
+/// out[r,:] = column ids[r] of the packed [k,n] matrix, k wide.
+NMT_KERNEL(gather_packed, std::int64_t rows, std::int64_t k, const std::int32_t* ids, const float* packed, float* out);
 
 }  // namespace nmt::kernels

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nmt/autograd/parameter.h"
+#include "nmt/autograd/tape.h"
+#include "nmt/kernels/attention.h"
+#include "nmt/kernels/unit.h"
+
+namespace nmt::ops {
+
+// Value and gradient of each op stand side by side in src/autograd. Shapes: a leading [..] is any number of rows.
+// A parameter that is frozen (packed) is used packed, and the result of a row then does not depend on the other rows.
+
+/// x [..,K] W [K,N] + b [N] -> [..,N]
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullptr);
+/// Rows of table [V,E] -> [.., E]; ids i32 [..], shape gives the rows.
+Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
+/// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
+Var layer_norm(Tape& tape, const Var& x, Parameter& gain, Parameter& bias, int planes = 1);
+/// Inverted dropout; x itself when p is 0 or the tape does not record.
+Var dropout(Tape& tape, const Var& x, float p);
+Var add(Tape& tape, const Var& x, const Var& y);
+Var tanh(Tape& tape, const Var& x);
+/// Side by side along the last axis.
+Var concat(Tape& tape, const std::vector<Var>& parts);
+/// rows[i] of x seen as [rows, width] -> [R, width]; every row at most once.
+Var select_rows(Tape& tape, const Var& x, const Tensor& rows);
+/// Step t of x [T,B,N] -> [B,N].
+Var step(Tape& tape, const Var& x, std::int64_t t);
+
+/// A unit's recurrent parameters; null where the unit or the options have none.
+struct Cell {
+  const kernels::Unit* unit = nullptr;
+  std::int64_t width = 0;          ///< H
+  Parameter* recurrent = nullptr;  ///< [H, (recurrents+late)*H]
+  Parameter* bias = nullptr;       ///< [(recurrents+late)*H]
+  Parameter* gain = nullptr;       ///< [(recurrents+late)*H] layer normalisation of h'U
+  Parameter* shift = nullptr;      ///< [(recurrents+late)*H]
+  Parameter* vectors = nullptr;    ///< [vectors*H]
+};
+/// Packs a cell's matrices for inference.
+void freeze(const Context& context, const Cell& cell);
+/// Packs a [K,N] weight, or the transpose of a table [V,E], and drops the plain values.
+void freeze(const Context& context, Parameter& weight, bool transpose = false);
+
+/// The states after every step: one Var [T,B,H] a state vector; gradients flow through the first.
+/// x [T,B,inputs*H] holds the projections; initial [B,H] a state vector (empty: zeros); mask [T,B] f32 or empty.
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse);
+
+/// An encoded source as attention sees it.
+struct Memory {
+  Var values;      ///< [S,B,M]
+  Var keys;        ///< [S,B,A]
+  Tensor lengths;  ///< i32 [B]
+};
+struct AttentionShape {
+  kernels::AttentionKind kind = kernels::AttentionKind::additive;
+  std::int64_t heads = 1;
+  Parameter* v = nullptr;  ///< [A], additive
+};
+struct Attended {
+  Var context;     ///< [T,B,M]
+  Tensor weights;  ///< [T,B,heads,S]
+};
+/// All target steps at once: query [T,B,A]. sentence i32 [B] names each row's sentence in inference, empty: its own.
+Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query, const Tensor& sentence);
+
+/// The conditional layer's parameters (kernels/conditional.h).
+struct Conditional {
+  Cell lower, higher;
+  AttentionShape attention;
+  Parameter* query = nullptr;         ///< [H,A]
+  Parameter* context = nullptr;       ///< [M, inputs*H]
+  Parameter* context_bias = nullptr;  ///< [inputs*H]
+  Parameter* context_gain = nullptr;  ///< [inputs*H]
+  Parameter* context_shift = nullptr;
+};
+struct ConditionalResult {
+  std::vector<Var> states;  ///< [T,B,H] a state vector; gradients flow through the first
+  Attended attended;
+};
+ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& initial,
+                              const Tensor& sentence);
+
+struct LossSums {
+  double cross_entropy = 0;  ///< sum over rows of -log p(target)
+  double smoothed = 0;       ///< sum of the label-smoothed loss less the smoothing's entropy
+};
+/// x [R,E] against table [V,E] tied or not (kernels/softmax_loss.h); targets i32 [R]. The gradient is that of the smoothed sum.
+LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing);
+/// Logits [R,V] for search.
+Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias);
+
+}  // namespace nmt::ops

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "nmt/tensor/context.h"
+
+namespace nmt {
+
+/// A value on the tape and, once something flowed back to it, its gradient.
+struct Node {
+  Tensor value;
+  Tensor gradient;
+  bool wants_gradient = false;
+};
+using Var = std::shared_ptr<Node>;
+
+/// One pass through a model: ops append their gradients as closures, backward() runs them from the last to the first.
+/// Without recording (inference, evaluation) nothing is kept.
+class Tape {
+ public:
+  /// `seed` and `pass` choose the dropout masks: the same two give the same masks, on every device.
+  Tape(const Context& context, bool recording, std::uint64_t seed = 0, std::uint64_t pass = 0)
+      : context_(context), recording_(recording), seed_(seed), pass_(pass) {}
+
+  const Context& context() const { return context_; }
+  bool recording() const { return recording_; }
+
+  /// A value that no gradient flows to.
+  Var constant(Tensor value) const;
+  /// An op's result; it wants a gradient while the tape records.
+  Var result(Tensor value) const;
+  void record(std::function<void()> backward);
+  /// Runs and drops all closures.
+  void backward();
+
+  /// Gradient of a node, zero-filled at the first call; for ops that add to it.
+  float* gradient(Node& node) const;
+  /// Hands a finished gradient over: adopted when it is the node's first, else added.
+  void give(Node& node, Tensor gradient) const;
+
+  std::uint64_t dropout_key() const { return seed_; }
+  /// A new stream of random numbers for each dropout of the pass.
+  std::uint64_t next_dropout_stream() { return pass_ << 12 | dropouts_++; }
+
+ private:
+  Context context_;
+  bool recording_;
+  std::uint64_t seed_, pass_, dropouts_ = 0;
+  std::vector<std::function<void()>> closures_;
+};
+
+}  // namespace nmt

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace nmt::kernels {
+
+constexpr int max_states = 2;
+
+/// One step of a unit for some rows (sentences or hypotheses), all row-major: planes of `width` channels side by side.
+struct UnitStep {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;               ///< H
+  const float* x = nullptr;             ///< [rows, inputs*H]
+  const float* u = nullptr;             ///< [rows, recurrents*H] h'U, bias and layer normalisation included
+  const float* late = nullptr;          ///< [rows, late*H]
+  const float* vectors = nullptr;       ///< [vectors*H]
+  const float* mask = nullptr;          ///< [rows] or null; 0: the row's states pass through
+  const float* previous[max_states]{};  ///< [rows,H] each
+  float* next[max_states]{};            ///< [rows,H] each
+};
+
+/// Its gradients. Everything is written but dvectors, which is added to.
+struct UnitStepGradient {
+  const float* dnext[max_states]{};  ///< [rows,H]
+  float* dx = nullptr;               ///< [rows, inputs*H]
+  float* du = nullptr;               ///< [rows, recurrents*H]
+  float* dlate = nullptr;            ///< [rows, late*H]
+  float* dvectors = nullptr;         ///< [vectors*H]
+  float* dprevious[max_states]{};    ///< [rows,H]; may be dnext
+};
+
+/// A recurrent unit compiled for this processor: its shape and its point-wise steps on the calling thread.
+struct Unit {
+  const char* name;
+  const char* variant;  ///< "reset=before", as units.def says
+  int inputs, recurrents, late, vectors, states;
+  bool bias;
+  void (*forward)(const UnitStep&);
+  void (*backward)(const UnitStep&, const UnitStepGradient&);
+  void (*late_value)(const UnitStep&, float* out);                                    ///< [rows,H]; null without late planes
+  void (*late_backward)(const UnitStep&, const float* dlate_value, const UnitStepGradient&);  ///< adds; null likewise
+  /// Whether it is of the matrix family: a product with U a step.
+  bool is_matrix() const { return recurrents + late > 0; }
+};
+
+/// All lines of units.def, in order.
+std::span<const Unit> units();
+
+}  // namespace nmt::kernels

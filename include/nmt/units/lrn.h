@@ -1,0 +1,39 @@
+#pragma once
+
+// LRN, lightweight recurrent network (Zhang & Sennrich, ACL 2019, eq. 1-4). Planes of xW: q, k, v. No product with the state.
+//   i = sigmoid(k + h')
+//   f = sigmoid(q - h')
+//   h = g(i * v + f * h'),  g = tanh or the identity
+
+#include "nmt/units/step.h"
+
+namespace nmt::units {
+
+template <Activation g>
+struct Lrn {
+  static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 0, states = 1;
+  static constexpr bool bias = false;
+
+  template <class T>
+  NMT_HOST_DEVICE static void forward(const Step<T, Lrn>& step, T (&next)[1]) {
+    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
+    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);  // eq. 2, 3
+    const T c = i * v + f * h;
+    next[0] = g == Activation::tanh ? math::tanh<T>(c) : c;  // eq. 4
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void backward(const Step<T, Lrn>& step, const T (&dnext)[1], Step<T, Lrn>& d) {
+    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
+    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);
+    const T c = i * v + f * h;
+    const T dc = g == Activation::tanh ? dnext[0] * tanh_slope(math::tanh<T>(c)) : dnext[0];
+    const T dk = dc * v * sigmoid_slope(i), dq = dc * h * sigmoid_slope(f);
+    d.x[0] = dq;
+    d.x[1] = dk;
+    d.x[2] = dc * i;
+    d.s[0] = dc * f + dk - dq;
+  }
+};
+
+}  // namespace nmt::units

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "nmt/kernels/math.h"
+
+namespace nmt::units {
+
+constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
+
+/// What one step of a unit reads for one channel; in the backward pass, the gradients of the same.
+/// A unit U is a struct with
+///   inputs      planes of the input projection xW, in the order that the file's head names
+///   recurrents  planes of the recurrent product h'U, h' = previous[0]
+///   late        planes of a second recurrent product, of a value that the step itself computes first (gru with reset: before)
+///   vectors     per-channel trained vectors
+///   states      state vectors; states[0] is h, the unit's output
+///   bias        whether the recurrent product carries a bias
+/// and with the scalar mathematics of one step, templated on the value type (float in a SIMD loop or a CUDA thread, double
+/// in a gradient check):
+///   forward(step, next)         next[states] from the step's values
+///   backward(step, dnext, d)    d = gradients of everything in step; `late` units leave the part that runs through the late
+///                               value to late_backward
+///   late_value(step)            [late > 0] what the late matrix multiplies
+///   late_backward(step, dl, d)  [late > 0] adds the gradients that run through the late value to d.x, d.u and d.s
+template <class T, class U>
+struct Step {
+  T x[at_least_one(U::inputs)];
+  T u[at_least_one(U::recurrents)];
+  T late[at_least_one(U::late)];
+  T v[at_least_one(U::vectors)];
+  T s[U::states];
+};
+
+/// The derivative of tanh or sigmoid from its value.
+template <class T>
+NMT_HOST_DEVICE T tanh_slope(T y) {
+  return T(1) - y * y;
+}
+template <class T>
+NMT_HOST_DEVICE T sigmoid_slope(T y) {
+  return y * (T(1) - y);
+}
+
+enum class Activation { tanh, identity };
+
+}  // namespace nmt::units

@@ -1,0 +1,77 @@
+#include "nmt/autograd/parameter.h"
+
+#include <cmath>
+
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt {
+namespace {
+
+// Modified Gram-Schmidt in double over the rows of a square plane.
+void fill_orthogonal(float* values, std::int64_t n, std::int64_t stride, Rng& rng) {
+  std::vector<double> q(n * n);
+  for (double& x : q) x = rng.normal();
+  for (std::int64_t i = 0; i < n; ++i) {
+    double* row = &q[i * n];
+    for (std::int64_t j = 0; j < i; ++j) {
+      const double* other = &q[j * n];
+      double product = 0;
+      for (std::int64_t k = 0; k < n; ++k) product += row[k] * other[k];
+      for (std::int64_t k = 0; k < n; ++k) row[k] -= product * other[k];
+    }
+    double norm = 0;
+    for (std::int64_t k = 0; k < n; ++k) norm += row[k] * row[k];
+    norm = std::sqrt(norm);
+    for (std::int64_t k = 0; k < n; ++k) row[k] /= norm;
+  }
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t k = 0; k < n; ++k) values[i * stride + k] = static_cast<float>(q[i * n + k]);
+}
+
+}  // namespace
+
+Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes) {
+  NMT_CHECK(!find(name), "two parameters are named {}", name);
+  NMT_CHECK(context.device.kind == DeviceKind::cpu, "parameter {} is initialised on the host", name);
+  Parameter& p = parameters_.emplace_back();
+  p.name = name;
+  p.shape = shape;
+  p.value = context.empty(shape);
+  p.gradient = context.empty(shape);
+  float* value = p.value.f32();
+  const std::int64_t n = shape.elements(), width = shape[-1] / planes;
+  std::fill_n(p.gradient.f32(), n, 0.0f);
+  switch (init) {
+    case Init::zero: std::fill_n(value, n, 0.0f); break;
+    case Init::one: std::fill_n(value, n, 1.0f); break;
+    case Init::embedding: {
+      const float deviation = 1.0f / std::sqrt(static_cast<float>(shape[-1]));
+      for (std::int64_t i = 0; i < n; ++i) value[i] = deviation * rng.normal();
+      break;
+    }
+    case Init::glorot: {
+      const float bound = std::sqrt(6.0f / static_cast<float>(shape.rows() + width));
+      for (std::int64_t i = 0; i < n; ++i) value[i] = bound * (2.0f * rng.uniform() - 1.0f);
+      break;
+    }
+    case Init::orthogonal:
+      NMT_CHECK(shape.rows() == width, "{}: a plane of {} rows and {} columns is not square", name, shape.rows(), width);
+      for (int plane = 0; plane < planes; ++plane) fill_orthogonal(value + plane * width, width, shape[-1], rng);
+      break;
+  }
+  return p;
+}
+
+Parameter* ParameterSet::find(const std::string& name) {
+  for (Parameter& p : parameters_)
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+std::int64_t ParameterSet::elements() const {
+  std::int64_t sum = 0;
+  for (const Parameter& p : parameters_) sum += p.shape.elements();
+  return sum;
+}
+
+}  // namespace nmt

@@ -1,0 +1,201 @@
+#include "nmt/autograd/ops.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/layer_norm.h"
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt::ops {
+
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
+  const Context& context = tape.context();
+  const std::int64_t rows = x->value.rows(), k = weight.shape[0], n = weight.shape[1];
+  NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name, weight.shape.text(), x->value.shape().text());
+  Tensor y = context.empty(x->value.shape().with_last(n));
+  dispatch(context, [&](const auto& backend) {
+    if (weight.is_packed()) {
+      kernels::gemm_packed(backend, rows, n, k, x->value.f32(), k, weight.packed.f32(), false, y.f32(), n);
+    } else {
+      kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n, 0.0f, y.f32(), n);
+    }
+    if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, x, out, &weight, bias, rows, k, n] {
+    if (!out->gradient) return;
+    const Context& at = tape.context();
+    const float* dy = out->gradient.f32();
+    dispatch(at, [&](const auto& backend) {
+      kernels::gemm(backend, true, false, k, n, rows, x->value.f32(), k, dy, n, 1.0f, weight.gradient.f32(), n);
+      if (bias) kernels::sum_rows(backend, rows, n, dy, bias->gradient.f32());
+      if (!x->wants_gradient) return;
+      const bool first = !x->gradient;
+      if (first) x->gradient = at.empty(x->value.shape());
+      kernels::gemm(backend, false, true, rows, k, n, dy, n, weight.value.f32(), n, first ? 0.0f : 1.0f, x->gradient.f32(), k);
+    });
+  });
+  return out;
+}
+
+Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
+  const Context& context = tape.context();
+  const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
+  const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
+  Tensor y = context.empty(shape);
+  dispatch(context, [&](const auto& backend) {
+    if (table.is_packed())
+      kernels::gather_packed(backend, rows, width, ids.data<std::int32_t>(), table.packed.f32(), y.f32());
+    else
+      kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, out, &table, ids, rows, width, vocabulary] {
+    if (!out->gradient) return;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::scatter_add_rows(backend, rows, width, vocabulary, ids.data<std::int32_t>(), out->gradient.f32(), table.gradient.f32());
+    });
+  });
+  return out;
+}
+
+Var layer_norm(Tape& tape, const Var& x, Parameter& gain, Parameter& bias, int planes) {
+  const Context& context = tape.context();
+  const std::int64_t rows = x->value.rows(), width = x->value.width() / planes;
+  NMT_CHECK(gain.shape.elements() == planes * width, "{} {} cannot scale rows of {}", gain.name, gain.shape.text(), x->value.shape().text());
+  Tensor y = context.empty(x->value.shape()), normal, rstd;
+  if (tape.recording()) {
+    normal = context.empty(x->value.shape());
+    rstd = context.empty({rows, planes});
+  }
+  dispatch(context, [&](const auto& backend) {
+    kernels::layer_norm(backend, rows, planes, width, x->value.f32(), gain.value.f32(), bias.value.f32(), y.f32(),
+                        normal ? normal.f32() : nullptr, rstd ? rstd.f32() : nullptr);
+  });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
+    if (!out->gradient) return;
+    Tensor dx = out->gradient;  // nobody reads it after this: written in place
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(), gain.value.f32(), dx.f32(),
+                                   gain.gradient.f32(), bias.gradient.f32());
+    });
+    tape.give(*x, std::move(dx));
+    out->gradient = {};
+  });
+  return out;
+}
+
+Var dropout(Tape& tape, const Var& x, float p) {
+  if (p <= 0.0f || !tape.recording()) return x;
+  const std::uint64_t stream = tape.next_dropout_stream();
+  Tensor y = tape.context().empty(x->value.shape());
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::dropout(backend, y.elements(), p, tape.dropout_key(), stream, x->value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, x, out, p, stream] {
+    if (!out->gradient) return;
+    Tensor dx = out->gradient;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::dropout(backend, dx.elements(), p, tape.dropout_key(), stream, dx.f32(), dx.f32());
+    });
+    tape.give(*x, std::move(dx));
+    out->gradient = {};
+  });
+  return out;
+}
+
+Var add(Tape& tape, const Var& x, const Var& y) {
+  NMT_CHECK(x->value.shape() == y->value.shape(), "cannot add {} and {}", x->value.shape().text(), y->value.shape().text());
+  Tensor z = tape.context().empty(x->value.shape());
+  dispatch(tape.context(), [&](const auto& backend) { kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32()); });
+  const Var out = tape.result(std::move(z));
+  tape.record([&tape, x, y, out] {
+    if (!out->gradient) return;
+    dispatch(tape.context(), [&](const auto& backend) {
+      if (y->wants_gradient)
+        kernels::add_scaled(backend, out->gradient.elements(), 1.0f, out->gradient.f32(), tape.gradient(*y));
+    });
+    tape.give(*x, out->gradient);
+    out->gradient = {};
+  });
+  return out;
+}
+
+Var tanh(Tape& tape, const Var& x) {
+  Tensor y = tape.context().empty(x->value.shape());
+  dispatch(tape.context(), [&](const auto& backend) { kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32()); });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, x, out] {
+    if (!out->gradient || !x->wants_gradient) return;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::tanh_backward(backend, out->value.elements(), out->value.f32(), out->gradient.f32(), tape.gradient(*x));
+    });
+  });
+  return out;
+}
+
+Var concat(Tape& tape, const std::vector<Var>& parts) {
+  std::int64_t width = 0;
+  const std::int64_t rows = parts.front()->value.rows();
+  for (const Var& part : parts) {
+    NMT_CHECK(part->value.rows() == rows, "cannot put {} beside {}", part->value.shape().text(), parts.front()->value.shape().text());
+    width += part->value.width();
+  }
+  Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
+  std::int64_t at = 0;
+  for (const Var& part : parts) {
+    const std::int64_t n = part->value.width();
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::copy_columns(backend, rows, n, part->value.f32(), n, y.f32() + at, width, false);
+    });
+    at += n;
+  }
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, parts, out, rows, width] {
+    if (!out->gradient) return;
+    std::int64_t from = 0;
+    for (const Var& part : parts) {
+      const std::int64_t n = part->value.width();
+      if (part->wants_gradient) {
+        const bool first = !part->gradient;
+        if (first) part->gradient = tape.context().empty(part->value.shape());
+        dispatch(tape.context(), [&](const auto& backend) {
+          kernels::copy_columns(backend, rows, n, out->gradient.f32() + from, width, part->gradient.f32(), n, !first);
+        });
+      }
+      from += n;
+    }
+  });
+  return out;
+}
+
+Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
+  const std::int64_t n = rows.elements(), width = x->value.width();
+  Tensor y = tape.context().empty({n, width});
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::gather_rows(backend, n, width, rows.data<std::int32_t>(), x->value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  tape.record([&tape, x, out, rows, n, width] {
+    if (!out->gradient || !x->wants_gradient) return;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::scatter_add_rows(backend, n, width, x->value.rows(), rows.data<std::int32_t>(), out->gradient.f32(), tape.gradient(*x));
+    });
+  });
+  return out;
+}
+
+Var step(Tape& tape, const Var& x, std::int64_t t) {
+  const Shape& shape = x->value.shape();
+  NMT_CHECK(shape.rank() == 3 && t >= 0 && t < shape[0], "no step {} in {}", t, shape.text());
+  const Var out = tape.result(x->value.slice(t, 1).reshape({shape[1], shape[2]}));
+  tape.record([&tape, x, out, t] {
+    if (!out->gradient || !x->wants_gradient) return;
+    const std::int64_t n = out->gradient.elements();
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::add_scaled(backend, n, 1.0f, out->gradient.f32(), tape.gradient(*x) + t * n);
+    });
+  });
+  return out;
+}
+
+}  // namespace nmt::ops

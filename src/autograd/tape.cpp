@@ -1,0 +1,41 @@
+#include "nmt/autograd/tape.h"
+
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt {
+
+Var Tape::constant(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, false}); }
+Var Tape::result(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, recording_}); }
+
+void Tape::record(std::function<void()> backward) {
+  if (recording_) closures_.push_back(std::move(backward));
+}
+
+void Tape::backward() {
+  NMT_CHECK(recording_, "backward() on a tape that does not record");
+  while (!closures_.empty()) {
+    closures_.back()();
+    closures_.pop_back();  // lets go of what the op saved
+  }
+}
+
+float* Tape::gradient(Node& node) const {
+  if (!node.gradient) {
+    node.gradient = context_.empty(node.value.shape());
+    dispatch(context_, [&](const auto& backend) { kernels::fill(backend, node.gradient.f32(), node.gradient.elements(), 0.0f); });
+  }
+  return node.gradient.f32();
+}
+
+void Tape::give(Node& node, Tensor gradient) const {
+  if (!node.wants_gradient) return;
+  if (!node.gradient) {
+    node.gradient = std::move(gradient);
+    return;
+  }
+  dispatch(context_, [&](const auto& backend) {
+    kernels::add_scaled(backend, gradient.elements(), 1.0f, gradient.f32(), node.gradient.f32());
+  });
+}
+
+}  // namespace nmt

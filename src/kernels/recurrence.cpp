@@ -1,0 +1,171 @@
+#include "nmt/kernels/recurrence.h"
+
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/layer_norm.h"
+#include "rows.h"
+
+namespace nmt::kernels {
+namespace {
+
+// rows of `to` = bias, or nothing; returns whether the product must add to it.
+bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, float* to) {
+  if (!bias) return false;
+  for (std::int64_t r = 0; r < rows; ++r) std::copy_n(bias, width, to + r * width);
+  return true;
+}
+
+}  // namespace
+
+void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n, float* destination) {
+  if (!destination) return;
+  for (std::int64_t share = 0; share < shares; ++share)
+    for (std::int64_t i = 0; i < n; ++i) destination[i] += parts[share * stride + i];
+}
+
+void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width, rows = step.rows;
+  step.width = h;
+  step.vectors = cell.vectors;
+  const auto product = [&](const float* from, const float* packed, int planes, int first_plane, float* to, float* normal, float* rstd) {
+    const std::int64_t width = planes * h, skip = first_plane * h;
+    const bool add = start_with_bias(cell.bias ? cell.bias + skip : nullptr, rows, width, to);
+    gemm_packed_rows(rows, width, h, from, h, packed, add, to, width);
+    if (cell.gain) layer_norm_rows(rows, planes, h, to, cell.gain + skip, cell.shift + skip, to, normal, rstd);
+  };
+  const auto part = [at](float* base, std::int64_t width) { return base ? base + at * width : nullptr; };
+  const int r = unit.recurrents, l = unit.late;
+  if (r > 0) {
+    float* u = part(record.u, r * h);
+    product(step.previous[0], cell.recurrent, r, 0, u, part(record.u_normal, r * h), part(record.u_rstd, r));
+    step.u = u;
+  }
+  if (l > 0) {
+    float* late = part(record.late, l * h);
+    float* value = part(record.late_value, h);
+    unit.late_value(step, value);
+    product(value, cell.late, l, r, late, part(record.late_normal, l * h), part(record.late_rstd, l));
+    step.late = late;
+  }
+  unit.forward(step);
+}
+
+std::int64_t cell_sums(const Cell& cell) {
+  const Unit& unit = *cell.unit;
+  return (unit.vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
+}
+
+void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
+                   float* const* carry, float* sums, float* temporary) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width, rows = step.rows;
+  const int r = unit.recurrents, l = unit.late;
+  const auto part = [row](float* base, std::int64_t width) { return base ? base + row * width : nullptr; };
+  float* gain_sums = sums + unit.vectors * h;
+  float* shift_sums = gain_sums + (r + l) * h;
+  step.width = h;
+  step.vectors = cell.vectors;
+  step.u = part(record.u, r * h);
+  step.late = part(record.late, l * h);
+  UnitStepGradient d;
+  for (int p = 0; p < unit.states; ++p) {
+    d.dnext[p] = carry[p];
+    d.dprevious[p] = carry[p];
+  }
+  d.dx = part(gradient.dx, unit.inputs * h);
+  d.du = part(gradient.du, r * h);
+  d.dlate = part(gradient.dlate, l * h);
+  d.dvectors = sums;
+  unit.backward(step, d);
+  const auto normal_backward = [&](float* dy, int planes, int first_plane, const float* normal, const float* rstd) {
+    const std::int64_t skip = first_plane * h;
+    layer_norm_backward_rows(rows, planes, h, dy, normal, rstd, cell.gain + skip, dy, gain_sums + skip, shift_sums + skip);
+  };
+  if (l > 0) {
+    if (cell.gain) normal_backward(d.dlate, l, r, part(record.late_normal, l * h), part(record.late_rstd, l));
+    gemm_packed_rows(rows, h, l * h, d.dlate, l * h, cell.late_transposed, false, temporary, h);
+    unit.late_backward(step, temporary, d);
+  }
+  if (r > 0) {
+    if (cell.gain) normal_backward(d.du, r, 0, part(record.u_normal, r * h), part(record.u_rstd, r));
+    gemm_packed_rows(rows, h, r * h, d.du, r * h, cell.recurrent_transposed, true, carry[0], h);
+  }
+}
+
+void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std::int64_t stride, const CellGradient& gradient) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t vectors = unit.vectors * cell.width, planes = (unit.recurrents + unit.late) * cell.width;
+  add_shares(sums, shares, stride, vectors, gradient.dvectors);
+  if (!cell.gain) return;
+  add_shares(sums + vectors, shares, stride, planes, gradient.dgain);
+  add_shares(sums + vectors + planes, shares, stride, planes, gradient.dshift);
+}
+
+namespace {
+
+// The rows of step number i of share [begin, ..): where they stand in [T,B], and what came before them.
+struct Place {
+  std::int64_t row;       // in [T,B]
+  std::int64_t at;        // in the record
+  std::int64_t previous;  // in states, or -1: the initial states
+};
+
+Place place(const Recurrence& a, std::int64_t i, std::int64_t begin) {
+  const std::int64_t t = a.reverse ? a.steps - 1 - i : i;
+  const std::int64_t before = a.reverse ? t + 1 : t - 1;
+  return {t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
+}
+
+UnitStep unit_step(const Recurrence& a, const Place& at, std::int64_t begin, std::int64_t end) {
+  const std::int64_t h = a.cell.width;
+  UnitStep step;
+  step.rows = end - begin;
+  step.x = a.x + at.row * a.cell.unit->inputs * h;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.cell.unit->states; ++p) {
+    step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
+    step.next[p] = a.states[p] + at.row * h;
+  }
+  return step;
+}
+
+}  // namespace
+
+void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
+  Shares(cpu, a.batch).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < a.steps; ++i) {
+      const Place at = place(a, i, begin);
+      cell_forward(a.cell, a.record, at.at, unit_step(a, at, begin, end));
+    }
+  });
+}
+
+// A share's scratch: its sums, then rows*H of temporary space.
+std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
+  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * a.cell.width;
+}
+
+void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
+  const Shares shares(cpu, a.batch);
+  const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);
+  std::fill_n(g.scratch, shares.count * sums, 0.0f);
+  float* temporary = g.scratch + shares.count * sums;
+  shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
+    const std::int64_t n = (end - begin) * h;
+    float* carry[max_states]{};
+    for (int p = 0; p < a.cell.unit->states; ++p) {
+      carry[p] = g.dinitial[p] + begin * h;
+      std::fill_n(carry[p], n, 0.0f);
+    }
+    for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+      const Place at = place(a, i, begin);
+      const float* dh = g.dh + at.row * h;
+      for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
+      cell_backward(a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry, g.scratch + share * sums,
+                    temporary + begin * h);
+    }
+  });
+  add_cell_sums(a.cell, g.scratch, shares.count, sums, g.cell);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,55 @@
+#pragma once
+
+// What the drivers of recurrence, attention and the conditional layer share on the CPU: shares of rows, and the steps of one
+// share on the calling thread.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/attention.h"
+#include "nmt/kernels/recurrence.h"
+
+namespace nmt::kernels {
+
+/// Rows split into one contiguous share a worker, none smaller than 4 rows but the only one.
+struct Shares {
+  Shares(const Cpu& cpu, std::int64_t all) : rows(all), count(std::clamp<std::int64_t>(all / 4, 1, cpu.pool->size())) {}
+  std::int64_t begin(std::int64_t share) const { return rows * share / count; }
+
+  /// body(share, begin, end) on every worker that has a share.
+  template <class Body>
+  void run(const Cpu& cpu, Body&& body) const {
+    if (count == 1) return body(std::int64_t{0}, std::int64_t{0}, rows);
+    cpu.pool->run([&](int worker) {
+      if (worker < count) body(std::int64_t{worker}, begin(worker), begin(worker + 1));
+    });
+  }
+
+  std::int64_t rows;
+  std::int64_t count;
+};
+
+/// destination[i] += the sum over shares of parts[share * n + i], in the order of the shares.
+void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n, float* destination);
+
+/// One step of a cell for some rows: recurrent product, bias or normalisation, point-wise step. `at` is the first row's place
+/// in the record; step.x, mask, previous and next are set by the caller, u and late here.
+void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step);
+
+/// Floats of per-share sums that cell_backward adds to: vectors, gains and shifts.
+std::int64_t cell_sums(const Cell& cell);
+/// The step back. carry[] holds dnext and receives dprevious; `row` is the first row's place in [T,B]; sums: cell_sums()
+/// floats of this share; temporary: rows*H floats.
+void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
+                   float* const* carry, float* sums, float* temporary);
+/// Adds the shares' sums to the gradients.
+void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std::int64_t stride, const CellGradient& gradient);
+
+/// Attention of one query row to sentence b: weights [heads,S] and context [M].
+void attention_row_forward(const Attention& attention, std::int64_t b, const float* query, float* weights, float* context);
+/// Its gradients: dquery [A] written; rows of dkeys and dmemory of sentence b, and dv [A], added to; temporary: S floats.
+void attention_row_backward(const Attention& attention, std::int64_t b, const float* query, const float* weights, const float* dcontext,
+                            float* dquery, float* dkeys, float* dmemory, float* dv, float* temporary);
+
+}  // namespace nmt::kernels
