@@ -1,0 +1,286 @@
+#include "nmt/search/beam_search.h"
+
+#include "nmt/core/error.h"
+#include "nmt/kernels/top_k.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace nmt {
+namespace {
+
+/// One token of one hypothesis; the whole is read by following the parents.
+struct Node {
+  std::int32_t parent;  // -1: the empty hypothesis
+  std::int32_t token;
+  float log_prob;          // of the token
+  float sum;               // of the whole up to here
+  std::int64_t attention;  // offset of [S] in attention_, -1 when not kept
+};
+
+/// A possible extension of a live row.
+struct Candidate {
+  float sum;
+  float log_prob;
+  std::int32_t row;
+  std::int32_t rank;  // among the row's extensions: greater logit first, then lower id
+  std::int32_t token;
+};
+
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.sum != b.sum) return a.sum > b.sum;
+  return a.row != b.row ? a.row < b.row : a.rank < b.rank;
+}
+
+struct Finished {
+  int sentence;
+  std::int32_t node;
+  int tokens;  // with </s>
+  float score;
+};
+
+struct Sentence {
+  int source_steps;  // S, with </s>
+  int longest;       // tokens of an output at most, without </s>
+  int rows;          // live hypotheses
+  int finished;      // finished ones
+  float best;        // greatest score of a finished one
+};
+
+class BeamSearch {
+ public:
+  BeamSearch(Scorer& scorer, std::span<const std::vector<std::int32_t>> sources, const SearchOptions& options)
+      : options_(options),
+        vocabulary_(scorer.vocabulary()),
+        k_(std::min(options.beam_size, vocabulary_)),
+        keep_attention_(options.want_attention || options.ranking.coverage_penalty != 0.0) {
+    skip_.push_back(options.bos);
+    if (!options.allow_unk) skip_.push_back(options.unk);
+    const std::size_t rows = sources.size() * static_cast<std::size_t>(options.beam_size);
+    top_values_.resize(rows * k_);
+    top_tokens_.resize(rows * k_);
+    for (std::vector<std::int32_t>* v :
+         {&parents_, &tokens_, &next_parents_, &next_tokens_, &nodes_of_rows_, &next_nodes_})
+      v->reserve(rows);
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const auto tokens = static_cast<double>(sources[i].size());
+      const double longest = options.max_length_factor * tokens + options.max_length_offset;
+      sentences_.push_back(
+          {static_cast<int>(sources[i].size()) + 1, static_cast<int>(std::min(longest, 1e6)), 1, 0, 0.0f});
+      parents_.push_back(static_cast<std::int32_t>(i));
+      tokens_.push_back(options.bos);
+      nodes_of_rows_.push_back(-1);
+      active_.push_back(static_cast<int>(i));
+    }
+    decoding_ = scorer.begin(sources, keep_attention_);
+  }
+
+  std::vector<SentenceResult> run() {
+    for (int step = 0; !active_.empty(); ++step) {
+      const NextTokens next = decoding_->advance(parents_, tokens_);
+      NMT_CHECK(next.rows == static_cast<int>(parents_.size()) && next.vocabulary == vocabulary_,
+                "the scorer gave [{},{}] for {} hypotheses over {} tokens", next.rows, next.vocabulary, parents_.size(),
+                vocabulary_);
+      NMT_CHECK(!keep_attention_ || next.attention, "the scorer gave no attention, which was asked for");
+      kernels::top_k(options_.cpu, next.rows, vocabulary_, next.logits, k_, skip_, top_values_.data(),
+                     top_tokens_.data());
+      next_parents_.clear();
+      next_tokens_.clear();
+      next_nodes_.clear();
+      std::size_t still = 0;
+      int row = 0;
+      for (const int sentence : active_) {
+        const int rows = sentences_[sentence].rows;
+        extend(sentence, row, step, next);
+        row += rows;
+        if (sentences_[sentence].rows > 0) active_[still++] = sentence;
+      }
+      active_.resize(still);
+      parents_.swap(next_parents_);
+      tokens_.swap(next_tokens_);
+      nodes_of_rows_.swap(next_nodes_);
+    }
+    return collect();
+  }
+
+ private:
+  float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes_[node].sum; }
+
+  void add_candidate(int sentence, int row, int rank, std::int32_t token, float logit, float log_normalizer) {
+    const float log_prob = logit - log_normalizer;
+    const float sum = sum_of(nodes_of_rows_[row]) + log_prob;
+    if (sum == -std::numeric_limits<float>::infinity()) return;  // impossible, like all that would follow it
+    NMT_CHECK(std::isfinite(sum), "the model's score is {} for token {} of sentence {} of the batch", sum, token,
+              sentence);
+    candidates_.push_back({sum, log_prob, row, rank, token});
+  }
+
+  /// Replaces the sentence's live rows [first_row, + rows) by their best extensions.
+  void extend(int index, int first_row, int step, const NextTokens& next) {
+    Sentence& sentence = sentences_[index];
+    const int end_row = first_row + sentence.rows;
+    candidates_.clear();
+    for (int row = first_row; row < end_row; ++row) {
+      const float log_normalizer = next.log_normalizer[row];
+      if (step == sentence.longest) {
+        add_candidate(index, row, 0, options_.eos, next.logits[std::int64_t{row} * vocabulary_ + options_.eos],
+                      log_normalizer);
+        continue;
+      }
+      const float* values = top_values_.data() + std::int64_t{row} * k_;
+      const std::int32_t* tokens = top_tokens_.data() + std::int64_t{row} * k_;
+      for (int rank = 0; rank < k_ && tokens[rank] >= 0; ++rank)
+        add_candidate(index, row, rank, tokens[rank], values[rank], log_normalizer);
+    }
+    const auto width = std::min<std::size_t>(options_.beam_size - sentence.finished, candidates_.size());
+    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(width), candidates_.end(),
+                      better);
+
+    row_attention_.assign(sentence.rows, -1);
+    sentence.rows = 0;
+    const std::size_t first_next = next_parents_.size();
+    for (std::size_t i = 0; i < width; ++i) {
+      const Candidate& c = candidates_[i];
+      std::int64_t attention = -1;
+      if (keep_attention_)
+        attention = keep_attention(row_attention_[c.row - first_row], next, c.row, sentence.source_steps);
+      const auto node = static_cast<std::int32_t>(nodes_.size());
+      nodes_.push_back({nodes_of_rows_[c.row], c.token, c.log_prob, c.sum, attention});
+      if (c.token == options_.eos) {
+        finish(index, node, step + 1);
+      } else {
+        next_parents_.push_back(c.row);
+        next_tokens_.push_back(c.token);
+        next_nodes_.push_back(node);
+        ++sentence.rows;
+      }
+    }
+    NMT_CHECK(sentence.rows + sentence.finished > 0,
+              "sentence {} of the batch has no possible translation: every token after {} has probability 0", index,
+              step);
+    if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
+    // Candidates are sorted, so the sentence's first live one has the greatest sum of them.
+    const float hope = options_.ranking.bound(sum_of(next_nodes_[first_next]), step + 2, sentence.longest + 1);
+    if (hope > sentence.best) return;
+    next_parents_.resize(first_next);
+    next_tokens_.resize(first_next);
+    next_nodes_.resize(first_next);
+    sentence.rows = 0;
+  }
+
+  /// Copies the attention of a row once, for all its extensions.
+  std::int64_t keep_attention(std::int64_t& offset, const NextTokens& next, int row, int source_steps) {
+    if (offset >= 0) return offset;
+    NMT_CHECK(next.source_steps >= source_steps, "the scorer's attention is over {} source steps, {} are needed",
+              next.source_steps, source_steps);
+    offset = static_cast<std::int64_t>(attention_.size());
+    const float* from = next.attention + std::int64_t{row} * next.source_steps;
+    attention_.insert(attention_.end(), from, from + source_steps);
+    return offset;
+  }
+
+  void finish(int index, std::int32_t node, int tokens) {
+    Sentence& sentence = sentences_[index];
+    double covered = 0.0;
+    if (options_.ranking.coverage_penalty != 0.0) {
+      attended_.assign(sentence.source_steps - 1, 0.0);
+      for (std::int32_t at = node; at >= 0; at = nodes_[at].parent)
+        for (std::size_t i = 0; i < attended_.size(); ++i) attended_[i] += attention_[nodes_[at].attention + i];
+      covered = coverage(attended_);
+    }
+    const float score = options_.ranking.score(nodes_[node].sum, tokens, covered);
+    if (sentence.finished == 0 || score > sentence.best) sentence.best = score;
+    ++sentence.finished;
+    finished_.push_back({index, node, tokens, score});
+  }
+
+  std::vector<SentenceResult> collect() {
+    std::vector<SentenceResult> results(sentences_.size());
+    std::stable_sort(finished_.begin(), finished_.end(), [](const Finished& a, const Finished& b) {
+      return a.sentence != b.sentence ? a.sentence < b.sentence : a.score > b.score;
+    });
+    for (const Finished& finished : finished_) {
+      std::vector<Hypothesis>& hypotheses = results[finished.sentence].hypotheses;
+      if (hypotheses.empty() || options_.n_best) hypotheses.push_back(read(finished));
+    }
+    return results;
+  }
+
+  Hypothesis read(const Finished& finished) const {
+    Hypothesis hypothesis;
+    hypothesis.log_prob = nodes_[finished.node].sum;
+    hypothesis.score = finished.score;
+    const int steps = sentences_[finished.sentence].source_steps;
+    hypothesis.ids.resize(finished.tokens);
+    hypothesis.log_probs.resize(finished.tokens);
+    if (options_.want_attention) hypothesis.attention.resize(static_cast<std::size_t>(finished.tokens) * steps);
+    int t = finished.tokens;
+    for (std::int32_t at = finished.node; at >= 0; at = nodes_[at].parent) {
+      const Node& node = nodes_[at];
+      hypothesis.ids[--t] = node.token;
+      hypothesis.log_probs[t] = node.log_prob;
+      if (options_.want_attention)
+        std::copy_n(attention_.data() + node.attention, steps, hypothesis.attention.data() + std::int64_t{t} * steps);
+    }
+    hypothesis.ids.pop_back();  // </s>
+    return hypothesis;
+  }
+
+  const SearchOptions& options_;
+  const int vocabulary_;
+  const int k_;  // extensions looked at in every row
+  const bool keep_attention_;
+  std::unique_ptr<Decoding> decoding_;
+  std::vector<Sentence> sentences_;
+  std::vector<int> active_;  // sentences with live rows, in order, as their rows are
+  // Rows: the hypothesis of the step before that each extends, by what token, and its node.
+  std::vector<std::int32_t> parents_, tokens_, nodes_of_rows_, next_parents_, next_tokens_, next_nodes_;
+  std::vector<std::int32_t> skip_;
+  std::vector<float> top_values_;
+  std::vector<std::int32_t> top_tokens_;
+  std::vector<Candidate> candidates_;
+  std::vector<std::int64_t> row_attention_;
+  std::vector<Node> nodes_;
+  std::vector<float> attention_;
+  std::vector<double> attended_;
+  std::vector<Finished> finished_;
+};
+
+}  // namespace
+
+std::vector<SentenceResult> beam_search(Scorer& scorer, std::span<const std::vector<std::int32_t>> sources,
+                                        const SearchOptions& options) {
+  NMT_CHECK(options.beam_size >= 1, "beam-size is {}, at least 1 is needed", options.beam_size);
+  if (sources.empty()) return {};
+  return BeamSearch(scorer, sources, options).run();
+}
+
+SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu) {
+  const auto in_range = [](const char* name, double value, double least, double most) {
+    if (!(value >= least && value <= most))
+      fail(ExitStatus::usage, "{} is {}, allowed are {} to {}", name, value, least, most);
+  };
+  in_range("beam-size", spec.beam_size, 1, 1000);
+  in_range("normalize", spec.normalize, 0, 100);
+  in_range("length-penalty", spec.length_penalty, 0, 100);
+  in_range("coverage-penalty", spec.coverage_penalty, 0, 100);
+  in_range("max-length-factor", spec.max_length_factor, 0, 1000);
+  in_range("max-length-offset", spec.max_length_offset, 0, 100000);
+  if (spec.normalize != 0.0 && spec.length_penalty != 0.0)
+    fail(ExitStatus::usage, "normalize {} and length-penalty {} are two rules for one thing: set one of them to 0",
+         spec.normalize, spec.length_penalty);
+  SearchOptions options;
+  options.cpu = cpu;
+  options.beam_size = spec.beam_size;
+  options.ranking = {spec.normalize, spec.length_penalty, spec.coverage_penalty};
+  options.max_length_factor = spec.max_length_factor;
+  options.max_length_offset = spec.max_length_offset;
+  options.allow_unk = spec.allow_unk;
+  options.n_best = spec.n_best;
+  options.want_attention = !spec.alignment.empty();
+  return options;
+}
+
+}  // namespace nmt
