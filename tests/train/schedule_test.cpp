@@ -1,0 +1,141 @@
+#include "nmt/train/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "nmt/core/error.h"
+
+namespace nmt::train {
+namespace {
+
+TrainSpec constant(double rate) {
+  TrainSpec spec;
+  spec.learn_rate = rate;
+  spec.schedule = "constant";
+  return spec;
+}
+
+double at_update(const TrainSpec& spec, std::int64_t update, const Stalls& stalls = {}) {
+  return Schedule(spec).rate({update, 0, 0}, stalls);
+}
+
+TEST(Period, ReadsMarianNotation) {
+  EXPECT_EQ(parse_period("100Ku", "x").count, 100000);
+  EXPECT_EQ(parse_period("100Ku", "x").unit, Period::Unit::updates);
+  EXPECT_EQ(parse_period("10e", "x").unit, Period::Unit::epochs);
+  EXPECT_EQ(parse_period("1.5Gt", "x").count, 1.5e9);
+  EXPECT_EQ(parse_period("1.5Gt", "x").unit, Period::Unit::labels);
+  EXPECT_EQ(parse_period("500", "x").unit, Period::Unit::updates);
+  EXPECT_FALSE(parse_period("", "x"));
+  EXPECT_FALSE(parse_period("0e", "x"));
+  EXPECT_EQ(parse_periods("10e,2Mu", "x").size(), 2u);
+  for (const char* bad : {"x", "10x", "-3u", "10 u", "u", "Ku", "1e5", "10ee", "nan", "inf"}) EXPECT_THROW(parse_period(bad, "after"), Error) << bad;
+}
+
+TEST(Period, DueWhenAMultipleIsCrossed) {
+  const Period every_100{100, Period::Unit::updates}, every_1000_labels{1000, Period::Unit::labels}, epoch{1, Period::Unit::epochs};
+  EXPECT_FALSE(is_due(every_100, {98, 0, 0}, {99, 0, 0}));
+  EXPECT_TRUE(is_due(every_100, {99, 0, 0}, {100, 0, 0}));
+  EXPECT_FALSE(is_due(every_100, {100, 0, 0}, {101, 0, 0}));
+  EXPECT_TRUE(is_due(every_1000_labels, {1, 0, 990}, {2, 0, 1400}));
+  EXPECT_TRUE(is_due(epoch, {7, 0.98, 0}, {8, 1.0, 0}));
+  EXPECT_FALSE(is_due(epoch, {8, 1.0, 0}, {9, 1.01, 0}));
+  EXPECT_FALSE(is_due(Period{}, {0, 0, 0}, {1, 0, 0}));
+  EXPECT_TRUE(is_reached(epoch, {8, 1.0, 0}));
+}
+
+TEST(Schedule, WarmsUpLinearlyThenInverseSquareRoot) {
+  TrainSpec spec = constant(0.5);
+  spec.schedule = "inv-sqrt";
+  spec.lr_warmup = "400u";
+  EXPECT_DOUBLE_EQ(at_update(spec, 1), 0.00125);
+  EXPECT_DOUBLE_EQ(at_update(spec, 200), 0.25);
+  EXPECT_DOUBLE_EQ(at_update(spec, 400), 0.5);
+  EXPECT_DOUBLE_EQ(at_update(spec, 1600), 0.25);   // sqrt(400/1600) = 1/2
+  EXPECT_DOUBLE_EQ(at_update(spec, 40000), 0.05);  // sqrt(400/40000) = 1/10
+  spec.lr_decay_inv_sqrt = "1600u";
+  EXPECT_DOUBLE_EQ(at_update(spec, 1600), 0.5);
+  EXPECT_DOUBLE_EQ(at_update(spec, 6400), 0.25);
+}
+
+TEST(Schedule, WarmUpInOtherUnits) {
+  TrainSpec spec = constant(1.0);
+  spec.lr_warmup = "10Kt";
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({3, 0.1, 2500}, {}), 0.25);
+  spec.lr_warmup = "2e";
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({3, 0.5, 2500}, {}), 0.25);
+}
+
+TEST(Schedule, Rnmt) {
+  TrainSpec spec = constant(0.0001);
+  spec.schedule = "rnmt+";  // n 4, p 500, s 600000, e 1200000
+  spec.lr_warmup = "100u";  // has no say here
+  EXPECT_DOUBLE_EQ(at_update(spec, 0), 0.0001);
+  EXPECT_DOUBLE_EQ(at_update(spec, 500), 0.000175);    // 1 + 500*3/2000
+  EXPECT_DOUBLE_EQ(at_update(spec, 2000), 0.0004);     // 1 + 2000*3/2000 = n
+  EXPECT_DOUBLE_EQ(at_update(spec, 100000), 0.0004);
+  EXPECT_DOUBLE_EQ(at_update(spec, 150000), 0.0004);   // nt = s
+  EXPECT_NEAR(at_update(spec, 225000), 0.0001414213562373095, 1e-18);  // 4 * 8^(-1/2) = sqrt 2
+  EXPECT_NEAR(at_update(spec, 300000), 0.00005, 1e-18);  // nt = e: 4 / 8
+}
+
+TEST(Schedule, HalvesPerEpochFromTheFirst) {
+  TrainSpec spec = constant(0.8);
+  spec.lr_decay = 0.5;
+  spec.lr_decay_strategy = "epoch";
+  spec.lr_decay_start = {3};
+  const Schedule schedule(spec);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 1.9, 0}, {}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 2.99, 0}, {}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 3.0, 0}, {}), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.5, 0}, {}), 0.2);
+}
+
+TEST(Schedule, HalvesOnStalls) {
+  TrainSpec spec = constant(0.8);
+  spec.lr_decay = 0.5;
+  spec.lr_decay_start = {10, 2};
+  const Schedule schedule(spec);
+  EXPECT_FALSE(schedule.stall_counts(0));
+  EXPECT_FALSE(schedule.stall_counts(1));
+  EXPECT_TRUE(schedule.stall_counts(2));
+  EXPECT_TRUE(schedule.stall_counts(4));
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 0}), 0.2);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 1}), 0.1);  // and once back to an older checkpoint
+}
+
+TEST(Schedule, HalvesPerEpochAfterTheFirstStall) {
+  TrainSpec spec = constant(1.6);
+  spec.lr_decay = 0.5;
+  spec.lr_decay_strategy = "epoch+stalled";
+  spec.lr_decay_start = {10, 1};
+  const Schedule schedule(spec);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 9, 0}, {}), 1.6);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 10, 0}, {}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 3.9, 0}, {1, 3.5, 0}), 1.6);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.0, 0}, {1, 3.5, 0}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 5.2, 0}, {2, 3.5, 0}), 0.4);
+}
+
+TEST(Schedule, RefusesWhatItDoesNotKnow) {
+  TrainSpec spec = constant(0.1);
+  spec.schedule = "cosine";
+  EXPECT_THROW(Schedule{spec}, Error);
+  spec = constant(0.0);
+  EXPECT_THROW(Schedule{spec}, Error);
+  spec = constant(0.1);
+  spec.lr_decay = 1.5;
+  EXPECT_THROW(Schedule{spec}, Error);
+  spec = constant(0.1);
+  spec.lr_decay_strategy = "batches";
+  EXPECT_THROW(Schedule{spec}, Error);
+  spec = constant(0.1);
+  spec.schedule = "rnmt+";
+  spec.rnmt_schedule = {4, 500, 600, 600};
+  EXPECT_THROW(Schedule{spec}, Error);
+}
+
+}  // namespace
+}  // namespace nmt::train
