@@ -1,5 +1,89 @@
 #include "nmt/kernels/gemm.h"
 
+#include "nmt/core/thread_pool.h"
+
+#include "product.h"
+#include "tile.h"
+
 namespace nmt::kernels {
-std::int64_t packed_panel() { return 16; }
+namespace {
+
+void run_grid(const Cpu& cpu, const Product& p) {
+  ThreadPool& pool = *cpu.pool;
+  // A small product is done before a second worker has woken.
+  if (pool.size() == 1 || p.m * p.n * p.k < 32 * 1024) return product_part(p, 0, p.m, 0, p.n);
+  const Grid grid = choose_grid(pool.size(), p.m, p.n, p.packed != nullptr);
+  pool.run([&](int worker) {
+    if (worker >= grid.row_parts * grid.column_parts) return;
+    const Range rows = part_of(p.m, 1, worker % grid.row_parts, grid.row_parts);
+    const Range columns = part_of(p.n, panel_width, worker / grid.row_parts, grid.column_parts);
+    product_part(p, rows.begin, rows.end, columns.begin, columns.end);
+  });
+}
+
+}  // namespace
+
+void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+          const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  if (beta != 0.0f && beta != 1.0f)
+    cpu.pool->parallel_for(m, 1, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r)
+        for (std::int64_t j = 0; j < n; ++j) c[r * ldc + j] *= beta;
+    });
+  run_grid(cpu, {.m = m,
+                 .n = n,
+                 .k = k,
+                 .a = a,
+                 .lda = lda,
+                 .transpose_a = transpose_a,
+                 .packed = nullptr,
+                 .b = b,
+                 .ldb = ldb,
+                 .transpose_b = transpose_b,
+                 .accumulate = beta != 0.0f,
+                 .c = c,
+                 .ldc = ldc});
+}
+
+std::int64_t packed_panel() {
+  return panel_width;
+}
+
+std::int64_t packed_size(std::int64_t k, std::int64_t n) {
+  return (n + panel_width - 1) / panel_width * panel_width * k;
+}
+
+void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+          float* packed) {
+  cpu.pool->parallel_for(n, panel_width, [=](std::int64_t begin, std::int64_t end) {
+    pack_panels(transpose_b, 0, k, begin, end, b, ldb, packed + begin * k, k * panel_width);
+  });
+}
+
+void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                 const float* packed, bool accumulate, float* c, std::int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  run_grid(
+      cpu,
+      {.m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc});
+}
+
+void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                      const float* packed, bool accumulate, float* c, std::int64_t ldc) {
+  gemm_packed_columns(m, 0, n, k, a, lda, packed, accumulate, c, ldc);
+}
+
+void gemm_packed_columns(std::int64_t m, std::int64_t n_begin, std::int64_t n_end, std::int64_t k, const float* a,
+                         std::int64_t lda, const float* packed, bool accumulate, float* c, std::int64_t ldc) {
+  product_part(
+      {.m = m, .n = n_end, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc},
+      0, m, n_begin, n_end);
+}
+
+void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out) {
+  const float* panel = packed + column / panel_width * panel_width * k + column % panel_width;
+  for (std::int64_t i = 0; i < k; ++i) out[i] = panel[i * panel_width];
+}
+
 }  // namespace nmt::kernels

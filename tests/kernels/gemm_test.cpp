@@ -1,0 +1,162 @@
+#include "nmt/kernels/gemm.h"
+
+#include "nmt/core/rng.h"
+#include "nmt/core/thread_pool.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::kernels {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats random_floats(std::int64_t n, std::uint64_t seed) {
+  Rng rng(seed);
+  Floats x(static_cast<std::size_t>(n));
+  for (float& v : x) v = 2 * rng.uniform() - 1;
+  return x;
+}
+
+std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
+  return static_cast<std::size_t>(row * stride + column);
+}
+
+// C = op(A) op(B) + beta C in double; `scale` gets the sum of absolute terms, which bounds the rounding.
+void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const Floats& a, std::int64_t lda,
+                    const Floats& b, std::int64_t ldb, float beta, const Floats& before, const Floats& c,
+                    std::int64_t ldc) {
+  int shown = 0;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < ldc; ++j) {
+      if (j >= n) {
+        ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
+        continue;
+      }
+      double sum = beta == 0.0f ? 0.0 : double{beta} * before[at(i, ldc, j)], scale = std::abs(sum);
+      for (std::int64_t l = 0; l < k; ++l) {
+        const double term =
+            double{ta ? a[at(l, lda, i)] : a[at(i, lda, l)]} * (tb ? b[at(j, ldb, l)] : b[at(l, ldb, j)]);
+        sum += term;
+        scale += std::abs(term);
+      }
+      const double bound = 6e-8 * (2 + std::sqrt(static_cast<double>(k))) * scale + 1e-30;
+      if (std::abs(c[at(i, ldc, j)] - sum) > bound && ++shown < 5)
+        ADD_FAILURE() << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j << ": " << c[at(i, ldc, j)]
+                      << " not " << sum;
+    }
+}
+
+const std::int64_t sizes[] = {1, 3, 31, 33, 257};
+
+TEST(Gemm, EqualsDoublePrecisionInEveryForm) {
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Cpu cpu{&pool};
+    for (std::int64_t m : sizes)
+      for (std::int64_t n : sizes)
+        for (std::int64_t k : {std::int64_t{1}, std::int64_t{33}, std::int64_t{400}})
+          for (int form = 0; form < 4; ++form) {
+            const bool ta = form & 1, tb = form & 2;
+            const std::int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 3;
+            const Floats a = random_floats((ta ? k : m) * lda, 1), b = random_floats((tb ? n : k) * ldb, 2);
+            const Floats before = random_floats(m * ldc, 3);
+            const float beta = (m + n + k) % 3 == 0 ? 0.0f : (m + n + k) % 3 == 1 ? 1.0f : 0.5f;
+            Floats c = before;
+            gemm(cpu, ta, tb, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
+            expect_product(ta, tb, m, n, k, a, lda, b, ldb, beta, before, c, ldc);
+          }
+  }
+}
+
+TEST(Gemm, BetaZeroIgnoresWhatWasThere) {
+  ThreadPool pool(2);
+  const Floats a = random_floats(33 * 7, 1), b = random_floats(7 * 33, 2);
+  Floats c(33 * 33, NAN);
+  gemm({&pool}, false, false, 33, 33, 7, a.data(), 7, b.data(), 33, 0.0f, c.data(), 33);
+  expect_product(false, false, 33, 33, 7, a, 7, b, 33, 0.0f, Floats(33 * 33), c, 33);
+}
+
+TEST(Gemm, EmptyInnerDimensionGivesBetaC) {
+  ThreadPool pool(2);
+  Floats c(4, 3.0f);
+  gemm({&pool}, false, false, 2, 2, 0, nullptr, 1, nullptr, 1, 0.5f, c.data(), 2);
+  EXPECT_EQ(c, Floats(4, 1.5f));
+  gemm({&pool}, false, false, 2, 2, 0, nullptr, 1, nullptr, 1, 0.0f, c.data(), 2);
+  EXPECT_EQ(c, Floats(4, 0.0f));
+}
+
+TEST(GemmPacked, EqualsDoublePrecision) {
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Cpu cpu{&pool};
+    for (std::int64_t m : {1, 2, 3, 4, 5, 13, 14, 15, 31, 64})
+      for (std::int64_t n : sizes)
+        for (std::int64_t k : {1, 3, 256, 1030}) {
+          const bool tb = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
+          const std::int64_t lda = k + 1, ldb = tb ? k : n, ldc = n + 1;
+          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5), before = random_floats(m * ldc, 6);
+          Floats packed(static_cast<std::size_t>(packed_size(k, n))), c = before;
+          pack(cpu, tb, k, n, b.data(), ldb, packed.data());
+          gemm_packed(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);
+          expect_product(false, tb, m, n, k, a, lda, b, ldb, accumulate ? 1.0f : 0.0f, before, c, ldc);
+        }
+  }
+}
+
+TEST(GemmPacked, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
+  const std::int64_t rows = 67, n = 333, k = 777;
+  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8), start = random_floats(rows * n, 9);
+  ThreadPool one(1);
+  Floats packed(static_cast<std::size_t>(packed_size(k, n))), reference = start;
+  pack({&one}, false, k, n, b.data(), n, packed.data());
+  for (std::int64_t r = 0; r < rows; ++r)
+    gemm_packed_rows(1, n, k, &a[at(r, k, 0)], k, packed.data(), true, &reference[at(r, n, 0)], n);
+  for (int threads : {1, 2, 3, 5}) {
+    ThreadPool pool(threads);
+    for (std::int64_t m = 1; m <= rows; ++m) {
+      const std::int64_t first = (m * 13) % (rows - m + 1);
+      Floats c = start;
+      gemm_packed({&pool}, m, n, k, &a[at(first, k, 0)], k, packed.data(), true, &c[at(first, n, 0)], n);
+      const std::size_t bytes = static_cast<std::size_t>(m * n) * sizeof(float);
+      ASSERT_EQ(std::memcmp(&c[at(first, n, 0)], &reference[at(first, n, 0)], bytes), 0)
+          << m << " rows, " << threads << " threads";
+    }
+  }
+}
+
+TEST(GemmPacked, ColumnsAreAPartOfTheWhole) {
+  const std::int64_t m = 7, n = 3 * packed_panel() + 5, k = 65;
+  const Floats a = random_floats(m * k, 10), b = random_floats(k * n, 11);
+  ThreadPool pool(2);
+  Floats packed(static_cast<std::size_t>(packed_size(k, n))), whole(static_cast<std::size_t>(m * n)),
+      parts(whole.size(), -1.0f);
+  pack({&pool}, false, k, n, b.data(), n, packed.data());
+  gemm_packed_rows(m, n, k, a.data(), k, packed.data(), false, whole.data(), n);
+  gemm_packed_columns(m, 2 * packed_panel(), n, k, a.data(), k, packed.data(), false, parts.data(), n);
+  for (std::int64_t r = 0; r < m; ++r)
+    for (std::int64_t j = 0; j < n; ++j)
+      ASSERT_EQ(parts[at(r, n, j)], j < 2 * packed_panel() ? -1.0f : whole[at(r, n, j)]);
+  gemm_packed_columns(m, 0, 2 * packed_panel(), k, a.data(), k, packed.data(), false, parts.data(), n);
+  EXPECT_EQ(parts, whole);
+}
+
+TEST(GemmPacked, UnpackColumnReadsTheColumnBack) {
+  ThreadPool pool(2);
+  for (std::int64_t n : sizes) {
+    const std::int64_t k = 33;
+    const Floats b = random_floats(n * k, 12);
+    Floats packed(static_cast<std::size_t>(packed_size(k, n))), out(static_cast<std::size_t>(k));
+    pack({&pool}, true, k, n, b.data(), k, packed.data());
+    for (std::int64_t j = 0; j < n; ++j) {
+      unpack_column(k, j, packed.data(), out.data());
+      ASSERT_EQ(std::memcmp(out.data(), &b[at(j, k, 0)], static_cast<std::size_t>(k) * sizeof(float)), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nmt::kernels
