@@ -12,13 +12,13 @@ namespace nmt {
 class ModelScorer : public Scorer {
  public:
   /// The model must be frozen and outlive the scorer.
-  ModelScorer(Model& model, std::int32_t eos);
+  ModelScorer(Model& model, std::int32_t bos, std::int32_t eos);
   int vocabulary() const override;
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) override;
 
  private:
   Model& model_;
-  std::int32_t eos_;
+  std::int32_t bos_, eos_;
 };
 
 }  // namespace nmt

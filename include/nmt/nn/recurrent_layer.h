@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "nmt/autograd/ops.h"
+#include "nmt/nn/builder.h"
+
+namespace nmt {
+
+/// What all recurrent layers of a model share.
+struct UnitSettings {
+  const kernels::Unit* unit = nullptr;
+  std::int64_t width = 0;  ///< H
+  bool layer_normalization = false;
+  bool bias = false;       ///< a bias on xW too; without effect beside layer normalisation, which has its own
+};
+
+/// xW for the planes of a unit, with bias or layer normalisation of each plane: [.., inputs*H] for all steps as one product.
+class InputProjection {
+ public:
+  InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t input);
+  Var operator()(Tape& tape, const Var& x) const;
+  void freeze(const Context& context) const;
+
+  Parameter* weight = nullptr;  ///< [input, inputs*H]
+  Parameter* bias = nullptr;    ///< [inputs*H] or null
+  Normalization normalization;  ///< [inputs*H] or none
+
+ private:
+  int planes_;
+};
+
+/// The recurrent parameters of a unit: recurrent_projection [H,(recurrents+late)*H], its bias or normalisation, vectors.
+ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
+
+/// One recurrent layer in one direction.
+class RecurrentLayer {
+ public:
+  RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
+  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse = false) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_;
+  ops::Cell cell_;
+};
+
+/// The conditional decoder layer with attention between its two units (units.md 3.1; ATR paper, section 4.1).
+class ConditionalLayer {
+ public:
+  /// memory: M; space: A.
+  ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t memory, std::int64_t space,
+                   const ops::AttentionShape& attention);
+  ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory, const std::vector<Var>& initial,
+                                    const Tensor& sentence) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_, context_;
+  ops::Conditional layer_;
+};
+
+}  // namespace nmt

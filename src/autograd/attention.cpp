@@ -1,0 +1,59 @@
+#include "attention.h"
+
+
+namespace nmt::ops {
+
+kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
+  const Shape &values = memory.values->value.shape(), &keys = memory.keys->value.shape();
+  NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1], "memory {} and keys {} do not fit",
+            values.text(), keys.text());
+  NMT_CHECK(keys[2] % shape.heads == 0 && values[2] % shape.heads == 0,
+            "heads: {} must divide the attention space {} and the memory's width {}", shape.heads, keys[2], values[2]);
+  kernels::Attention a;
+  a.kind = shape.kind;
+  a.steps = values[0];
+  a.sentences = values[1];
+  a.space = keys[2];
+  a.width = values[2];
+  a.heads = shape.heads;
+  a.keys = memory.keys->value.f32();
+  a.memory = memory.values->value.f32();
+  a.lengths = memory.lengths.data<std::int32_t>();
+  a.v = shape.v ? shape.v->value.f32() : nullptr;
+  return a;
+}
+
+Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query, const Tensor& sentence) {
+  const Context& context = tape.context();
+  const kernels::Attention args = view_attention(shape, memory);
+  const Shape& q = query->value.shape();
+  NMT_CHECK(q.rank() == 3 && q[2] == args.space, "queries {} for an attention space of {}", q.text(), args.space);
+  NMT_CHECK(sentence || q[1] == args.sentences, "queries {} for {} sentences", q.text(), args.sentences);
+  Attended out;
+  out.context = tape.result(context.empty({q[0], q[1], args.width}));
+  out.weights = context.empty({q[0], q[1], args.heads, args.steps});
+  dispatch(context, [&](const auto& backend) {
+    kernels::attention_forward(backend, args, q[0], q[1], sentence ? sentence.data<std::int32_t>() : nullptr, query->value.f32(),
+                               out.weights.f32(), out.context->value.f32());
+  });
+  tape.record([&tape, shape, memory, query, out, args, q] {
+    if (!out.context->gradient) return;
+    const Context& at = tape.context();
+    Tensor dquery = at.empty(q);
+    kernels::AttentionGradient g;
+    g.dcontext = out.context->gradient.f32();
+    g.dquery = dquery.f32();
+    g.dkeys = tape.gradient(*memory.keys);
+    g.dmemory = tape.gradient(*memory.values);
+    g.dv = shape.v ? shape.v->gradient.f32() : nullptr;
+    dispatch(at, [&](const auto& backend) {
+      const Tensor scratch = at.empty({kernels::attention_scratch(backend, args)});
+      g.scratch = scratch.f32();
+      kernels::attention_backward(backend, args, q[0], query->value.f32(), out.weights.f32(), g);
+    });
+    tape.give(*query, std::move(dquery));
+  });
+  return out;
+}
+
+}  // namespace nmt::ops

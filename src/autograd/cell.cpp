@@ -1,0 +1,143 @@
+#include "cell.h"
+
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt::ops {
+namespace {
+
+// Packs the early planes, then the late ones: [H,R*H] and [H,L*H], or their transposes.
+Tensor pack_cell(const Context& context, const Cell& cell, bool transpose) {
+  const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
+  const auto size = [&](std::int64_t n) { return n == 0 ? 0 : transpose ? kernels::packed_size(n, h) : kernels::packed_size(h, n); };
+  Tensor packed = context.empty({size(r) + size(l)});
+  dispatch(context, [&](const auto& backend) {
+    const auto part = [&](std::int64_t first, std::int64_t n, float* to) {
+      if (n == 0) return;
+      const float* from = cell.recurrent->value.f32() + first;
+      if (transpose) kernels::pack(backend, true, n, h, from, r + l, to);
+      else kernels::pack(backend, false, h, n, from, r + l, to);
+    };
+    part(0, r, packed.f32());
+    part(r, l, packed.f32() + size(r));
+  });
+  return packed;
+}
+
+}  // namespace
+
+CellView view_cell(const Context& context, const Cell& cell, bool backward) {
+  CellView view;
+  kernels::Cell& c = view.cell;
+  c.unit = cell.unit;
+  c.width = cell.width;
+  c.bias = value_of(cell.bias);
+  c.gain = value_of(cell.gain);
+  c.shift = value_of(cell.shift);
+  c.vectors = value_of(cell.vectors);
+  if (!cell.unit->is_matrix()) return view;
+  const std::int64_t h = cell.width, r = cell.unit->recurrents * h;
+  view.packed = cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
+  c.recurrent = view.packed.f32();
+  c.late = view.packed.f32() + (r ? kernels::packed_size(h, r) : 0);
+  if (backward) {
+    view.packed_transposed = pack_cell(context, cell, true);
+    c.recurrent_transposed = view.packed_transposed.f32();
+    c.late_transposed = view.packed_transposed.f32() + (r ? kernels::packed_size(r, h) : 0);
+  }
+  return view;
+}
+
+void freeze(const Context& context, const Cell& cell) {
+  for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors})
+    if (p) p->gradient = {};
+  if (!cell.recurrent || cell.recurrent->is_packed()) return;
+  cell.recurrent->packed = pack_cell(context, cell, false);
+  cell.recurrent->value = {};
+}
+
+void freeze(const Context& context, Parameter& weight, bool transpose) {
+  weight.gradient = {};
+  if (weight.is_packed()) return;
+  Tensor keep;
+  packed_weight(context, weight, transpose, keep);
+  weight.packed = std::move(keep);
+  weight.value = {};
+}
+
+const float* packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep) {
+  if (weight.is_packed()) return weight.packed.f32();
+  const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
+  keep = context.empty({kernels::packed_size(k, n)});
+  dispatch(context, [&](const auto& backend) { kernels::pack(backend, transpose, k, n, weight.value.f32(), weight.shape[1], keep.f32()); });
+  return keep.f32();
+}
+
+CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward) {
+  const std::int64_t h = cell.width, r = cell.unit->recurrents, l = cell.unit->late;
+  const bool normal = cell.gain && backward;
+  if (r > 0) u = context.empty({rows, r * h});
+  if (r > 0 && normal) {
+    u_normal = context.empty({rows, r * h});
+    u_rstd = context.empty({rows, r});
+  }
+  if (l > 0) {
+    late = context.empty({rows, l * h});
+    late_value = context.empty({rows, h});
+  }
+  if (l > 0 && normal) {
+    late_normal = context.empty({rows, l * h});
+    late_rstd = context.empty({rows, l});
+  }
+}
+
+kernels::CellRecord CellBuffers::record() const {
+  return {pointer(u), pointer(u_normal), pointer(u_rstd), pointer(late), pointer(late_normal), pointer(late_rstd), pointer(late_value)};
+}
+
+CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows) {
+  const std::int64_t h = cell.width;
+  dx = context.empty({rows, cell.unit->inputs * h});
+  if (cell.unit->recurrents > 0) du = context.empty({rows, cell.unit->recurrents * h});
+  if (cell.unit->late > 0) dlate = context.empty({rows, cell.unit->late * h});
+}
+
+kernels::CellGradient CellGradients::view(const Cell& cell) const {
+  return {dx.f32(), pointer(du), pointer(dlate), gradient_of(cell.vectors), gradient_of(cell.gain), gradient_of(cell.shift)};
+}
+
+void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
+                          const std::vector<Piece>& previous, std::int64_t rows) {
+  if (!cell.unit->is_matrix()) return;
+  const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
+  float* dw = cell.recurrent->gradient.f32();
+  dispatch(context, [&](const auto& backend) {
+    if (r > 0)
+      for (const Piece& piece : previous)
+        if (piece.rows > 0)
+          kernels::gemm(backend, true, false, h, r, piece.rows, piece.states, h, gradients.du.f32() + piece.first * r, r, 1.0f, dw, r + l);
+    if (l > 0)
+      kernels::gemm(backend, true, false, h, l, rows, buffers.late_value.f32(), h, gradients.dlate.f32(), l, 1.0f, dw + r, r + l);
+    if (cell.bias && r > 0) kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
+    if (cell.bias && l > 0) kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
+  });
+}
+
+std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch) {
+  std::vector<Tensor> states;
+  for (int p = 0; p < cell.unit->states; ++p) {
+    if (!initial.empty()) {
+      NMT_CHECK(static_cast<int>(initial.size()) == cell.unit->states, "unit {} has {} states, not {}", cell.unit->name, cell.unit->states,
+                initial.size());
+      states.push_back(initial[p]->value);
+      NMT_CHECK(states.back().elements() == batch * cell.width, "an initial state {} for {} rows of {}", states.back().shape().text(), batch,
+                cell.width);
+      continue;
+    }
+    states.push_back(context.empty({batch, cell.width}));
+    dispatch(context, [&](const auto& backend) { kernels::fill(backend, states.back().f32(), states.back().elements(), 0.0f); });
+  }
+  return states;
+}
+
+}  // namespace nmt::ops

@@ -1,0 +1,55 @@
+#pragma once
+
+// What the ops of recurrence and conditional layer share: a cell's parameters as the kernels read them, the buffers of its record
+// and of its gradients, and the products at the end that give the weights' gradients.
+
+#include <vector>
+
+#include "nmt/autograd/ops.h"
+#include "nmt/kernels/recurrence.h"
+
+namespace nmt::ops {
+
+/// A cell's kernel view with the tensors that keep it alive.
+struct CellView {
+  kernels::Cell cell;
+  Tensor packed, packed_transposed;
+};
+/// Packs the matrices unless they are packed already; the transposed ones only when `backward`.
+CellView view_cell(const Context& context, const Cell& cell, bool backward);
+
+/// The record's tensors for `rows` rows.
+struct CellBuffers {
+  CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward);
+  kernels::CellRecord record() const;
+  Tensor u, u_normal, u_rstd, late, late_normal, late_rstd, late_value;
+};
+
+/// The gradients' tensors for `rows` rows; parameters' gradients are added to directly.
+struct CellGradients {
+  CellGradients(const Context& context, const Cell& cell, std::int64_t rows);
+  kernels::CellGradient view(const Cell& cell) const;
+  Tensor dx, du, dlate;
+};
+
+/// Adds the gradients of matrices and bias. previous_rows are the states[0] that the steps read, as pieces of consecutive rows.
+struct Piece {
+  const float* states;  // [rows,H]
+  std::int64_t first;   // row in [T,B]
+  std::int64_t rows;
+};
+void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
+                          const std::vector<Piece>& previous, std::int64_t rows);
+
+/// The given initial states, zeros where none is given: [batch,H] each.
+std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch);
+
+/// A pointer to a tensor's floats, or null when it is empty.
+inline float* pointer(const Tensor& tensor) { return tensor ? tensor.f32() : nullptr; }
+inline float* value_of(const Parameter* parameter) { return parameter ? parameter->value.f32() : nullptr; }
+inline float* gradient_of(const Parameter* parameter) { return parameter ? parameter->gradient.f32() : nullptr; }
+
+/// op(W) packed for a product on this tape: the frozen form when there is one, else packed now into `keep`.
+const float* packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep);
+
+}  // namespace nmt::ops

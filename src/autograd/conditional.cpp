@@ -1,0 +1,141 @@
+#include "nmt/kernels/conditional.h"
+
+#include "attention.h"
+#include "cell.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt::ops {
+namespace {
+
+// All that the backward pass needs of the forward one.
+struct Saved {
+  Conditional layer;
+  Memory memory;
+  Var x;
+  std::vector<Var> initial;
+  std::vector<Tensor> start, middle;
+  ConditionalResult out;
+  CellView lower, higher;
+  CellBuffers lower_buffers, higher_buffers;
+  Tensor queries, xc, xc_normal, xc_rstd;
+  Tensor query_packed, context_packed, query_transposed, context_transposed;
+  kernels::Conditional args;
+};
+
+void backward(const Tape& tape, const Saved& s) {
+  const Context& at = tape.context();
+  const kernels::Conditional& a = s.args;
+  const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
+  const std::int64_t space = a.attention.space, width = a.attention.width;
+  const CellGradients lower(at, s.layer.lower, rows), higher(at, s.layer.higher, rows);
+  const Tensor dqueries = at.empty({rows, space});
+  const Node& states = *s.out.states[0];
+  const Node& contexts = *s.out.attended.context;
+  Tensor dh = states.gradient;
+  kernels::ConditionalGradient g;
+  if (!dh) {
+    dh = at.empty(states.value.shape());
+    dispatch(at, [&](const auto& backend) { kernels::fill(backend, dh.f32(), dh.elements(), 0.0f); });
+  }
+  g.dh = dh.f32();
+  g.dcontexts = pointer(contexts.gradient);
+  g.lower = lower.view(s.layer.lower);
+  g.higher = higher.view(s.layer.higher);
+  g.dqueries = dqueries.f32();
+  g.dkeys = tape.gradient(*s.memory.keys);
+  g.dmemory = tape.gradient(*s.memory.values);
+  g.dv = gradient_of(s.layer.attention.v);
+  g.dcontext_gain = gradient_of(s.layer.context_gain);
+  g.dcontext_shift = gradient_of(s.layer.context_shift);
+  std::vector<Tensor> dinitial;
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    dinitial.push_back(at.empty({a.batch, h}));
+    g.dinitial[p] = dinitial[p].f32();
+  }
+  dispatch(at, [&](const auto& backend) {
+    const Tensor scratch = at.empty({kernels::conditional_scratch(backend, a)});
+    g.scratch = scratch.f32();
+    kernels::conditional_backward(backend, a, g);
+    kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space, 1.0f, gradient_of(s.layer.query), space);
+    kernels::gemm(backend, true, false, width, wide, rows, a.contexts, width, higher.dx.f32(), wide, 1.0f, gradient_of(s.layer.context), wide);
+    if (s.layer.context_bias) kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
+  });
+  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
+                       {{s.start[0].f32(), 0, a.batch}, {states.value.f32(), a.batch, rows - a.batch}}, rows);
+  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher, {{s.middle[0].f32(), 0, rows}}, rows);
+  tape.give(*s.x, lower.dx.reshape(s.x->value.shape()));
+  for (std::size_t p = 0; p < s.initial.size(); ++p) tape.give(*s.initial[p], dinitial[p]);
+}
+
+}  // namespace
+
+ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& initial,
+                              const Tensor& sentence) {
+  const Context& context = tape.context();
+  const Shape& shape = x->value.shape();
+  const kernels::Unit& unit = *layer.lower.unit;
+  const std::int64_t h = layer.lower.width, wide = unit.inputs * h;
+  NMT_CHECK(shape.rank() == 3 && shape[2] == wide, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, wide, shape.text());
+  const std::int64_t steps = shape[0], batch = shape[1];
+  const bool keep = tape.recording();
+  const kernels::Attention attention_view = view_attention(layer.attention, memory);
+  NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch, attention_view.sentences);
+  const std::int64_t kept = keep ? steps * batch : batch;
+
+  Saved s{layer, memory, x, initial, initial_states(context, layer.lower, initial, batch), {}, {},
+          view_cell(context, layer.lower, keep), view_cell(context, layer.higher, keep),
+          CellBuffers(context, layer.lower, kept, keep), CellBuffers(context, layer.higher, kept, keep),
+          {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  kernels::Conditional& a = s.args;
+  a.lower = s.lower.cell;
+  a.higher = s.higher.cell;
+  a.attention = attention_view;
+  a.steps = steps;
+  a.batch = batch;
+  a.keep = keep;
+  a.x = x->value.f32();
+  a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
+  a.query = packed_weight(context, *layer.query, false, s.query_packed);
+  a.context = packed_weight(context, *layer.context, false, s.context_packed);
+  a.context_bias = value_of(layer.context_bias);
+  a.context_gain = value_of(layer.context_gain);
+  a.context_shift = value_of(layer.context_shift);
+  s.queries = context.empty({kept, attention_view.space});
+  s.xc = context.empty({kept, wide});
+  a.queries = s.queries.f32();
+  a.xc = s.xc.f32();
+  if (keep) {
+    a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed);
+    a.context_transposed = packed_weight(context, *layer.context, true, s.context_transposed);
+    if (layer.context_gain) {
+      s.xc_normal = context.empty({kept, wide});
+      s.xc_rstd = context.empty({kept, unit.inputs});
+      a.xc_normal = s.xc_normal.f32();
+      a.xc_rstd = s.xc_rstd.f32();
+    }
+  }
+  for (int p = 0; p < unit.states; ++p) {
+    s.middle.push_back(context.empty({kept, h}));
+    s.out.states.push_back(tape.result(context.empty({steps, batch, h})));
+    a.initial[p] = s.start[p].f32();
+    a.middle[p] = s.middle[p].f32();
+    a.states[p] = s.out.states[p]->value.f32();
+  }
+  s.out.attended.context = tape.result(context.empty({steps, batch, attention_view.width}));
+  s.out.attended.weights = context.empty({steps, batch, attention_view.heads, attention_view.steps});
+  a.contexts = s.out.attended.context->value.f32();
+  a.weights = s.out.attended.weights.f32();
+  a.lower_record = s.lower_buffers.record();
+  a.higher_record = s.higher_buffers.record();
+  dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });
+
+  ConditionalResult out = s.out;
+  if (keep)
+    tape.record([&tape, saved = std::move(s)] {
+      if (saved.out.states[0]->gradient || saved.out.attended.context->gradient) backward(tape, saved);
+    });
+  return out;
+}
+
+}  // namespace nmt::ops

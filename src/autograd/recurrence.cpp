@@ -1,0 +1,65 @@
+#include "cell.h"
+
+namespace nmt::ops {
+
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse) {
+  const Context& context = tape.context();
+  const Shape& shape = x->value.shape();
+  const kernels::Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width;
+  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
+            shape.text());
+  const std::int64_t steps = shape[0], batch = shape[1];
+  const bool keep = tape.recording();
+  const CellView view = view_cell(context, cell, keep);
+  const CellBuffers buffers(context, cell, keep ? steps * batch : batch, keep);
+  const std::vector<Tensor> start = initial_states(context, cell, initial, batch);
+
+  kernels::Recurrence args;
+  args.cell = view.cell;
+  args.steps = steps;
+  args.batch = batch;
+  args.reverse = reverse;
+  args.keep = keep;
+  args.x = x->value.f32();
+  args.mask = pointer(mask);
+  args.record = buffers.record();
+  std::vector<Var> states;
+  for (int p = 0; p < unit.states; ++p) {
+    states.push_back(tape.result(context.empty({steps, batch, h})));
+    args.initial[p] = start[p].f32();
+    args.states[p] = states[p]->value.f32();
+  }
+  dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
+
+  tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
+    if (!states[0]->gradient) return;
+    const Context& at = tape.context();
+    const std::int64_t rows = args.steps * args.batch, width = args.cell.width;
+    const CellGradients gradients(at, cell, rows);
+    kernels::RecurrenceGradient g;
+    g.dh = states[0]->gradient.f32();
+    g.cell = gradients.view(cell);
+    std::vector<Tensor> dinitial;
+    for (int p = 0; p < cell.unit->states; ++p) {
+      dinitial.push_back(at.empty({args.batch, width}));
+      g.dinitial[p] = dinitial[p].f32();
+    }
+    dispatch(at, [&](const auto& backend) {
+      const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});
+      g.scratch = scratch.f32();
+      kernels::recurrence_backward(backend, args, g);
+    });
+    const std::int64_t first = args.reverse ? (args.steps - 1) * args.batch : 0, rest = rows - args.batch;
+    const float* h_all = states[0]->value.f32();
+    add_weight_gradients(at, cell, buffers, gradients,
+                         {{start[0].f32(), first, args.batch},
+                          args.reverse ? Piece{h_all + args.batch * width, 0, rest} : Piece{h_all, args.batch, rest}},
+                         rows);
+    tape.give(*x, gradients.dx.reshape(x->value.shape()));
+    for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
+  });
+  return states;
+}
+
+}  // namespace nmt::ops

@@ -1,0 +1,55 @@
+#include "nmt/kernels/softmax_loss.h"
+
+#include "nmt/autograd/ops.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt::ops {
+
+LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing) {
+  const Context& context = tape.context();
+  LossSums sums;
+  kernels::SoftmaxLoss args;
+  args.rows = x->value.rows();
+  args.width = x->value.width();
+  args.vocabulary = table.shape[0];
+  NMT_CHECK(args.width == table.shape[1], "readout rows of {} for a table {}", x->value.shape().text(), table.shape.text());
+  NMT_CHECK(targets.elements() == args.rows, "{} targets for {} rows", targets.elements(), args.rows);
+  args.x = x->value.f32();
+  args.table = table.value.f32();
+  args.bias = bias ? bias->value.f32() : nullptr;
+  args.target = targets.data<std::int32_t>();
+  args.smoothing = smoothing;
+  args.cross_entropy = &sums.cross_entropy;
+  args.smoothed = &sums.smoothed;
+  Tensor dx;
+  if (tape.recording()) {
+    dx = context.empty(x->value.shape());
+    args.dx = dx.f32();
+    args.dtable = table.gradient.f32();
+    args.dbias = bias ? bias->gradient.f32() : nullptr;
+  }
+  dispatch(context, [&](const auto& backend) {
+    const Tensor scratch = context.empty({kernels::softmax_loss_scratch(backend, args.rows, args.width, args.vocabulary)});
+    args.scratch = scratch.f32();
+    kernels::softmax_loss(backend, args);
+  });
+  tape.record([&tape, x, dx] { tape.give(*x, dx); });
+  return sums;
+}
+
+Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {
+  const Context& context = tape.context();
+  const std::int64_t rows = x->value.rows(), k = x->value.width(), n = table.shape[0];
+  Tensor y = context.empty({rows, n});
+  dispatch(context, [&](const auto& backend) {
+    if (table.is_packed())
+      kernels::gemm_packed(backend, rows, n, k, x->value.f32(), k, table.packed.f32(), false, y.f32(), n);
+    else
+      kernels::gemm(backend, false, true, rows, n, k, x->value.f32(), k, table.value.f32(), k, 0.0f, y.f32(), n);
+    if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
+  });
+  return y;
+}
+
+}  // namespace nmt::ops

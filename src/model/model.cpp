@@ -1,0 +1,143 @@
+#include "nmt/model/model.h"
+
+#include <algorithm>
+
+#include "model_impl.h"
+#include "nmt/kernels/softmax_loss.h"
+
+namespace nmt {
+namespace {
+
+void check(const ModelSpec& spec) {
+  const auto positive = [](const char* name, int value) {
+    if (value < 1) fail(ExitStatus::usage, "{}: {} is not a positive number", name, value);
+  };
+  const auto one_of = [](const char* name, const std::string& value, const char* a, const char* b) {
+    if (value != a && value != b) fail(ExitStatus::usage, "{}: '{}' is neither {} nor {}", name, value, a, b);
+  };
+  positive("dim-emb", spec.dim_emb);
+  positive("dim-rnn", spec.dim_rnn);
+  positive("enc-depth", spec.enc_depth);
+  positive("dec-depth", spec.dec_depth);
+  positive("heads", spec.heads);
+  one_of("type", spec.type, "rnnsearch", "deep");
+  one_of("attention", spec.attention, "additive", "dot");
+  one_of("attention-query", spec.attention_query, "recurrent", "first-layer");
+  if (spec.type == "rnnsearch" && (spec.enc_depth != 1 || spec.dec_depth != 1))
+    fail(ExitStatus::usage, "type rnnsearch has one layer on each side, not enc-depth {} and dec-depth {}; type deep takes any", spec.enc_depth,
+         spec.dec_depth);
+}
+
+std::vector<std::int32_t> lengths_of(const Batch& batch) {
+  std::vector<std::int32_t> lengths(batch.sentences);
+  for (std::size_t i = 0; i < batch.source_mask.size(); ++i)
+    if (batch.source_mask[i] != 0.0f) ++lengths[i % batch.sentences];
+  return lengths;
+}
+
+}  // namespace
+
+Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed)
+    : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
+  check(spec);
+  const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
+  if (shared && source_size != target_size)
+    fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",
+         spec.tied_embeddings_all ? "all" : "src", source_size, target_size);
+  Rng rng(seed, 1);
+  const Builder builder(context, parameters, rng);
+  const std::int64_t e = spec.dim_emb;
+  target_table = &builder.add("decoder.embedding", {target_size, e}, Builder::Init::embedding);
+  source_table = shared ? target_table : &builder.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
+  output_table = spec.tied_embeddings || spec.tied_embeddings_all ? target_table
+                                                                  : &builder.add("decoder.output", {target_size, e}, Builder::Init::embedding);
+  output_bias = &builder.add("decoder.output_bias", {target_size}, Builder::Init::zero);
+  encoder = std::make_unique<Encoder>(Builder(builder, "encoder"), spec);
+  decoder = std::make_unique<Decoder>(Builder(builder, "decoder"), spec, encoder->width(), encoder->final_width());
+}
+
+Model::Impl::Encoded Model::Impl::encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const {
+  const float p = static_cast<float>(spec.dropout_emb);
+  const Encoder::Result out = (*encoder)(tape, ops::dropout(tape, ops::embedding(tape, *source_table, ids), p), mask);
+  return {decoder->remember(tape, out.annotations, lengths), out.final_state};
+}
+
+Var Model::Impl::embed_target(Tape& tape, const Tensor& ids) const {
+  return ops::dropout(tape, ops::embedding(tape, *target_table, ids), static_cast<float>(spec.dropout_emb));
+}
+
+Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
+  const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
+  const Encoded source = encode(tape, upload(context, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
+                                upload(context, lengths_of(batch), {b}));
+  const Decoder::Result out = (*decoder)(tape, embed_target(tape, upload(context, batch.target_in, {t, b})), source.memory,
+                                         decoder->start(tape, source.final_state), {});
+  std::vector<std::int32_t> rows, targets;
+  rows.reserve(batch.target_tokens);
+  targets.reserve(batch.target_tokens);
+  for (std::size_t i = 0; i < batch.target_mask.size(); ++i) {
+    if (batch.target_mask[i] == 0.0f) continue;
+    rows.push_back(static_cast<std::int32_t>(i));
+    targets.push_back(batch.target_out[i]);
+  }
+  const std::int64_t n = static_cast<std::int64_t>(rows.size());
+  const Var features = ops::select_rows(tape, out.features, upload(context, rows, {n}));
+  return {decoder->readout(tape, features), upload(context, targets, {n})};
+}
+
+Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed)
+    : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed)) {}
+Model::~Model() = default;
+
+const ModelSpec& Model::spec() const { return impl_->spec; }
+const Context& Model::context() const { return impl_->context; }
+ParameterSet& Model::parameters() { return impl_->parameters; }
+int Model::source_vocabulary() const { return impl_->source_vocabulary; }
+int Model::target_vocabulary() const { return impl_->target_vocabulary; }
+
+BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {
+  NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
+  Tape tape(impl_->context, true, pass.seed, pass.pass);
+  const Impl::Readouts out = impl_->run(tape, batch);
+  const ops::LossSums sums = ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing);
+  tape.backward();
+  return {sums.cross_entropy, sums.smoothed, batch.target_tokens};
+}
+
+BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
+  Impl& m = *impl_;
+  Tape tape(m.context, false);
+  const Impl::Readouts out = m.run(tape, batch);
+  if (!m.frozen) {
+    const ops::LossSums sums = ops::softmax_loss(tape, out.rows, *m.output_table, m.output_bias, out.targets, label_smoothing);
+    return {sums.cross_entropy, sums.smoothed, batch.target_tokens};
+  }
+  NMT_CHECK(label_smoothing == 0.0f, "a frozen model is evaluated without label smoothing");
+  double sum = 0;
+  const std::int64_t rows = out.rows->value.rows(), chunk = 256;
+  const std::int32_t* targets = out.targets.data<std::int32_t>();
+  for (std::int64_t first = 0; first < rows; first += chunk) {
+    const std::int64_t n = std::min(chunk, rows - first);
+    const Tensor logits = ops::logits(tape, tape.constant(out.rows->value.slice(first, n)), *m.output_table, m.output_bias);
+    const Tensor normalizer = m.context.empty({n});
+    dispatch(m.context, [&](const auto& backend) {
+      kernels::log_sum_exp(backend, n, m.target_vocabulary, logits.f32(), normalizer.f32());
+    });
+    for (std::int64_t r = 0; r < n; ++r)
+      sum += normalizer.f32()[r] - logits.f32()[r * m.target_vocabulary + targets[first + r]];
+  }
+  return {sum, sum, batch.target_tokens};
+}
+
+void Model::freeze() {
+  Impl& m = *impl_;
+  if (m.frozen) return;
+  m.encoder->freeze(m.context);
+  m.decoder->freeze(m.context);
+  ops::freeze(m.context, *m.output_table, true);
+  for (Parameter& p : m.parameters.all()) p.gradient = {};
+  m.context.arena->trim();
+  m.frozen = true;
+}
+
+}  // namespace nmt

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "nmt/model/decoder.h"
+#include "nmt/model/encoder.h"
+#include "nmt/model/model.h"
+
+namespace nmt {
+
+struct Model::Impl {
+  Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed);
+
+  /// Embedded, encoded and projected source: ids i32 [S,B], mask [S,B], lengths i32 [B].
+  struct Encoded {
+    ops::Memory memory;
+    Var final_state;
+  };
+  Encoded encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const;
+  Var embed_target(Tape& tape, const Tensor& ids) const;
+  /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and their targets i32 [R].
+  struct Readouts {
+    Var rows;
+    Tensor targets;
+  };
+  Readouts run(Tape& tape, const Batch& batch) const;
+
+  ModelSpec spec;
+  int source_vocabulary, target_vocabulary;
+  Context context;
+  ParameterSet parameters;
+  Parameter* source_table;
+  Parameter* target_table;
+  Parameter* output_table;
+  Parameter* output_bias;
+  std::unique_ptr<Encoder> encoder;
+  std::unique_ptr<Decoder> decoder;
+  bool frozen = false;
+};
+
+/// A copy of host values in a tensor of the context's device.
+template <class T>
+Tensor upload(const Context& context, const std::vector<T>& values, Shape shape) {
+  NMT_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), "{} values for a tensor {}", values.size(), shape.text());
+  NMT_CHECK(context.device.kind == DeviceKind::cpu, "this build has no CUDA backend");
+  Tensor tensor = context.empty(shape, DtypeOf<T>::value);
+  std::copy(values.begin(), values.end(), tensor.template data<T>());
+  return tensor;
+}
+
+}  // namespace nmt

@@ -1,0 +1,83 @@
+#include "nmt/nn/recurrent_layer.h"
+
+namespace nmt {
+
+using Init = Builder::Init;
+
+InputProjection::InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t input)
+    : planes_(settings.unit->inputs) {
+  const std::int64_t wide = settings.unit->inputs * settings.width;
+  weight = &builder.add(name, {input, wide}, Init::glorot, planes_);
+  if (settings.layer_normalization) normalization = Normalization(builder, name + "_norm", wide);
+  else if (settings.bias) bias = &builder.add(name + "_bias", {wide}, Init::zero);
+}
+
+Var InputProjection::operator()(Tape& tape, const Var& x) const {
+  const Var y = ops::linear(tape, x, *weight, bias);
+  return normalization ? ops::layer_norm(tape, y, *normalization.gain, *normalization.bias, planes_) : y;
+}
+
+void InputProjection::freeze(const Context& context) const { ops::freeze(context, *weight); }
+
+ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
+  const kernels::Unit& unit = *settings.unit;
+  const std::int64_t h = settings.width;
+  const int planes = unit.recurrents + unit.late;
+  ops::Cell cell;
+  cell.unit = &unit;
+  cell.width = h;
+  if (planes > 0) {
+    cell.recurrent = &builder.add("recurrent_projection", {h, planes * h}, Init::orthogonal, planes);
+    if (settings.layer_normalization) {
+      const Normalization norm(builder, "recurrent_projection_norm", planes * h);
+      cell.gain = norm.gain;
+      cell.shift = norm.bias;
+    } else if (unit.bias) {
+      cell.bias = &builder.add("recurrent_projection_bias", {planes * h}, Init::zero);
+    }
+  }
+  if (unit.vectors > 0) cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
+  return cell;
+}
+
+RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input)
+    : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {}
+
+std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask,
+                                            bool reverse) const {
+  return ops::recurrence(tape, cell_, input_(tape, x), initial, mask, reverse);
+}
+
+void RecurrentLayer::freeze(const Context& context) const {
+  input_.freeze(context);
+  ops::freeze(context, cell_);
+}
+
+ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t memory,
+                                   std::int64_t space, const ops::AttentionShape& attention)
+    : input_(Builder(builder, "lower"), "input_projection", settings, input),
+      context_(Builder(builder, "higher"), "input_projection", settings, memory) {
+  layer_.lower = make_cell(Builder(builder, "lower"), settings);
+  layer_.higher = make_cell(Builder(builder, "higher"), settings);
+  layer_.attention = attention;
+  layer_.query = &builder.add("attention.query_projection", {settings.width, space}, Init::glorot);
+  layer_.context = context_.weight;
+  layer_.context_bias = context_.bias;
+  layer_.context_gain = context_.normalization.gain;
+  layer_.context_shift = context_.normalization.bias;
+}
+
+ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x, const ops::Memory& memory, const std::vector<Var>& initial,
+                                                    const Tensor& sentence) const {
+  return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence);
+}
+
+void ConditionalLayer::freeze(const Context& context) const {
+  input_.freeze(context);
+  context_.freeze(context);
+  ops::freeze(context, layer_.lower);
+  ops::freeze(context, layer_.higher);
+  ops::freeze(context, *layer_.query);
+}
+
+}  // namespace nmt
