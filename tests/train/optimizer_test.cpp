@@ -1,0 +1,176 @@
+#include "nmt/train/optimizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "nmt/core/error.h"
+#include "nmt/core/thread_pool.h"
+
+namespace nmt::train {
+namespace {
+
+// Adam written out as in Kingma & Ba 2015, algorithm 1, in double, with Loshchilov & Hutter's decoupled decay.
+struct Reference {
+  double beta1, beta2, epsilon, decay, clip, smoothing;
+  std::vector<double> value, m, v, average;
+  int t = 0;
+
+  double step(const std::vector<double>& summed, double tokens, double rate) {
+    std::vector<double> g = summed;
+    double square = 0;
+    for (double& x : g) x /= tokens, square += x * x;
+    const double norm = std::sqrt(square);
+    if (clip > 0 && norm > clip)
+      for (double& x : g) x *= clip / norm;
+    ++t;
+    const double s = std::max(smoothing, 9.0 / (t + 9));
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      m[i] = beta1 * m[i] + (1 - beta1) * g[i];
+      v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
+      const double m_hat = m[i] / (1 - std::pow(beta1, t)), v_hat = v[i] / (1 - std::pow(beta2, t));
+      value[i] -= rate * (m_hat / (std::sqrt(v_hat) + epsilon) + decay * value[i]);
+      average[i] += s * (value[i] - average[i]);
+    }
+    return norm;
+  }
+};
+
+class OptimizerTest : public testing::Test {
+ protected:
+  OptimizerTest() {
+    context.arena = &arena;
+    context.cpu.pool = &pool;
+    Rng rng(7);
+    parameters.add(context, "a", {3, 5}, ParameterSet::Init::glorot, rng);
+    parameters.add(context, "b", {7}, ParameterSet::Init::embedding, rng);
+  }
+  std::vector<double> flat(bool gradient) const {
+    std::vector<double> all;
+    for (const Parameter& p : parameters.all()) {
+      const float* data = (gradient ? p.gradient : p.value).f32();
+      all.insert(all.end(), data, data + p.shape.elements());
+    }
+    return all;
+  }
+  void add_gradients(Rng& rng, float size) {
+    for (Parameter& p : parameters.all())
+      for (std::int64_t i = 0; i < p.shape.elements(); ++i) p.gradient.f32()[i] += size * rng.normal();
+  }
+  void compare(const TrainSpec& spec, double decay) {
+    Optimizer optimizer(spec, parameters, context);
+    const auto& params = spec.optimizer_params;
+    const std::vector<double> start = flat(false), zeros(start.size(), 0.0);
+    Reference reference{params[0], params[1], params[2], decay, spec.clip_norm, spec.exponential_smoothing, start, zeros, zeros, start};
+    Rng rng(99);
+    for (int t = 1; t <= 60; ++t) {
+      const int batches = 1 + t % 3;  // accumulation: gradients of several batches add up
+      for (int b = 0; b < batches; ++b) add_gradients(rng, static_cast<float>(t % 5));
+      const double rate = 0.01 / t;
+      const double norm = reference.step(flat(true), 11.0 * batches, rate);
+      const UpdateResult result = optimizer.update(rate, 11 * batches);
+      ASSERT_TRUE(result.applied);
+      EXPECT_NEAR(result.gradient_norm, norm, 1e-5 * norm + 1e-12);
+      for (double g : flat(true)) ASSERT_EQ(g, 0.0);
+    }
+    const std::vector<double> value = flat(false);
+    std::size_t at = 0;
+    for (std::size_t p = 0; p < parameters.all().size(); ++p)
+      for (std::int64_t i = 0; i < parameters.all()[p].shape.elements(); ++i, ++at) {
+        EXPECT_NEAR(value[at], reference.value[at], 2e-6);
+        EXPECT_NEAR(optimizer.published(p).f32()[i], spec.exponential_smoothing > 0 ? reference.average[at] : reference.value[at], 2e-6);
+      }
+    EXPECT_EQ(optimizer.steps(), 60);
+  }
+
+  ThreadPool pool{2};
+  Arena arena;
+  Context context;
+  ParameterSet parameters;
+};
+
+TEST_F(OptimizerTest, AdamAsInThePaper) {
+  TrainSpec spec;
+  spec.optimizer_params = {0.9, 0.98, 1e-9};
+  spec.clip_norm = 0;
+  compare(spec, 0);
+}
+
+TEST_F(OptimizerTest, AdamClippedAndAveraged) {
+  TrainSpec spec;
+  spec.optimizer_params = {0.8, 0.999, 1e-6};
+  spec.clip_norm = 0.3;
+  spec.exponential_smoothing = 0.2;
+  compare(spec, 0);
+}
+
+TEST_F(OptimizerTest, AdamW) {
+  TrainSpec spec;
+  spec.optimizer = "adamw";
+  spec.optimizer_params = {0.9, 0.95, 1e-8, 0.3};
+  spec.exponential_smoothing = 0.001;
+  compare(spec, 0.3);
+}
+
+TEST_F(OptimizerTest, AGradientThatIsNotFiniteChangesNothing) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    Optimizer optimizer(TrainSpec{}, parameters, context);
+    const auto before = flat(false);
+    parameters.find("b")->gradient.f32()[3] = bad;
+    EXPECT_FALSE(optimizer.update(0.1, 5).applied);
+    EXPECT_EQ(flat(false), before);
+    EXPECT_EQ(flat(true), std::vector<double>(before.size(), 0.0));
+    EXPECT_EQ(optimizer.steps(), 0);
+  }
+}
+
+TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
+  TrainSpec spec;
+  spec.exponential_smoothing = 0.01;
+  Rng rng(3);
+  Optimizer first(spec, parameters, context);
+  for (int t = 0; t < 5; ++t) {
+    add_gradients(rng, 1);
+    first.update(0.01, 4);
+  }
+  std::vector<std::pair<std::string, std::vector<float>>> state;
+  first.for_each_state([&](const std::string& name, Tensor& t) { state.emplace_back(name, std::vector<float>(t.f32(), t.f32() + t.elements())); });
+  ASSERT_EQ(state.size(), 6u);
+  EXPECT_EQ(state[2].first, "average.a");
+  const auto weights = flat(false);
+
+  Rng rng_at(rng.seed(), rng.stream(), rng.position());
+  add_gradients(rng, 1);
+  first.update(0.01, 4);
+  const auto expected = flat(false);
+
+  std::size_t at = 0;
+  for (Parameter& p : parameters.all())
+    for (std::int64_t i = 0; i < p.shape.elements(); ++i) p.value.f32()[i] = static_cast<float>(weights[at++]);
+  Optimizer second(spec, parameters, context);
+  at = 0;
+  second.for_each_state([&](const std::string& name, Tensor& t) {
+    ASSERT_EQ(state[at].first, name);
+    std::copy(state[at].second.begin(), state[at].second.end(), t.f32());
+    ++at;
+  });
+  second.set_steps(5);
+  add_gradients(rng_at, 1);
+  second.update(0.01, 4);
+  EXPECT_EQ(flat(false), expected);
+}
+
+TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
+  TrainSpec spec;
+  spec.optimizer = "sgd";
+  EXPECT_THROW(Optimizer(spec, parameters, context), Error);
+  spec.optimizer = "adam";
+  spec.optimizer_params = {0.9, 0.98, 1e-9, 0.1};
+  EXPECT_THROW(Optimizer(spec, parameters, context), Error);
+  spec.optimizer_params = {1.0};
+  EXPECT_THROW(Optimizer(spec, parameters, context), Error);
+}
+
+}  // namespace
+}  // namespace nmt::train
