@@ -1,14 +1,39 @@
 #include "nmt/core/log.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <mutex>
 #include <string>
 
 namespace nmt::log {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr const char* erase = "\r\033[K";
+
 std::atomic<Level> threshold{Level::info};
+std::mutex mutex;
+std::string shown_status;  // under the mutex, like the time
+Clock::time_point last_write = Clock::now();
+
+void write_all(std::string_view text) {
+  last_write = Clock::now();
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (n <= 0) return;  // standard error is gone: nobody is left to tell
+    done += static_cast<std::size_t>(n);
+  }
 }
+
+std::size_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+}
+
+}  // namespace
 
 void set_level(Level level) { threshold = level; }
 Level level() { return threshold; }
@@ -16,12 +41,26 @@ Level level() { return threshold; }
 void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
-  const std::string whole = fmt::format("{}{}\n", prefix, text);
-  for (std::size_t done = 0; done < whole.size();) {
-    const ssize_t n = ::write(STDERR_FILENO, whole.data() + done, whole.size() - done);
-    if (n <= 0) return;  // standard error is gone: nobody is left to tell
-    done += static_cast<std::size_t>(n);
-  }
+  const std::lock_guard lock(mutex);
+  write_all(fmt::format("{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, text, shown_status));
+}
+
+void status(std::string_view text) {
+  if (!on_terminal() || Level::info < threshold) return;
+  const std::lock_guard lock(mutex);
+  if (text.empty() && shown_status.empty()) return;
+  shown_status = text.substr(0, terminal_width());
+  write_all(erase + shown_status);
+}
+
+bool on_terminal() {
+  static const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  return terminal;
+}
+
+double silence() {
+  const std::lock_guard lock(mutex);
+  return std::chrono::duration<double>(Clock::now() - last_write).count();
 }
 
 }  // namespace nmt::log
