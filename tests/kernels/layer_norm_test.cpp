@@ -1,0 +1,132 @@
+#include "nmt/kernels/layer_norm.h"
+
+#include "nmt/core/rng.h"
+#include "nmt/core/thread_pool.h"
+
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::kernels {
+namespace {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+Floats random_floats(std::int64_t n, std::uint64_t seed, float mean = 0) {
+  Rng rng(seed);
+  Floats x(static_cast<std::size_t>(n));
+  for (float& v : x) v = mean + 2 * rng.uniform() - 1;
+  return x;
+}
+
+// Ba et al. 2016, eq. 4, in double; the gradient by the chain rule through mean and variance, term by term.
+struct Reference {
+  Doubles y, normal, rstd, dx, dgain, dbias;
+  Reference(std::int64_t rows, std::int64_t planes, std::int64_t width, const Floats& x, const Floats& gain,
+            const Floats* bias, const Floats& dy)
+      : y(x.size()),
+        normal(x.size()),
+        rstd(static_cast<std::size_t>(rows * planes)),
+        dx(x.size()),
+        dgain(gain.size()),
+        dbias(gain.size()) {
+    const auto w = static_cast<std::size_t>(width);
+    const double n = static_cast<double>(width);
+    for (std::size_t part = 0; part < rstd.size(); ++part) {
+      const std::size_t at = part * w, g = part % static_cast<std::size_t>(planes) * w;
+      double mean = 0, variance = 0, dvariance = 0, dmean = 0;
+      for (std::size_t i = 0; i < w; ++i) mean += x[at + i] / n;
+      for (std::size_t i = 0; i < w; ++i) variance += (x[at + i] - mean) * (x[at + i] - mean) / n;
+      const double s = rstd[part] = 1 / std::sqrt(variance + 1e-6);
+      for (std::size_t i = 0; i < w; ++i) {
+        const double centred = x[at + i] - mean, dn = double{dy[at + i]} * gain[g + i];
+        normal[at + i] = centred * s;
+        y[at + i] = normal[at + i] * gain[g + i] + (bias ? (*bias)[g + i] : 0.0f);
+        dgain[g + i] += dy[at + i] * normal[at + i];
+        dbias[g + i] += dy[at + i];
+        dvariance += dn * centred * -0.5 * s * s * s;
+        dmean -= dn * s;
+      }
+      for (std::size_t i = 0; i < w; ++i)
+        dx[at + i] = double{dy[at + i]} * gain[g + i] * s + dvariance * 2 * (x[at + i] - mean) / n + dmean / n;
+    }
+  }
+};
+
+void expect_near(const Floats& got, const Doubles& want, double bound, const char* what) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], bound * (1 + std::abs(want[i]))) << what << ' ' << i;
+}
+
+TEST(LayerNorm, ForwardAndBackwardEqualDoublePrecision) {
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Cpu cpu{&pool};
+    for (std::int64_t rows : {1, 3, 31, 33, 257})
+      for (std::int64_t planes : {1, 3})
+        for (std::int64_t width : {1, 3, 31, 33, 257})
+          for (bool with_bias : {true, false}) {
+            const std::int64_t stride = planes * width;
+            const Floats x = random_floats(rows * stride, 1, 0.5f), gain = random_floats(stride, 2, 1),
+                         bias = random_floats(stride, 3);
+            const Floats dy = random_floats(rows * stride, 4);
+            const Reference want(rows, planes, width, x, gain, with_bias ? &bias : nullptr, dy);
+            Floats y = x, normal(x.size()), rstd(static_cast<std::size_t>(rows * planes));
+            layer_norm(cpu, rows, planes, width, y.data(), gain.data(), with_bias ? bias.data() : nullptr, y.data(),
+                       normal.data(), rstd.data());
+            expect_near(y, want.y, 1e-5, "y");
+            expect_near(normal, want.normal, 1e-5, "normal");
+            expect_near(rstd, want.rstd, 1e-5, "rstd");
+            Floats plain(x.size());
+            layer_norm(cpu, rows, planes, width, x.data(), gain.data(), with_bias ? bias.data() : nullptr, plain.data(),
+                       nullptr, nullptr);
+            ASSERT_EQ(plain, y);
+
+            Floats dx = dy, dgain(gain.size(), 1.0f), dbias(gain.size(), 2.0f);
+            layer_norm_backward(cpu, rows, planes, width, dx.data(), normal.data(), rstd.data(), gain.data(), dx.data(),
+                                dgain.data(), with_bias ? dbias.data() : nullptr);
+            // 1/sigma magnifies the rounding of g - mean(g): narrow rows may have little variance.
+            for (std::size_t i = 0; i < dx.size(); ++i)
+              ASSERT_NEAR(dx[i], want.dx[i], 4e-6 * (1 + want.rstd[i / static_cast<std::size_t>(width)])) << i;
+            for (std::size_t i = 0; i < gain.size(); ++i) {
+              ASSERT_NEAR(dgain[i] - 1, want.dgain[i], 1e-4);
+              if (with_bias) {
+                ASSERT_NEAR(dbias[i] - 2, want.dbias[i], 1e-4);
+              }
+            }
+          }
+  }
+}
+
+TEST(LayerNorm, TheSumsDoNotDependOnTheThreads) {
+  const std::int64_t rows = 257, planes = 2, width = 33, stride = planes * width;
+  const Floats gain = random_floats(stride, 2), normal = random_floats(rows * stride, 5),
+               dy = random_floats(rows * stride, 4);
+  const Floats rstd = random_floats(rows * planes, 6, 2);
+  Floats first_dx, first_gain, first_bias;
+  for (int threads : {1, 2, 3, 4}) {
+    ThreadPool pool(threads);
+    Floats dx(dy.size()), dgain(gain.size()), dbias(gain.size());
+    layer_norm_backward({&pool}, rows, planes, width, dy.data(), normal.data(), rstd.data(), gain.data(), dx.data(),
+                        dgain.data(), dbias.data());
+    if (threads == 1) first_dx = dx, first_gain = dgain, first_bias = dbias;
+    EXPECT_EQ(dx, first_dx);
+    EXPECT_EQ(dgain, first_gain);
+    EXPECT_EQ(dbias, first_bias);
+  }
+}
+
+TEST(LayerNorm, AConstantRowGivesTheBiasAndNoNan) {
+  ThreadPool pool(1);
+  const Floats x(64, 5.0f), gain(64, 2.0f), bias(64, 0.25f);
+  Floats y(64), normal(64), rstd(1);
+  layer_norm({&pool}, 1, 1, 64, x.data(), gain.data(), bias.data(), y.data(), normal.data(), rstd.data());
+  EXPECT_EQ(y, bias);
+  EXPECT_NEAR(rstd[0], 1e3, 1);
+}
+
+}  // namespace
+}  // namespace nmt::kernels
