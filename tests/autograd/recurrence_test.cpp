@@ -1,0 +1,292 @@
+#include <gtest/gtest.h>
+
+#include "nmt/autograd/ops.h"
+#include "tests/support/engine.h"
+#include "tests/support/reference.h"
+
+namespace nmt {
+namespace {
+
+using namespace units;
+using test::Row;
+
+struct CellParameters {
+  Parameter recurrent, bias, gain, shift, vectors;
+  ops::Cell cell;
+};
+
+void make(test::Engine& engine, const kernels::Unit& unit, std::int64_t h, bool normal, CellParameters& p) {
+  const int planes = unit.recurrents + unit.late;
+  p.cell.unit = &unit;
+  p.cell.width = h;
+  if (planes > 0) {
+    p.recurrent = engine.parameter("recurrent", {h, planes * h}, 0.5f);
+    p.cell.recurrent = &p.recurrent;
+    p.bias = engine.parameter("bias", {planes * h}, 0.5f);
+    p.cell.bias = normal ? nullptr : &p.bias;
+    p.gain = engine.parameter("gain", {planes * h}, 0.3f, 1.0f);
+    p.shift = engine.parameter("shift", {planes * h}, 0.3f);
+    if (normal) {
+      p.cell.gain = &p.gain;
+      p.cell.shift = &p.shift;
+    }
+  }
+  if (unit.vectors > 0) {
+    p.vectors = engine.parameter("vectors", {unit.vectors, h}, 0.5f);
+    p.cell.vectors = &p.vectors;
+  }
+}
+
+test::CellValues values(const ops::Cell& c) {
+  const auto of = [](const Parameter* p) { return p ? test::doubles(p->value) : Row{}; };
+  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.shift), of(c.vectors)};
+}
+
+template <class U>
+void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, std::int64_t h, bool reverse, bool normal, int threads) {
+  SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : "") + " threads " +
+               std::to_string(threads));
+  test::Engine engine(threads);
+  CellParameters p;
+  make(engine, unit, h, normal, p);
+  Tape tape(engine.context, true);
+  const Var x = tape.result(engine.random({steps, batch, U::inputs * h}));
+  std::vector<Var> initial;
+  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  Tensor mask = engine.context.empty({steps, batch});
+  for (std::int64_t t = 0; t < steps; ++t)
+    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
+  const std::vector<Var> states = ops::recurrence(tape, p.cell, x, initial, mask, reverse);
+  const Tensor weights = engine.random(states[0]->value.shape());
+
+  test::CellValues c = values(p.cell);
+  Row xs = test::doubles(x->value), out(steps * batch * h);
+  std::vector<Row> starts;
+  for (const Var& v : initial) starts.push_back(test::doubles(v->value));
+  const std::function<double()> loss = [&] {
+    double sum = 0;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<Row> s;
+      for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
+      for (std::int64_t i = 0; i < steps; ++i) {
+        const std::int64_t t = reverse ? steps - 1 - i : i;
+        if (mask.f32()[t * batch + b] != 0.0f) test::cell_step<U>(c, h, &xs[(t * batch + b) * U::inputs * h], s);
+        for (std::int64_t j = 0; j < h; ++j) {
+          out[(t * batch + b) * h + j] = s[0][j];
+          sum += s[0][j] * weights.f32()[(t * batch + b) * h + j];
+        }
+      }
+    }
+    return sum;
+  };
+  loss();
+  for (std::int64_t i = 0; i < steps * batch * h; ++i) ASSERT_NEAR(states[0]->value.f32()[i], out[i], 1e-5) << i;
+
+  states[0]->gradient = weights;
+  tape.backward();
+  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
+    for (int n = 0; n < 12; ++n) {
+      const std::size_t i = engine.rng.below(at.size());
+      const double expected = test::slope(loss, at[i]);
+      EXPECT_NEAR(gradient.f32()[i], expected, 2e-4 * (1 + std::abs(expected))) << name << ' ' << i;
+    }
+  };
+  compare(x->gradient, xs, "x");
+  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
+  if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
+  if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
+  if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
+  if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
+}
+
+TEST(Recurrence, matches_the_equations_in_double) {
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...)                                                                        \
+  for (const bool reverse : {false, true})                                                                  \
+    for (const bool normal : {false, true})                                                                 \
+      for (const int threads : {1, 3}) check<__VA_ARGS__>(kernels::units()[line], 5, 13, 7, reverse, normal, threads); \
+  ++line;
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+}
+
+template <class U>
+void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t heads, bool normal, int threads) {
+  SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (additive ? " additive" : " dot") + (normal ? " normalised" : ""));
+  const std::int64_t steps = 4, batch = 9, h = 5, source = 6, m = 6, space = 4, wide = U::inputs * h;
+  test::Engine engine(threads);
+  CellParameters lower, higher;
+  make(engine, unit, h, normal, lower);
+  make(engine, unit, h, normal, higher);
+  Parameter v = engine.parameter("v", {space, 1}), wq = engine.parameter("query", {h, space}, 0.5f), wc = engine.parameter("context", {m, wide}, 0.5f),
+            cb = engine.parameter("context bias", {wide}), cg = engine.parameter("context gain", {wide}, 0.3f, 1.0f),
+            cs = engine.parameter("context shift", {wide});
+  ops::Conditional layer;
+  layer.lower = lower.cell;
+  layer.higher = higher.cell;
+  layer.attention = {additive ? kernels::AttentionKind::additive : kernels::AttentionKind::dot, heads, additive ? &v : nullptr};
+  layer.query = &wq;
+  layer.context = &wc;
+  if (normal) {
+    layer.context_gain = &cg;
+    layer.context_shift = &cs;
+  } else {
+    layer.context_bias = &cb;
+  }
+  Tape tape(engine.context, true);
+  const Var x = tape.result(engine.random({steps, batch, wide}));
+  std::vector<std::int32_t> lengths;
+  for (std::int64_t b = 0; b < batch; ++b) lengths.push_back(static_cast<std::int32_t>(source - b % 4));
+  const ops::Memory memory{tape.result(engine.random({source, batch, m})), tape.result(engine.random({source, batch, space})),
+                           engine.ints(lengths, {batch})};
+  std::vector<Var> initial;
+  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  const ops::ConditionalResult result = ops::conditional(tape, layer, memory, x, initial, {});
+  const Tensor wh = engine.random({steps, batch, h}), wctx = engine.random({steps, batch, m});
+
+  test::CellValues lo = values(lower.cell), hi = values(higher.cell);
+  test::AttentionValues a{additive,
+                          static_cast<std::size_t>(heads),
+                          static_cast<std::size_t>(source),
+                          static_cast<std::size_t>(batch),
+                          static_cast<std::size_t>(space),
+                          static_cast<std::size_t>(m),
+                          test::doubles(memory.keys->value),
+                          test::doubles(memory.values->value),
+                          test::doubles(v.value),
+                          {lengths.begin(), lengths.end()}};
+  Row xs = test::doubles(x->value), q = test::doubles(wq.value), wcv = test::doubles(wc.value), cbv = test::doubles(cb.value),
+      cgv = test::doubles(cg.value), csv = test::doubles(cs.value), hs(steps * batch * h), contexts(steps * batch * m);
+  std::vector<Row> starts;
+  for (const Var& s : initial) starts.push_back(test::doubles(s->value));
+  const std::function<double()> loss = [&] {
+    double sum = 0;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<Row> s;
+      for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
+      for (std::int64_t t = 0; t < steps; ++t) {
+        const std::int64_t at = t * batch + b;
+        test::cell_step<U>(lo, h, &xs[at * wide], s);
+        const Row query = test::product(s[0], q, h, space);
+        const Row c = test::attend(a, b, query.data());
+        Row xc = test::product(c, wcv, m, wide);
+        for (std::int64_t j = 0; j < wide; ++j)
+          if (!normal) xc[j] += cbv[j];
+        if (normal)
+          for (int p = 0; p < U::inputs; ++p) test::normalize(&xc[p * h], h, &cgv[p * h], &csv[p * h]);
+        test::cell_step<U>(hi, h, xc.data(), s);
+        for (std::int64_t j = 0; j < h; ++j) sum += (hs[at * h + j] = s[0][j]) * wh.f32()[at * h + j];
+        for (std::int64_t j = 0; j < m; ++j) sum += (contexts[at * m + j] = c[j]) * wctx.f32()[at * m + j];
+      }
+    }
+    return sum;
+  };
+  loss();
+  for (std::size_t i = 0; i < hs.size(); ++i) ASSERT_NEAR(result.states[0]->value.f32()[i], hs[i], 2e-5) << i;
+  for (std::size_t i = 0; i < contexts.size(); ++i) ASSERT_NEAR(result.attended.context->value.f32()[i], contexts[i], 2e-5) << i;
+
+  result.states[0]->gradient = wh;
+  result.attended.context->gradient = wctx;
+  tape.backward();
+  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
+    for (int n = 0; n < 12; ++n) {
+      const std::size_t i = engine.rng.below(at.size());
+      const double expected = test::slope(loss, at[i]);
+      EXPECT_NEAR(gradient.f32()[i], expected, 5e-4 * (1 + std::abs(expected))) << name << ' ' << i;
+    }
+  };
+  compare(x->gradient, xs, "x");
+  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  compare(memory.keys->gradient, a.keys, "keys");
+  compare(memory.values->gradient, a.memory, "memory");
+  if (additive) compare(v.gradient, a.v, "v");
+  compare(wq.gradient, q, "query");
+  compare(wc.gradient, wcv, "context");
+  if (normal) {
+    compare(cg.gradient, cgv, "context gain");
+    compare(cs.gradient, csv, "context shift");
+  } else {
+    compare(cb.gradient, cbv, "context bias");
+  }
+  const auto compare_cell = [&](const CellParameters& p, test::CellValues& c) {
+    if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
+    if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
+    if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
+    if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
+    if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
+  };
+  compare_cell(lower, lo);
+  compare_cell(higher, hi);
+}
+
+TEST(Conditional, matches_the_equations_in_double) {
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...)                                                     \
+  for (const bool normal : {false, true}) {                                              \
+    check_conditional<__VA_ARGS__>(kernels::units()[line], true, 1, normal, 2);          \
+    check_conditional<__VA_ARGS__>(kernels::units()[line], true, 2, normal, 1);          \
+    check_conditional<__VA_ARGS__>(kernels::units()[line], false, 2, normal, 2);         \
+  }                                                                                      \
+  ++line;
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+}
+
+TEST(Attention, matches_the_equations_in_double) {
+  for (const bool additive : {true, false})
+    for (const std::int64_t heads : {1, 3}) {
+      const std::int64_t steps = 3, batch = 10, source = 7, m = 6, space = 9;
+      test::Engine engine(3);
+      Parameter v = engine.parameter("v", {space, 1});
+      Tape tape(engine.context, true);
+      std::vector<std::int32_t> lengths;
+      for (std::int64_t b = 0; b < batch; ++b) lengths.push_back(static_cast<std::int32_t>(1 + b % source));
+      const ops::Memory memory{tape.result(engine.random({source, batch, m})), tape.result(engine.random({source, batch, space})),
+                               engine.ints(lengths, {batch})};
+      const Var query = tape.result(engine.random({steps, batch, space}));
+      const ops::AttentionShape shape{additive ? kernels::AttentionKind::additive : kernels::AttentionKind::dot, heads, &v};
+      const ops::Attended out = ops::attention(tape, shape, memory, query, {});
+      const Tensor w = engine.random({steps, batch, m});
+      test::AttentionValues a{additive,
+                              static_cast<std::size_t>(heads),
+                              static_cast<std::size_t>(source),
+                              static_cast<std::size_t>(batch),
+                              static_cast<std::size_t>(space),
+                              static_cast<std::size_t>(m),
+                              test::doubles(memory.keys->value),
+                              test::doubles(memory.values->value),
+                              test::doubles(v.value),
+                              {lengths.begin(), lengths.end()}};
+      Row q = test::doubles(query->value);
+      const std::function<double()> loss = [&] {
+        double sum = 0;
+        for (std::int64_t at = 0; at < steps * batch; ++at) {
+          const Row c = test::attend(a, at % batch, &q[at * space]);
+          for (std::int64_t j = 0; j < m; ++j) sum += c[j] * w.f32()[at * m + j];
+        }
+        return sum;
+      };
+      for (std::int64_t at = 0; at < steps * batch; ++at) {
+        Row weights;
+        const Row c = test::attend(a, at % batch, &q[at * space], &weights);
+        for (std::int64_t j = 0; j < m; ++j) ASSERT_NEAR(out.context->value.f32()[at * m + j], c[j], 1e-5);
+        for (std::size_t i = 0; i < weights.size(); ++i) ASSERT_NEAR(out.weights.f32()[at * weights.size() + i], weights[i], 1e-6);
+      }
+      out.context->gradient = w;
+      tape.backward();
+      const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
+        for (std::size_t i = 0; i < at.size(); i += 3) {
+          const double expected = test::slope(loss, at[i]);
+          EXPECT_NEAR(gradient.f32()[i], expected, 2e-4 * (1 + std::abs(expected))) << name << ' ' << i;
+        }
+      };
+      compare(query->gradient, q, "query");
+      compare(memory.keys->gradient, a.keys, "keys");
+      compare(memory.values->gradient, a.memory, "memory");
+      if (additive) compare(v.gradient, a.v, "v");
+    }
+}
+
+}  // namespace
+}  // namespace nmt

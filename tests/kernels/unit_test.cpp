@@ -1,0 +1,181 @@
+#include "nmt/kernels/unit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "tests/support/reference.h"
+
+namespace nmt {
+namespace {
+
+using namespace units;
+
+double sigma(double x) { return 1 / (1 + std::exp(-x)); }
+
+struct Values {
+  std::vector<double> x, u, late, s;
+};
+
+// The papers' equations, typed again by hand.
+std::vector<double> lrn(const Values& v, bool tanh) {
+  const double q = v.x[0], k = v.x[1], value = v.x[2], h = v.s[0];
+  const double c = sigma(k + h) * value + sigma(q - h) * h;
+  return {tanh ? std::tanh(c) : c};
+}
+const std::map<std::string, std::function<std::vector<double>(const Values&)>> equations = {
+    {"lrn activation=tanh", [](const Values& v) { return lrn(v, true); }},
+    {"lrn activation=identity", [](const Values& v) { return lrn(v, false); }},
+    {"olrn ",
+     [](const Values& v) -> std::vector<double> {
+       const double c = lrn(v, false)[0];
+       return {sigma(v.x[3] - c) * c};
+     }},
+    {"gru reset=before",
+     [](const Values& v) -> std::vector<double> {
+       const double z = sigma(v.x[0] + v.u[0]), n = std::tanh(v.x[2] + v.late[0]);
+       return {z * v.s[0] + (1 - z) * n};
+     }},
+    {"gru reset=after",
+     [](const Values& v) -> std::vector<double> {
+       const double z = sigma(v.x[0] + v.u[0]), r = sigma(v.x[1] + v.u[1]), n = std::tanh(v.x[2] + r * v.u[2]);
+       return {z * v.s[0] + (1 - z) * n};
+     }},
+    {"lstm ",
+     [](const Values& v) -> std::vector<double> {
+       const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]), o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
+       const double c = f * v.s[1] + i * g;
+       return {o * std::tanh(c), c};
+     }},
+};
+
+template <class U>
+Step<double, U> random_step(Rng& rng) {
+  Step<double, U> step{};
+  for (double& x : step.x) x = rng.normal();
+  for (double& x : step.u) x = rng.normal();
+  for (double& x : step.late) x = rng.normal();
+  for (double& x : step.v) x = rng.normal();
+  for (double& x : step.s) x = rng.normal();
+  return step;
+}
+
+template <class U>
+void check_equation(const std::string& key, Rng& rng) {
+  const auto equation = equations.find(key);
+  if (equation == equations.end()) return;
+  const Step<double, U> step = random_step<U>(rng);
+  double next[U::states];
+  U::forward(step, next);
+  const Values values{{std::begin(step.x), std::end(step.x)},
+                      {std::begin(step.u), std::end(step.u)},
+                      {std::begin(step.late), std::end(step.late)},
+                      {std::begin(step.s), std::end(step.s)}};
+  const std::vector<double> expected = equation->second(values);
+  for (int p = 0; p < U::states; ++p) EXPECT_NEAR(next[p], expected[p], 1e-12) << key;
+}
+
+// Gradients of an asymmetric sum of the next states, with the late value held fixed as an input of its own.
+template <class U>
+void check_gradient(const std::string& key, Rng& rng) {
+  Step<double, U> step = random_step<U>(rng);
+  double weights[U::states];
+  for (double& w : weights) w = rng.normal();
+  const auto loss = [&] {
+    double next[U::states], sum = 0;
+    U::forward(step, next);
+    for (int p = 0; p < U::states; ++p) sum += weights[p] * next[p];
+    return sum;
+  };
+  Step<double, U> d{};
+  U::backward(step, weights, d);
+  for (int p = 0; p < U::inputs; ++p) EXPECT_NEAR(d.x[p], test::slope(loss, step.x[p]), 1e-8) << key << " x " << p;
+  for (int p = 0; p < U::recurrents; ++p) EXPECT_NEAR(d.u[p], test::slope(loss, step.u[p]), 1e-8) << key << " u " << p;
+  for (int p = 0; p < U::late; ++p) EXPECT_NEAR(d.late[p], test::slope(loss, step.late[p]), 1e-8) << key << " late " << p;
+  for (int p = 0; p < U::vectors; ++p) EXPECT_NEAR(d.v[p], test::slope(loss, step.v[p]), 1e-8) << key << " v " << p;
+  for (int p = 0; p < U::states; ++p) EXPECT_NEAR(d.s[p], test::slope(loss, step.s[p]), 1e-8) << key << " s " << p;
+  if constexpr (U::late > 0) {
+    const auto value = [&] { return U::late_value(step); };
+    Step<double, U> late{};
+    U::late_backward(step, 1.0, late);
+    for (int p = 0; p < U::inputs; ++p) EXPECT_NEAR(late.x[p], test::slope(value, step.x[p]), 1e-8) << key << " late x " << p;
+    for (int p = 0; p < U::recurrents; ++p) EXPECT_NEAR(late.u[p], test::slope(value, step.u[p]), 1e-8) << key << " late u " << p;
+    for (int p = 0; p < U::states; ++p) EXPECT_NEAR(late.s[p], test::slope(value, step.s[p]), 1e-8) << key << " late s " << p;
+  }
+}
+
+// The compiled rows against the header in double, for odd widths, with one masked row.
+template <class U>
+void check_rows(const kernels::Unit& unit, Rng& rng) {
+  for (const std::int64_t h : {1, 3, 31, 33, 257}) {
+    constexpr int rows = 3;
+    const auto draw = [&](std::int64_t n) {
+      std::vector<float> v(n + 1);
+      for (float& x : v) x = rng.normal();
+      return v;
+    };
+    const std::vector<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h), late = draw(rows * U::late * h),
+                             v = draw(U::vectors * h), s = draw(rows * U::states * h);
+    std::vector<float> next(rows * U::states * h);
+    const float mask[rows] = {1, 0, 1};
+    kernels::UnitStep step;
+    step.rows = rows;
+    step.width = h;
+    step.x = x.data();
+    step.u = u.data();
+    step.late = late.data();
+    step.vectors = v.data();
+    step.mask = mask;
+    for (int p = 0; p < U::states; ++p) {
+      step.previous[p] = s.data() + p * rows * h;
+      step.next[p] = next.data() + p * rows * h;
+    }
+    unit.forward(step);
+    for (int r = 0; r < rows; ++r)
+      for (std::int64_t j = 0; j < h; ++j) {
+        Step<double, U> one{};
+        for (int p = 0; p < U::inputs; ++p) one.x[p] = x[(r * U::inputs + p) * h + j];
+        for (int p = 0; p < U::recurrents; ++p) one.u[p] = u[(r * U::recurrents + p) * h + j];
+        for (int p = 0; p < U::late; ++p) one.late[p] = late[(r * U::late + p) * h + j];
+        for (int p = 0; p < U::vectors; ++p) one.v[p] = v[p * h + j];
+        for (int p = 0; p < U::states; ++p) one.s[p] = step.previous[p][r * h + j];
+        double expected[U::states];
+        U::forward(one, expected);
+        for (int p = 0; p < U::states; ++p) {
+          const double want = mask[r] != 0 ? expected[p] : one.s[p];
+          ASSERT_NEAR(step.next[p][r * h + j], want, 2e-6 * (1 + std::abs(want))) << unit.name << ' ' << h << ' ' << r << ' ' << j;
+        }
+      }
+  }
+}
+
+TEST(Units, equations_gradients_and_rows) {
+  Rng rng(5);
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...)                                           \
+  for (int i = 0; i < 20; ++i) {                                               \
+    check_equation<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
+    check_gradient<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
+  }                                                                            \
+  check_rows<__VA_ARGS__>(kernels::units()[line], rng);                        \
+  EXPECT_STREQ(kernels::units()[line].name, the_name);                             \
+  ++line;
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+  EXPECT_EQ(line, kernels::units().size());
+}
+
+// Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper, section 3.
+TEST(Units, weight_matrices) {
+  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"gru", 6}, {"lstm", 8}};
+  for (const kernels::Unit& unit : kernels::units())
+    if (const auto it = expected.find(unit.name); it != expected.end()) {
+      EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second) << unit.name << ' ' << unit.variant;
+    }
+}
+
+}  // namespace
+}  // namespace nmt
