@@ -1,0 +1,26 @@
+#pragma once
+
+#include "nmt/search/line_writer.h"
+#include "nmt/search/translator.h"
+
+#include <cstdint>
+#include <string>
+
+namespace nmt {
+
+/// Lines to translate, one after the other.
+class LineSource {
+ public:
+  virtual ~LineSource() = default;
+  /// The next line, valid UTF-8 without its end; waits for it. False after the last one.
+  virtual bool next(std::string& line) = 0;
+  /// Whether next() would answer without waiting: a whole line, or the end, is there.
+  virtual bool ready() = 0;
+};
+
+/// Translates line by line until the source ends, and writes the results in order. At most a window of lines is held at
+/// a time. `responsive` is for pipes and terminals: what has arrived is translated and flushed before more is waited
+/// for. Returns the number of lines; as many have been answered (else: error, failed). Does not commit the writer.
+std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer, bool responsive);
+
+}  // namespace nmt

@@ -1,0 +1,32 @@
+#include "nmt/search/stream.h"
+
+#include "nmt/core/error.h"
+
+#include <vector>
+
+namespace nmt {
+
+std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer, bool responsive) {
+  std::int64_t read = 0, answered = 0;
+  std::vector<std::string> lines;
+  for (bool more = true; more;) {
+    lines.clear();
+    while (more && lines.size() < translator.window()) {
+      if (responsive && !lines.empty() && !source.ready()) break;
+      std::string line;
+      more = source.next(line);
+      if (more) lines.push_back(std::move(line));
+    }
+    read += static_cast<std::int64_t>(lines.size());
+    for (const Translation& translation : translator.translate(lines, answered + 1)) {
+      writer.write(format_translation(translation, answered, translator.options()));
+      ++answered;
+    }
+    if (responsive) writer.flush();
+  }
+  writer.flush();
+  NMT_CHECK(read == answered, "{} lines were read and {} answered: the output is not to be used", read, answered);
+  return answered;
+}
+
+}  // namespace nmt

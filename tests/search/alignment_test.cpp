@@ -1,0 +1,44 @@
+#include "nmt/search/alignment.h"
+
+#include "nmt/core/error.h"
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+TEST(Alignment, words_begin_at_the_space_mark) {
+  const std::vector<std::string> pieces{"▁The", "▁", "qu", "ick", "▁fox", "es", "."};
+  const PieceGroups words = words_of_pieces(pieces);
+  EXPECT_EQ(words.count, 3);
+  EXPECT_EQ(words.of_piece, (std::vector<int>{0, 1, 1, 1, 2, 2, 2}));
+}
+
+TEST(Alignment, odd_pieces_make_no_odd_words) {
+  const PieceGroups tail = words_of_pieces(std::vector<std::string>{"a", "▁", "▁"});
+  EXPECT_EQ(tail.count, 1);
+  EXPECT_EQ(tail.of_piece, (std::vector<int>{0, 0, 0}));
+  const PieceGroups inner = words_of_pieces(std::vector<std::string>{"▁of▁the", "se", "▁?▁", "x"});
+  EXPECT_EQ(inner.count, 4);
+  EXPECT_EQ(inner.of_piece, (std::vector<int>{1, 1, 2, 3}));
+  const PieceGroups nothing = words_of_pieces(std::vector<std::string>{"▁"});
+  EXPECT_EQ(nothing.count, 0);
+  EXPECT_EQ(nothing.of_piece, (std::vector<int>{-1}));
+}
+
+TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
+  // Source: word 0 = pieces 0 1, word 1 = piece 2, then </s>. Target: word 0 = pieces 0 1, word 1 = piece 2, then </s>.
+  const std::vector<float> attention{0.10f, 0.15f, 0.30f, 0.45f,   //
+                                     0.30f, 0.25f, 0.35f, 0.10f,   // word 0: 0.80 to word 0, 0.65 to word 1
+                                     0.30f, 0.30f, 0.35f, 0.05f,   // word 1: 0.60 and 0.35
+                                     0.00f, 0.00f, 1.00f, 0.00f};  // </s> counts for nothing
+  const PieceGroups source{{0, 0, 1}, 2}, target{{0, 0, 1}, 2};
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, source, target)), "0-0 0-1");
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(3), each_piece(3))), "2-0 2-1 2-2");
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(2), each_piece(3))), "0-1 0-2 1-0");
+  EXPECT_THROW(hard_alignment(attention, 4, each_piece(5), each_piece(3)), Error);
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(3), each_piece(0))), "");
+}
+
+}  // namespace
+}  // namespace nmt
