@@ -13,22 +13,6 @@
 namespace nmt {
 namespace {
 
-/// Padded source tokens a sentence that a batch may have on average: long lines come in smaller batches, so that memory
-/// is bounded by mini-batch and not by the longest lines.
-constexpr std::size_t padded_tokens_a_sentence = 128;
-
-/// One batch's share of `order`: the lines at [begin, end).
-std::size_t batch_end(const std::vector<std::size_t>& order, std::size_t begin,
-                      const std::vector<std::vector<std::int32_t>>& ids, std::size_t mini_batch) {
-  std::size_t longest = 0, end = begin;
-  while (end < order.size() && end - begin < mini_batch) {
-    longest = std::max(longest, ids[order[end]].size() + 1);
-    if (end > begin && longest * (end + 1 - begin) > mini_batch * padded_tokens_a_sentence) break;
-    ++end;
-  }
-  return end;
-}
-
 void keep_in_one_line(std::string& text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
 }
@@ -46,31 +30,19 @@ TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
     fail(ExitStatus::usage, "alignment is '{}', known are word and subword", spec.alignment);
   if (spec.maxi_batch_sort != "src" && spec.maxi_batch_sort != "none")
     fail(ExitStatus::usage, "maxi-batch-sort is '{}', known are src and none", spec.maxi_batch_sort);
-  options.sort_by_length = spec.maxi_batch_sort == "src";
-  options.mini_batch = spec.mini_batch;
-  options.maxi_batch = spec.maxi_batch;
-  options.max_length = spec.max_length;
+  options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src", spec.max_length};
   return options;
 }
 
 Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabulary& target, TranslatorOptions options)
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
-  const auto at_least_one = [](const char* name, int value) {
-    if (value < 1) fail(ExitStatus::usage, "{} is {}, at least 1 is needed", name, value);
-  };
-  at_least_one("mini-batch", options_.mini_batch);
-  at_least_one("maxi-batch", options_.maxi_batch);
-  at_least_one("max-length", options_.max_length);
+  options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
   options_.search.unk = target.unk();
   options_.search.bos = target.bos();
   options_.search.eos = target.eos();
   options_.search.want_attention = options_.alignment != AlignmentKind::none;
-}
-
-std::size_t Translator::window() const {
-  return static_cast<std::size_t>(options_.mini_batch) * static_cast<std::size_t>(options_.maxi_batch);
 }
 
 std::vector<Translation> Translator::translate(std::span<const std::string> lines, std::int64_t first_line) {
@@ -82,47 +54,37 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   });
 
   std::vector<Translation> translations(lines.size());
-  std::vector<std::size_t> order;
-  std::int64_t empty = 0;
+  std::vector<std::size_t> sentences, lengths(lines.size());
+  const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (ids[i].empty()) {
       translations[i].outputs.resize(1);
-      ++empty;
       continue;
     }
-    if (ids[i].size() > static_cast<std::size_t>(options_.max_length)) {
+    if (ids[i].size() > max_length) {
       if (statistics_.cropped++ == 0)
-        log::warn(
-            "line {} has {} tokens: only the first {} are translated (--max-length); later lines are cropped without a "
-            "word",
-            first_line + static_cast<std::int64_t>(i), ids[i].size(), options_.max_length);
-      ids[i].resize(options_.max_length);
+        log::warn("line {} has {} tokens: only the first {} are translated (--max-length); so it is with later ones",
+                  first_line + static_cast<std::int64_t>(i), ids[i].size(), max_length);
+      ids[i].resize(max_length);
     }
-    order.push_back(i);
-    statistics_.source_tokens += static_cast<std::int64_t>(ids[i].size());
+    lengths[i] = ids[i].size();
+    sentences.push_back(i);
+    statistics_.source_tokens += static_cast<std::int64_t>(lengths[i]);
   }
-  statistics_.sentences += static_cast<std::int64_t>(order.size());
-  if (empty > 0 && options_.on_batch) options_.on_batch(empty);
-  if (options_.sort_by_length)
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return ids[a].size() > ids[b].size(); });
+  statistics_.sentences += static_cast<std::int64_t>(sentences.size());
+  if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
 
-  std::vector<std::vector<std::int32_t>> batch;
-  for (std::size_t begin = 0; begin < order.size();) {
-    const std::size_t end = batch_end(order, begin, ids, options_.mini_batch);
-    batch.clear();
-    for (std::size_t i = begin; i < end; ++i) batch.push_back(std::move(ids[order[i]]));
-    const std::vector<SentenceResult> results = beam_search(scorer_, batch, options_.search);
-    pool.parallel_for(static_cast<std::int64_t>(end - begin), 4, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
-        const std::size_t line = order[begin + i];
-        translations[line] = read(results[i], lines[line], batch[i]);
-      }
+  std::vector<std::vector<std::int32_t>> sources;
+  for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(sentences), lengths)) {
+    sources.clear();
+    for (const std::size_t line : batch) sources.push_back(std::move(ids[line]));
+    const std::vector<SentenceResult> results = beam_search(scorer_, sources, options_.search);
+    pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
     });
     for (const SentenceResult& result : results)
       statistics_.target_tokens += static_cast<std::int64_t>(result.hypotheses.front().ids.size());
-    if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(end - begin));
-    begin = end;
+    if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }
   return translations;
 }

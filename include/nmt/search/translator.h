@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nmt/search/alignment.h"
+#include "nmt/search/batching.h"
 #include "nmt/search/beam_search.h"
 #include "nmt/text/vocabulary.h"
 
@@ -17,10 +18,7 @@ enum class AlignmentKind { none, word, subword };
 struct TranslatorOptions {
   SearchOptions search;
   AlignmentKind alignment = AlignmentKind::none;
-  int mini_batch = 64;         ///< sentences a batch
-  int maxi_batch = 100;        ///< batches a length-sorted window
-  bool sort_by_length = true;  ///< within a window
-  int max_length = 1000;       ///< source tokens; longer lines are cropped
+  Batching batching;
   std::function<void(std::int64_t sentences)>
       on_batch;  ///< after each batch, with the number of sentences it had; may be empty
 };
@@ -64,7 +62,7 @@ class Translator {
   std::vector<Translation> translate(std::span<const std::string> lines, std::int64_t first_line = 1);
 
   /// Lines that translate() is best given at once.
-  std::size_t window() const;
+  std::size_t window() const { return options_.batching.window(); }
   const TranslatorOptions& options() const { return options_; }
   const Statistics& statistics() const { return statistics_; }
 

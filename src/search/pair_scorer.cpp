@@ -1,0 +1,107 @@
+#include "nmt/search/pair_scorer.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/log.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/search/force_decode.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nmt {
+
+PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target, PairScorerOptions options)
+    : scorer_(scorer), source_(source), target_(target), options_(options) {
+  options_.batching.check();
+  NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
+            scorer.vocabulary(), target.size());
+}
+
+void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const char* side) {
+  const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
+  if (ids.size() <= max_length) return;
+  if (totals_.cropped++ == 0)
+    log::warn("the {} of line {} has {} tokens: only the first {} are scored (--max-length); so it is with later ones",
+              side, line, ids.size(), max_length);
+  ids.resize(max_length);
+}
+
+std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, std::span<const std::string> targets,
+                                         std::int64_t first_line) {
+  NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(), targets.size());
+  std::vector<std::vector<std::int32_t>> source_ids(sources.size()), target_ids(sources.size());
+  options_.cpu.pool->parallel_for(static_cast<std::int64_t>(sources.size()), 16,
+                                  [&](std::int64_t begin, std::int64_t end) {
+                                    for (std::int64_t i = begin; i < end; ++i) {
+                                      source_ids[i] = source_.encode(sources[i]);
+                                      target_ids[i] = target_.encode(targets[i]);
+                                    }
+                                  });
+  std::vector<std::size_t> pairs, lengths(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::int64_t line = first_line + static_cast<std::int64_t>(i);
+    crop(source_ids[i], line, "source");
+    crop(target_ids[i], line, "target");
+    lengths[i] = std::max(source_ids[i].size(), target_ids[i].size());
+    if (lengths[i] > 0) pairs.push_back(i);
+  }
+  std::vector<PairScore> scores(sources.size());
+  const bool covers = options_.ranking.coverage_penalty != 0.0;
+  std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
+  std::vector<double> attended;
+  for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(pairs), lengths)) {
+    batch_sources.clear();
+    batch_targets.clear();
+    for (const std::size_t pair : batch) {
+      batch_sources.push_back(std::move(source_ids[pair]));
+      batch_targets.push_back(std::move(target_ids[pair]));
+    }
+    std::vector<ForcedScore> forced =
+        force_decode(scorer_, batch_sources, batch_targets, covers, target_.bos(), target_.eos());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      PairScore& score = scores[batch[i]];
+      const auto steps = batch_sources[i].size() + 1;
+      attended.assign(steps - 1, 0.0);
+      for (std::size_t at = 0; at < forced[i].attention.size(); ++at)
+        if (at % steps + 1 < steps) attended[at % steps] += forced[i].attention[at];
+      score.log_prob = forced[i].log_prob;
+      score.score = options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
+                                           covers ? coverage(attended) : 0.0);
+      score.word_scores = std::move(forced[i].log_probs);
+    }
+  }
+  for (const PairScore& score : scores) {  // in the lines' order, so that the sum depends on no batch
+    ++totals_.sentences;
+    totals_.tokens += static_cast<std::int64_t>(score.word_scores.size());
+    totals_.log_prob += score.log_prob;
+  }
+  return scores;
+}
+
+Summary summary_of(const std::string& name) {
+  if (name.empty()) return Summary::none;
+  if (name == "cross-entropy") return Summary::cross_entropy;
+  if (name == "ce-mean-words") return Summary::ce_mean_words;
+  if (name == "ce-sum") return Summary::ce_sum;
+  if (name == "perplexity") return Summary::perplexity;
+  fail(ExitStatus::usage, "summary is '{}', known are cross-entropy, ce-mean-words, ce-sum and perplexity", name);
+}
+
+double summarize(const PairScorer::Totals& totals, Summary summary) {
+  const double sum = -totals.log_prob;
+  const double words = static_cast<double>(std::max<std::int64_t>(totals.tokens, 1));
+  switch (summary) {
+    case Summary::cross_entropy:
+      return sum / static_cast<double>(std::max<std::int64_t>(totals.sentences, 1));
+    case Summary::ce_mean_words:
+      return sum / words;
+    case Summary::perplexity:
+      return std::exp(sum / words);
+    case Summary::ce_sum:
+    case Summary::none:
+      break;
+  }
+  return sum;
+}
+
+}  // namespace nmt
