@@ -1,0 +1,257 @@
+#include "nmt/search/translator.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/log.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/search/stream.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+
+#include "table_scorer.h"
+#include "test_vocabulary.h"
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+/// Copies the source, piece by piece, looking at what it copies.
+TableScorer copier() {
+  return TableScorer(
+      test_vocabulary().size(),
+      [](const Ids& source, const Ids& prefix) {
+        std::vector<float> logits(test_vocabulary().size(), -5.0f);
+        logits[prefix.size() < source.size() ? source[prefix.size()] : 2] = 5.0f;
+        return logits;
+      },
+      [](const Ids& source, const Ids& prefix) {
+        std::vector<float> weights(source.size() + 1, 0.0f);
+        weights[std::min(prefix.size(), source.size())] = 1.0f;
+        return weights;
+      });
+}
+
+class TranslatorTest : public testing::Test {
+ protected:
+  ThreadPool pool{2};
+  TranslatorOptions options() {
+    TranslatorOptions o = translator_options(SearchSpec{}, Cpu{&pool});
+    return o;
+  }
+  static std::vector<std::string> some_lines(int n) {
+    const std::vector<std::string> words{"the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"};
+    std::vector<std::string> lines;
+    Rng rng(7);
+    for (int i = 0; i < n; ++i) {
+      std::string line;
+      for (std::uint64_t k = rng.below(12); k > 0; --k)
+        line += (line.empty() ? "" : " ") + words[rng.below(words.size())];
+      lines.push_back(line);
+    }
+    return lines;
+  }
+  static std::vector<std::string> texts(const std::vector<Translation>& translations) {
+    std::vector<std::string> result;
+    for (const Translation& t : translations) result.push_back(t.outputs.at(0).text);
+    return result;
+  }
+};
+
+TEST_F(TranslatorTest, lines_come_back_in_order) {
+  const std::vector<std::string> lines = some_lines(500);
+  for (const bool sort : {true, false}) {
+    TableScorer scorer = copier();
+    TranslatorOptions o = options();
+    o.batching.sort_by_length = sort;
+    o.batching.mini_batch = 7;
+    std::int64_t told = 0;
+    o.on_batch = [&](std::int64_t sentences) { told += sentences; };
+    Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    EXPECT_EQ(texts(translator.translate(lines)), lines);
+    const auto empty = std::count(lines.begin(), lines.end(), "");
+    EXPECT_GT(empty, 0);
+    EXPECT_EQ(translator.statistics().sentences, 500 - empty);
+    EXPECT_EQ(translator.statistics().source_tokens, translator.statistics().target_tokens);
+    EXPECT_EQ(scorer.begins, (500 - empty + 6) / 7);
+    EXPECT_EQ(told, 500);
+  }
+}
+
+TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
+  TableScorer scorer = copier();
+  TranslatorOptions o = options();
+  o.search.n_best = true;
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  const std::vector<std::string> lines{"", "  \t ", "\r", "\u3000\u00a0"};
+  const auto translations = translator.translate(lines);
+  EXPECT_EQ(texts(translations), std::vector<std::string>(4));
+  EXPECT_EQ(scorer.begins, 0);
+  EXPECT_EQ(format_translation(translations[1], 1, translator.options()), "1 |||  ||| F0= 0.000000 ||| 0.000000\n");
+}
+
+TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
+  const std::vector<std::string> lines = some_lines(64);
+  const auto run = [&](const std::vector<std::string>& input, int batch, bool sort) {
+    TableScorer scorer = random_scorer(test_vocabulary().size(), 3.0);
+    TranslatorOptions o = options();
+    o.search.n_best = true;
+    o.alignment = AlignmentKind::word;
+    o.batching.mini_batch = batch;
+    o.batching.sort_by_length = sort;
+    Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    std::vector<std::string> result;
+    for (const Translation& t : translator.translate(input))
+      result.push_back(format_translation(t, 0, translator.options()));
+    return result;
+  };
+  const auto reference = run(lines, 64, true);
+  for (const int batch : {1, 2, 7}) EXPECT_EQ(run(lines, batch, true), reference);
+  EXPECT_EQ(run(lines, 7, false), reference);
+  auto reversed = run({lines.rbegin(), lines.rend()}, 7, true);
+  std::reverse(reversed.begin(), reversed.end());
+  EXPECT_EQ(reversed, reference);
+}
+
+TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
+  log::set_level(log::Level::off);
+  TableScorer scorer = copier();
+  TranslatorOptions o = options();
+  o.batching.max_length = 5;
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  const std::vector<std::string> lines{"the quick brown fox jumps over a lazy dog", "a",
+                                       "the quick brown fox jumps over a lazy dog"};
+  const auto translations = translator.translate(lines);
+  EXPECT_EQ(translations[0].outputs[0].ids.size(), 5u);
+  EXPECT_EQ(translations[1].outputs[0].text, "a");
+  EXPECT_EQ(translator.statistics().cropped, 2);
+
+  TableScorer other = copier();
+  Translator wide(other, test_vocabulary(), test_vocabulary(), options());
+  std::string line;
+  for (int i = 0; i < 100; ++i) line += "the quick brown fox jumps over a lazy dog ";
+  const std::size_t tokens = std::min<std::size_t>(test_vocabulary().encode(line).size(), 1000);
+  wide.translate(std::vector<std::string>(16, line));
+  EXPECT_EQ(other.begins, static_cast<int>((16 * (tokens + 1) + 64 * 128 - 1) / (64 * 128)));
+  log::set_level(log::Level::info);
+}
+
+TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
+  TableScorer scorer = copier();
+  SearchSpec spec;
+  spec.alignment = "word";
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  const std::vector<std::string> lines{"the  quick fox", "a\u00a0lazy dog fox", "the \u200b dog"};
+  const auto translations = translator.translate(lines);
+  EXPECT_EQ(format_translation(translations[0], 0, translator.options()), "the quick fox ||| 0-0 1-1 2-2\n");
+  // Normalisation makes a no-break space a space: raw word 0 is two words of the output.
+  EXPECT_EQ(pharaoh(translations[1].outputs[0].alignment), "0-0 0-1 1-2 2-3");
+  // ... and a zero-width space vanishes, though it stood as a word: "dog" is still raw word 2.
+  EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
+  spec.alignment = "subword";
+  Translator pieces(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  const auto copied = pieces.translate(lines);
+  ASSERT_EQ(copied[0].outputs[0].alignment.size(), test_vocabulary().encode(lines[0]).size());
+  for (std::size_t i = 0; i < copied[0].outputs[0].alignment.size(); ++i)
+    EXPECT_EQ(copied[0].outputs[0].alignment[i], (AlignmentPoint{static_cast<int>(i), static_cast<int>(i)}));
+}
+
+TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
+  TableScorer scorer = copier();
+  SearchSpec spec;
+  spec.n_best = true;
+  spec.beam_size = 2;
+  spec.length_penalty = 0;
+  spec.normalize = 1;
+  spec.alignment = "word";
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  const auto translations = translator.translate(std::vector<std::string>{"a dog"});
+  const std::string text = format_translation(translations[0], 41, translator.options());
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  const Output& best = translations[0].outputs[0];
+  EXPECT_TRUE(
+      text.starts_with(fmt::format("41 ||| a dog ||| 0-0 1-1 ||| F0= {:.6f} ||| {:.6f}\n", best.log_prob, best.score)))
+      << text;
+  EXPECT_NEAR(best.score, best.log_prob / static_cast<float>(best.ids.size() + 1), 1e-6);
+}
+
+TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
+  TableScorer scorer = copier();
+  SearchSpec spec;
+  spec.alignment = "words";
+  EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
+  spec = {};
+  spec.maxi_batch_sort = "trg";
+  EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
+  spec = {};
+  spec.mini_batch = 0;
+  EXPECT_THROW(Translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool})), Error);
+  TableScorer other(7, [](const Ids&, const Ids&) { return std::vector<float>(7); });
+  EXPECT_THROW(Translator(other, test_vocabulary(), test_vocabulary(), options()), Error);
+}
+
+/// Lines that arrive in portions; waiting for a portion is counted.
+class Portions : public LineSource {
+ public:
+  explicit Portions(std::deque<std::deque<std::string>> portions) : portions_(std::move(portions)) {}
+  bool next(std::string& line) override {
+    if (portions_.empty()) return false;
+    if (portions_.front().empty()) {
+      if (on_wait) on_wait();
+      portions_.pop_front();
+      return next(line);
+    }
+    line = portions_.front().front();
+    portions_.front().pop_front();
+    ++given;
+    return true;
+  }
+  bool ready() override { return portions_.empty() || !portions_.front().empty(); }
+  std::function<void()> on_wait;
+  std::int64_t given = 0;
+
+ private:
+  std::deque<std::deque<std::string>> portions_;
+};
+
+TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
+  const std::string path = testing::TempDir() + "/translator_stream_out";
+  TableScorer scorer = copier();
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  LineWriter writer(path);
+  Portions source({{"the dog", "", "a fox"}, {"the fox"}, {}, {"a dog"}});
+  std::vector<std::int64_t> answered;
+  source.on_wait = [&] {
+    std::ifstream file(path + ".part");
+    const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+    EXPECT_EQ(lines, source.given);
+    answered.push_back(lines);
+  };
+  EXPECT_EQ(translate_stream(translator, source, writer, true), 5);
+  EXPECT_EQ(answered, (std::vector<std::int64_t>{3, 4, 4, 5}));
+  writer.commit();
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the dog\n\na fox\nthe fox\na dog\n");
+  std::filesystem::remove(path);
+}
+
+TEST_F(TranslatorTest, a_file_is_read_in_windows) {
+  const std::string path = testing::TempDir() + "/translator_stream_windows";
+  TableScorer scorer = copier();
+  TranslatorOptions o = options();
+  o.batching.mini_batch = 2;
+  o.batching.maxi_batch = 3;
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  LineWriter writer(path);
+  Portions source({std::deque<std::string>(20, "a dog")});
+  EXPECT_EQ(translate_stream(translator, source, writer, false), 20);
+  EXPECT_EQ(scorer.begins, 10);
+  Portions nothing({});
+  EXPECT_EQ(translate_stream(translator, nothing, writer, false), 0);
+}
+
+}  // namespace
+}  // namespace nmt
