@@ -1,0 +1,212 @@
+#include "nmt/model/model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "nmt/model/model_scorer.h"
+#include "tests/support/engine.h"
+
+namespace nmt {
+namespace {
+
+constexpr int source_size = 23, target_size = 19;
+constexpr std::int32_t bos = 1, eos = 2;
+
+std::vector<Ids> random_sentences(Rng& rng, int n, int vocabulary, int longest) {
+  std::vector<Ids> out(n);
+  for (Ids& ids : out) {
+    ids.resize(1 + rng.below(longest));
+    for (std::int32_t& id : ids) id = static_cast<std::int32_t>(3 + rng.below(vocabulary - 3));
+  }
+  return out;
+}
+
+Batch batch_of(const std::vector<Ids>& sources, const std::vector<Ids>& targets) {
+  std::vector<const Ids*> s, t;
+  for (const Ids& ids : sources) s.push_back(&ids);
+  for (const Ids& ids : targets) t.push_back(&ids);
+  return make_batch(s, t, bos, eos);
+}
+
+ModelSpec small(const std::string& type, const std::string& unit) {
+  ModelSpec spec;
+  spec.type = type;
+  spec.enc_cell = spec.dec_cell = unit;
+  spec.dim_emb = 12;
+  spec.dim_rnn = 10;
+  spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 2;
+  return spec;
+}
+
+std::vector<ModelSpec> specs() {
+  std::vector<ModelSpec> all;
+  for (const char* type : {"rnnsearch", "deep"})
+    for (const char* unit : {"lrn", "olrn", "gru", "lstm"})
+      for (const char* query : {"recurrent", "first-layer"}) {
+        ModelSpec spec = small(type, unit);
+        spec.attention_query = query;
+        all.push_back(spec);
+      }
+  ModelSpec spec = small("deep", "gru");
+  spec.layer_normalization = false;
+  spec.bias = true;
+  spec.attention = "dot";
+  spec.heads = 2;
+  spec.reset = "after";
+  spec.tied_embeddings = false;
+  all.push_back(spec);
+  spec.attention_query = "first-layer";
+  spec.enc_depth = 1;
+  spec.dec_depth = 3;
+  all.push_back(spec);
+  return all;
+}
+
+std::string name_of(const ModelSpec& s) {
+  return s.type + " " + s.enc_cell + " " + s.attention_query + " " + s.attention + (s.layer_normalization ? " normalised" : "");
+}
+
+// The gradient along a random direction against the loss's central difference.
+TEST(Model, gradient_along_a_direction) {
+  for (const ModelSpec& spec : specs()) {
+    test::Engine engine;
+    Model model(spec, source_size, target_size, engine.context, 3);
+    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+    const float smoothing = 0.1f;
+    const BatchLoss loss = model.accumulate_gradients(batch, {smoothing, 1, 0});
+    EXPECT_EQ(loss.tokens, batch.target_tokens);
+    EXPECT_NEAR(loss.smoothed, model.evaluate(batch, smoothing).smoothed, 1e-4 * std::abs(loss.smoothed));
+    for (Parameter& chosen : model.parameters().all()) {
+      const std::int64_t n = chosen.shape.elements();
+      std::vector<float> keep(chosen.value.f32(), chosen.value.f32() + n), direction(n);
+      double expected = 0, norm = 0, gradient_norm = 0;
+      for (std::int64_t i = 0; i < n; ++i) {
+        direction[i] = engine.rng.normal();
+        norm += direction[i] * direction[i];
+        gradient_norm += chosen.gradient.f32()[i] * chosen.gradient.f32()[i];
+      }
+      // Half of it along the gradient itself, so that the difference stands out of the rounding.
+      for (std::int64_t i = 0; i < n; ++i)
+        direction[i] = static_cast<float>(direction[i] / std::sqrt(norm) + chosen.gradient.f32()[i] / std::sqrt(gradient_norm + 1e-12));
+      for (std::int64_t i = 0; i < n; ++i) expected += chosen.gradient.f32()[i] * direction[i];
+      const auto at = [&](float step) {
+        for (std::int64_t i = 0; i < n; ++i) chosen.value.f32()[i] = keep[i] + step * direction[i];
+        return model.evaluate(batch, smoothing).smoothed;
+      };
+      const float step = 4e-3f;
+      const double measured = (at(step) - at(-step)) / (2 * step);
+      at(0);
+      EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02) << name_of(spec) << ' ' << chosen.name;
+    }
+  }
+}
+
+// log p of given targets, one step at a time through the scorer.
+std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& sources, const std::vector<Ids>& targets) {
+  const std::unique_ptr<Decoding> decoding = scorer.begin(sources, true);
+  std::vector<double> sums(sources.size());
+  std::vector<std::int32_t> parents(sources.size()), tokens(sources.size(), bos), live(sources.size());
+  std::iota(parents.begin(), parents.end(), 0);
+  std::iota(live.begin(), live.end(), 0);
+  for (std::size_t t = 0; !live.empty(); ++t) {
+    const NextTokens next = decoding->advance(parents, tokens);
+    std::vector<std::int32_t> still;
+    parents.clear();
+    tokens.clear();
+    for (std::size_t r = 0; r < live.size(); ++r) {
+      const Ids& target = targets[live[r]];
+      const std::int32_t token = t < target.size() ? target[t] : eos;
+      sums[live[r]] += next.logits[r * next.vocabulary + token] - next.log_normalizer[r];
+      if (token == eos) continue;
+      still.push_back(live[r]);
+      parents.push_back(static_cast<std::int32_t>(r));
+      tokens.push_back(token);
+    }
+    live = still;
+  }
+  return sums;
+}
+
+TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbours) {
+  for (const ModelSpec& spec : specs()) {
+    std::vector<double> one_thread;
+    for (const int threads : {1, 2}) {
+      test::Engine engine(threads);
+      Model model(spec, source_size, target_size, engine.context, 3);
+      const std::vector<Ids> sources = random_sentences(engine.rng, 11, source_size, 9), targets = random_sentences(engine.rng, 11, target_size, 8);
+      const Batch batch = batch_of(sources, targets);
+      const double training = model.evaluate(batch).cross_entropy;
+      model.freeze();
+      EXPECT_NEAR(model.evaluate(batch).cross_entropy, training, 1e-4 * training) << name_of(spec);
+      ModelScorer scorer(model, bos, eos);
+      const std::vector<double> together = step_by_step(scorer, sources, targets);
+      double sum = 0;
+      for (const double x : together) sum -= x;
+      EXPECT_NEAR(sum, model.evaluate(batch).cross_entropy, 1e-5 * training) << name_of(spec);
+      for (std::size_t i = 0; i < sources.size(); ++i)
+        EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i]) << name_of(spec) << " sentence " << i;
+      if (one_thread.empty()) one_thread = together;
+      EXPECT_EQ(together, one_thread) << name_of(spec);
+    }
+  }
+}
+
+TEST(Model, steady_steps_allocate_no_tensor_memory) {
+  for (const ModelSpec& spec : specs()) {
+    test::Engine engine;
+    Model model(spec, source_size, target_size, engine.context, 3);
+    const std::vector<Ids> sources = random_sentences(engine.rng, 16, source_size, 9), targets = random_sentences(engine.rng, 16, target_size, 8);
+    const Batch batch = batch_of(sources, targets);
+    const auto system_allocations = [&] { return engine.arena.statistics().system_allocations; };
+    model.accumulate_gradients(batch, {0.1f, 1, 0});
+    std::int64_t before = system_allocations();
+    for (std::uint64_t pass = 1; pass < 4; ++pass) model.accumulate_gradients(batch, {0.1f, 1, pass});
+    EXPECT_EQ(system_allocations(), before) << "training " << name_of(spec);
+    model.freeze();
+    ModelScorer scorer(model, bos, eos);
+    step_by_step(scorer, sources, targets);
+    before = system_allocations();
+    step_by_step(scorer, sources, targets);
+    EXPECT_EQ(system_allocations(), before) << "decoding " << name_of(spec);
+  }
+}
+
+TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
+  ModelSpec spec = small("deep", "lrn");
+  spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
+  test::Engine engine;
+  Model model(spec, source_size, target_size, engine.context, 3);
+  const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+  const double first = model.accumulate_gradients(batch, {0, 1, 0}).cross_entropy;
+  EXPECT_EQ(model.accumulate_gradients(batch, {0, 1, 0}).cross_entropy, first);
+  EXPECT_NE(model.accumulate_gradients(batch, {0, 1, 1}).cross_entropy, first);
+  EXPECT_NE(model.accumulate_gradients(batch, {0, 2, 0}).cross_entropy, first);
+}
+
+TEST(Model, names_what_does_not_fit) {
+  test::Engine engine;
+  const auto message = [&](ModelSpec spec) -> std::string {
+    try {
+      Model model(spec, source_size, target_size, engine.context, 3);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  ModelSpec spec = small("deep", "lrn");
+  spec.heads = 5;
+  EXPECT_NE(message(spec).find("heads: 5"), std::string::npos);
+  spec = small("deep", "lrn");
+  spec.tied_embeddings_all = true;
+  EXPECT_NE(message(spec).find("joint vocabulary"), std::string::npos);
+  spec = small("deep", "lnr");
+  EXPECT_NE(message(spec).find("known: lrn"), std::string::npos);
+  spec = small("rnnsearch", "lrn");
+  spec.enc_depth = 2;
+  EXPECT_NE(message(spec).find("one layer"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nmt

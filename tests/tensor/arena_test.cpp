@@ -1,0 +1,73 @@
+#include "nmt/tensor/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "nmt/core/rng.h"
+#include "nmt/tensor/tensor.h"
+
+namespace nmt {
+namespace {
+
+TEST(Arena, blocks_never_overlap_and_merge_again) {
+  Arena arena(1 << 16);
+  Rng rng(1);
+  std::vector<std::pair<Block*, unsigned char>> live;
+  for (int i = 0; i < 20000; ++i) {
+    if (live.size() < 50 && rng.below(2) == 0) {
+      const std::size_t size = 1 + rng.below(5000);
+      Block* block = arena.allocate(size);
+      ASSERT_GE(block->size, size);
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(block->data) % 64, 0u);
+      const auto mark = static_cast<unsigned char>(i);
+      std::memset(block->data, mark, block->size);
+      live.emplace_back(block, mark);
+    } else if (!live.empty()) {
+      const std::size_t at = rng.below(live.size());
+      const auto [block, mark] = live[at];
+      for (std::size_t j = 0; j < block->size; ++j) ASSERT_EQ(static_cast<unsigned char>(block->data[j]), mark);
+      arena.release(block);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+  for (const auto& [block, mark] : live) arena.release(block);
+  EXPECT_EQ(arena.statistics().in_use, 0u);
+  arena.trim();
+  EXPECT_EQ(arena.statistics().reserved, 0u);  // all neighbours merged into whole chunks
+}
+
+TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
+  Arena arena(1 << 12);
+  const auto pattern = [&] {
+    std::vector<Tensor> tensors;
+    for (const std::int64_t n : {7, 1000, 33, 4096, 12}) tensors.emplace_back(arena, Shape{n, 3});
+    tensors.erase(tensors.begin() + 1);
+    tensors.emplace_back(arena, Shape{900});
+  };
+  pattern();
+  const std::int64_t before = arena.statistics().system_allocations;
+  for (int i = 0; i < 100; ++i) pattern();
+  EXPECT_EQ(arena.statistics().system_allocations, before);
+}
+
+TEST(Tensor, shares_storage_and_checks_shapes) {
+  Arena arena;
+  Tensor a(arena, {4, 3});
+  for (int i = 0; i < 12; ++i) a.f32()[i] = static_cast<float>(i);
+  const Tensor row = a.slice(2, 1);
+  EXPECT_EQ(row.f32()[0], 6.0f);
+  EXPECT_EQ(row.shape(), (Shape{1, 3}));
+  Tensor flat = a.reshape({12});
+  a = {};
+  EXPECT_EQ(flat.f32()[11], 11.0f);
+  EXPECT_THROW(flat.reshape({5}), Error);
+  EXPECT_THROW(flat.slice(10, 3), Error);
+  EXPECT_THROW(flat.data<std::int32_t>(), Error);
+}
+
+}  // namespace
+}  // namespace nmt
