@@ -1,0 +1,19 @@
+#pragma once
+
+#include "nmt/core/error.h"
+
+namespace nmt::train {
+
+/// While alive, SIGTERM and SIGINT only raise a flag, so that the training can save and leave; a second SIGINT leaves at once
+/// with status 130. One at a time in a process.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+
+  /// ExitStatus::ok while nothing came, else terminated (SIGTERM) or interrupted (SIGINT), whichever came first.
+  static ExitStatus pending();
+};
+
+}  // namespace nmt::train

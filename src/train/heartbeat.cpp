@@ -1,0 +1,43 @@
+#include "nmt/train/heartbeat.h"
+
+#include <chrono>
+
+#include "nmt/core/log.h"
+
+namespace nmt::train {
+namespace {
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+}  // namespace
+
+Heartbeat::Heartbeat(std::string activity, double every)
+    : every_(every), activity_(std::move(activity)), since_(now()), thread_([this] { run(); }) {}
+
+Heartbeat::~Heartbeat() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void Heartbeat::activity(std::string text) {
+  const std::lock_guard lock(mutex_);
+  activity_ = std::move(text);
+  since_ = now();
+}
+
+void Heartbeat::run() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, std::chrono::milliseconds(static_cast<int>(every_ * 1000 / 9)), [this] { return stop_; })) {
+    if (log::silence() < every_) continue;
+    const std::string text = fmt::format("... {}: {:.0f} s", activity_, now() - since_);
+    if (log::on_terminal()) {
+      log::status(text);
+    } else {
+      log::info("{}", text);
+    }
+  }
+}
+
+}  // namespace nmt::train
