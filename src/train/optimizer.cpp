@@ -80,16 +80,19 @@ void Optimizer::clear_gradients() {
   });
 }
 
-const Tensor& Optimizer::published(std::size_t parameter) const {
-  return smoothing_ > 0 ? moments_[parameter].average : parameters_.all()[parameter].value;
+void Optimizer::for_each_published(const Visit& visit) {
+  for (std::size_t i = 0; i < moments_.size(); ++i) {
+    Parameter& parameter = parameters_.all()[i];
+    visit(parameter.name, smoothing_ > 0 ? moments_[i].average : parameter.value);
+  }
 }
 
-void Optimizer::for_each_state(const std::function<void(const std::string&, Tensor&)>& visit) {
+void Optimizer::for_each_state(const Visit& visit) {
   for (std::size_t i = 0; i < moments_.size(); ++i) {
-    const std::string& name = parameters_.all()[i].name;
-    visit("first." + name, moments_[i].first);
-    visit("second." + name, moments_[i].second);
-    if (smoothing_ > 0) visit("average." + name, moments_[i].average);
+    Parameter& parameter = parameters_.all()[i];
+    visit("first." + parameter.name, moments_[i].first);
+    visit("second." + parameter.name, moments_[i].second);
+    if (smoothing_ > 0) visit("value." + parameter.name, parameter.value);
   }
 }
 

@@ -39,11 +39,12 @@ class Optimizer {
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
-  /// The weights that translate: the moving average where there is one, else the parameter's own.
-  const Tensor& published(std::size_t parameter) const;
-  bool averages() const { return smoothing_ > 0; }
-  /// All tensors of the state, named "first.<parameter>", "second.<parameter>" and, with averaging, "average.<parameter>".
-  void for_each_state(const std::function<void(const std::string& name, Tensor& tensor)>& visit);
+  /// The weights that translate, under the parameters' names: the moving average where there is one, else the weights trained.
+  using Visit = std::function<void(const std::string& name, Tensor& tensor)>;
+  void for_each_published(const Visit& visit);
+  /// What a resumed training needs beside those: "first.<parameter>", "second.<parameter>" and, with averaging, the weights
+  /// being trained as "value.<parameter>".
+  void for_each_state(const Visit& visit);
 
  private:
   struct Moments {
