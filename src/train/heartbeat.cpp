@@ -21,9 +21,10 @@ Heartbeat::~Heartbeat() {
   thread_.join();
 }
 
-void Heartbeat::activity(std::string text) {
+void Heartbeat::activity(std::string text, bool timed) {
   const std::lock_guard lock(mutex_);
   activity_ = std::move(text);
+  timed_ = timed;
   since_ = now();
 }
 
@@ -31,7 +32,7 @@ void Heartbeat::run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::chrono::milliseconds(static_cast<int>(every_ * 1000 / 9)), [this] { return stop_; })) {
     if (log::silence() < every_) continue;
-    const std::string text = fmt::format("... {}: {:.0f} s", activity_, now() - since_);
+    const std::string text = timed_ ? fmt::format("... {}: {:.0f} s", activity_, now() - since_) : "... " + activity_;
     if (log::on_terminal()) {
       log::status(text);
     } else {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -15,8 +14,8 @@ class Heartbeat {
   explicit Heartbeat(std::string activity, double every = 4.5);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
-  /// What is going on from here on: "training the vocabulary".
-  void activity(std::string text);
+  /// What is going on from here on: "training the vocabulary". Its duration is said too, unless it moves by itself.
+  void activity(std::string text, bool timed = true);
 
  private:
   void run();
@@ -25,7 +24,7 @@ class Heartbeat {
   std::condition_variable wake_;
   std::string activity_;
   double since_ = 0;
-  bool stop_ = false;
+  bool timed_ = true, stop_ = false;
   std::thread thread_;
 };
 

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "nmt/model/model.h"
+#include "nmt/train/batch_source.h"
+#include "nmt/train/checkpoint_store.h"
+#include "nmt/train/heartbeat.h"
+#include "nmt/train/optimizer.h"
+#include "nmt/train/reporter.h"
+#include "nmt/train/schedule.h"
+#include "nmt/train/training_state.h"
+#include "nmt/train/validator.h"
+
+namespace nmt::train {
+
+/// The training loop: batches -> gradients -> update -> display -> validate -> save, until a stop rule holds. A resumed
+/// training computes what an undisturbed one would have, bit for bit.
+class Trainer {
+ public:
+  /// What the trainer works with; all outlive it. Without a validator nothing is measured and nothing stops early.
+  struct Parts {
+    Model& model;
+    BatchSource& source;
+    Validator* validator = nullptr;
+    CheckpointStore& store;
+    Reporter& reporter;
+    Heartbeat& heartbeat;
+    std::string corpus;  ///< hash of the training files: a position in others is worth nothing
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  ///< of this run, for max_minutes
+  };
+  /// Errors (usage): settings that do not fit together.
+  Trainer(const TrainSpec& spec, const Parts& parts);
+
+  /// Goes on from the newest checkpoint; false when there is none.
+  bool resume();
+  /// Trains until a stop rule holds, or a signal asks to leave (Signals): saves then, and returns its status.
+  ExitStatus run();
+
+  const TrainingState& state() const { return state_; }
+  /// Why the training is over, or empty: "update 100 of 100 (after: 100u)".
+  std::string finished() const;
+
+ private:
+  void rehearse();
+  void update();
+  void validate(bool counts);
+  void save(const std::string& reason, bool best);
+  void load();
+  void recover(double norm);
+  Figures figures() const;
+  double seconds() const;
+  std::optional<double> seconds_left() const;
+  Checkpoint checkpoint();
+  CopyWeights copy_weights();
+
+  const TrainSpec spec_;
+  Parts parts_;
+  Schedule schedule_;
+  Optimizer optimizer_;
+  std::vector<Period> after_;
+  Period display_every_, save_every_, validate_every_;
+  TrainingState state_;
+
+  Progress at_start_;               // of this run: where speed counts from
+  double seconds_before_ = 0;       // wall time of the runs before this one
+  double rate_ = 0;                 // of the last update
+  double interval_seconds_ = 0;     // computing time since the last display
+  double computing_seconds_ = 0;    // and of this run
+  double validation_seconds_ = 0;   // of the last validation and save
+  std::int64_t interval_source_ = 0, interval_target_ = 0;
+  std::int64_t saved_update_ = -1;  // last update saved
+};
+
+}  // namespace nmt::train

@@ -1,0 +1,286 @@
+#include "nmt/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+
+#include "nmt/core/log.h"
+#include "nmt/train/signals.h"
+
+namespace nmt::train {
+namespace {
+
+constexpr int bad_updates_allowed = 3;   // in a row, before an older checkpoint is taken
+constexpr int recoveries_allowed = 10;   // halvings by 2^10: what is not finite at that rate never will be
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
+    : spec_(spec),
+      parts_(parts),
+      schedule_(spec),
+      optimizer_(spec, parts.model.parameters(), parts.model.context()),
+      after_(parse_periods(spec.after, "after")),
+      display_every_(parse_period(spec.disp_freq, "disp-freq")),
+      save_every_(parse_period(spec.save_freq, "save-freq")),
+      validate_every_(parse_period(spec.valid_freq, "valid-freq")) {
+  if (spec.optimizer_delay < 1) fail(ExitStatus::usage, "optimizer-delay: {} batches an update, needs at least 1", spec.optimizer_delay);
+  if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1)) fail(ExitStatus::usage, "label-smoothing: {} is not in [0, 1)", spec.label_smoothing);
+  if (!(spec.max_minutes >= 0)) fail(ExitStatus::usage, "max-minutes: {} is below 0", spec.max_minutes);
+  if (spec.early_stopping < 0) fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
+  state_.corpus = parts.corpus;
+}
+
+double Trainer::seconds() const { return seconds_before_ + since(parts_.started); }
+
+std::string Trainer::finished() const {
+  for (const Period& period : after_) {
+    if (!is_reached(period, state_.progress)) continue;
+    const char* unit = period.unit == Period::Unit::epochs ? "epoch" : period.unit == Period::Unit::labels ? "target label" : "update";
+    return fmt::format("{} {:.0f} of {:.0f} (after)", unit, period.measure(state_.progress), period.count);
+  }
+  if (spec_.early_stopping > 0 && state_.stalled >= spec_.early_stopping)
+    return fmt::format("{} validations without a better {} (early-stopping)", state_.stalled, state_.best_metric);
+  // The last validation and save belong into the time.
+  const double allowed = spec_.max_minutes * 60;
+  if (allowed > 0 && seconds() + validation_seconds_ >= allowed)
+    return fmt::format("{:.1f} of {:.1f} minutes (max-minutes)", seconds() / 60, spec_.max_minutes);
+  return "";
+}
+
+ExitStatus Trainer::run() {
+  at_start_ = state_.progress;
+  if (state_.progress.updates == 0) rehearse();
+  if (saved_update_ < 0) save("start", false);
+  if (state_.validation_due) validate(true);
+  for (;;) {
+    const std::string over = finished();
+    if (const ExitStatus signal = Signals::pending(); signal != ExitStatus::ok) {
+      if (saved_update_ != state_.progress.updates || state_.validation_due) save(signal == ExitStatus::terminated ? "SIGTERM" : "SIGINT", false);
+      return signal;
+    }
+    if (!over.empty()) {
+      if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
+      if (Signals::pending() != ExitStatus::ok) continue;
+      if (saved_update_ != state_.progress.updates) save("end", false);
+      parts_.reporter.event("end", state_.progress, fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), over));
+      return ExitStatus::ok;
+    }
+    const Progress before = state_.progress;
+    update();
+    parts_.reporter.bar(figures());
+    if (is_due(display_every_, before, state_.progress) && state_.shown.updates > 0) {
+      parts_.reporter.display(figures());
+      state_.shown = {};
+      interval_seconds_ = 0;
+      interval_source_ = interval_target_ = 0;
+    }
+    if (parts_.validator && is_due(validate_every_, before, state_.progress)) validate(true);
+    if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates && state_.bad_updates == 0 && !state_.validation_due)
+      save("save-freq", false);
+  }
+}
+
+// The largest batches once, weights untouched: what does not fit fails now, and the arena has seen its largest sizes.
+void Trainer::rehearse() {
+  parts_.heartbeat.activity("trying the largest batches");
+  const auto start = Clock::now();
+  for (const Batch& batch : parts_.source.largest()) {
+    try {
+      parts_.model.accumulate_gradients(batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0});
+    } catch (const std::bad_alloc&) {
+      fail(ExitStatus::memory, "out of memory in the largest batch ({} sentences, {} source and {} target steps); lower mini-batch-words or max-length",
+           batch.sentences, batch.source_steps, batch.target_steps);
+    }
+  }
+  optimizer_.clear_gradients();
+  if (parts_.validator) parts_.validator->rehearse(copy_weights());
+  parts_.reporter.event("rehearsal", state_.progress,
+                        fmt::format("the largest batches fit: {:.0f} MB of tensors at most, {:.1f} s",
+                                    static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6, since(start)));
+}
+
+void Trainer::update() {
+  const auto start = Clock::now();
+  parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1));
+  BatchLoss sum;
+  for (int i = 0; i < spec_.optimizer_delay; ++i) {
+    const Batch& batch = parts_.source.next();
+    const auto pass = static_cast<std::uint64_t>(state_.batches++);
+    try {
+      const BatchLoss loss = parts_.model.accumulate_gradients(batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, pass});
+      sum.cross_entropy += loss.cross_entropy;
+      sum.smoothed += loss.smoothed;
+      sum.tokens += loss.tokens;
+    } catch (const std::bad_alloc&) {
+      fail(ExitStatus::memory,
+           "out of memory in batch {} ({} sentences, {} source and {} target steps); lower mini-batch-words or max-length and start again: "
+           "training goes on from the last checkpoint",
+           pass, batch.sentences, batch.source_steps, batch.target_steps);
+    }
+    interval_source_ += batch.source_tokens;
+    interval_target_ += batch.target_tokens;
+  }
+  state_.progress.epochs = parts_.source.epochs();
+  state_.progress.labels += sum.tokens;
+  rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
+  const UpdateResult result = optimizer_.update(rate_, sum.tokens);
+  const double seconds_used = since(start);
+  interval_seconds_ += seconds_used;
+  computing_seconds_ += seconds_used;
+  if (!result.applied) {
+    ++state_.bad_updates;
+    parts_.reporter.event("skipped", state_.progress,
+                          fmt::format("update {} skipped: its gradient norm is {} ({} in a row; {} go back to the last checkpoint)",
+                                      state_.progress.updates + 1, result.gradient_norm, state_.bad_updates, bad_updates_allowed),
+                          true);
+    if (state_.bad_updates >= bad_updates_allowed) recover(result.gradient_norm);
+    return;
+  }
+  state_.bad_updates = 0;
+  ++state_.progress.updates;
+  state_.shown.smoothed += sum.smoothed;
+  state_.shown.cross_entropy += sum.cross_entropy;
+  state_.shown.norms += result.gradient_norm;
+  state_.shown.tokens += sum.tokens;
+  ++state_.shown.updates;
+}
+
+void Trainer::recover(double norm) {
+  const std::int64_t recoveries = state_.stalls.recoveries + 1;
+  if (recoveries > recoveries_allowed)
+    fail(ExitStatus::failed, "the gradient norm is {} at update {}, at a learning rate of {:.3g}, after {} returns to older checkpoints", norm,
+         state_.progress.updates + 1, rate_, recoveries - 1);
+  load();
+  state_.stalls.recoveries = recoveries;
+  parts_.reporter.event("recovery", state_.progress,
+                        fmt::format("{} updates in a row were not finite: back to update {}, at half the learning rate from here on",
+                                    bad_updates_allowed, grouped(state_.progress.updates)),
+                        true);
+  interval_seconds_ = 0;
+  interval_source_ = interval_target_ = 0;
+}
+
+// `counts`: a validation of valid-freq. The one at the end of a run is measured, but is no step of early stopping and decay,
+// so that a training stopped and continued decides as an undisturbed one.
+void Trainer::validate(bool counts) {
+  const auto start = Clock::now();
+  parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
+  const ValidationResult result = parts_.validator->validate(copy_weights(), state_.progress);
+  state_.validation_due = counts && result.empty();
+  if (result.empty()) return;
+  const Metric& first = result.front();
+  if (state_.best && state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
+  const bool best = std::isfinite(first.value) && (!state_.best || (first.higher_is_better ? first.value > *state_.best : first.value < *state_.best));
+  if (best) {
+    state_.best = first.value;
+    state_.best_metric = first.name;
+    state_.best_update = state_.progress.updates;
+  }
+  state_.validated_update = state_.progress.updates;
+  if (counts) {
+    state_.stalled = best ? 0 : state_.stalled + 1;
+    if (schedule_.stall_counts(state_.stalled)) {
+      ++state_.stalls.decays;
+      if (state_.stalls.first_epoch < 0) state_.stalls.first_epoch = state_.progress.epochs;
+    }
+  }
+  const double used = since(start);
+  parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping, used);
+  if (best) save("best so far", true);
+  validation_seconds_ = since(start);
+}
+
+Checkpoint Trainer::checkpoint() {
+  Checkpoint checkpoint;
+  checkpoint.update = state_.progress.updates;
+  optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) { checkpoint.weights.push_back({name, tensor}); });
+  optimizer_.for_each_state([&](const std::string& name, Tensor& tensor) { checkpoint.state.push_back({name, tensor}); });
+  return checkpoint;
+}
+
+void Trainer::save(const std::string& reason, bool best) {
+  const auto start = Clock::now();
+  parts_.heartbeat.activity("saving");
+  state_.optimizer_steps = optimizer_.steps();
+  state_.position = parts_.source.position();
+  TrainingState saved = state_;
+  saved.seconds = seconds();
+  Checkpoint whole = checkpoint();
+  whole.training_state = saved.to_json();
+  parts_.store.save(whole, best);
+  saved_update_ = state_.progress.updates;
+  parts_.reporter.saved(state_.progress, reason, since(start));
+}
+
+bool Trainer::resume() {
+  if (!parts_.store.newest()) return false;
+  load();
+  seconds_before_ = state_.seconds;
+  return true;
+}
+
+void Trainer::load() {
+  const std::string text = parts_.store.newest().value_or("");
+  NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
+  const std::string corpus = parts_.corpus;
+  TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
+  Checkpoint whole = checkpoint();
+  parts_.store.load(whole);
+  optimizer_.set_steps(loaded.optimizer_steps);
+  optimizer_.clear_gradients();
+  state_ = loaded;
+  saved_update_ = state_.progress.updates;
+  if (state_.corpus == corpus) {
+    parts_.source.restore(state_.position);
+  } else {
+    log::warn("the training files are others than those of the checkpoint: they are read from their beginning");
+    state_.corpus = corpus;
+    state_.progress.epochs = 0;
+  }
+}
+
+CopyWeights Trainer::copy_weights() {
+  return [this](ParameterSet& into) {
+    optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) {
+      Parameter* copy = into.find(name);
+      NMT_CHECK(copy && copy->shape == tensor.shape(), "a model for validation has no {} of shape {}", name, tensor.shape().text());
+      std::memcpy(copy->value.f32(), tensor.f32(), static_cast<std::size_t>(tensor.elements()) * sizeof(float));
+    });
+  };
+}
+
+Figures Trainer::figures() const {
+  Figures f;
+  f.progress = state_.progress;
+  f.seconds = seconds();
+  f.seconds_left = seconds_left();
+  if (interval_seconds_ > 0) {
+    f.source_speed = static_cast<double>(interval_source_) / interval_seconds_;
+    f.target_speed = static_cast<double>(interval_target_) / interval_seconds_;
+  }
+  const double tokens = static_cast<double>(std::max<std::int64_t>(state_.shown.tokens, 1));
+  f.loss = state_.shown.smoothed / tokens;
+  f.perplexity = std::exp(state_.shown.cross_entropy / tokens);
+  f.rate = rate_;
+  f.norm = state_.shown.norms / static_cast<double>(std::max<std::int64_t>(state_.shown.updates, 1));
+  return f;
+}
+
+// By the speed of this run, validations and saves included; the nearest stop rule counts.
+std::optional<double> Trainer::seconds_left() const {
+  std::optional<double> left;
+  const auto take = [&](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
+  for (const Period& period : after_) {
+    const double done = period.measure(state_.progress) - period.measure(at_start_);
+    if (done > 0) take((period.count - period.measure(state_.progress)) * since(parts_.started) / done);
+  }
+  if (spec_.max_minutes > 0) take(spec_.max_minutes * 60 - seconds());
+  return left;
+}
+
+}  // namespace nmt::train

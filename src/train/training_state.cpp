@@ -1,0 +1,58 @@
+#include "nmt/train/training_state.h"
+
+#include <nlohmann/json.hpp>
+
+#include "nmt/core/error.h"
+
+namespace nmt::train {
+namespace {
+
+// One list of the fields serves both directions.
+template <class State, class Field>
+void fields(State& s, Field&& field) {
+  field("updates", s.progress.updates);
+  field("epochs", s.progress.epochs);
+  field("labels", s.progress.labels);
+  field("batches", s.batches);
+  field("optimizer_steps", s.optimizer_steps);
+  field("seconds", s.seconds);
+  field("stall_decays", s.stalls.decays);
+  field("first_stall_epoch", s.stalls.first_epoch);
+  field("recoveries", s.stalls.recoveries);
+  field("stalled", s.stalled);
+  field("best_update", s.best_update);
+  field("best_metric", s.best_metric);
+  field("validated_update", s.validated_update);
+  field("validation_due", s.validation_due);
+  field("bad_updates", s.bad_updates);
+  field("shown_smoothed", s.shown.smoothed);
+  field("shown_cross_entropy", s.shown.cross_entropy);
+  field("shown_norms", s.shown.norms);
+  field("shown_updates", s.shown.updates);
+  field("shown_tokens", s.shown.tokens);
+  field("position", s.position);
+  field("corpus", s.corpus);
+}
+
+}  // namespace
+
+std::string TrainingState::to_json() const {
+  nlohmann::ordered_json json;
+  fields(*this, [&](const char* name, const auto& value) { json[name] = value; });
+  if (best) json["best"] = *best;
+  return json.dump(1) + "\n";
+}
+
+TrainingState TrainingState::from_json(const std::string& text, const std::string& name) {
+  TrainingState state;
+  try {
+    const auto json = nlohmann::json::parse(text);
+    fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+    if (json.contains("best")) state.best = json.at("best").get<double>();
+  } catch (const nlohmann::json::exception& error) {
+    fail(ExitStatus::data, "{}: not a training state: {}", name, error.what());
+  }
+  return state;
+}
+
+}  // namespace nmt::train
