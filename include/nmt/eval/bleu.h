@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nmt/eval/tokenize.h"
+
+namespace nmt {
+
+constexpr int bleu_order = 4;
+
+enum class BleuSmoothing { exp, floor, add_k, none };
+
+struct BleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
+  bool lowercase = false;
+  BleuSmoothing smoothing = BleuSmoothing::exp;
+  double smoothing_value = -1;  ///< floor: 0.1 by default, add-k: 1
+};
+
+/// n-gram counts of one sentence or of a corpus; adding them up gives the corpus.
+struct BleuCounts {
+  std::array<std::int64_t, bleu_order> correct{};  ///< clipped matches of each order
+  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis
+  std::int64_t hypothesis_length = 0;
+  std::int64_t reference_length = 0;               ///< of the reference closest in length
+  BleuCounts& operator+=(const BleuCounts& other);
+};
+
+struct BleuScore {
+  double score = 0;  ///< 0 to 100
+  std::array<double, bleu_order> precisions{};
+  double brevity_penalty = 0;
+  BleuCounts counts;
+};
+
+/// Counts of one hypothesis against its references (at least one).
+BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references, const BleuOptions& options);
+/// BLEU (Papineni et al. 2002) of summed counts, as sacreBLEU 2 computes it (Post 2018).
+BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options);
+/// Corpus BLEU with one reference a line; fails (data) when the numbers of lines differ.
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, const BleuOptions& options = {});
+/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.1.0"
+std::string bleu_signature(const BleuOptions& options, int references);
+
+}  // namespace nmt

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nmt {
+
+/// Code points of valid UTF-8, and back.
+std::u32string decode_utf8(std::string_view text);
+std::string encode_utf8(std::u32string_view text);
+
+bool is_punctuation(char32_t c);  ///< category P
+bool is_symbol(char32_t c);       ///< category S
+bool is_number(char32_t c);       ///< category N
+bool is_space(char32_t c);        ///< as Python's str.isspace()
+
+/// Python's str.lower(): the simple mapping, I with dot above (two characters), final sigma.
+std::u32string lowercase_of(std::u32string_view text);
+
+}  // namespace nmt
