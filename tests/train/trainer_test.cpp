@@ -1,0 +1,323 @@
+#include "nmt/train/trainer.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "nmt/core/log.h"
+#include "nmt/train/signals.h"
+#include "tests/support/engine.h"
+
+namespace nmt::train {
+namespace {
+
+constexpr int vocabulary = 30, batches_a_pass = 7;
+
+// A few fixed batches, in another order every pass.
+class FakeSource : public BatchSource {
+ public:
+  FakeSource() {
+    Rng rng(5);
+    for (int b = 0; b < batches_a_pass; ++b) {
+      std::vector<Ids> sources(4), targets(4);
+      for (auto* side : {&sources, &targets})
+        for (Ids& ids : *side) {
+          ids.resize(2 + rng.below(6));
+          for (auto& id : ids) id = static_cast<std::int32_t>(3 + rng.below(vocabulary - 3));
+        }
+      std::vector<const Ids*> s, t;
+      for (int i = 0; i < 4; ++i) s.push_back(&sources[i]), t.push_back(&targets[i]);
+      batches_.push_back(make_batch(s, t, 1, 2));
+    }
+  }
+  const Batch& next() override {
+    ++given_;
+    if (on_next) on_next(given_);
+    const std::int64_t at = given_ - 1, pass = at / batches_a_pass;
+    return batches_[(at % batches_a_pass + Rng(9, pass).below(batches_a_pass)) % batches_a_pass];
+  }
+  double epochs() const override { return static_cast<double>(given_) / batches_a_pass; }
+  std::string position() const override { return std::to_string(given_); }
+  void restore(const std::string& position) override { given_ = std::stoll(position); }
+  std::vector<Batch> largest() override { return batches_; }
+
+  std::function<void(std::int64_t)> on_next;
+
+ private:
+  std::vector<Batch> batches_;
+  std::int64_t given_ = 0;
+};
+
+class FakeStore : public CheckpointStore {
+ public:
+  using Values = std::map<std::string, std::vector<float>>;
+  void save(const Checkpoint& c, bool best) override {
+    weights = copy(c.weights), state = copy(c.state), text = c.training_state;
+    updates.push_back(c.update);
+    if (best) best_updates.push_back(c.update);
+  }
+  std::optional<std::string> newest() override { return text; }
+  void load(Checkpoint& into) override {
+    for (auto& t : into.weights) std::copy_n(weights.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
+    for (auto& t : into.state) std::copy_n(state.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
+  }
+  Values weights, state;
+  std::optional<std::string> text;
+  std::vector<std::int64_t> updates, best_updates;
+
+ private:
+  static Values copy(const std::vector<NamedTensor>& tensors) {
+    Values values;
+    for (const auto& t : tensors) values[t.name].assign(t.tensor.f32(), t.tensor.f32() + t.tensor.elements());
+    return values;
+  }
+};
+
+class FakeValidator : public Validator {
+ public:
+  explicit FakeValidator(std::vector<double> values) : values_(std::move(values)) {}
+  ValidationResult validate(const CopyWeights&, const Progress& progress) override {
+    at.push_back(progress.updates);
+    const std::size_t i = std::min(at.size(), values_.size()) - 1;
+    return {{"bleu", values_[i], true}, {"cross-entropy", 1, false}};
+  }
+  void rehearse(const CopyWeights&) override { ++rehearsals; }
+  std::vector<std::int64_t> at;
+  int rehearsals = 0;
+
+ private:
+  std::vector<double> values_;
+};
+
+// A training from scratch or, given a store with a checkpoint, resumed.
+struct Training {
+  explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr, const std::string& corpus = "c")
+      : store(store_used),
+        model(model_spec(), vocabulary, vocabulary, engine.context, 1),
+        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus}) {}
+  static ModelSpec model_spec() {
+    ModelSpec spec;
+    spec.type = "rnnsearch";
+    spec.dim_emb = spec.dim_rnn = 8;
+    spec.enc_depth = spec.dec_depth = 1;
+    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.2;
+    return spec;
+  }
+  ExitStatus operator()() {
+    trainer.resume();
+    return trainer.run();
+  }
+  FakeStore& store;
+  test::Engine engine;
+  Model model;
+  FakeSource source;
+  Reporter reporter{""};
+  Heartbeat heartbeat{"testing"};
+  Signals signals;
+  Trainer trainer;
+};
+
+class TrainerTest : public testing::Test {
+ protected:
+  TrainerTest() {
+    log::set_level(log::Level::off);
+    spec.learn_rate = 0.01;
+    spec.schedule = "inv-sqrt";
+    spec.lr_warmup = "10u";
+    spec.exponential_smoothing = 0.05;
+    spec.optimizer_delay = 2;
+    spec.after = "40u";
+    spec.disp_freq = "7u";
+    spec.valid_freq = "5u";
+    spec.early_stopping = 0;
+  }
+  ~TrainerTest() override { log::set_level(log::Level::info); }
+  TrainSpec spec;
+};
+
+TEST_F(TrainerTest, ResumesBitForBit) {
+  FakeStore whole, parts;
+  FakeValidator v1({1.0, 3.0, 2.0}), v2({1.0, 3.0, 2.0});
+  EXPECT_EQ(Training(spec, whole, &v1)(), ExitStatus::ok);
+  {
+    Training first(spec, parts, &v2);
+    first.source.on_next = [](std::int64_t given) {
+      if (given == 2 * 23) ::raise(SIGTERM);
+    };
+    EXPECT_EQ(first(), ExitStatus::terminated);
+    EXPECT_EQ(first.trainer.state().progress.updates, 23);
+  }
+  {
+    Training second(spec, parts, &v2);
+    EXPECT_EQ(second(), ExitStatus::ok);
+    EXPECT_EQ(second.trainer.state().progress.updates, 40);
+  }
+  EXPECT_EQ(whole.weights, parts.weights);
+  EXPECT_EQ(whole.state, parts.state);
+  EXPECT_EQ(whole.best_updates, parts.best_updates);
+  TrainingState a = TrainingState::from_json(*whole.text, "a"), b = TrainingState::from_json(*parts.text, "b");
+  a.seconds = b.seconds = 0;
+  EXPECT_EQ(a.to_json(), b.to_json());
+}
+
+TEST_F(TrainerTest, TheRehearsalChangesNothing) {
+  FakeStore store;
+  Training run(spec, store);
+  std::vector<float> before, after;
+  for (const Parameter& p : run.model.parameters().all()) before.insert(before.end(), p.value.f32(), p.value.f32() + p.shape.elements());
+  run.source.on_next = [&](std::int64_t given) {
+    if (given > 1) return;
+    for (const Parameter& p : run.model.parameters().all()) {
+      after.insert(after.end(), p.value.f32(), p.value.f32() + p.shape.elements());
+      for (std::int64_t i = 0; i < p.shape.elements(); ++i) ASSERT_EQ(p.gradient.f32()[i], 0.0f);
+    }
+  };
+  run();
+  EXPECT_EQ(before, after);
+}
+
+TEST_F(TrainerTest, AsksForNoMemoryOnceWarm) {
+  FakeStore store;
+  Training run(spec, store);
+  std::int64_t warm = -1;
+  run.source.on_next = [&](std::int64_t given) {
+    const std::int64_t now = run.engine.arena.statistics().system_allocations;
+    if (given == 2) warm = now;
+    if (given > 2) {
+      ASSERT_EQ(now, warm) << "in batch " << given;
+    }
+  };
+  run();
+  EXPECT_GT(warm, 0);
+}
+
+TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
+  FakeStore store;
+  spec.optimizer_delay = 1;
+  Training run(spec, store);
+  run.source.on_next = [&](std::int64_t given) {
+    if (given == 10) run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+  };
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.state().progress.updates, 40);
+  EXPECT_EQ(run.trainer.state().batches, 41);
+  EXPECT_EQ(run.trainer.state().stalls.recoveries, 0);
+  for (const auto& [name, values] : store.weights)
+    for (float value : values) ASSERT_TRUE(std::isfinite(value)) << name;
+}
+
+TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
+  FakeStore store;
+  spec.optimizer_delay = 1;
+  spec.save_freq = "8u";
+  Training run(spec, store);
+  std::vector<std::int64_t> seen;
+  bool poison = true;
+  run.source.on_next = [&](std::int64_t given) {
+    seen.push_back(given);
+    if (poison && given >= 11 && given <= 13) run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::infinity();
+    if (given == 13) poison = false;
+  };
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.state().stalls.recoveries, 1);
+  ASSERT_GT(seen.size(), 13u);
+  EXPECT_EQ(seen[12], 13);
+  EXPECT_EQ(seen[13], 9);  // the batch after the checkpoint of update 8
+  EXPECT_EQ(run.trainer.state().progress.updates, 40);
+}
+
+TEST_F(TrainerTest, GivesUpWhenNoRateHelps) {
+  FakeStore store;
+  Training run(spec, store);
+  run.source.on_next = [&](std::int64_t) {
+    run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+  };
+  EXPECT_THROW(run(), Error);
+}
+
+TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
+  FakeStore store;
+  FakeValidator validator({1, 5, 4, 6, 6, 3, 2, 1});
+  spec.early_stopping = 3;
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.rehearsals, 1);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 10, 15, 20, 25, 30, 35}));
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 10, 20}));
+  EXPECT_EQ(*run.trainer.state().best, 6);
+  EXPECT_NE(run.trainer.finished().find("early-stopping"), std::string::npos);
+  Training again(spec, store, &validator);
+  again.trainer.resume();
+  EXPECT_NE(again.trainer.finished(), "");
+}
+
+TEST_F(TrainerTest, StallsHalveTheRate) {
+  FakeStore store;
+  FakeValidator validator({5, 4, 3, 6, 1});
+  spec.lr_decay = 0.5;
+  spec.lr_decay_start = {10, 2};
+  spec.after = "25u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.state().stalls.decays, 1);
+  EXPECT_EQ(run.trainer.state().stalled, 1);
+}
+
+TEST_F(TrainerTest, AFinishedTrainingSaysSoAndGoesOnWithMore) {
+  FakeStore store;
+  Training(spec, store)();
+  {
+    Training again(spec, store);
+    EXPECT_TRUE(again.trainer.resume());
+    EXPECT_EQ(again.trainer.finished(), "update 40 of 40 (after)");
+  }
+  spec.after = "2e,50u";
+  Training more(spec, store);
+  EXPECT_TRUE(more.trainer.resume());
+  EXPECT_EQ(more.trainer.finished(), "epoch 11 of 2 (after)");
+}
+
+TEST_F(TrainerTest, AnotherCorpusStartsAtItsBeginning) {
+  FakeStore store;
+  spec.after = "20u";
+  Training(spec, store)();
+  spec.after = "21u";
+  Training other(spec, store, nullptr, "other files");
+  std::int64_t first = 0;
+  other.source.on_next = [&](std::int64_t given) { first = first ? first : given; };
+  other();
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(other.trainer.state().progress.updates, 21);
+}
+
+TEST(TrainingState, SurvivesJson) {
+  TrainingState state;
+  state.progress = {123456789012, 1.0 / 3, 987654321987};
+  state.best = 0.1;
+  state.shown.smoothed = 1e-300;
+  state.position = "epoch \"3\"\n";
+  const TrainingState back = TrainingState::from_json(state.to_json(), "x");
+  EXPECT_EQ(back.progress.epochs, 1.0 / 3);
+  EXPECT_EQ(back.position, state.position);
+  EXPECT_EQ(back.to_json(), state.to_json());
+  EXPECT_THROW(TrainingState::from_json("{}", "x"), Error);
+  EXPECT_THROW(TrainingState::from_json("{\"updates\": \"a\"}", "x"), Error);
+  EXPECT_THROW(TrainingState::from_json("", "x"), Error);
+}
+
+TEST(Reporter, WritesNumbersForPeople) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(-123456), "-123,456");
+  EXPECT_EQ(duration_text(59.4), "59 s");
+  EXPECT_EQ(duration_text(751), "12:31");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+}
+
+}  // namespace
+}  // namespace nmt::train
