@@ -95,7 +95,7 @@ TEST(Model, gradient_along_a_direction) {
         for (std::int64_t i = 0; i < n; ++i) chosen.value.f32()[i] = keep[i] + step * direction[i];
         return model.evaluate(batch, smoothing).smoothed;
       };
-      const float step = 4e-3f;
+      const float step = 2e-4f;
       const double measured = (at(step) - at(-step)) / (2 * step);
       at(0);
       EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02) << name_of(spec) << ' ' << chosen.name;
