@@ -1,0 +1,143 @@
+#include "nmt/text/train_vocabulary.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/log.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <sentencepiece_trainer.h>
+
+namespace nmt {
+
+namespace {
+
+/// Lines at even distances, without those that are blank or too long.
+class Sample : public sentencepiece::SentenceIterator {
+ public:
+  Sample(std::int64_t lines, const LineAt& line, const VocabularyTraining& training)
+      : taken_(std::min(lines, training.max_lines)), lines_(lines), line_(line), limit_(training.max_line_bytes) {
+    find();
+  }
+
+  bool done() const override { return at_ == taken_; }
+  void Next() override {
+    ++at_;
+    find();
+  }
+  const std::string& value() const override { return value_; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+  std::int64_t too_long() const { return too_long_; }
+
+ private:
+  void find() {
+    for (; at_ < taken_; ++at_) {
+      const std::int64_t whole = lines_ / taken_, rest = lines_ % taken_;  // at * lines / taken without overflow
+      const std::string_view line = line_(at_ * whole + at_ * rest / taken_);
+      if (line.size() > limit_) {
+        ++too_long_;
+      } else if (line.find_first_not_of(" \t\r\v\f") != std::string_view::npos) {
+        value_ = line;
+        return;
+      }
+    }
+  }
+  std::int64_t at_ = 0, taken_, lines_, too_long_ = 0;
+  const LineAt& line_;
+  std::size_t limit_;
+  std::string value_;
+};
+
+/// Counts the different code points of valid UTF-8.
+class Alphabet {
+ public:
+  void add(std::string_view text) {
+    std::uint32_t point = 0;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte >= 0x80 && byte < 0xC0) {
+        point = point << 6 | (byte & 0x3Fu);
+        continue;
+      }
+      see(point);
+      point = byte < 0x80 ? byte : byte < 0xE0 ? byte & 0x1Fu : byte < 0xF0 ? byte & 0x0Fu : byte & 0x07u;
+    }
+    see(point);
+  }
+  int size() const { return size_; }
+
+ private:
+  void see(std::uint32_t point) {
+    const std::size_t at = point & 0x1FFFFF;
+    size_ += !seen_[at];
+    seen_[at] = true;
+  }
+  std::vector<bool> seen_ = std::vector<bool>(0x200000);
+  int size_ = 0;
+};
+
+/// How many pieces the characters alone take, from SentencePiece's "... SIZE vs NEEDED. ..."; 0: another error.
+int pieces_needed(const std::string& message) {
+  if (message.find("smaller than required_chars") == std::string::npos) return 0;
+  const std::size_t at = message.rfind(" vs ");
+  int needed = 0;
+  if (at != std::string::npos) std::from_chars(message.data() + at + 4, message.data() + message.size(), needed);
+  return needed;
+}
+
+}  // namespace
+
+TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const VocabularyTraining& training,
+                                   std::string_view name) {
+  if (training.size < 4) fail(ExitStatus::usage, "vocabulary size {}: at least 4 is needed", training.size);
+  if (training.max_lines < 1) fail(ExitStatus::usage, "vocabulary lines {}: at least 1 is needed", training.max_lines);
+
+  Alphabet alphabet;
+  std::int64_t used = 0, too_long = 0;
+  if (lines > 0) {
+    Sample sample(lines, line, training);
+    for (; !sample.done(); sample.Next(), ++used) alphabet.add(sample.value());
+    too_long = sample.too_long();
+  }
+  if (used == 0) fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines", name, lines);
+  const bool small = alphabet.size() <= std::max(256, training.size / 20);
+
+  // One thread, so that the result does not depend on how work was parted. The limit is soft: too little text gives
+  // fewer pieces instead of an error.
+  std::unordered_map<std::string, std::string> settings{
+      {"model_type", "bpe"},
+      {"unk_id", "0"},
+      {"bos_id", "1"},
+      {"eos_id", "2"},
+      {"pad_id", "-1"},
+      {"num_threads", "1"},
+      {"minloglevel", "3"},
+      {"hard_vocab_limit", "false"},
+      {"character_coverage", small ? "1.0" : "0.9995"},
+      {"max_sentence_length", std::to_string(training.max_line_bytes)}};
+  std::string model;
+  for (int size = training.size;;) {
+    settings["vocab_size"] = std::to_string(size);
+    Sample sample(lines, line, training);
+    const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &sample, &model);
+    if (status.ok()) break;
+    const int needed = pieces_needed(status.ToString());
+    NMT_CHECK(needed >= size, "{}: no vocabulary can be learned: {}", name, status.ToString());
+    size = needed + 1;
+  }
+
+  TrainedVocabulary trained{Vocabulary::from_bytes(model, std::string(name)), used, too_long, small ? 1.0 : 0.9995};
+  const int size = trained.vocabulary.size();
+  if (size < training.size) {
+    log::info("vocabulary of {}: {} pieces instead of {}, the text has no more", name, size, training.size);
+  } else if (size > training.size) {
+    log::info("vocabulary of {}: {} pieces instead of {}, its characters need so many", name, size, training.size);
+  }
+  return trained;
+}
+
+}  // namespace nmt

@@ -1,0 +1,94 @@
+#include "nmt/text/vocabulary.h"
+
+#include "nmt/core/error.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <sentencepiece_processor.h>
+
+namespace nmt {
+
+namespace {
+constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, a space within pieces
+}  // namespace
+
+struct Vocabulary::Impl {
+  sentencepiece::SentencePieceProcessor processor;
+  std::string bytes;
+  std::vector<std::string> pieces;
+};
+
+Vocabulary::Vocabulary() : impl_(std::make_unique<Impl>()) {}
+Vocabulary::Vocabulary(Vocabulary&&) noexcept = default;
+Vocabulary& Vocabulary::operator=(Vocabulary&&) noexcept = default;
+Vocabulary::~Vocabulary() = default;
+
+Vocabulary Vocabulary::load(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(ExitStatus::usage, "vocabulary {}: cannot be opened; a SentencePiece model is needed", path);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  if (file.bad() || bytes.view().empty()) {
+    fail(ExitStatus::data, "vocabulary {}: nothing can be read from it; a SentencePiece model is needed", path);
+  }
+  return from_bytes(bytes.view(), path);
+}
+
+Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& name) {
+  Vocabulary vocabulary;
+  Impl& impl = *vocabulary.impl_;
+  impl.bytes = bytes;
+  const auto status = impl.processor.LoadFromSerializedProto(impl.bytes);
+  if (!status.ok()) {
+    fail(ExitStatus::data, "vocabulary {}: {} bytes that are no whole SentencePiece model", name, bytes.size());
+  }
+  const auto& processor = impl.processor;
+  if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {
+    fail(ExitStatus::data, "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; they must be 0, 1, 2", name,
+         processor.unk_id(), processor.bos_id(), processor.eos_id());
+  }
+  impl.pieces.reserve(static_cast<std::size_t>(processor.GetPieceSize()));
+  for (int id = 0; id < processor.GetPieceSize(); ++id) impl.pieces.push_back(processor.IdToPiece(id));
+  return vocabulary;
+}
+
+int Vocabulary::size() const {
+  return static_cast<int>(impl_->pieces.size());
+}
+
+std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
+  std::vector<int> ids;
+  const auto status = impl_->processor.Encode(line, &ids);
+  NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", line.size(), status.ToString());
+  return ids;
+}
+
+std::string Vocabulary::decode(std::span<const std::int32_t> ids) const {
+  std::vector<int> kept;
+  kept.reserve(ids.size());
+  for (const std::int32_t id : ids) {
+    NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
+    if (id != bos() && id != eos()) kept.push_back(id);
+  }
+  std::string text;
+  const auto status = impl_->processor.Decode(kept, &text);
+  NMT_CHECK(status.ok(), "vocabulary: {} ids cannot be decoded: {}", kept.size(), status.ToString());
+  return text;
+}
+
+std::string Vocabulary::piece(std::int32_t id) const {
+  NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
+  return impl_->pieces[static_cast<std::size_t>(id)];
+}
+
+bool Vocabulary::starts_word(std::int32_t id) const {
+  NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
+  return impl_->pieces[static_cast<std::size_t>(id)].starts_with(kSpace);
+}
+
+const std::string& Vocabulary::bytes() const {
+  return impl_->bytes;
+}
+
+}  // namespace nmt

@@ -1,0 +1,144 @@
+#include "nmt/text/vocabulary.h"
+
+#include "nmt/core/error.h"
+#include "nmt/text/train_vocabulary.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+std::vector<std::string> corpus() {
+  const std::vector<std::string> subjects{"the small dog", "a woman", "the old house", "my brother", "every child"};
+  const std::vector<std::string> verbs{"sees", "likes", "paints", "follows", "remembers"};
+  const std::vector<std::string> objects{"the river", "an apple", "the müller's cat", "some bread", "the lamp"};
+  std::vector<std::string> lines;
+  for (const auto& s : subjects)
+    for (const auto& v : verbs)
+      for (const auto& o : objects) lines.push_back(s + " " + v + " " + o + ".");
+  return lines;
+}
+
+TrainedVocabulary train(const std::vector<std::string>& lines, VocabularyTraining training) {
+  return train_vocabulary(
+      static_cast<std::int64_t>(lines.size()),
+      [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); }, training, "test");
+}
+
+TEST(Vocabulary, RoundTripOfEveryLine) {
+  const auto lines = corpus();
+  const auto trained = train(lines, {.size = 80});
+  EXPECT_EQ(trained.vocabulary.size(), 80);
+  EXPECT_EQ(trained.lines_used, 125);
+  for (const auto& line : lines) {
+    const auto ids = trained.vocabulary.encode(line);
+    EXPECT_EQ(trained.vocabulary.decode(ids), line);
+    std::string joined;
+    for (const auto id : ids) {
+      EXPECT_GT(id, 2);
+      joined += trained.vocabulary.piece(id);
+    }
+    std::string expected = "\xe2\x96\x81";
+    for (const char c : line) expected += c == ' ' ? std::string("\xe2\x96\x81") : std::string(1, c);
+    EXPECT_EQ(joined, expected);
+    EXPECT_TRUE(trained.vocabulary.starts_word(ids.front()));
+  }
+}
+
+TEST(Vocabulary, SpecialPieces) {
+  const auto trained = train(corpus(), {.size = 60});
+  const Vocabulary& v = trained.vocabulary;
+  EXPECT_EQ(v.piece(v.unk()), "<unk>");
+  EXPECT_EQ(v.piece(v.bos()), "<s>");
+  EXPECT_EQ(v.piece(v.eos()), "</s>");
+  auto ids = v.encode("the dog");
+  ids.insert(ids.begin(), v.bos());
+  ids.push_back(v.eos());
+  EXPECT_EQ(v.decode(ids), "the dog");
+  EXPECT_EQ(v.encode("\xe6\xbc\xa2").back(), v.unk());
+  // Text that looks like a control symbol is text.
+  for (const auto id : v.encode("</s> <s>")) EXPECT_TRUE(id != v.bos() && id != v.eos());
+  EXPECT_TRUE(v.encode("").empty());
+  EXPECT_TRUE(v.encode(" \t ").empty());
+  EXPECT_THROW(v.decode(std::vector<std::int32_t>{60}), Error);
+  EXPECT_THROW(v.piece(-1), Error);
+}
+
+TEST(Vocabulary, SizeIsClampedBothWays) {
+  const auto lines = corpus();
+  const auto large = train(lines, {.size = 30000});
+  EXPECT_LT(large.vocabulary.size(), 1000);
+  EXPECT_GT(large.vocabulary.size(), 80);
+  const auto tiny = train(lines, {.size = 5});
+  EXPECT_GT(tiny.vocabulary.size(), 25);  // the letters, and ids 0 to 2
+  EXPECT_LT(tiny.vocabulary.size(), 40);
+  EXPECT_EQ(tiny.vocabulary.decode(tiny.vocabulary.encode(lines[7])), lines[7]);
+  EXPECT_EQ(train({"a"}, {.size = 100}).vocabulary.decode(std::vector<std::int32_t>{}), "");
+}
+
+TEST(Vocabulary, SameLinesSameBytes) {
+  const auto lines = corpus();
+  EXPECT_EQ(train(lines, {.size = 120}).vocabulary.bytes(), train(lines, {.size = 120}).vocabulary.bytes());
+}
+
+TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 100; ++i) lines.push_back("line " + std::to_string(i));
+  lines[50] = std::string(10000, 'x');
+  std::vector<std::int64_t> asked;
+  const auto trained = train_vocabulary(
+      100,
+      [&](std::int64_t i) {
+        asked.push_back(i);
+        return std::string_view(lines[static_cast<std::size_t>(i)]);
+      },
+      {.size = 20, .max_lines = 10}, "test");
+  EXPECT_EQ(std::vector<std::int64_t>(asked.begin(), asked.begin() + 10),
+            (std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}));
+  EXPECT_EQ(trained.lines_used, 9);
+  EXPECT_EQ(trained.lines_too_long, 1);
+}
+
+TEST(Vocabulary, LargeAlphabetIsCoveredInPart) {
+  std::vector<std::string> lines(4000, "the common letters of a text");
+  for (int i = 0; i < 600; ++i) {  // 600 different ideographs, once each
+    const int point = 0x4E00 + i;
+    lines[static_cast<std::size_t>(i)] +=
+        {static_cast<char>(0xE0 | point >> 12), static_cast<char>(0x80 | (point >> 6 & 63)),
+         static_cast<char>(0x80 | (point & 63))};
+  }
+  const auto trained = train(lines, {.size = 400});
+  EXPECT_EQ(trained.character_coverage, 0.9995);
+  EXPECT_EQ(train(corpus(), {.size = 100}).character_coverage, 1.0);
+}
+
+TEST(Vocabulary, RefusesWhatIsNoModel) {
+  const auto refused = [](const std::string& bytes) {
+    try {
+      Vocabulary::from_bytes(bytes, "foreign.spm");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data);
+      EXPECT_NE(std::string(error.what()).find("foreign.spm"), std::string::npos);
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return true;
+    }
+    return false;
+  };
+  const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
+  EXPECT_FALSE(refused(good));
+  EXPECT_TRUE(refused(""));
+  EXPECT_TRUE(refused("not a model at all"));
+  EXPECT_TRUE(refused(std::string(1000, '\0')));
+  for (const std::size_t size : {std::size_t{10}, good.size() / 2, good.size() - 1})
+    EXPECT_TRUE(refused(good.substr(0, size)));
+  EXPECT_THROW(Vocabulary::load("/nonexistent/x.spm"), Error);
+  EXPECT_THROW(Vocabulary::load("/tmp"), Error);
+  EXPECT_THROW(train({"", "  "}, {.size = 100}), Error);
+  EXPECT_THROW(train({"a b"}, {.size = 3}), Error);
+}
+
+}  // namespace
+}  // namespace nmt
