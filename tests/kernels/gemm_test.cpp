@@ -1,25 +1,16 @@
 #include "nmt/kernels/gemm.h"
 
-#include "nmt/core/rng.h"
 #include "nmt/core/thread_pool.h"
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
+#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
 namespace {
-
-using Floats = std::vector<float>;
-
-Floats random_floats(std::int64_t n, std::uint64_t seed) {
-  Rng rng(seed);
-  Floats x(static_cast<std::size_t>(n));
-  for (float& v : x) v = 2 * rng.uniform() - 1;
-  return x;
-}
 
 std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
   return static_cast<std::size_t>(row * stride + column);

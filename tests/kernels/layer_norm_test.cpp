@@ -1,25 +1,17 @@
 #include "nmt/kernels/layer_norm.h"
 
-#include "nmt/core/rng.h"
 #include "nmt/core/thread_pool.h"
 
 #include <cmath>
 #include <vector>
 
+#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
 namespace {
 
-using Floats = std::vector<float>;
 using Doubles = std::vector<double>;
-
-Floats random_floats(std::int64_t n, std::uint64_t seed, float mean = 0) {
-  Rng rng(seed);
-  Floats x(static_cast<std::size_t>(n));
-  for (float& v : x) v = mean + 2 * rng.uniform() - 1;
-  return x;
-}
 
 // Ba et al. 2016, eq. 4, in double; the gradient by the chain rule through mean and variance, term by term.
 struct Reference {

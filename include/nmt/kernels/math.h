@@ -13,7 +13,7 @@ namespace nmt::math {
 // CUDA thread. In double they are the standard library's: gradient checks are exact there.
 // Bounds, checked by tests/kernels/math_test.cpp over all of float's range: see each.
 
-/// e^x, relative error below 2e-7 for x in [-87, 88]; clamped outside, so never infinite (x > 88) nor subnormal.
+/// e^x, relative error below 2e-7 for x in [-87, 88]; clamped outside, so never infinite (x > 88) nor subnormal. NaN stays NaN.
 /// Cody-Waite reduction to [-ln2/2, ln2/2] and a polynomial of degree 6 (coefficients: Taylor-like minimax after Cephes expf, Moshier).
 template <class T>
 NMT_HOST_DEVICE T exp(T x) {
@@ -32,8 +32,9 @@ NMT_HOST_DEVICE T exp(T x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     const float y = p * r * r + r + 1.0f;
-    const std::int32_t scale = (static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000) << 23;
-    return std::bit_cast<float>(std::bit_cast<std::int32_t>(y) + scale);
+    // 2^n; multiplied, not added to the bits of y, so that every NaN passes through.
+    const std::int32_t exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000 + 127;
+    return y * std::bit_cast<float>(static_cast<std::uint32_t>(exponent) << 23);
   }
 }
 

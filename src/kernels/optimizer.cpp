@@ -1,0 +1,98 @@
+#include "nmt/kernels/optimizer.h"
+
+#include "nmt/core/thread_pool.h"
+
+#include <cmath>
+
+namespace nmt::kernels {
+namespace {
+
+constexpr std::int64_t grain = 4096;
+
+std::int64_t elements(const OptimizerSlice* slices, std::int64_t count) {
+  std::int64_t n = 0;
+  for (std::int64_t s = 0; s < count; ++s) n += slices[s].n;
+  return n;
+}
+
+// The pieces of slices that make up elements [begin, end) of all of them in a row.
+template <class Body>
+void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t begin, std::int64_t end, Body&& body) {
+  std::int64_t start = 0;
+  for (std::int64_t s = 0; s < count && start < end; start += slices[s].n, ++s) {
+    const std::int64_t from = begin > start ? begin - start : 0;
+    const std::int64_t to = end - start < slices[s].n ? end - start : slices[s].n;
+    if (from < to) body(slices[s], from, to);
+  }
+}
+
+void adam_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const AdamStep& step) {
+  float* const value = slice.value;
+  float* const gradient = slice.gradient;
+  float* const first = slice.first;
+  float* const second = slice.second;
+  const float beta1 = step.beta1, beta2 = step.beta2, rate = step.rate, epsilon = step.epsilon, decay = step.decay;
+  const float scale = step.gradient_scale;
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) {
+    const float g = gradient[i] * scale;
+    const float m = beta1 * first[i] + (1.0f - beta1) * g;
+    const float v = beta2 * second[i] + (1.0f - beta2) * g * g;
+    first[i] = m;
+    second[i] = v;
+    value[i] -= rate * m / (std::sqrt(v) + epsilon) + decay * value[i];
+    gradient[i] = 0.0f;
+  }
+}
+
+// The same with the moving average, whose store the loop above does not pay for.
+void adam_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const AdamStep& step) {
+  constexpr std::int64_t part = 2048;  // the values are still in the first-level cache
+  for (std::int64_t at = begin; at < end; at += part) {
+    const std::int64_t stop = end - at < part ? end : at + part;
+    adam_piece(slice, at, stop, step);
+    float* const average = slice.average;
+    const float* const value = slice.value;
+    const float smoothing = step.smoothing;
+#pragma omp simd
+    for (std::int64_t i = at; i < stop; ++i) average[i] += smoothing * (value[i] - average[i]);
+  }
+}
+
+}  // namespace
+
+double gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count) {
+  // The number of parts depends on the size alone, and they are added in order: so the sum does not depend on the
+  // threads.
+  constexpr std::int64_t most = 256;
+  double sums[most] = {};
+  const std::int64_t n = elements(slices, count), parts = n < 4 * grain ? 1 : most;
+  cpu.pool->parallel_for(parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part)
+      for_pieces(slices, count, n * part / parts, n * (part + 1) / parts,
+                 [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
+                   const float* const gradient = slice.gradient;
+                   double sum = 0;
+#pragma omp simd reduction(+ : sum)
+                   for (std::int64_t i = from; i < to; ++i)
+                     sum += static_cast<double>(gradient[i]) * static_cast<double>(gradient[i]);
+                   sums[part] += sum;
+                 });
+  });
+  double total = 0;
+  for (double sum : sums) total += sum;
+  return total;
+}
+
+void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {
+  cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
+    for_pieces(slices, count, begin, end, [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
+      if (slice.average && step.smoothing != 0.0f)
+        adam_average_piece(slice, from, to, step);
+      else
+        adam_piece(slice, from, to, step);
+    });
+  });
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,168 @@
+#include "nmt/kernels/pointwise.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/math.h"
+
+#include <cstring>
+
+namespace nmt::kernels {
+namespace {
+
+// Below two of these a second worker would wake for less than a few microseconds of work.
+constexpr std::int64_t elements_grain = 8192, columns_grain = 32;
+
+std::int64_t rows_grain(std::int64_t width) {
+  return width >= elements_grain ? 1 : elements_grain / (width > 0 ? width : 1);
+}
+
+// philox() for `lanes` counters from `first` on: their four words side by side, lane after lane. Written over arrays,
+// since the loop over philox() itself does not become SIMD code.
+constexpr int lanes = 16;
+void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, std::uint32_t* words) {
+  std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
+#pragma omp simd
+  for (int i = 0; i < lanes; ++i) {
+    const std::uint64_t counter = first + static_cast<std::uint64_t>(i);
+    c0[i] = static_cast<std::uint32_t>(counter);
+    c1[i] = static_cast<std::uint32_t>(counter >> 32);
+    c2[i] = static_cast<std::uint32_t>(stream);
+    c3[i] = static_cast<std::uint32_t>(stream >> 32);
+  }
+  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+#pragma GCC unroll 1
+  for (int round = 0; round < 10; ++round) {
+#pragma omp simd
+    for (int i = 0; i < lanes; ++i) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[i], p1 = std::uint64_t{0xCD9E8D57u} * c2[i];
+      c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
+      c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
+      c1[i] = static_cast<std::uint32_t>(p1);
+      c3[i] = static_cast<std::uint32_t>(p0);
+    }
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  for (int i = 0; i < lanes; ++i) {
+    words[4 * i] = c0[i];
+    words[4 * i + 1] = c1[i];
+    words[4 * i + 2] = c2[i];
+    words[4 * i + 3] = c3[i];
+  }
+}
+
+}  // namespace
+
+void fill(const Cpu& cpu, float* x, std::int64_t n, float value) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) x[i] = value;
+  });
+}
+
+void add_scaled(const Cpu& cpu, std::int64_t n, float alpha, const float* x, float* y) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) y[i] += alpha * x[i];
+  });
+}
+
+void add(const Cpu& cpu, std::int64_t n, const float* x, const float* y, float* z) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) z[i] = x[i] + y[i];
+  });
+}
+
+void add_bias(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* x, const float* bias, float* y) {
+  cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+#pragma omp simd
+      for (std::int64_t i = 0; i < width; ++i) y[r * width + i] = x[r * width + i] + bias[i];
+  });
+}
+
+void sum_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* dy, float* dbias) {
+  // Columns are shared, rows ascend: one order of the sum, whatever the number of threads.
+  const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
+  cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = 0; r < rows; ++r)
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) dbias[i] += dy[r * width + i];
+  });
+}
+
+void tanh_forward(const Cpu& cpu, std::int64_t n, const float* x, float* y) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) y[i] = math::tanh(x[i]);
+  });
+}
+
+void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* dy, float* dx) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) dx[i] += dy[i] * (1.0f - y[i] * y[i]);
+  });
+}
+
+void dropout(const Cpu& cpu, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x,
+             float* y) {
+  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
+  const auto threshold = static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0);
+  const float scale = 1.0f / (1.0f - p);
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+    std::uint32_t word[4 * lanes];
+    for (std::int64_t at = begin; at < end; at += 4 * lanes) {
+      philox_lanes(key, static_cast<std::uint64_t>(at) / 4, stream, word);
+      const std::int64_t count = end - at < 4 * lanes ? end - at : 4 * lanes;
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float scaled = x[at + i] * scale;
+        y[at + i] = word[i] >= threshold ? scaled : 0.0f;
+      }
+    }
+  });
+}
+
+void gather_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table,
+                 float* out) {
+  cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      std::memcpy(out + r * width, table + ids[r] * width, static_cast<std::size_t>(width) * sizeof(float));
+  });
+}
+
+void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
+                      const std::int32_t* ids, const float* dy, float* dtable) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "symbol {} is not in a vocabulary of {}", ids[r], vocabulary);
+  // Every worker takes its columns of all rows, so that a symbol's rows are added in order without a lock.
+  const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
+  cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float* from = dy + r * width;
+      float* to = dtable + ids[r] * width;
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }
+  });
+}
+
+void copy_columns(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride,
+                  float* to, std::int64_t to_stride, bool accumulate) {
+  cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const float* source = from + r * from_stride;
+      float* target = to + r * to_stride;
+      if (accumulate) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < width; ++i) target[i] += source[i];
+      } else {
+        std::memcpy(target, source, static_cast<std::size_t>(width) * sizeof(float));
+      }
+    }
+  });
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,215 @@
+#include "nmt/kernels/softmax_loss.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/math.h"
+
+#include <cmath>
+
+#include "product.h"
+#include "tile.h"
+
+namespace nmt::kernels {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Where things lie in the scratch. A chunk's logits should stay in the last-level cache until the table's gradient has
+// read them; too few rows would read and write that gradient too often. Depends on the sizes alone, so every sum has
+// one order.
+struct Plan {
+  std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
+  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+    constexpr std::int64_t cached_floats = 2 * 1024 * 1024, least_rows = 128, most_rows = 512;
+    stride = divide_up(vocabulary, 16) * 16;
+    if (stride % 1024 == 0) stride += 16;  // rows 4 KB apart would share cache sets
+    std::int64_t fitting = cached_floats / stride;
+    fitting = fitting < least_rows ? least_rows : fitting > most_rows ? most_rows : fitting;
+    chunk = divide_up(rows, divide_up(rows > 0 ? rows : 1, fitting));
+    logits = 0;
+    by_symbol = logits + chunk * stride;
+    by_channel = by_symbol + divide_up(packed_size(width, vocabulary), 16) * 16;
+    losses = by_channel + divide_up(packed_size(vocabulary, width), 16) * 16;
+    total = losses + 4 * divide_up(rows, 4) * 4;
+  }
+};
+
+struct RowLoss {
+  double cross_entropy, smoothed;
+};
+static_assert(sizeof(RowLoss) == 4 * sizeof(float));
+
+struct Survey {
+  float top, sum;
+};
+
+// Adds the bias (or not); the greatest and the sum of a row. A NaN is in the sum.
+Survey survey(std::int64_t n, const float* bias, float* x) {
+  float top = x[0] + (bias ? bias[0] : 0.0f), sum = 0;
+  if (bias) {
+#pragma omp simd reduction(max : top) reduction(+ : sum)
+    for (std::int64_t i = 0; i < n; ++i) {
+      x[i] += bias[i];
+      top = x[i] > top ? x[i] : top;
+      sum += x[i];
+    }
+  } else {
+#pragma omp simd reduction(max : top) reduction(+ : sum)
+    for (std::int64_t i = 0; i < n; ++i) {
+      top = x[i] > top ? x[i] : top;
+      sum += x[i];
+    }
+  }
+  return {top, sum};
+}
+
+float sum_exp(std::int64_t n, float top, const float* x) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += math::exp(x[i] - top);
+  return sum;
+}
+
+// The same, leaving the exponentials in x.
+float exponentials(std::int64_t n, float top, float* x) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) {
+    x[i] = math::exp(x[i] - top);
+    sum += x[i];
+  }
+  return sum;
+}
+
+// sum q log q of the smoothed target distribution q: (1-s) + s/V on the label, s/V on the others (Szegedy et al. 2016,
+// 7).
+double smoothing_information(double smoothing, std::int64_t vocabulary) {
+  const double other = smoothing / static_cast<double>(vocabulary), label = 1.0 - smoothing + other;
+  return label * std::log(label) + (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
+}
+
+// One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is wanted.
+RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double information, float* x) {
+  const std::int64_t n = loss.vocabulary;
+  const Survey range = survey(n, loss.bias, x);
+  const double label = x[target];
+  const float sum = loss.dx ? exponentials(n, range.top, x) : sum_exp(n, range.top, x);
+  const double log_sum = static_cast<double>(range.top) + std::log(static_cast<double>(sum));
+  const double s = static_cast<double>(loss.smoothing);
+  if (loss.dx) {
+    const float factor = loss.scale / sum, rest = loss.scale * loss.smoothing / static_cast<float>(n);
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] * factor - rest;
+    x[target] -= loss.scale * (1.0f - loss.smoothing);
+  }
+  // -sum q x + log sum exp + sum q log q
+  return {log_sum - label,
+          log_sum - (1.0 - s) * label - s / static_cast<double>(n) * static_cast<double>(range.sum) + information};
+}
+
+// Logits, losses, and the readout's gradient for rows [begin, end) of the whole; `logits` is the first of them.
+void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int64_t end, std::int64_t stride,
+                           float* logits, const float* by_symbol, const float* by_channel, double information,
+                           RowLoss* losses) {
+  const std::int64_t rows = end - begin, width = loss.width, vocabulary = loss.vocabulary;
+  product_part({.m = rows,
+                .n = vocabulary,
+                .k = width,
+                .a = loss.x + begin * width,
+                .lda = width,
+                .packed = by_symbol,
+                .c = logits,
+                .ldc = stride},
+               0, rows, 0, vocabulary);
+  for (std::int64_t r = 0; r < rows; ++r)
+    losses[begin + r] = row_loss(loss, loss.target[begin + r], information, logits + r * stride);
+  if (loss.dx)
+    product_part({.m = rows,
+                  .n = width,
+                  .k = vocabulary,
+                  .a = logits,
+                  .lda = stride,
+                  .packed = by_channel,
+                  .c = loss.dx + begin * width,
+                  .ldc = width},
+                 0, rows, 0, width);
+}
+
+// Adds the gradients of symbols [begin, end) over a chunk of rows that starts at `first`.
+void table_gradient(const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows, std::int64_t begin,
+                    std::int64_t end, std::int64_t stride, const float* logits) {
+  product_part({.m = loss.vocabulary,
+                .n = loss.width,
+                .k = rows,
+                .a = logits,
+                .lda = stride,
+                .transpose_a = true,
+                .b = loss.x + first * loss.width,
+                .ldb = loss.width,
+                .accumulate = true,
+                .c = loss.dtable,
+                .ldc = loss.width},
+               begin, end, 0, loss.width);
+  if (loss.dbias)
+    for (std::int64_t r = 0; r < rows; ++r)
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) loss.dbias[i] += logits[r * stride + i];
+}
+
+}  // namespace
+
+std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+  return Plan(rows, width, vocabulary).total;
+}
+
+void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
+  const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
+  for (std::int64_t r = 0; r < rows; ++r)
+    NMT_CHECK(loss.target[r] >= 0 && loss.target[r] < vocabulary, "target symbol {} is not in a vocabulary of {}",
+              loss.target[r], vocabulary);
+  const Plan plan(rows, width, vocabulary);
+  float* const logits = loss.scratch + plan.logits;
+  float* const by_symbol = loss.scratch + plan.by_symbol;
+  float* const by_channel = loss.scratch + plan.by_channel;
+  RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
+  const double information = smoothing_information(static_cast<double>(loss.smoothing), vocabulary);
+  if (rows > 0) {
+    pack(cpu, true, width, vocabulary, loss.table, width, by_symbol);
+    if (loss.dx) pack(cpu, false, vocabulary, width, loss.table, width, by_channel);
+  }
+  for (std::int64_t first = 0; first < rows; first += plan.chunk) {
+    const std::int64_t count = rows - first < plan.chunk ? rows - first : plan.chunk;
+    cpu.pool->parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
+      rows_forward_backward(loss, first + begin, first + end, plan.stride, logits + begin * plan.stride, by_symbol,
+                            by_channel, information, losses);
+    });
+    if (loss.dx)
+      cpu.pool->parallel_for(vocabulary, tile_rows, [&](std::int64_t begin, std::int64_t end) {
+        table_gradient(loss, first, count, begin, end, plan.stride, logits);
+      });
+  }
+  *loss.cross_entropy = 0;
+  *loss.smoothed = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    *loss.cross_entropy += losses[r].cross_entropy;
+    *loss.smoothed += losses[r].smoothed;
+  }
+}
+
+void log_sum_exp(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out) {
+  cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const float* x = logits + r * vocabulary;
+      float top = x[0];
+#pragma omp simd reduction(max : top)
+      for (std::int64_t i = 0; i < vocabulary; ++i) top = x[i] > top ? x[i] : top;
+      out[r] =
+          static_cast<float>(static_cast<double>(top) + std::log(static_cast<double>(sum_exp(vocabulary, top, x))));
+    }
+  });
+}
+
+}  // namespace nmt::kernels

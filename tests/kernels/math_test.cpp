@@ -1,0 +1,119 @@
+#include "nmt/kernels/math.h"
+
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/pointwise.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::math {
+namespace {
+
+// Every 997th bit pattern of a float (a prime, so that all exponents and many mantissas come by), NaNs included.
+template <class Body>
+void for_all_floats(Body&& body) {
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 997)
+    body(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+}
+
+// And a dense walk where the functions change.
+template <class Body>
+void for_usual_floats(Body&& body) {
+  for (int i = -2000000; i <= 2000000; ++i) body(static_cast<float>(i) * 5e-5f);
+}
+
+struct Worst {
+  double error = 0;
+  float at = 0;
+  void see(double e, float x) {
+    if (!(e <= error)) error = e, at = x;
+  }
+};
+
+TEST(Math, ExpIsWithinItsRelativeBoundAndClamped) {
+  Worst worst;
+  int outside = 0;
+  const auto check = [&](float x) {
+    const float y = math::exp(x);
+    if (std::isnan(x)) {
+      outside += !std::isnan(y);
+    } else if (x < -87.0f || x > 88.0f) {
+      outside += y != math::exp(x < 0 ? -87.0f : 88.0f);
+    } else {
+      worst.see(std::abs(y / std::exp(double{x}) - 1), x);
+    }
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(outside, 0);
+  EXPECT_LT(worst.error, 2e-7) << worst.at;
+  EXPECT_TRUE(std::isfinite(math::exp(INFINITY)));
+  EXPECT_GT(math::exp(-INFINITY), 1.17549435e-38f);  // not subnormal
+}
+
+TEST(Math, SigmoidIsWithinItsBound) {
+  Worst worst;
+  int lost = 0;
+  const auto check = [&](float x) {
+    const float y = math::sigmoid(x);
+    if (std::isnan(x))
+      lost += !std::isnan(y);
+    else
+      worst.see(std::abs(y - 1 / (1 + std::exp(-double{x}))), x);
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(lost, 0);
+  EXPECT_LT(worst.error, 2e-7) << worst.at;
+}
+
+TEST(Math, TanhIsWithinItsBound) {
+  Worst worst;
+  int lost = 0;
+  const auto check = [&](float x) {
+    const float y = math::tanh(x);
+    if (std::isnan(x))
+      lost += !std::isnan(y);
+    else
+      worst.see(std::abs(y - std::tanh(double{x})), x);
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(lost, 0);
+  EXPECT_LT(worst.error, 3e-7) << worst.at;
+}
+
+// The same lines as the kernels' compiler made SIMD code of them.
+TEST(Math, TanhKernelIsWithinTheBoundToo) {
+  std::vector<float> x;
+  const auto take = [&](float v) { x.push_back(v); };
+  for_all_floats(take);
+  for_usual_floats(take);
+  std::vector<float> y(x.size());
+  ThreadPool pool(2);
+  kernels::tanh_forward({&pool}, static_cast<std::int64_t>(x.size()), x.data(), y.data());
+  Worst worst;
+  int lost = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (std::isnan(x[i]))
+      lost += !std::isnan(y[i]);
+    else
+      worst.see(std::abs(y[i] - std::tanh(double{x[i]})), x[i]);
+  EXPECT_EQ(lost, 0);
+  EXPECT_LT(worst.error, 3e-7) << worst.at;
+}
+
+TEST(Math, DoubleIsTheStandardLibrary) {
+  for (double x : {-50.0, -1.5, 0.0, 0.25, 30.0}) {
+    EXPECT_EQ(math::exp(x), std::exp(x));
+    EXPECT_EQ(math::tanh(x), std::tanh(x));
+    EXPECT_NEAR(math::sigmoid(x), 1 / (1 + std::exp(-x)), 1e-15);
+  }
+}
+
+}  // namespace
+}  // namespace nmt::math

@@ -1,0 +1,121 @@
+#include "nmt/kernels/optimizer.h"
+
+#include "nmt/core/thread_pool.h"
+
+#include <cmath>
+#include <vector>
+
+#include "tests/kernels/random_floats.h"
+#include <gtest/gtest.h>
+
+namespace nmt::kernels {
+namespace {
+
+struct Parameters {
+  std::vector<Floats> value, gradient, first, second, average;
+  std::vector<OptimizerSlice> slices;
+  explicit Parameters(bool averages) {
+    std::uint64_t seed = 1;
+    for (std::int64_t n : {1, 3, 31, 0, 33, 257, 40001, 8192}) {
+      value.push_back(random_floats(n, seed++));
+      gradient.push_back(random_floats(n, seed++));
+      first.push_back(random_floats(n, seed++));
+      second.push_back(random_floats(n, seed++, 1.0f));
+      average.push_back(random_floats(n, seed++));
+    }
+    for (std::size_t i = 0; i < value.size(); ++i)
+      slices.push_back({static_cast<std::int64_t>(value[i].size()), value[i].data(), gradient[i].data(),
+                        first[i].data(), second[i].data(), averages ? average[i].data() : nullptr});
+  }
+  std::int64_t count() const { return static_cast<std::int64_t>(slices.size()); }
+};
+
+TEST(Optimizer, AdamEqualsDoublePrecision) {
+  AdamStep step;
+  step.rate = 0.01f;
+  step.epsilon = 1e-3f;
+  step.beta1 = 0.8f;
+  step.beta2 = 0.98f;
+  step.gradient_scale = 0.5f;
+  for (float decay : {0.0f, 0.1f})
+    for (float smoothing : {0.0f, 0.05f})
+      for (int threads : {1, 2, 3}) {
+        ThreadPool pool(threads);
+        step.decay = decay;
+        step.smoothing = smoothing;
+        const Parameters before(true);
+        Parameters after(true);
+        adam({&pool}, after.slices.data(), after.count(), step);
+        for (std::size_t s = 0; s < before.value.size(); ++s)
+          for (std::size_t i = 0; i < before.value[s].size(); ++i) {
+            // Kingma & Ba 2015, algorithm 1; the decoupled decay of Loshchilov & Hutter 2019, algorithm 2, line 12.
+            const double g = before.gradient[s][i] * 0.5, w = before.value[s][i];
+            const double m = 0.8 * before.first[s][i] + 0.2 * g, v = 0.98 * before.second[s][i] + 0.02 * g * g;
+            const double value = w - 0.01 * m / (std::sqrt(v) + 1e-3) - decay * w;
+            const double average = before.average[s][i];
+            ASSERT_NEAR(after.first[s][i], m, 3e-7);
+            ASSERT_NEAR(after.second[s][i], v, 3e-7);
+            // Where v is tiny the quotient is ill-conditioned in the rounded inputs.
+            ASSERT_NEAR(after.value[s][i], value, 5e-7 + 1e-5 * std::abs(value - w));
+            ASSERT_NEAR(after.average[s][i], average + smoothing * (after.value[s][i] - average), 3e-7);
+            ASSERT_EQ(after.gradient[s][i], 0.0f);
+          }
+      }
+}
+
+TEST(Optimizer, NoAverageWanted) {
+  ThreadPool pool(2);
+  AdamStep step;
+  step.rate = 0.01f;
+  step.epsilon = 1e-8f;
+  step.smoothing = 0.5f;
+  Parameters with(true), without(false);
+  adam({&pool}, with.slices.data(), with.count(), step);
+  adam({&pool}, without.slices.data(), without.count(), step);
+  EXPECT_EQ(with.value, without.value);
+  EXPECT_EQ(without.average, Parameters(false).average);
+}
+
+TEST(Optimizer, TheResultDoesNotDependOnTheThreads) {
+  AdamStep step;
+  step.rate = 0.01f;
+  step.epsilon = 1e-8f;
+  Parameters reference(false);
+  ThreadPool one(1);
+  const double norm = gradient_norm_squared({&one}, reference.slices.data(), reference.count());
+  adam({&one}, reference.slices.data(), reference.count(), step);
+  for (int threads : {2, 3, 4}) {
+    ThreadPool pool(threads);
+    Parameters p(false);
+    EXPECT_EQ(gradient_norm_squared({&pool}, p.slices.data(), p.count()), norm);
+    adam({&pool}, p.slices.data(), p.count(), step);
+    EXPECT_EQ(p.value, reference.value);
+    EXPECT_EQ(p.first, reference.first);
+    EXPECT_EQ(p.second, reference.second);
+  }
+}
+
+TEST(Optimizer, NormOfAllGradients) {
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Parameters p(false);
+    for (std::int64_t count : {std::int64_t{0}, std::int64_t{3}, p.count()}) {
+      double want = 0;
+      for (std::int64_t s = 0; s < count; ++s)
+        for (float g : p.gradient[static_cast<std::size_t>(s)]) want += double{g} * g;
+      EXPECT_NEAR(gradient_norm_squared({&pool}, p.slices.data(), count), want, 1e-12 * want);
+    }
+  }
+}
+
+TEST(Optimizer, ANonFiniteGradientShowsInTheNorm) {
+  ThreadPool pool(2);
+  for (float bad : {NAN, INFINITY}) {
+    Parameters p(false);
+    p.gradient[6][12345] = bad;
+    EXPECT_FALSE(std::isfinite(gradient_norm_squared({&pool}, p.slices.data(), p.count())));
+  }
+}
+
+}  // namespace
+}  // namespace nmt::kernels
