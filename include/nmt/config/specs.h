@@ -30,9 +30,9 @@ struct ModelSpec {
   bool tied_embeddings = true;                 ///< target embedding = softmax weights
   bool tied_embeddings_src = false;            ///< source embedding = target embedding
   bool tied_embeddings_all = false;            ///< all three; needs a joint vocabulary
-  double dropout_emb = 0.0;                    ///< on embeddings
-  double dropout_rnn = 0.0;                    ///< on layer outputs
-  double dropout_readout = 0.0;
+  double dropout_emb = -1.0;                   ///< on embeddings; -1: chosen
+  double dropout_rnn = -1.0;                   ///< on layer outputs; -1: chosen
+  double dropout_readout = -1.0;               ///< -1: chosen
 };
 
 struct DataSpec {

@@ -1,0 +1,76 @@
+#include "nmt/train/autoconfig.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "nmt/train/schedule.h"
+
+namespace nmt::train {
+namespace {
+
+TEST(AutoConfig, HoldsOutATwentiethWithinBounds) {
+  EXPECT_EQ(held_out_pairs(29000), 1000);
+  EXPECT_EQ(held_out_pairs(10'000'000), 1000);
+  EXPECT_EQ(held_out_pairs(2000), 100);
+  EXPECT_EQ(held_out_pairs(100), 10);
+  EXPECT_EQ(held_out_pairs(12), 6);
+  EXPECT_EQ(held_out_pairs(2), 1);
+}
+
+TEST(AutoConfig, ThirtyThousandCaptions) {
+  ModelSpec model;
+  DataSpec data;
+  TrainSpec train;
+  const auto choices = choose({28'000, 2'100'000}, model, data, train);
+  EXPECT_EQ(model.dim_emb, 256);
+  EXPECT_EQ(model.dim_rnn, 256);
+  EXPECT_EQ(model.enc_depth, 2);
+  EXPECT_EQ(model.dec_depth, 2);
+  EXPECT_EQ(data.dim_vocabs, std::vector<int>{8000});
+  EXPECT_EQ(data.mini_batch_words, 4096);
+  EXPECT_GT(model.dropout_rnn, 0);
+  // 2,100,000 / 4.5 + 28,000 = 494,667 labels, over 0.9 * 4096 of them an update: 134 updates.
+  EXPECT_EQ(train.valid_freq, "130u");
+  EXPECT_EQ(train.disp_freq, "26u");
+  for (const Choice& choice : choices) EXPECT_FALSE(choice.why.empty()) << choice.name;
+  EXPECT_NO_THROW(Schedule{train});
+}
+
+TEST(AutoConfig, WhatIsSetStays) {
+  ModelSpec model;
+  model.dim_emb = 64;
+  model.dropout_emb = 0;
+  DataSpec data;
+  data.vocabs = {"joint.spm"};
+  TrainSpec train;
+  train.after = "7u";
+  train.learn_rate = 0.5;
+  const auto choices = choose({3'000'000, 300'000'000}, model, data, train);
+  EXPECT_EQ(model.dim_emb, 64);
+  EXPECT_EQ(model.dim_rnn, 1024);
+  EXPECT_EQ(model.dropout_emb, 0);
+  EXPECT_TRUE(data.dim_vocabs.empty());
+  EXPECT_EQ(train.after, "7u");
+  EXPECT_EQ(train.learn_rate, 0.5);
+  for (const Choice& choice : choices) {
+    EXPECT_NE(choice.name, "dim-emb");
+    EXPECT_NE(choice.name, "after");
+  }
+}
+
+TEST(AutoConfig, LargerCorporaNeverGetLess) {
+  int width = 0, vocabulary = 0;
+  for (std::int64_t pairs : {10, 4'999, 5'000, 20'000, 99'999, 100'000, 1'000'000, 5'000'000}) {
+    ModelSpec model;
+    DataSpec data;
+    TrainSpec train;
+    choose({pairs, pairs * 60}, model, data, train);
+    EXPECT_GE(model.dim_rnn, width);
+    EXPECT_GE(data.dim_vocabs.at(0), vocabulary);
+    width = model.dim_rnn, vocabulary = data.dim_vocabs.at(0);
+  }
+}
+
+}  // namespace
+}  // namespace nmt::train
