@@ -1,0 +1,64 @@
+#include "nmt/text/lines.h"
+
+#include "nmt/core/log.h"
+#include "nmt/text/utf8.h"
+
+#include <fmt/format.h>
+
+namespace nmt {
+
+std::vector<std::string> LineNotes::messages(std::string_view name) const {
+  std::vector<std::string> all;
+  const auto tell = [&](const Note& note, std::string_view what) {
+    if (note.lines == 1) all.push_back(fmt::format("{}: line {} {}", name, note.first, what));
+    if (note.lines > 1)
+      all.push_back(fmt::format("{}: line {} and {} more {}", name, note.first, note.lines - 1, what));
+  };
+  tell(byte_order_mark, "began with a byte order mark, which was dropped");
+  tell(carriage_return, "ended with CR LF, the CR was dropped");
+  tell(invalid_utf8, "had invalid UTF-8, which was replaced by U+FFFD");
+  tell(nul, "had NUL bytes, which were kept");
+  return all;
+}
+
+void LineNotes::warn(std::string_view name) const {
+  for (const std::string& message : messages(name)) log::warn("{}", message);
+}
+
+std::string_view clean_line(std::string_view raw, bool ended, std::int64_t number, std::string& storage,
+                            LineNotes* notes) {
+  LineNotes unread;
+  LineNotes& noted = notes ? *notes : unread;
+  if (number == 1 && raw.starts_with("\xEF\xBB\xBF")) {
+    raw.remove_prefix(3);
+    noted.byte_order_mark.add(number);
+  }
+  if (ended && raw.ends_with('\r')) {
+    raw.remove_suffix(1);
+    noted.carriage_return.add(number);
+  }
+  if (raw.find('\0') != std::string_view::npos) noted.nul.add(number);
+  if (is_valid_utf8(raw)) return raw;
+  noted.invalid_utf8.add(number);
+  repair_utf8(raw, storage);
+  return storage;
+}
+
+std::vector<std::string> split_lines(std::string_view text, LineNotes* notes) {
+  std::vector<std::string> lines;
+  std::string storage;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const bool ended = end != std::string_view::npos;
+    lines.emplace_back(
+        clean_line(text.substr(0, end), ended, static_cast<std::int64_t>(lines.size()) + 1, storage, notes));
+    text.remove_prefix(ended ? end + 1 : text.size());
+  }
+  return lines;
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+}  // namespace nmt

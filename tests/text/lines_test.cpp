@@ -1,0 +1,167 @@
+#include "nmt/text/lines.h"
+
+#include "nmt/core/error.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace nmt {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// A pipe whose writing end the test holds.
+struct Pipe {
+  Pipe() { EXPECT_EQ(::pipe(ends), 0); }
+  ~Pipe() {
+    close_writer();
+    ::close(ends[0]);
+  }
+  void write(std::string_view text) {
+    EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  void close_writer() {
+    if (ends[1] >= 0) ::close(ends[1]);
+    ends[1] = -1;
+  }
+  int ends[2];
+};
+
+/// The lines as memory and as a stream have them, which must be the same.
+Lines read(const std::string& text, LineNotes* notes = nullptr) {
+  LineNotes of_memory;
+  const Lines split = split_lines(text, &of_memory);
+  Pipe pipe;
+  std::thread writer([&] {
+    for (std::size_t at = 0; at < text.size(); at += 7000) pipe.write(std::string_view(text).substr(at, 7000));
+    pipe.close_writer();
+  });
+  LineReader reader(pipe.ends[0], "pipe");
+  Lines streamed;
+  for (std::string line; reader.next(line);) streamed.push_back(line);
+  writer.join();
+  EXPECT_EQ(streamed, split);
+  EXPECT_EQ(reader.lines(), static_cast<std::int64_t>(split.size()));
+  EXPECT_EQ(reader.notes().messages("x"), of_memory.messages("x"));
+  if (notes) *notes = of_memory;
+  return split;
+}
+
+TEST(Lines, OnlyLineFeedEndsALine) {
+  EXPECT_EQ(read(""), Lines{});
+  EXPECT_EQ(read("\n"), Lines{""});
+  EXPECT_EQ(read("\n\n\n"), (Lines{"", "", ""}));
+  EXPECT_EQ(read("a\nb"), (Lines{"a", "b"}));
+  EXPECT_EQ(read("a\nb\n"), (Lines{"a", "b"}));
+  EXPECT_EQ(read("a\rb\n\xE2\x80\xA8 \xC2\x85 \v \f\n"), (Lines{"a\rb", "\xE2\x80\xA8 \xC2\x85 \v \f"}));
+  EXPECT_EQ(read(" \t \nx \n"), (Lines{" \t ", "x "}));
+}
+
+TEST(Lines, MarksAreStrippedAndNoted) {
+  LineNotes notes;
+  EXPECT_EQ(read("\xEF\xBB\xBF"
+                 "a\r\n\xEF\xBB\xBF"
+                 "b\r\r\nc\r",
+                 &notes),
+            (Lines{"a",
+                   "\xEF\xBB\xBF"
+                   "b\r",
+                   "c\r"}));
+  EXPECT_EQ(notes.byte_order_mark.lines, 1);
+  EXPECT_EQ(notes.byte_order_mark.first, 1);
+  EXPECT_EQ(notes.carriage_return.lines, 2);
+  EXPECT_EQ(notes.carriage_return.first, 1);
+  EXPECT_EQ(notes.invalid_utf8.lines + notes.nul.lines, 0);
+  EXPECT_EQ(read("\xEF\xBB\xBF", &notes), Lines{""});
+}
+
+TEST(Lines, NulAndInvalidBytes) {
+  LineNotes notes;
+  EXPECT_EQ(read(std::string("ok\na\0b\n\xFFx\xFE\nok\n\xE2\x82\n", 17), &notes),
+            (Lines{"ok", std::string("a\0b", 3), "\xEF\xBF\xBDx\xEF\xBF\xBD", "ok", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(notes.nul.lines, 1);
+  EXPECT_EQ(notes.nul.first, 2);
+  EXPECT_EQ(notes.invalid_utf8.lines, 2);
+  EXPECT_EQ(notes.invalid_utf8.first, 3);
+  const Lines messages = notes.messages("in.txt");
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_EQ(messages[0], "in.txt: line 3 and 1 more had invalid UTF-8, which was replaced by U+FFFD");
+  EXPECT_EQ(messages[1], "in.txt: line 2 had NUL bytes, which were kept");
+}
+
+TEST(Lines, LongLines) {
+  const std::string line(1'000'000, 'y');
+  EXPECT_EQ(read("a\n" + line + "\nb\n" + line), (Lines{"a", line, "b", line}));
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += std::to_string(i) + "\n";
+  const Lines lines = read(many);
+  ASSERT_EQ(lines.size(), 100'000u);
+  EXPECT_EQ(lines[99'999], "99999");
+}
+
+TEST(Lines, ALineIsThereWhenItsEndArrived) {
+  Pipe pipe;
+  LineReader reader(pipe.ends[0], "pipe");
+  std::string line;
+  EXPECT_FALSE(reader.available());
+  pipe.write("hello");
+  EXPECT_FALSE(reader.available());
+  pipe.write("\nwor");
+  EXPECT_TRUE(reader.available());
+  EXPECT_TRUE(reader.next(line));
+  EXPECT_EQ(line, "hello");
+  EXPECT_FALSE(reader.available());
+  pipe.write("ld");
+  EXPECT_FALSE(reader.available());
+  pipe.close_writer();
+  EXPECT_TRUE(reader.available());
+  EXPECT_TRUE(reader.next(line));
+  EXPECT_EQ(line, "world");
+  EXPECT_TRUE(reader.available());
+  EXPECT_FALSE(reader.next(line));
+  EXPECT_FALSE(reader.next(line));
+}
+
+TEST(Lines, NonBlockingDescriptorIsWaitedFor) {
+  Pipe pipe;
+  ::fcntl(pipe.ends[0], F_SETFL, O_NONBLOCK);
+  LineReader reader(pipe.ends[0], "pipe");
+  std::thread writer([&] {
+    ::usleep(20'000);
+    pipe.write("late\n");
+  });
+  std::string line;
+  EXPECT_TRUE(reader.next(line));
+  writer.join();
+  EXPECT_EQ(line, "late");
+}
+
+TEST(Lines, UnusableFiles) {
+  for (const char* path : {"/nonexistent/file", "/tmp"}) {
+    try {
+      LineReader::open(path);
+      ADD_FAILURE() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
+    }
+  }
+  LineReader closed(-1, "nothing");
+  std::string line;
+  EXPECT_THROW(closed.next(line), Error);
+}
+
+TEST(Lines, Blank) {
+  EXPECT_TRUE(is_blank(""));
+  EXPECT_TRUE(is_blank(" \t\r"));
+  EXPECT_FALSE(is_blank(" x"));
+  EXPECT_FALSE(is_blank(std::string_view("\0", 1)));
+}
+
+}  // namespace
+}  // namespace nmt
