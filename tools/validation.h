@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nmt/config/specs.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/data/batch.h"
+#include "nmt/text/vocabulary.h"
+#include "nmt/train/validator.h"
+
+namespace nmt::tools {
+
+/// The development set: lines of valid UTF-8 without their ends, as nmt-translate and nmt-bleu read them.
+struct DevelopmentSet {
+  std::vector<std::string> sources, references;
+};
+
+/// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that BLEU and chrF of a checkpoint
+/// are those that the two programs print. Cross-entropy is a target token's, </s> included, without label smoothing; perplexity
+/// its exponential; both over the pairs with text on both sides.
+class TranslationValidator : public train::Validator {
+ public:
+  /// All references outlive the validator. `max_sentences`: decode only the first so many; 0: all.
+  /// Errors (usage): a metric that is none of bleu, chrf, cross-entropy, perplexity; (data): no pair with text on both sides.
+  TranslationValidator(const ModelSpec& model, const std::vector<std::string>& metrics, std::int64_t max_sentences, const SearchSpec& search,
+                       const Vocabulary& source, const Vocabulary& target, DevelopmentSet set, ThreadPool& pool);
+  ~TranslationValidator() override;
+
+  train::ValidationResult validate(const train::CopyWeights& weights, const train::Progress& progress) override;
+  void rehearse(const train::CopyWeights& weights) override;
+  const DevelopmentSet& set() const { return set_; }
+
+ private:
+  struct Copy;
+  std::unique_ptr<Copy> copy(const train::CopyWeights& weights) const;
+  std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
+  double cross_entropy(Copy& copy) const;
+  bool wants(const char* a, const char* b) const;
+
+  ModelSpec model_;
+  std::vector<std::string> metrics_;
+  SearchSpec search_;
+  const Vocabulary &source_, &target_;
+  DevelopmentSet set_;
+  std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
+  std::vector<Batch> batches_;                                     // for the cross-entropy
+  ThreadPool& pool_;
+};
+
+}  // namespace nmt::tools
