@@ -310,14 +310,5 @@ TEST(TrainingState, SurvivesJson) {
   EXPECT_THROW(TrainingState::from_json("", "x"), Error);
 }
 
-TEST(Reporter, WritesNumbersForPeople) {
-  EXPECT_EQ(grouped(0), "0");
-  EXPECT_EQ(grouped(1234567), "1,234,567");
-  EXPECT_EQ(grouped(-123456), "-123,456");
-  EXPECT_EQ(duration_text(59.4), "59 s");
-  EXPECT_EQ(duration_text(751), "12:31");
-  EXPECT_EQ(duration_text(3723), "1:02:03");
-}
-
 }  // namespace
 }  // namespace nmt::train

@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "nmt/train/heartbeat.h"
+#include "nmt/train/reporter.h"
+#include "nmt/train/signals.h"
+
+namespace nmt::train {
+namespace {
+
+TEST(Reporter, WritesNumbersForPeople) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(100), "100");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(-123456), "-123,456");
+  EXPECT_EQ(duration_text(59.4), "59 s");
+  EXPECT_EQ(duration_text(751), "12:31");
+  EXPECT_EQ(duration_text(3723), "1:02:03");
+}
+
+TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
+  const std::string path = testing::TempDir() + "nmt_reporter_test.jsonl";
+  std::filesystem::remove(path);
+  testing::internal::CaptureStderr();
+  {
+    Reporter reporter(path);
+    Figures f;
+    f.progress = {1200, 2.25, 345678};
+    f.seconds_left = 3723;
+    f.loss = 2.5;
+    f.perplexity = 7.389;
+    f.rate = 0.001;
+    f.norm = 1.25;
+    f.source_speed = 4321;
+    f.target_speed = 5432;
+    reporter.display(f);
+    reporter.validation(f.progress, {{"bleu", 31.25, true}, {"perplexity", 7.5, false}}, true, 0, 10, 3.5);
+    reporter.event("skipped", f.progress, "because", true);
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "epoch 3 (25 %) | update 1,200 | 1:02:03 left | 4321 src + 5432 trg tokens/s | loss 2.5000 | ppl 7.39 | lr 0.001 | norm 1.250\n"
+            "validation at update 1,200 | bleu 31.25 | perplexity 7.5000 | best so far | 4 s\n"
+            "warning: because\n");
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  auto json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["event"], "display");
+  EXPECT_EQ(json["updates"], 1200);
+  EXPECT_EQ(json["gradient_norm"], 1.25);
+  EXPECT_EQ(json["seconds_left"], 3723);
+  std::getline(file, line);
+  json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["bleu"], 31.25);
+  EXPECT_EQ(json["best"], true);
+  std::getline(file, line);
+  EXPECT_EQ(nlohmann::json::parse(line)["text"], "because");
+  std::filesystem::remove(path);
+}
+
+TEST(Heartbeat, BreaksASilenceAndOnlyThat) {
+  testing::internal::CaptureStderr();
+  {
+    Heartbeat heartbeat("reading", 0.05);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("... reading: 0 s\n"), std::string::npos);
+  testing::internal::CaptureStderr();
+  {
+    Heartbeat heartbeat("reading");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Signals, TheFirstIsNotedTheSecondInterruptLeaves) {
+  {
+    Signals signals;
+    EXPECT_EQ(Signals::pending(), ExitStatus::ok);
+    ::raise(SIGTERM);
+    EXPECT_EQ(Signals::pending(), ExitStatus::terminated);
+  }
+  const auto twice = [] {
+    Signals signals;
+    ::raise(SIGINT);
+    if (Signals::pending() != ExitStatus::interrupted) std::_Exit(1);
+    ::raise(SIGINT);
+    std::_Exit(2);
+  };
+  EXPECT_EXIT(twice(), testing::ExitedWithCode(130), "");
+}
+
+}  // namespace
+}  // namespace nmt::train
