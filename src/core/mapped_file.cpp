@@ -1,0 +1,58 @@
+#include "nmt/core/mapped_file.h"
+
+#include "nmt/core/error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nmt {
+
+namespace {
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+  // Without O_NONBLOCK a pipe's name would wait here for a writer.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat status {};
+  if (file.number < 0 || ::fstat(file.number, &status) != 0) {
+    fail(ExitStatus::usage, "{}: cannot be opened: {}", path, std::strerror(errno));
+  }
+  if (S_ISDIR(status.st_mode)) fail(ExitStatus::usage, "{}: is a folder, a file is needed", path);
+  if (!S_ISREG(status.st_mode)) fail(ExitStatus::usage, "{}: is a pipe or device, a regular file is needed", path);
+  size_ = static_cast<std::size_t>(status.st_size);
+  if (size_ == 0) return;
+  void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.number, 0);
+  if (mapped == MAP_FAILED) NMT_FAIL("{}: {} bytes cannot be mapped: {}", path, size_, std::strerror(errno));
+  data_ = static_cast<const char*>(mapped);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, std::size_t{0})) {}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<char*>(data_), size_);
+}
+
+// Advice only: what it answers does not matter.
+void MappedFile::expect_sequential() const {
+  if (data_) ::madvise(const_cast<char*>(data_), size_, MADV_SEQUENTIAL);
+}
+void MappedFile::expect_random() const {
+  if (data_) ::madvise(const_cast<char*>(data_), size_, MADV_NORMAL);
+}
+
+}  // namespace nmt

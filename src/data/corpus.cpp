@@ -1,0 +1,128 @@
+#include "nmt/data/corpus.h"
+
+#include "nmt/core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace nmt {
+
+namespace {
+
+constexpr std::size_t kSampleBytes = std::size_t{1} << 12;
+constexpr std::size_t kSamples = 1024;
+
+/// FNV-1a over words of eight bytes, with the high half folded in (Fowler, Noll, Vo).
+std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, std::min<std::size_t>(8, bytes.size() - at));
+    hash = (hash ^ word) * 0x100000001B3u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+/// The first line (from 0) of the longer file that probably has no partner. A block that one file lacks shifts all that
+/// follows: lines before it agree in length with lines at the same place, lines after it with lines `shift` further on.
+/// The place where switching from one to the other costs least is the answer; cost is the difference of the logarithms
+/// of the lengths (lengths of translations are proportional: Gale and Church 1993).
+std::int64_t first_suspect(const TextFile& longer, const TextFile& shorter) {
+  const std::int64_t shift = longer.lines() - shorter.lines();
+  const auto cost = [&](std::int64_t i, std::int64_t j) {
+    return std::abs(std::log(static_cast<double>(longer.raw(i).size() + 4)) -
+                    std::log(static_cast<double>(shorter.raw(j).size() + 4)));
+  };
+  double gain = 0, best = 0;
+  std::int64_t place = 0;
+  for (std::int64_t j = 0; j < shorter.lines(); ++j) {
+    gain += cost(j + shift, j) - cost(j, j);
+    if (gain > best) {
+      best = gain;
+      place = j + 1;
+    }
+  }
+  return place;
+}
+
+}  // namespace
+
+TextFile::TextFile(const std::string& path) : file_(path) {
+  file_.expect_sequential();
+  const std::string_view bytes = file_.bytes();
+  const auto each_line = [&](auto&& found) {
+    for (std::size_t at = 0; at < bytes.size();) {
+      found(at);
+      const void* end = std::memchr(bytes.data() + at, '\n', bytes.size() - at);
+      at = end ? static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1 : bytes.size();
+    }
+  };
+  std::size_t count = 0;  // first, so that the index never takes more than it needs
+  each_line([&](std::size_t) { ++count; });
+  begins_.reserve(count);
+  each_line([&](std::size_t at) { begins_.push_back(at); });
+  file_.expect_random();
+}
+
+bool TextFile::ended(std::size_t i) const {
+  return i + 1 < begins_.size() || file_.bytes().ends_with('\n');
+}
+
+std::size_t TextFile::end(std::size_t i) const {
+  return (i + 1 < begins_.size() ? begins_[i + 1] : file_.bytes().size()) - (ended(i) ? 1 : 0);
+}
+
+std::string_view TextFile::raw(std::int64_t i) const {
+  NMT_CHECK(i >= 0 && i < lines(), "{}: line {} of {}", path(), i + 1, lines());
+  const auto at = static_cast<std::size_t>(i);
+  return file_.bytes().substr(begins_[at], end(at) - begins_[at]);
+}
+
+std::string_view TextFile::line(std::int64_t i, std::string& storage, LineNotes* notes) const {
+  return clean_line(raw(i), ended(static_cast<std::size_t>(i)), i + 1, storage, notes);
+}
+
+LineNotes TextFile::notes() const {
+  LineNotes found;
+  std::string storage;
+  for (std::int64_t i = 0; i < lines(); ++i) line(i, storage, &found);
+  return found;
+}
+
+std::uint64_t TextFile::fingerprint() const {
+  const std::string_view bytes = file_.bytes();
+  std::uint64_t hash = (0xCBF29CE484222325u ^ bytes.size()) * 0x100000001B3u;
+  if (bytes.size() <= kSamples * kSampleBytes) return mix(hash, bytes);
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    const std::size_t room = bytes.size() - kSampleBytes;
+    hash =
+        mix(hash, bytes.substr(room / (kSamples - 1) * i + room % (kSamples - 1) * i / (kSamples - 1), kSampleBytes));
+  }
+  return hash;
+}
+
+ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string& target_path)
+    : source_(source_path), target_(target_path) {
+  for (const TextFile* file : {&source_, &target_}) {
+    if (file->lines() == 0) fail(ExitStatus::data, "{}: is empty, sentences are needed", file->path());
+  }
+  if (source_.lines() != target_.lines()) {
+    const bool source_longer = source_.lines() > target_.lines();
+    const TextFile& longer = source_longer ? source_ : target_;
+    fail(ExitStatus::data,
+         "{} has {} lines and {} has {}: they must be equal; judged by length, line {} of {} is the first without a "
+         "partner",
+         source_.path(), source_.lines(), target_.path(), target_.lines(),
+         first_suspect(longer, source_longer ? target_ : source_) + 1, longer.path());
+  }
+}
+
+std::string ParallelCorpus::hash() const {
+  return fmt::format("{:016x}{:016x}", source_.fingerprint(), target_.fingerprint());
+}
+
+}  // namespace nmt
