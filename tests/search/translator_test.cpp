@@ -11,10 +11,12 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <thread>
 
 #include "table_scorer.h"
 #include "test_vocabulary.h"
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace nmt {
 namespace {
@@ -236,6 +238,32 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the dog\n\na fox\nthe fox\na dog\n");
   std::filesystem::remove(path);
+}
+
+TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {
+  int in[2], out[2];
+  ASSERT_EQ(::pipe(in), 0);
+  ASSERT_EQ(::pipe(out), 0);
+  TableScorer scorer = copier();
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  std::thread translating([&] {
+    LineReader reader(in[0], "pipe");
+    ReaderLines lines(reader);
+    LineWriter writer("/dev/fd/" + std::to_string(out[1]));
+    translate_stream(translator, lines, writer, true);
+    writer.commit();
+    EXPECT_EQ(lines.bytes(), 14);
+  });
+  for (const std::string line :
+       {"a dog\n", "the fox\n"}) {  // each answer is waited for: it must not need the next line
+    EXPECT_EQ(::write(in[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    std::string answer(line.size(), '?');
+    EXPECT_EQ(::read(out[0], answer.data(), answer.size()), static_cast<ssize_t>(line.size()));
+    EXPECT_EQ(answer, line);
+  }
+  ::close(in[1]);
+  translating.join();
+  for (const int descriptor : {in[0], out[0], out[1]}) ::close(descriptor);
 }
 
 TEST_F(TranslatorTest, a_file_is_read_in_windows) {

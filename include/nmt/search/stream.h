@@ -2,6 +2,7 @@
 
 #include "nmt/search/line_writer.h"
 #include "nmt/search/translator.h"
+#include "nmt/text/lines.h"
 
 #include <cstdint>
 #include <string>
@@ -16,6 +17,24 @@ class LineSource {
   virtual bool next(std::string& line) = 0;
   /// Whether next() would answer without waiting: a whole line, or the end, is there.
   virtual bool ready() = 0;
+};
+
+/// The lines of a reader; what has been read of them in bytes, for progress.
+class ReaderLines : public LineSource {
+ public:
+  /// The reader outlives it.
+  explicit ReaderLines(LineReader& reader) : reader_(reader) {}
+  bool next(std::string& line) override {
+    if (!reader_.next(line)) return false;
+    bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+    return true;
+  }
+  bool ready() override { return reader_.available(); }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  LineReader& reader_;
+  std::int64_t bytes_ = 0;
 };
 
 /// Translates line by line until the source ends, and writes the results in order. At most a window of lines is held at
