@@ -1,0 +1,149 @@
+"""The `deep` model of this project (docs/architecture.md) in PyTorch, as its users would write it: nn.GRU where a whole sequence is
+known, a loop of cells where attention needs the step before. Weights come from our model.safetensors, so that losses can be compared.
+Used by scripts/compare_pytorch.py."""
+import json
+import struct
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def read_safetensors(path):
+    """name -> float32 array of a .safetensors file."""
+    with open(path, "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        data = f.read()
+    out = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = entry["data_offsets"]
+            out[name] = torch.from_numpy(np.frombuffer(data[begin:end], dtype=np.float32).reshape(entry["shape"]).copy())
+    return out
+
+
+def fill(linear, weight, bias=None):
+    with torch.no_grad():
+        linear.weight.copy_(weight.t())
+        if bias is not None:
+            linear.bias.copy_(bias)
+
+
+def gate_order(w):
+    """Our planes z, r, n (last axis) to PyTorch's rows r, z, n."""
+    z, r, n = w.chunk(3, dim=-1)
+    return torch.cat([r, z, n], dim=-1)
+
+
+def fill_gru(gru, weights, prefix):
+    with torch.no_grad():
+        gru.weight_ih_l0.copy_(gate_order(weights[prefix + "input_projection"]).t())
+        gru.bias_ih_l0.copy_(gate_order(weights[prefix + "input_projection_bias"]))
+        gru.weight_hh_l0.copy_(gate_order(weights[prefix + "recurrent_projection"]).t())
+        gru.bias_hh_l0.copy_(gate_order(weights[prefix + "recurrent_projection_bias"]))
+
+
+def reverse_each(x, lengths):
+    """x [S,B,N] with the first lengths[b] steps of each sentence in reverse order; its own inverse."""
+    steps = torch.arange(x.shape[0])[:, None]
+    index = torch.where(steps < lengths[None], lengths[None] - 1 - steps, steps)
+    return x.gather(0, index[:, :, None].expand_as(x))
+
+
+class Additive(nn.Module):
+    """Bahdanau attention with one head; time-major."""
+
+    def __init__(self, query, memory, space):
+        super().__init__()
+        self.query = nn.Linear(query, space, bias=False)
+        self.memory = nn.Linear(memory, space, bias=False)
+        self.v = nn.Parameter(torch.empty(space))
+
+    def forward(self, query, keys, values, blocked):
+        """query [T,B,H], keys [S,B,A], values [S,B,M], blocked [B,1,S] -> [T,B,M]"""
+        q = self.query(query).transpose(0, 1)  # [B,T,A]
+        scores = torch.tanh(q[:, :, None] + keys.transpose(0, 1)[:, None]) @ self.v  # [B,T,S]
+        weights = F.softmax(scores.masked_fill(blocked, -torch.inf), dim=-1)
+        return torch.bmm(weights, values.transpose(0, 1)).transpose(0, 1)
+
+
+class Deep(nn.Module):
+    """attention_query: "first-layer" or "recurrent"."""
+
+    def __init__(self, vocabulary, e, h, attention_query, dropout):
+        super().__init__()
+        self.recurrent, self.p = attention_query == "recurrent", dropout
+        self.embedding = nn.Embedding(vocabulary, e)
+        self.ahead, self.back, self.second = nn.GRU(e, h), nn.GRU(e, h), nn.GRU(e, h)
+        self.bridges = nn.ModuleList([nn.Linear(2 * h, e), nn.Linear(h, e), nn.Linear(h, e), nn.Linear(h, e)])
+        self.start = nn.ModuleList([nn.Linear(h, h), nn.Linear(h, h)])
+        self.attention = Additive(h, e, e)
+        if self.recurrent:
+            self.lower, self.higher = nn.GRUCell(e, h), nn.GRUCell(e, h)
+        else:
+            self.first = nn.GRU(e, h)
+        self.upper = nn.GRU(2 * e, h)
+        self.readout = nn.Linear(2 * e, e)
+        self.output_bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def load(self, w):
+        with torch.no_grad():
+            self.embedding.weight.copy_(w["decoder.embedding"])
+            self.output_bias.copy_(w["decoder.output_bias"])
+            self.attention.v.copy_(w["decoder.layer_0.attention.v"].flatten())
+        fill_gru(self.ahead, w, "encoder.layer_0.forward.")
+        fill_gru(self.back, w, "encoder.layer_0.backward.")
+        fill_gru(self.second, w, "encoder.layer_1.")
+        for bridge, at in zip(self.bridges, ("encoder.layer_0.", "encoder.layer_1.", "decoder.layer_0.", "decoder.layer_1.")):
+            fill(bridge, w[at + "output_projection"], w[at + "output_projection_bias"])
+        for i, start in enumerate(self.start):
+            fill(start, w[f"decoder.layer_{i}.initial_state_0"], w[f"decoder.layer_{i}.initial_state_0_bias"])
+        fill(self.attention.query, w["decoder.layer_0.attention.query_projection"])
+        fill(self.attention.memory, w["decoder.layer_0.attention.memory_projection"])
+        if self.recurrent:
+            for cell, at in ((self.lower, "decoder.layer_0.lower."), (self.higher, "decoder.layer_0.higher.")):
+                with torch.no_grad():
+                    cell.weight_ih.copy_(gate_order(w[at + "input_projection"]).t())
+                    cell.bias_ih.copy_(gate_order(w[at + "input_projection_bias"]))
+                    cell.weight_hh.copy_(gate_order(w[at + "recurrent_projection"]).t())
+                    cell.bias_hh.copy_(gate_order(w[at + "recurrent_projection_bias"]))
+        else:
+            fill_gru(self.first, w, "decoder.layer_0.")
+        fill_gru(self.upper, w, "decoder.layer_1.")
+        fill(self.readout, w["decoder.readout"], w["decoder.readout_bias"])
+
+    def drop(self, x):
+        return F.dropout(x, self.p, self.training)
+
+    def forward(self, source, lengths, target_in, target_out, smoothing):
+        """ids time-major [S,B], [T,B]; -1 in target_out is padding. Returns the summed loss and the number of target tokens."""
+        x = self.drop(self.embedding(source))
+        both = torch.cat([self.ahead(x)[0], reverse_each(self.back(reverse_each(x, lengths))[0], lengths)], dim=-1)
+        x = x + self.drop(self.bridges[0](both))
+        top = self.second(x)[0]
+        memory = x + self.drop(self.bridges[1](top))
+        final = top[lengths - 1, torch.arange(top.shape[1])]
+        keys = self.attention.memory(memory)
+        blocked = (torch.arange(source.shape[0])[None] >= lengths[:, None])[:, None]  # [B,1,S]
+        y = self.drop(self.embedding(target_in))
+        h = self.start[0](final)
+        if self.recurrent:
+            states, contexts = [], []
+            for step in y:
+                s = self.lower(step, h)
+                c = self.attention(s[None], keys, memory, blocked)[0]
+                h = self.higher(c, s)
+                states.append(h)
+                contexts.append(c)
+            states, context = torch.stack(states), torch.stack(contexts)
+        else:
+            states = self.first(y, h[None])[0]
+            context = self.attention(states, keys, memory, blocked)
+        x = y + self.drop(self.bridges[2](states))
+        top = self.upper(torch.cat([x, context], dim=-1), self.start[1](final)[None])[0]
+        x = x + self.drop(self.bridges[3](top))
+        real = target_out >= 0
+        features = torch.cat([x, context], dim=-1)[real]
+        logits = F.linear(self.drop(torch.tanh(self.readout(features))), self.embedding.weight, self.output_bias)
+        return F.cross_entropy(logits, target_out[real], label_smoothing=smoothing, reduction="sum"), int(real.sum())
