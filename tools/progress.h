@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace nmt::tools {
+
+/// Progress through a file on a terminal: how much is done, at what pace, and the time that is left. Writes nothing
+/// elsewhere.
+class ProgressLine {
+ public:
+  /// `path` names the input as on the command line ("" or "-": standard input); only a regular file has a known end.
+  explicit ProgressLine(const std::string& path);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// So many lines of so many bytes have been read, and so many are done.
+  void show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done);
+  double seconds() const;
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = start_;
+  std::int64_t size_ = 0;
+  bool visible_;
+};
+
+}  // namespace nmt::tools
