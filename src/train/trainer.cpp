@@ -33,6 +33,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
   if (!(spec.max_minutes >= 0)) fail(ExitStatus::usage, "max-minutes: {} is below 0", spec.max_minutes);
   if (spec.early_stopping < 0) fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
   state_.corpus = parts.corpus;
+  state_.development = parts.development;
 }
 
 double Trainer::seconds() const { return seconds_before_ + since(parts_.started); }
@@ -227,7 +228,6 @@ bool Trainer::resume() {
 void Trainer::load() {
   const std::string text = parts_.store.newest().value_or("");
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
-  const std::string corpus = parts_.corpus;
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
   Checkpoint whole = checkpoint();
   parts_.store.load(whole);
@@ -235,12 +235,18 @@ void Trainer::load() {
   optimizer_.clear_gradients();
   state_ = loaded;
   saved_update_ = state_.progress.updates;
-  if (state_.corpus == corpus) {
+  if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);
   } else {
-    log::warn("the training files are others than those of the checkpoint: they are read from their beginning");
-    state_.corpus = corpus;
+    parts_.reporter.event("corpus", state_.progress, "the training pairs are others than the checkpoint's, or batched in another way: they are read from their beginning", true);
+    state_.corpus = parts_.corpus;
     state_.progress.epochs = 0;
+  }
+  if (state_.development != parts_.development) {
+    parts_.reporter.event("development", state_.progress, "the development set is another than the checkpoint's: the best value so far counts no more", true);
+    state_.development = parts_.development;
+    state_.best.reset();
+    state_.stalled = 0;
   }
 }
 

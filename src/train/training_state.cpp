@@ -32,6 +32,7 @@ void fields(State& s, Field&& field) {
   field("shown_tokens", s.shown.tokens);
   field("position", s.position);
   field("corpus", s.corpus);
+  field("development", s.development);
 }
 
 }  // namespace

@@ -95,10 +95,10 @@ class FakeValidator : public Validator {
 
 // A training from scratch or, given a store with a checkpoint, resumed.
 struct Training {
-  explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr, const std::string& corpus = "c")
+  explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr, const std::string& corpus = "c", const std::string& development = "d")
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
-        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus}) {}
+        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = "rnnsearch";
@@ -293,6 +293,18 @@ TEST_F(TrainerTest, AnotherCorpusStartsAtItsBeginning) {
   other();
   EXPECT_EQ(first, 1);
   EXPECT_EQ(other.trainer.state().progress.updates, 21);
+}
+
+TEST_F(TrainerTest, AnotherDevelopmentSetHasNoBestYet) {
+  FakeStore store;
+  FakeValidator validator({9, 9, 1});
+  spec.after = "10u";
+  Training(spec, store, &validator)();
+  spec.after = "15u";
+  Training other(spec, store, &validator, "c", "other");
+  other();
+  EXPECT_EQ(*other.trainer.state().best, 1);
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 15}));
 }
 
 TEST(TrainingState, SurvivesJson) {

@@ -28,7 +28,8 @@ class Trainer {
     CheckpointStore& store;
     Reporter& reporter;
     Heartbeat& heartbeat;
-    std::string corpus;  ///< hash of the training files: a position in others is worth nothing
+    std::string corpus;       ///< hash of the training files and of how they are batched: a position in others is worth nothing
+    std::string development;  ///< hash of the development set: values on another do not compare
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  ///< of this run, for max_minutes
   };
   /// Errors (usage): settings that do not fit together.

@@ -33,7 +33,8 @@ struct TrainingState {
   int bad_updates = 0;               ///< updates in a row that were not finite
   DisplaySums shown;
   std::string position;              ///< of the batch source
-  std::string corpus;                ///< what the position belongs to: a hash of the training files
+  std::string corpus;                ///< what the position belongs to: a hash of the training files and of how they are batched
+  std::string development;           ///< what the best value belongs to: a hash of the development set
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.
