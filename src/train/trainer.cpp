@@ -107,7 +107,7 @@ void Trainer::rehearse() {
 
 void Trainer::update() {
   const auto start = Clock::now();
-  parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1));
+  parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1), state_.progress.updates == 0);
   BatchLoss sum;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();

@@ -1,0 +1,47 @@
+#include "nmt/train/resume.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nmt/core/error.h"
+#include "nmt/core/log.h"
+
+namespace nmt::train {
+namespace {
+
+constexpr std::array shapes = {"type",       "unit",     "enc-cell",        "dec-cell",        "reset",           "activation",          "bias",
+                               "dim-emb",    "dim-rnn",  "enc-depth",       "dec-depth",       "layer-normalization", "attention",       "heads",
+                               "dim-attention", "attention-query", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
+constexpr std::array vocabularies = {"vocabs", "dim-vocabs", "joint-vocab", "sentencepiece-max-lines"};
+constexpr std::array held_out = {"valid-lines", "seed"};
+
+template <class Names>
+bool among(const Names& names, const std::string& name) {
+  return std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
+}
+
+}  // namespace
+
+std::string refusal(const ChangedSetting& change) {
+  if (among(shapes, change.name)) return "the weights were made for it";
+  if (among(vocabularies, change.name)) return "the model's embeddings belong to its vocabulary";
+  if (among(held_out, change.name)) return "it decides which pairs are held out";
+  if (change.name == "exponential-smoothing" && (change.before == "0") != (change.now == "0")) return "an average cannot begin or end in the middle";
+  return "";
+}
+
+void announce_changes(const std::vector<ChangedSetting>& changes, std::string_view model) {
+  std::string refused;
+  for (const ChangedSetting& change : changes) {
+    const std::string why = refusal(change);
+    if (why.empty()) {
+      log::info("override {}: {} -> {}", change.name, change.before, change.now);
+    } else {
+      refused += fmt::format("{}{} is {} there, not {} ({})", refused.empty() ? "" : "; ", change.name, change.before, change.now, why);
+    }
+  }
+  if (!refused.empty())
+    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or start anew with --overwrite or another --model", model, refused);
+}
+
+}  // namespace nmt::train
