@@ -80,7 +80,7 @@ PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line, s
   return groups;
 }
 
-PieceGroups words_of_output(const Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
+PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
   std::vector<std::string> pieces = pieces_of(vocabulary, ids);
   for (std::size_t i = 0; i < ids.size(); ++i)  // <unk> is written as a word of its own
     if (ids[i] == vocabulary.unk()) pieces[i] = std::string(space_mark) + "?" + std::string(space_mark);

@@ -15,6 +15,9 @@ PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabular
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
+  if (!options_.pieces_in) return;
+  source_pieces_.emplace(source);
+  target_pieces_.emplace(target);
 }
 
 void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const char* side) {
@@ -30,13 +33,13 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
                                          std::int64_t first_line) {
   NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(), targets.size());
   std::vector<std::vector<std::int32_t>> source_ids(sources.size()), target_ids(sources.size());
-  options_.cpu.pool->parallel_for(static_cast<std::int64_t>(sources.size()), 16,
-                                  [&](std::int64_t begin, std::int64_t end) {
-                                    for (std::int64_t i = begin; i < end; ++i) {
-                                      source_ids[i] = source_.encode(sources[i]);
-                                      target_ids[i] = target_.encode(targets[i]);
-                                    }
-                                  });
+  options_.cpu.pool->parallel_for(
+      static_cast<std::int64_t>(sources.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          source_ids[i] = source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
+          target_ids[i] = target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
+        }
+      });
   std::vector<std::size_t> pairs, lengths(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::int64_t line = first_line + static_cast<std::int64_t>(i);

@@ -3,6 +3,7 @@
 #include "nmt/core/error.h"
 #include "nmt/core/log.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/text/lines.h"
 
 #include <algorithm>
 #include <iterator>
@@ -39,6 +40,8 @@ Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabular
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
+  if (options_.pieces_in) source_pieces_.emplace(source);
+  if (options_.pieces_out) target_pieces_.emplace(target);
   options_.search.unk = target.unk();
   options_.search.bos = target.bos();
   options_.search.eos = target.eos();
@@ -50,7 +53,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   std::vector<std::vector<std::int32_t>> ids(lines.size());
   pool.parallel_for(static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
-      if (lines[i].find_first_not_of(" \t\v\f\r\n") != std::string::npos) ids[i] = source_.encode(lines[i]);
+      if (!is_blank(lines[i])) ids[i] = source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
   });
 
   std::vector<Translation> translations(lines.size());
@@ -93,19 +96,19 @@ Translation Translator::read(const SentenceResult& result, std::string_view line
                              std::span<const std::int32_t> source) const {
   Translation translation;
   PieceGroups source_groups;
-  if (options_.alignment == AlignmentKind::word) source_groups = words_of_line(source_, line, source);
+  if (options_.alignment == AlignmentKind::word)
+    source_groups = options_.pieces_in ? words_of_ids(source_, source) : words_of_line(source_, line, source);
   if (options_.alignment == AlignmentKind::subword) source_groups = each_piece(source.size());
   for (const Hypothesis& hypothesis : result.hypotheses) {
     Output& output = translation.outputs.emplace_back();
-    output.text = target_.decode(hypothesis.ids);
+    output.text = target_pieces_ ? target_pieces_->decode(hypothesis.ids) : target_.decode(hypothesis.ids);
     keep_in_one_line(output.text);
     output.ids = hypothesis.ids;
     output.log_prob = hypothesis.log_prob;
     output.score = hypothesis.score;
     if (options_.alignment == AlignmentKind::none) continue;
-    const PieceGroups target_groups = options_.alignment == AlignmentKind::word
-                                          ? words_of_output(target_, hypothesis.ids)
-                                          : each_piece(hypothesis.ids.size());
+    const PieceGroups target_groups = options_.alignment == AlignmentKind::word ? words_of_ids(target_, hypothesis.ids)
+                                                                                : each_piece(hypothesis.ids.size());
     output.alignment =
         hard_alignment(hypothesis.attention, static_cast<int>(source.size()) + 1, source_groups, target_groups);
   }

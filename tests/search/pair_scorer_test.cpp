@@ -110,21 +110,38 @@ TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
   SearchSpec spec;
   spec.coverage_penalty = 0.2;
   spec.n_best = true;
-  Translator translator(table, vocabulary, vocabulary, translator_options(spec, Cpu{&pool}));
-  PairScorerOptions o = options();
-  o.ranking = translator.options().search.ranking;
-  PairScorer scorer(table, vocabulary, vocabulary, o);
-  const auto translations = translator.translate(sources);
-  int compared = 0;
-  for (std::size_t i = 0; i < sources.size(); ++i)
-    for (const Output& output : translations[i].outputs) {
-      if (vocabulary.encode(output.text) != output.ids) continue;  // the random table likes unusual pieces
-      const auto score = scorer.score(std::vector{sources[i]}, std::vector{output.text})[0];
-      EXPECT_EQ(score.log_prob, output.log_prob);
-      EXPECT_EQ(score.score, output.score);
-      ++compared;
-    }
-  EXPECT_GE(compared, 3);
+  for (const bool pieces : {false, true}) {
+    TranslatorOptions t = translator_options(spec, Cpu{&pool});
+    t.pieces_in = t.pieces_out = pieces;
+    Translator translator(table, vocabulary, vocabulary, t);
+    PairScorerOptions o = options();
+    o.ranking = translator.options().search.ranking;
+    o.pieces_in = pieces;
+    PairScorer scorer(table, vocabulary, vocabulary, o);
+    std::vector<std::string> lines = sources;
+    if (pieces)
+      for (std::string& line : lines) line = PieceText(vocabulary).decode(vocabulary.encode(line));
+    const auto translations = translator.translate(lines);
+    int compared = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      for (const Output& output : translations[i].outputs) {
+        if (!pieces && vocabulary.encode(output.text) != output.ids) continue;  // the random table likes unusual pieces
+        const auto score = scorer.score(std::vector{lines[i]}, std::vector{output.text})[0];
+        EXPECT_EQ(score.log_prob, output.log_prob);
+        EXPECT_EQ(score.score, output.score);
+        ++compared;
+      }
+    EXPECT_GE(compared, pieces ? 14 : 3);
+  }
+}
+
+TEST_F(PairScorerTest, pieces_are_read_as_they_stand) {
+  const PieceText pieces(vocabulary);
+  const Ids ids = vocabulary.encode("the quick dog");
+  EXPECT_EQ(pieces.encode(pieces.decode(ids)), ids);
+  EXPECT_EQ(pieces.encode(" " + vocabulary.piece(7) + "\t☃  " + vocabulary.piece(9)), (Ids{7, 0, 9}));
+  EXPECT_EQ(pieces.encode("</s>"), (Ids{0}));
+  EXPECT_EQ(pieces.encode("  "), Ids{});
 }
 
 TEST_F(PairScorerTest, writes_a_line_a_pair_or_one_figure) {

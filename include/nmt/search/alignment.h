@@ -29,8 +29,8 @@ PieceGroups words_of_pieces(std::span<const std::string> pieces);
 /// Words of `line` (split at ASCII white space) for the pieces that `vocabulary` made of it, also where its
 /// normalisation splits a word or lets one vanish. Pieces past a crop may be missing from `ids`.
 PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line, std::span<const std::int32_t> ids);
-/// Words of the decoded text of target ids.
-PieceGroups words_of_output(const Vocabulary& vocabulary, std::span<const std::int32_t> ids);
+/// Words of the text that the ids decode to.
+PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids);
 
 /// For every target group the source group that gets most attention, summed over the pieces of both; ties go to the
 /// first. attention [T,S] may have more rows and columns than there are pieces (those of </s>): they count for nothing.

@@ -4,11 +4,13 @@
 #include "nmt/model/scorer.h"
 #include "nmt/search/batching.h"
 #include "nmt/search/line_writer.h"
+#include "nmt/search/piece_text.h"
 #include "nmt/search/ranking.h"
 #include "nmt/search/stream.h"
 #include "nmt/text/vocabulary.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct PairScorerOptions {
   Cpu cpu;
   Ranking ranking;  ///< all zero: the score is the log probability
   Batching batching;
+  bool pieces_in = false;  ///< both sides are in pieces already (PieceText)
 };
 
 /// What the model thinks of one pair.
@@ -56,6 +59,7 @@ class PairScorer {
   const Vocabulary& source_;
   const Vocabulary& target_;
   PairScorerOptions options_;
+  std::optional<PieceText> source_pieces_, target_pieces_;
   Totals totals_;
 };
 

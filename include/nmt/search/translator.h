@@ -3,10 +3,12 @@
 #include "nmt/search/alignment.h"
 #include "nmt/search/batching.h"
 #include "nmt/search/beam_search.h"
+#include "nmt/search/piece_text.h"
 #include "nmt/text/vocabulary.h"
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +21,8 @@ struct TranslatorOptions {
   SearchOptions search;
   AlignmentKind alignment = AlignmentKind::none;
   Batching batching;
+  bool pieces_in = false;   ///< lines are in the source vocabulary's pieces already (PieceText)
+  bool pieces_out = false;  ///< outputs stay in the target vocabulary's pieces
   std::function<void(std::int64_t sentences)>
       on_batch;  ///< after each batch, with the number of sentences it had; may be empty
 };
@@ -73,6 +77,7 @@ class Translator {
   const Vocabulary& source_;
   const Vocabulary& target_;
   TranslatorOptions options_;
+  std::optional<PieceText> source_pieces_, target_pieces_;
   Statistics statistics_;
 };
 
