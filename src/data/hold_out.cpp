@@ -1,0 +1,104 @@
+#include "nmt/data/hold_out.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/rng.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace nmt {
+
+namespace {
+
+constexpr std::uint64_t kStream = std::uint64_t{3} << 32;
+constexpr Side kSides[] = {Side::source, Side::target};
+
+/// m different numbers below n in random order: Fisher and Yates with only the touched places stored.
+std::vector<std::int64_t> draw(std::int64_t m, std::int64_t n, Rng& rng) {
+  std::unordered_map<std::int64_t, std::int64_t> moved;
+  const auto at = [&](std::int64_t i) {
+    const auto found = moved.find(i);
+    return found == moved.end() ? i : found->second;
+  };
+  std::vector<std::int64_t> drawn;
+  for (std::int64_t i = 0; i < m; ++i) {
+    const std::int64_t j = i + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(n - i)));
+    drawn.push_back(at(j));
+    moved[j] = at(i);
+  }
+  return drawn;
+}
+
+/// Sentences are told apart by 64 bits: should two collide, one pair more is excluded.
+std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std::string& storage) {
+  return std::hash<std::string_view>()(corpus.line(side, i, storage));
+}
+
+}  // namespace
+
+HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed, std::size_t longest) {
+  const std::int64_t pairs = corpus.pairs();
+  NMT_CHECK(n > 0, "development set: {} pairs to hold out", n);
+  std::string storage;
+  const auto usable = [&](std::int64_t i) {
+    return std::all_of(std::begin(kSides), std::end(kSides), [&](Side side) {
+      const std::string_view line = corpus.line(side, i, storage);
+      return !is_blank(line) && line.size() <= longest;
+    });
+  };
+
+  Rng rng(seed, kStream);
+  std::vector<std::int64_t> candidates = draw(std::min(pairs, 4 * n + 1000), pairs, rng);
+  std::erase_if(candidates, [&](std::int64_t i) { return !usable(i); });
+
+  // How often the sentences of the candidates stand in the corpus.
+  std::unordered_map<std::size_t, std::int64_t> uses[2];
+  for (const Side side : kSides) {
+    auto& of_side = uses[static_cast<std::size_t>(side)];
+    for (const std::int64_t i : candidates) of_side[hash_of(corpus, side, i, storage)] = 0;
+    for (std::int64_t i = 0; i < pairs; ++i) {
+      const auto found = of_side.find(hash_of(corpus, side, i, storage));
+      if (found != of_side.end()) ++found->second;
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranked;  // uses of both sides, line
+  for (const std::int64_t i : candidates) {
+    std::int64_t count = 0;
+    for (const Side side : kSides) count += uses[static_cast<std::size_t>(side)][hash_of(corpus, side, i, storage)];
+    ranked.emplace_back(count, i);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+
+  if (static_cast<std::int64_t>(ranked.size()) < n || n >= pairs) {
+    fail(ExitStatus::data, "{}: {} of {} pairs cannot be held out for a development set; give one with valid-sets",
+         corpus.file(Side::source).path(), n, pairs);
+  }
+  HoldOut held;
+  for (std::int64_t k = 0; k < n; ++k) held.development.push_back(ranked[static_cast<std::size_t>(k)].second);
+  std::sort(held.development.begin(), held.development.end());
+
+  std::unordered_set<std::size_t> taken[2];
+  for (const Side side : kSides) {
+    for (const std::int64_t i : held.development) {
+      taken[static_cast<std::size_t>(side)].insert(hash_of(corpus, side, i, storage));
+    }
+  }
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    const bool shares = std::any_of(std::begin(kSides), std::end(kSides), [&](Side side) {
+      return taken[static_cast<std::size_t>(side)].contains(hash_of(corpus, side, i, storage));
+    });
+    if (shares) held.excluded.push_back(i);
+  }
+  if (static_cast<std::int64_t>(held.excluded.size()) == pairs) {
+    fail(ExitStatus::data,
+         "{}: holding out {} of {} pairs leaves none for training; give a development set with valid-sets",
+         corpus.file(Side::source).path(), n, pairs);
+  }
+  return held;
+}
+
+}  // namespace nmt

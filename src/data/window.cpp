@@ -1,0 +1,97 @@
+#include "window.h"
+
+#include "nmt/core/error.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace nmt {
+
+void Loading::check() const {
+  if (spec.mini_batch < 0) fail(ExitStatus::usage, "mini-batch {}: 0 (no limit) or more sentences", spec.mini_batch);
+  if (spec.mini_batch_words < 0) {
+    fail(ExitStatus::usage, "mini-batch-words {}: 0 (no limit) or more tokens", spec.mini_batch_words);
+  }
+  if (spec.mini_batch == 0 && spec.mini_batch_words == 0) {
+    fail(ExitStatus::usage, "mini-batch and mini-batch-words are both 0: one of them must limit a batch");
+  }
+  if (spec.maxi_batch < 1) fail(ExitStatus::usage, "maxi-batch {}: at least 1 batch", spec.maxi_batch);
+  if (spec.max_length < 1) fail(ExitStatus::usage, "max-length {}: at least 1 token", spec.max_length);
+}
+
+bool Loading::encode(std::int64_t line, EncodedPair& pair, DropCounts& drops) const {
+  std::string storage;
+  pair.line = line;
+  pair.source = source.encode(corpus.line(Side::source, line, storage));
+  pair.target = target.encode(corpus.line(Side::target, line, storage));
+  if (pair.source.empty() || pair.target.empty()) {
+    ++drops.empty;
+    return false;
+  }
+  const auto limit = static_cast<std::size_t>(spec.max_length);
+  const std::size_t longest = std::max(pair.source.size(), pair.target.size());
+  if (longest <= limit) return true;
+  drops += DropCounts{.longest = static_cast<std::int64_t>(longest), .longest_line = line + 1};
+  if (!spec.max_length_crop) {
+    ++drops.too_long;
+    return false;
+  }
+  ++drops.cropped;
+  for (Ids* ids : {&pair.source, &pair.target}) ids->resize(std::min(ids->size(), limit));
+  return true;
+}
+
+Window Loading::window(std::span<const std::uint32_t> order, std::int64_t begin,
+                       const std::function<bool()>& stop) const {
+  const std::int64_t most_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
+  const std::int64_t most_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
+  Window window;
+  std::int64_t tokens = 0;
+  window.end = begin;
+  while (window.end < static_cast<std::int64_t>(order.size()) && !stop()) {
+    EncodedPair pair{};
+    if (encode(order[static_cast<std::size_t>(window.end++)], pair, window.drops)) {
+      tokens += static_cast<std::int64_t>(pair.target.size()) + 1;
+      window.pairs.push_back(std::move(pair));
+    }
+    if (most_tokens > 0 && tokens >= most_tokens) break;
+    if (most_pairs > 0 && static_cast<std::int64_t>(window.pairs.size()) >= most_pairs) break;
+  }
+  return window;
+}
+
+// The source side may take twice the target's tokens: so a few long sources among short targets do not make a batch
+// whose memory nobody expected.
+bool Loading::fits(std::int64_t sentences, std::int64_t source_steps, std::int64_t target_steps) const {
+  if (sentences == 1) return true;
+  if (spec.mini_batch > 0 && sentences > spec.mini_batch) return false;
+  if (spec.mini_batch_words == 0) return true;
+  return sentences * target_steps <= spec.mini_batch_words &&
+         sentences * source_steps <= 2 * std::int64_t{spec.mini_batch_words};
+}
+
+std::vector<std::vector<std::size_t>> Loading::cut(const Window& window) const {
+  const auto& pairs = window.pairs;
+  std::vector<std::size_t> sorted(pairs.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(pairs[a].target.size(), pairs[a].source.size()) <
+           std::tuple(pairs[b].target.size(), pairs[b].source.size());
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  std::int64_t source_steps = 0, target_steps = 0;
+  for (const std::size_t i : sorted) {
+    source_steps = std::max(source_steps, static_cast<std::int64_t>(pairs[i].source.size()) + 1);
+    target_steps = std::max(target_steps, static_cast<std::int64_t>(pairs[i].target.size()) + 1);
+    if (batches.empty() || !fits(static_cast<std::int64_t>(batches.back().size()) + 1, source_steps, target_steps)) {
+      batches.emplace_back();
+      source_steps = static_cast<std::int64_t>(pairs[i].source.size()) + 1;
+      target_steps = static_cast<std::int64_t>(pairs[i].target.size()) + 1;
+    }
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+}  // namespace nmt

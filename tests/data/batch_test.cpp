@@ -1,0 +1,44 @@
+#include "nmt/data/batch.h"
+
+#include "nmt/core/error.h"
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+using Floats = std::vector<float>;
+
+TEST(Batch, PadsTimeMajor) {
+  const Ids a{10, 11, 12}, b{20}, x{30}, y{40, 41};
+  const Batch batch = make_batch({&a, &b}, {&x, &y}, 1, 2);
+  EXPECT_EQ(batch.sentences, 2);
+  EXPECT_EQ(batch.source_steps, 4);
+  EXPECT_EQ(batch.target_steps, 3);
+  EXPECT_EQ(batch.source, (Ids{10, 20, 11, 2, 12, 2, 2, 2}));
+  EXPECT_EQ(batch.source_mask, (Floats{1, 1, 1, 1, 1, 0, 1, 0}));
+  EXPECT_EQ(batch.target_in, (Ids{1, 1, 30, 40, 2, 41}));
+  EXPECT_EQ(batch.target_out, (Ids{30, 40, 2, 41, 2, 2}));
+  EXPECT_EQ(batch.target_mask, (Floats{1, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(batch.source_tokens, 6);
+  EXPECT_EQ(batch.target_tokens, 5);
+}
+
+TEST(Batch, WithoutTargets) {
+  const Ids a{10}, empty;
+  const Batch batch = make_batch({&a, &empty}, {}, 1, 2);
+  EXPECT_EQ(batch.source, (Ids{10, 2, 2, 2}));
+  EXPECT_EQ(batch.source_mask, (Floats{1, 1, 1, 0}));
+  EXPECT_EQ(batch.target_steps, 0);
+  EXPECT_TRUE(batch.target_in.empty() && batch.target_out.empty() && batch.target_mask.empty());
+  EXPECT_EQ(batch.target_tokens, 0);
+}
+
+TEST(Batch, Refuses) {
+  const Ids a{10};
+  EXPECT_THROW(make_batch({}, {}, 1, 2), Error);
+  EXPECT_THROW(make_batch({&a, &a}, {&a}, 1, 2), Error);
+}
+
+}  // namespace
+}  // namespace nmt

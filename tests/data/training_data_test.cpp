@@ -1,0 +1,256 @@
+#include "nmt/data/training_data.h"
+
+#include "nmt/core/error.h"
+#include "nmt/text/train_vocabulary.h"
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/data/temporary_files.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+class TrainingDataTest : public testing::Test {
+ protected:
+  /// 400 pairs of 1 to 30 numbers; line 50 has no source, line 60 a blank target, line 70 a very long source.
+  void SetUp() override {
+    for (int i = 0; i < 400; ++i) {
+      const auto numbers = [&](int count, int from, int step) {
+        std::vector<int> all;
+        for (int k = 0; k <= count; ++k) all.push_back((i * from + k * step) % 100);
+        return fmt::format("{}", fmt::join(all, " "));
+      };
+      std::string source = numbers(i * 7 % 30, 31, 17), target = numbers(i * 11 % 30, 13, 7);
+      if (i == 50) source.clear();
+      if (i == 60) target.assign(2, '\t');
+      if (i == 70) source += std::string(200, 'q');
+      source_ += source + '\n';
+      target_ += target + '\n';
+    }
+    corpus_.emplace(files_.write("s", source_), files_.write("t", target_));
+    ASSERT_EQ(corpus_->pairs(), 400);
+    std::string storage;
+    vocabulary_.emplace(
+        train_vocabulary(
+            800, [&](std::int64_t i) { return corpus_->line(i % 2 ? Side::source : Side::target, i / 2, storage); },
+            {.size = 110}, "test")
+            .vocabulary);
+    spec_.max_length = 64;
+    spec_.mini_batch_words = 300;
+    spec_.maxi_batch = 5;
+    spec_.seed = 3;
+  }
+  TrainingData data(std::span<const std::int64_t> excluded = {}) {
+    return TrainingData(*corpus_, *vocabulary_, *vocabulary_, spec_, excluded);
+  }
+  std::string text(Side side, std::int64_t line) const {
+    std::string storage;
+    return std::string(corpus_->line(side, line, storage));
+  }
+
+  TemporaryFiles files_;
+  std::string source_, target_;
+  std::optional<ParallelCorpus> corpus_;
+  std::optional<Vocabulary> vocabulary_;
+  DataSpec spec_;
+};
+
+bool same(const Batch& a, const Batch& b) {
+  return a.lines == b.lines && a.source == b.source && a.target_in == b.target_in && a.target_out == b.target_out &&
+         a.source_mask == b.source_mask && a.target_mask == b.target_mask && a.source_tokens == b.source_tokens &&
+         a.target_tokens == b.target_tokens;
+}
+
+TEST_F(TrainingDataTest, EveryPairOnceAPass) {
+  TrainingData loader = data();
+  std::vector<std::vector<std::int64_t>> orders;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    std::map<std::int64_t, int> seen;
+    double before = epoch;
+    orders.emplace_back();
+    do {
+      const Batch batch = loader.next();
+      EXPECT_LE(batch.sentences * batch.target_steps, 300);
+      EXPECT_LE(batch.sentences * batch.source_steps, 600);
+      EXPECT_GT(loader.epochs(), before);
+      before = loader.epochs();
+      for (int b = 0; b < batch.sentences; ++b) {
+        const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
+        ++seen[line];
+        orders.back().push_back(line);
+        Ids source, target;
+        for (int s = 0; s < batch.source_steps; ++s)
+          source.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
+        for (int t = 0; t < batch.target_steps; ++t)
+          target.push_back(batch.target_out[static_cast<std::size_t>(t * batch.sentences + b)]);
+        EXPECT_EQ(vocabulary_->decode(source), text(Side::source, line));
+        EXPECT_EQ(vocabulary_->decode(target), text(Side::target, line));
+      }
+    } while (loader.epochs() < epoch + 1);
+    EXPECT_EQ(loader.epochs(), epoch + 1);
+    EXPECT_EQ(seen.size(), 397u);
+    for (const auto& [line, times] : seen) EXPECT_EQ(times, 1) << line;
+    EXPECT_FALSE(seen.contains(50) || seen.contains(60) || seen.contains(70));
+    EXPECT_EQ(loader.drops().empty, 2);
+    EXPECT_EQ(loader.drops().too_long, 1);
+    EXPECT_EQ(loader.drops().longest_line, 71);
+    EXPECT_EQ(loader.drops().longest, static_cast<std::int64_t>(vocabulary_->encode(text(Side::source, 70)).size()));
+    EXPECT_EQ(loader.state().epoch, epoch + 1);
+  }
+  EXPECT_NE(orders[0], orders[1]);
+  EXPECT_NE(orders[1], orders[2]);
+}
+
+TEST_F(TrainingDataTest, ContinuesExactlyFromEveryState) {
+  std::vector<Batch> whole;
+  std::vector<LoaderState> states{LoaderState{}};
+  std::vector<DropCounts> drops;
+  {
+    TrainingData loader = data();
+    while (loader.epochs() < 2.5) {
+      whole.push_back(loader.next());
+      states.push_back(loader.state());
+      drops.push_back(loader.drops());
+    }
+  }
+  ASSERT_GT(whole.size(), 50u);
+  TrainingData again = data();
+  for (std::size_t i = 0; i + 4 < whole.size(); ++i) {
+    again.restore(LoaderState::parse(states[i].text()));
+    EXPECT_EQ(again.state(), states[i]);
+    for (std::size_t k = i; k < i + 4; ++k) {
+      ASSERT_TRUE(same(again.next(), whole[k])) << "from " << i << ", batch " << k;
+      ASSERT_EQ(again.state(), states[k + 1]);
+      ASSERT_EQ(again.drops(), drops[k]);
+    }
+  }
+}
+
+TEST_F(TrainingDataTest, SequenceDoesNotDependOnTiming) {
+  spec_.mini_batch_words = 100;
+  TrainingData fast = data(), slow = data();
+  for (int i = 0; i < 300; ++i) {
+    const Batch one = fast.next();
+    if (i % 30 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    ASSERT_TRUE(same(one, slow.next()));
+  }
+  spec_.seed = 4;
+  TrainingData other = data();
+  fast.restore({});
+  EXPECT_FALSE(same(fast.next(), other.next()) && same(fast.next(), other.next()));
+}
+
+TEST_F(TrainingDataTest, LimitOfSentencesAndCropping) {
+  spec_.mini_batch_words = 0;
+  spec_.mini_batch = 7;
+  spec_.max_length = 12;
+  spec_.max_length_crop = true;
+  TrainingData loader = data();
+  std::int64_t cropped = 0, pairs = 0;
+  while (loader.epochs() < 1) {
+    const Batch batch = loader.next();
+    EXPECT_LE(batch.sentences, 7);
+    EXPECT_LE(batch.source_steps, 13);
+    EXPECT_LE(batch.target_steps, 13);
+    pairs += batch.sentences;
+    for (const std::int64_t line : batch.lines) {
+      cropped += vocabulary_->encode(text(Side::source, line)).size() > 12 ||
+                 vocabulary_->encode(text(Side::target, line)).size() > 12;
+    }
+  }
+  EXPECT_EQ(pairs, 398);
+  EXPECT_EQ(loader.drops().cropped, cropped);
+  EXPECT_EQ(loader.drops().too_long, 0);
+}
+
+TEST_F(TrainingDataTest, BatchesOfAWindowAreOfLikeLength) {
+  spec_.maxi_batch = 1000;
+  TrainingData loader = data();
+  std::int64_t padded = 0, tokens = 0;
+  std::vector<int> steps;
+  while (loader.epochs() < 1) {
+    const Batch batch = loader.next();
+    padded += batch.sentences * batch.target_steps;
+    tokens += batch.target_tokens;
+    steps.push_back(batch.target_steps);
+  }
+  EXPECT_LT(static_cast<double>(padded), 1.1 * static_cast<double>(tokens));
+  EXPECT_FALSE(std::is_sorted(steps.begin(), steps.end()));
+}
+
+TEST_F(TrainingDataTest, ExcludedLinesTakeNoPart) {
+  std::vector<std::int64_t> excluded;
+  for (int i = 0; i < 400; i += 3) excluded.push_back(i);
+  TrainingData loader = data(excluded);
+  EXPECT_EQ(loader.pairs(), 400 - 134);
+  while (loader.epochs() < 1) {
+    for (const auto line : loader.next().lines) EXPECT_NE(line % 3, 0);
+  }
+}
+
+TEST_F(TrainingDataTest, ErrorsReachTheConsumer) {
+  spec_.max_length = 1;
+  spec_.max_length_crop = false;
+  const std::string long_lines = files_.write("long", "abc def ghi\nabc def\n");
+  const ParallelCorpus corpus(long_lines, long_lines);
+  TrainingData loader(corpus, *vocabulary_, *vocabulary_, spec_);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      loader.next();
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data);
+      EXPECT_NE(std::string(error.what()).find("2 longer than 1 tokens"), std::string::npos) << error.what();
+    }
+  }
+  TrainingData good = data();
+  EXPECT_THROW(good.restore({.window = 400}), Error);
+  good.restore({.batch = 1000});
+  EXPECT_THROW(good.next(), Error);
+  EXPECT_THROW(LoaderState::parse("1 2 3"), Error);
+  EXPECT_THROW(LoaderState::parse(LoaderState{}.text() + " x"), Error);
+  spec_.mini_batch_words = 0;
+  EXPECT_THROW(data(), Error);
+}
+
+TEST_F(TrainingDataTest, StopsAtAnyTime) {
+  spec_.mini_batch = 1;  // many more batches than are made ahead
+  for (int taken = 0; taken < 12; ++taken) {
+    TrainingData loader = data();
+    for (int i = 0; i < taken; ++i) loader.next();
+    if (taken % 3 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (taken % 3 == 2) loader.restore({.epoch = 1});
+  }
+}
+
+TEST_F(TrainingDataTest, LargestBatchesBoundAllOthers) {
+  TrainingData loader = data();
+  int source = 0, target = 0, sentences = 0;
+  for (const Batch& batch : loader.largest_batches()) {
+    source = std::max(source, batch.source_steps);
+    target = std::max(target, batch.target_steps);
+    sentences = std::max(sentences, batch.sentences);
+    EXPECT_LE(batch.sentences * batch.target_steps, 300);
+  }
+  EXPECT_EQ(source, 65);  // of the line that is dropped
+  int longest = 0;
+  while (loader.epochs() < 1) {
+    const Batch batch = loader.next();
+    EXPECT_LE(batch.source_steps, source);
+    longest = std::max(longest, batch.target_steps);
+  }
+  EXPECT_EQ(longest, target);
+  EXPECT_GT(sentences, 300 / target);
+}
+
+}  // namespace
+}  // namespace nmt
