@@ -1,0 +1,106 @@
+#include "nmt/core/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+
+#include "nmt/core/error.h"
+
+namespace nmt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// An empty folder that goes away with the test.
+struct Folder {
+  Folder() : path(testing::TempDir() + "nmt_file_test_" + std::to_string(::getpid())) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return path + "/" + name; }
+  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+  std::string path;
+};
+
+// The largest file this process may write, as on a disk that is full beyond it.
+struct SizeLimit {
+  explicit SizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit limit = before;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    std::signal(SIGXFSZ, SIG_IGN);
+  }
+  ~SizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  rlimit before{};
+};
+
+std::string error_of(const std::function<void()>& body, ExitStatus status) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), status);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(File, ReadsWhatWasWritten) {
+  const Folder folder;
+  std::string content(300000, 'x');
+  content[7] = '\0';
+  content[299999] = '\n';
+  write_file(folder / "a", content);
+  EXPECT_EQ(read_file(folder / "a"), content);
+  write_file(folder / "a", "");
+  EXPECT_EQ(read_file(folder / "a"), "");
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(File, MissingFoldersAndLargeFilesAreErrors) {
+  const Folder folder;
+  EXPECT_NE(error_of([&] { read_file(folder / "none"); }, ExitStatus::usage).find("none: cannot be read: No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  write_file(folder / "a", "12345");
+  EXPECT_NE(error_of([&] { read_file(folder / "a", 4); }, ExitStatus::data).find("larger than 4 bytes"), std::string::npos);
+  EXPECT_NE(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::failed), "");
+}
+
+TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
+  const Folder folder;
+  write_file(folder / "a", "old");
+  const std::string large(100000, 'x');
+  {
+    const SizeLimit limit(5000);
+    const std::string message = error_of([&] { write_file(folder / "a", large); }, ExitStatus::failed);
+    EXPECT_NE(message.find(folder / "a"), std::string::npos) << message;
+    EXPECT_NE(message.find("100000 bytes needed"), std::string::npos) << message;
+    EXPECT_NE(error_of([&] { write_directory(folder / "d", [&](const std::string& aside) { write_file(aside + "/a", large); }); }, ExitStatus::failed), "");
+  }
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(folder.entries(), 1u);
+  const auto more = free_bytes(folder.path) + (std::int64_t{1} << 40);
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"), std::string::npos);
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(File, FoldersAppearWhole) {
+  const Folder folder;
+  write_directory(folder / "d", [&](const std::string& aside) {
+    EXPECT_FALSE(fs::exists(folder / "d"));
+    write_file(aside + "/a", "1");
+  });
+  EXPECT_EQ(read_file(folder / "d/a"), "1");
+  fs::create_directory(folder / ".tmp-left-9");
+  write_file(folder / ".tmp-left-9/a", "half");
+  remove_asides(folder.path);
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+}  // namespace
+}  // namespace nmt
