@@ -124,7 +124,7 @@ std::vector<std::string> TranslationValidator::translate(Copy& copy, const std::
   return texts;
 }
 
-train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights, const train::Progress&) {
+train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights, const Progress&) {
   try {
     const auto model = copy(weights);
     double entropy = 0;

@@ -28,7 +28,7 @@ class TranslationValidator : public train::Validator {
                        const Vocabulary& source, const Vocabulary& target, DevelopmentSet set, ThreadPool& pool);
   ~TranslationValidator() override;
 
-  train::ValidationResult validate(const train::CopyWeights& weights, const train::Progress& progress) override;
+  train::ValidationResult validate(const train::CopyWeights& weights, const Progress& progress) override;
   void rehearse(const train::CopyWeights& weights) override;
   const DevelopmentSet& set() const { return set_; }
 

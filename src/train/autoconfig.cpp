@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "nmt/train/period.h"
+#include "nmt/config/period.h"
 #include "nmt/train/reporter.h"
 
 namespace nmt::train {

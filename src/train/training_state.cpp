@@ -33,7 +33,6 @@ void fields(State& s, Field&& field) {
   field("position", s.position);
   field("corpus", s.corpus);
   field("development", s.development);
-  field("settings", s.settings);
 }
 
 }  // namespace

@@ -8,11 +8,10 @@ namespace nmt {
 
 // Plain structs with defaults. Each has one field list (fields.h) that serves YAML, the command line, --help,
 // --dump-config and the copy stored in a model directory. Nothing below tools/ sees YAML or an option string.
-// 0 or "" marked "chosen" means: picked from the corpus size by nmt-train when not set, and printed.
+// 0, -1 or "" marked "chosen" means: picked from the corpus size by nmt-train when not set, and printed; users write "auto".
 
 struct ModelSpec {
   std::string type = "deep";                   ///< rnnsearch | deep
-  std::string unit = "";                       ///< all layers; enc_cell and dec_cell win over it
   std::string enc_cell = "lrn";                ///< unit of the encoder
   std::string dec_cell = "lrn";                ///< unit of the decoder
   std::string reset = "before";                ///< gru: before | after
@@ -77,7 +76,7 @@ struct TrainSpec {
   int early_stopping = 10;                     ///< validations without progress
   std::vector<std::string> valid_metrics{"bleu", "chrf", "cross-entropy", "perplexity"};  ///< the first decides
   std::int64_t valid_max_sentences = 0;        ///< decode at most so many, 0: all
-  bool overwrite = false;                      ///< start anew in a directory that has a model
+  bool overwrite = false;                      ///< start anew in a directory that has a model (Marian's --no-reload)
   int cpu_threads = 0;                         ///< 0: all processors
   std::string device = "cpu";
   std::uint64_t seed = 1234;

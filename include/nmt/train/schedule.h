@@ -1,7 +1,7 @@
 #pragma once
 
 #include "nmt/config/specs.h"
-#include "nmt/train/period.h"
+#include "nmt/config/period.h"
 
 namespace nmt::train {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nmt/autograd/parameter.h"
-#include "nmt/train/period.h"
+#include "nmt/config/period.h"
 
 namespace nmt::train {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nmt::train {
+namespace nmt {
 
 /// How far a training is. Everything the schedule depends on, so that a resumed run computes the same rates.
 struct Progress {
@@ -37,4 +37,4 @@ bool is_due(const Period& period, const Progress& before, const Progress& after)
 /// Whether that much training is done.
 bool is_reached(const Period& period, const Progress& progress);
 
-}  // namespace nmt::train
+}  // namespace nmt

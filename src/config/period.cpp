@@ -1,11 +1,11 @@
-#include "nmt/train/period.h"
+#include "nmt/config/period.h"
 
 #include <charconv>
 #include <cmath>
 
 #include "nmt/core/error.h"
 
-namespace nmt::train {
+namespace nmt {
 
 double Period::measure(const Progress& progress) const {
   switch (unit) {
@@ -64,4 +64,4 @@ bool is_due(const Period& period, const Progress& before, const Progress& after)
 
 bool is_reached(const Period& period, const Progress& progress) { return period && period.measure(progress) >= period.count; }
 
-}  // namespace nmt::train
+}  // namespace nmt

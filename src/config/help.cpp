@@ -1,0 +1,97 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "nmt/config/settings.h"
+
+namespace nmt::config {
+namespace {
+
+constexpr std::size_t margin = 36, width = 110;  // columns
+
+std::string value_name(const Option& option) {
+  if (option.is_flag()) return "";
+  std::string name = option.metavar;
+  if (name.empty() && !option.words.empty()) {
+    std::vector<std::string> named;
+    for (const std::string& word : option.words)
+      if (!word.empty()) named.push_back(word);
+    name = fmt::format("{}", fmt::join(named, "|"));
+  }
+  if (name.empty()) name = std::holds_alternative<double*>(option.target) ? "X" : std::holds_alternative<std::string*>(option.target) ? "TEXT" : "N";
+  return option.alone.empty() ? " " + name : " [" + name + "]";
+}
+
+std::string left_side(const Option& option) {
+  std::string names;
+  for (const std::string& alias : option.aliases)
+    if (alias.size() <= 2) names += "-" + alias + " ";
+  names += "--" + option.name;
+  for (const std::string& alias : option.aliases)
+    if (alias.size() > 2) names += ", --" + alias;
+  return "  " + names + value_name(option);
+}
+
+std::string range(const Option& option) {
+  const std::string all = expected(option);
+  for (const char* start : {" from ", " of at least ", " of at most "})
+    if (const std::size_t at = all.find(start); at != std::string::npos && !option.is_flag()) return all.substr(all.compare(at, 4, " of ") == 0 ? at + 4 : at + 1);
+  return "";
+}
+
+std::string meaning(const Option& option, const std::vector<std::string>& initial) {
+  std::string notes;
+  const auto note = [&](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
+  const auto* text = std::get_if<std::string*>(&option.target);
+  if (!option.words.empty() && !option.metavar.empty() && !option.is_flag()) note(expected(option));
+  if (const std::string r = range(option); !r.empty() && option.words.empty() && option.form == Form::plain) note(r);
+  if (!option.alone.empty()) note("alone: " + option.alone);
+  if (option.chosen) note("default: chosen from the corpus");
+  else if (option.is_flag()) note(std::string("default: ") + (initial[0] == "true" ? "on" : "off"));
+  else if (option.is_list() ? initial.empty() : text && initial[0].empty()) note("default: none");
+  else if (!initial.empty()) note(fmt::format("default: {}", fmt::join(initial, " ")));
+  return option.help + (notes.empty() ? "" : " (" + notes + ")");
+}
+
+/// The words of `text` in lines of at most `width` columns behind the margin.
+std::string wrapped(const std::string& text) {
+  std::string lines;
+  std::size_t column = margin;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (column > margin && column + 1 + end - at > width) {
+      lines += "\n" + std::string(margin, ' ');
+      column = margin;
+    } else if (column > margin) {
+      lines += ' ';
+      ++column;
+    }
+    lines += text.substr(at, end - at);
+    column += end - at;
+    at = end + 1;
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string Settings::help() const {
+  std::string text = fmt::format("{}: {}\nUsage: {} {}\n", program_, summary_, program_, usage_);
+  std::vector<std::string> groups;
+  for (const Entry& entry : entries_)
+    if (entry.option.group != "common" && std::find(groups.begin(), groups.end(), entry.option.group) == groups.end()) groups.push_back(entry.option.group);
+  groups.push_back("common");
+  for (const std::string& group : groups) {
+    text += "\n" + group + "\n";
+    for (const Entry& entry : entries_) {
+      if (entry.option.group != group) continue;
+      std::string left = left_side(entry.option);
+      left += left.size() + 1 < margin ? std::string(margin - left.size(), ' ') : "\n" + std::string(margin, ' ');
+      text += left + wrapped(meaning(entry.option, entry.initial)) + "\n";
+    }
+  }
+  text += "\nA flag is switched off by --no-FLAG or --FLAG=false. Underscores stand for dashes.\n";
+  return text;
+}
+
+}  // namespace nmt::config

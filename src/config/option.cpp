@@ -1,0 +1,236 @@
+#include "nmt/config/option.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "nmt/config/period.h"
+
+namespace nmt::config {
+namespace {
+
+constexpr const char* automatic = "auto";
+
+template <class... Cases>
+struct Overload : Cases... {
+  using Cases::operator()...;
+};
+
+template <class T>
+struct ElementOf {
+  using type = T;
+};
+template <class T>
+struct ElementOf<std::vector<T>> {
+  using type = T;
+};
+
+bool has_form(const Option& option, const std::string& word) {
+  try {
+    if (option.form == Form::period) parse_period(word, option.name);
+    if (option.form == Form::periods) parse_periods(word, option.name);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+std::optional<bool> read_bool(const std::string& word) {
+  for (const char* yes : {"true", "yes", "on", "True", "TRUE"})
+    if (word == yes) return true;
+  for (const char* no : {"false", "no", "off", "False", "FALSE"})
+    if (word == no) return false;
+  return std::nullopt;
+}
+
+/// One value of type T; nothing when the word is none.
+template <class T>
+std::optional<T> parse(const std::string& word) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return read_bool(word);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return word;
+  } else {
+    T value{};
+    const char* end = word.data() + word.size();
+    const auto [rest, error] = std::from_chars(word.data(), end, value);
+    if (word.empty() || error != std::errc() || rest != end) return std::nullopt;
+    return value;
+  }
+}
+
+template <class T>
+bool in_range(const Option& option, const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return true;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return (option.words.empty() || std::find(option.words.begin(), option.words.end(), value) != option.words.end()) && has_form(option, value);
+  } else {
+    const double number = static_cast<double>(value);
+    return std::isfinite(number) && number >= option.least && number <= option.most;
+  }
+}
+
+std::vector<std::string> raw_values(const Option& option) {
+  std::vector<std::string> words;
+  std::visit(
+      [&](auto target) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, std::monostate>) return;
+        else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>) words.push_back(fmt::format("{}", *target));
+        else
+          for (const auto& value : *target) words.push_back(fmt::format("{}", value));
+      },
+      option.target);
+  return words;
+}
+
+/// Fills the target without any check of range.
+void fill(const Option& option, const std::vector<std::string>& words, bool append) {
+  std::visit(
+      [&](auto target) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return;
+        } else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>) {
+          *target = *parse<T>(words[0]);
+        } else {
+          if (!append) target->clear();
+          for (const std::string& word : words) target->push_back(*parse<typename T::value_type>(word));
+        }
+      },
+      option.target);
+}
+
+}  // namespace
+
+Option Option::alias(std::initializer_list<const char*> names) && {
+  aliases.assign(names.begin(), names.end());
+  return std::move(*this);
+}
+Option Option::one_of(std::vector<std::string> allowed) && {
+  words = std::move(allowed);
+  return std::move(*this);
+}
+Option Option::range(double low, double high) && {
+  least = low;
+  most = high;
+  return std::move(*this);
+}
+Option Option::with_form(Form f) && {
+  form = f;
+  return std::move(*this);
+}
+Option Option::value_alone(const char* value) && {
+  alone = value;
+  return std::move(*this);
+}
+Option Option::meta(const char* text) && {
+  metavar = text;
+  return std::move(*this);
+}
+Option Option::chosen_by_default() && {
+  chosen = true;
+  marker = raw_values(*this);
+  return std::move(*this);
+}
+Option Option::never_dumped() && {
+  dumped = false;
+  return std::move(*this);
+}
+Option Option::spreads_to(std::vector<std::string> names, const char* ending, int element) && {
+  sets = std::move(names);
+  suffix = ending;
+  item = element;
+  return std::move(*this);
+}
+
+bool Option::is_list() const {
+  return std::holds_alternative<std::vector<std::string>*>(target) || std::holds_alternative<std::vector<int>*>(target) ||
+         std::holds_alternative<std::vector<double>*>(target);
+}
+
+std::vector<Option> in_group(const char* group, std::vector<Option> options) {
+  for (Option& option : options) option.group = group;
+  return options;
+}
+
+std::string expected(const Option& option) {
+  const auto number = [&](const char* one) {
+    std::string range;
+    const bool low = std::isfinite(option.least), high = std::isfinite(option.most);
+    if (low && high) range = fmt::format(" from {} to {}", option.least, option.most);
+    else if (low) range = fmt::format(" of at least {}", option.least);
+    else if (high) range = fmt::format(" of at most {}", option.most);
+    return one + range;
+  };
+  const auto word = [&]() -> std::string {
+    if (option.form == Form::period) return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
+    if (option.form == Form::periods) return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku";
+    if (option.words.empty()) return "a text";
+    std::vector<std::string> named;
+    for (const std::string& allowed : option.words)
+      if (!allowed.empty()) named.push_back(allowed);
+    return fmt::format("one of: {}", fmt::join(named, ", "));
+  };
+  return std::visit(Overload{[](std::monostate) -> std::string { return "a value"; }, [](bool*) -> std::string { return "true or false"; },
+                             [&](std::string*) { return word(); }, [&](std::vector<std::string>*) { return word(); },
+                             [&](double*) { return number("a number"); }, [&](std::vector<double>*) { return number("a number"); },
+                             [&](auto*) { return number("an integer"); }},
+                    option.target);
+}
+
+bool accepts(const Option& option, const std::string& word) {
+  if (option.chosen && word == automatic) return true;
+  return std::visit(
+      [&](auto target) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, std::monostate>) {
+          return true;
+        } else {
+          const auto value = parse<typename ElementOf<T>::type>(word);
+          return value && in_range(option, *value);
+        }
+      },
+      option.target);
+}
+
+void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append, ExitStatus status) {
+  if (!option.is_list() && words.size() != 1) fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
+  if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.marker, false);
+  for (const std::string& word : words)
+    if (!accepts(option, word) || (option.chosen && word == automatic)) fail(status, "{}: '{}' is not {}", where, word, expected(option));
+  fill(option, words, append);
+}
+
+bool is_auto(const Option& option) { return option.chosen && raw_values(option) == option.marker; }
+
+std::vector<std::string> values(const Option& option) { return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option); }
+
+std::string nearest(std::string_view name, const std::vector<std::string>& known) {
+  const auto distance = [](std::string_view a, std::string_view b) {
+    std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+    for (std::size_t i = 0; i <= a.size(); ++i)
+      for (std::size_t j = 0; j <= b.size(); ++j) {
+        if (i == 0 || j == 0) {
+          d[i][j] = i + j;
+          continue;
+        }
+        const std::size_t replaced = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+        d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replaced});
+        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    return d[a.size()][b.size()];
+  };
+  if (name.size() > 64) return "";
+  std::string best;
+  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : known)
+    if (const std::size_t d = distance(name, candidate); d < least) least = d, best = candidate;
+  return best;
+}
+
+}  // namespace nmt::config

@@ -1,0 +1,143 @@
+#include "nmt/config/settings.h"
+
+#include <algorithm>
+
+namespace nmt::config {
+
+Settings::Settings(std::string program, std::string usage, std::string summary)
+    : program_(std::move(program)), usage_(std::move(usage)), summary_(std::move(summary)) {
+  add(in_group("common", {
+                             Option("config", &config_files_, "YAML files with settings; later ones win, the command line wins over all")
+                                 .alias({"c"})
+                                 .meta("FILE...")
+                                 .never_dumped(),
+                             Option("dump-config", &dump_, "print the settings as YAML that --config reads, all or those given, and leave")
+                                 .one_of({"", "full", "minimal"})
+                                 .value_alone("full")
+                                 .never_dumped(),
+                             Option("log-level", &log_level_, "least important lines to print").one_of({"debug", "info", "warn", "error", "off"}),
+                             Option("quiet", &quiet_, "print warnings and errors only").never_dumped(),
+                             Option("help", &help_, "print this text and leave").alias({"h"}).never_dumped(),
+                             Option("version", &version_, "print the version and leave").never_dumped(),
+                             Option("build-info", &build_info_, "print how the program was built and leave").never_dumped(),
+                         }));
+}
+
+Settings& Settings::add(std::vector<Option> options) {
+  for (Option& option : options) {
+    Entry* known = find(option.name);
+    if (known) {
+      NMT_CHECK(known->option.target.index() == option.target.index() && known->initial == values(option),
+                "option --{} is added twice with another type or default", option.name);
+      known->twins.push_back(std::move(option));
+      continue;
+    }
+    for (const std::string& alias : option.aliases) NMT_CHECK(!find(alias), "option name {} is added twice", alias);
+    entries_.emplace_back(std::move(option));
+  }
+  return *this;
+}
+
+Settings& Settings::allow(std::string_view name, std::vector<std::string> words) {
+  Entry* entry = find(name);
+  NMT_CHECK(entry, "there is no option --{}", name);
+  entry->option.words = std::move(words);
+  return *this;
+}
+
+Settings& Settings::positionals(std::vector<std::string> names) {
+  for (const std::string& name : names) NMT_CHECK(find(name), "there is no option --{}", name);
+  positionals_ = std::move(names);
+  return *this;
+}
+
+Settings::Entry* Settings::find(std::string_view name) {
+  for (Entry& entry : entries_) {
+    const auto& aliases = entry.option.aliases;
+    if (entry.option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return &entry;
+  }
+  return nullptr;
+}
+const Settings::Entry* Settings::find(std::string_view name) const { return const_cast<Settings*>(this)->find(name); }
+
+std::string Settings::nearest_name(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const Entry& entry : entries_) {
+    known.push_back(entry.option.name);
+    for (const std::string& alias : entry.option.aliases)
+      if (alias.size() > 2) known.push_back(alias);
+  }
+  return nearest(name, known);
+}
+
+int Settings::level(std::string_view name) const {
+  const Entry* entry = find(name);
+  NMT_CHECK(entry, "there is no option --{}", name);
+  return entry->level;
+}
+
+std::vector<std::string> Settings::names() const {
+  std::vector<std::string> all;
+  for (const Entry& entry : entries_) all.push_back(entry.option.name);
+  return all;
+}
+
+void Settings::set(Entry& entry, const std::vector<std::string>& words, const std::string& where, int at) {
+  const bool append = entry.level == at;  // a list option given again in the same place
+  assign(entry.option, words, where, append);
+  for (const Option& twin : entry.twins) assign(twin, words, where, append);
+  entry.given = words;
+  entry.where = where;
+  entry.level = is_auto(entry.option) ? 0 : at;
+}
+
+void Settings::read(const std::vector<std::string>& arguments) {
+  std::vector<Word> words = parse(arguments);
+  const int command_line = 1000000;  // above all files; becomes the right number below
+  for (const Word& word : words)
+    if (word.entry->option.name == "config") set(*word.entry, word.values, word.where, command_line);
+  for (const std::string& file : config_files_) read_yaml_file(file);
+  for (const Word& word : words)
+    if (word.entry->option.name != "config") set(*word.entry, word.values, word.where, files_ + 1);
+  find("config")->level = config_files_.empty() ? 0 : files_ + 1;
+  hand_on_shorthands();
+  settle_length_rules();
+  if (quiet_) log_level_ = "warn";
+}
+
+// A shorthand sets what is not set itself in the same place or a later one.
+void Settings::hand_on_shorthands() {
+  for (Entry& entry : entries_) {
+    const Option& option = entry.option;
+    if (entry.level == 0 || option.sets.empty()) continue;
+    for (const std::string& name : option.sets) {
+      Entry* into = find(name);
+      NMT_CHECK(into, "--{} sets --{}, which this program does not have", option.name, name);
+      if (option.item >= 0) {
+        auto* list = std::get<std::vector<std::string>*>(into->option.target);
+        if (static_cast<int>(list->size()) <= option.item) list->resize(static_cast<std::size_t>(option.item) + 1);
+        (*list)[static_cast<std::size_t>(option.item)] = entry.given[0];
+        into->level = std::max(into->level, entry.level);
+        continue;
+      }
+      if (into->level >= entry.level) {
+        if (option.suffix.empty()) continue;
+        fail(ExitStatus::usage, "{} and {} say the same; give one of them", entry.where, into->where);
+      }
+      const int at = entry.level;
+      into->level = 0;
+      set(*into, {entry.given[0] + option.suffix}, entry.where, at);
+    }
+  }
+}
+
+// Two rules for the length of outputs: the one given later in the order of files and command line switches the other off; both
+// in one place contradict each other. A rule that is 0 contradicts nothing.
+void Settings::settle_length_rules() {
+  Entry *marian = find("normalize"), *gnmt = find("length-penalty");
+  if (!marian || !gnmt || marian->level == gnmt->level) return;
+  Entry* off = marian->level > gnmt->level ? gnmt : marian;
+  assign(off->option, {"0"}, off->option.name);
+}
+
+}  // namespace nmt::config
