@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nmt/model/model.h"
+#include "nmt/model/model_directory.h"
+#include "nmt/model/model_scorer.h"
+
+namespace nmt {
+
+/// A model directory ready to translate and to score: spec, vocabularies, frozen weights.
+class LoadedModel {
+ public:
+  /// Loads the published checkpoint (best, else latest). At no time does it hold much more than the weights once: they come
+  /// from the mapped file tensor by tensor. The context's pool and arena outlive it.
+  /// Errors (usage): no model there; (data): damaged files; tensors missing, left over or of another shape, by name.
+  static std::unique_ptr<LoadedModel> load(const std::string& directory, const Context& context);
+
+  Model& model() { return *model_; }
+  Scorer& scorer() { return *scorer_; }
+  const Vocabulary& source_vocabulary() const { return *vocabularies_.source; }
+  const Vocabulary& target_vocabulary() const { return *vocabularies_.target; }
+  /// Updates of the checkpoint that was loaded, and its folder.
+  std::int64_t updates() const { return updates_; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  LoadedModel() = default;
+  VocabularyPair vocabularies_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<ModelScorer> scorer_;
+  std::int64_t updates_ = 0;
+  std::string folder_;
+};
+
+/// Fills the model's parameters from a safetensors file. Errors (data): a parameter that the file lacks or holds in another shape
+/// or dtype, or tensors that the model has no place for; all missing and all left-over names in one line.
+void load_parameters(const safetensors::File& file, ParameterSet& parameters);
+
+}  // namespace nmt
