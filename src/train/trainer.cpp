@@ -34,6 +34,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
   if (spec.early_stopping < 0) fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
   state_.corpus = parts.corpus;
   state_.development = parts.development;
+  state_.settings = parts.settings;
 }
 
 double Trainer::seconds() const { return seconds_before_ + since(parts_.started); }
@@ -234,6 +235,7 @@ void Trainer::load() {
   optimizer_.set_steps(loaded.optimizer_steps);
   optimizer_.clear_gradients();
   state_ = loaded;
+  state_.settings = parts_.settings;
   saved_update_ = state_.progress.updates;
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);

@@ -33,6 +33,7 @@ void fields(State& s, Field&& field) {
   field("position", s.position);
   field("corpus", s.corpus);
   field("development", s.development);
+  field("settings", s.settings);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
 
 #include "nmt/core/error.h"
 
@@ -15,88 +15,91 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FileTest : public testing::Test {
- protected:
-  FileTest() : root_(fs::temp_directory_path() / fmt::format("nmt-file-test-{}", ::getpid())) { fs::create_directories(root_); }
-  ~FileTest() override { fs::remove_all(root_); }
-  std::string at(const std::string& name) const { return (root_ / name).string(); }
-  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(root_), fs::directory_iterator())); }
-  fs::path root_;
+// An empty folder that goes away with the test.
+struct Folder {
+  Folder() : path(testing::TempDir() + "nmt_file_test_" + std::to_string(::getpid())) {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const std::string& name) const { return path + "/" + name; }
+  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+  std::string path;
 };
 
-TEST_F(FileTest, WritesAndReads) {
-  write_file(at("a"), "one");
-  write_file(at("a"), std::string("t\0o\n", 4));
-  EXPECT_EQ(read_file(at("a")), std::string("t\0o\n", 4));
-  EXPECT_EQ(entries(), 1u);
-}
-
-TEST_F(FileTest, ReadErrorsNameTheFile) {
-  const auto message = [&](const std::string& path, std::int64_t most) {
-    try {
-      read_file(path, most);
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
-  };
-  EXPECT_EQ(message(at("none"), 10), at("none") + ": cannot be read: No such file or directory");
-  EXPECT_EQ(message(root_.string(), 10), root_.string() + ": is a folder, not a file");
-  write_file(at("long"), "12345678901");
-  EXPECT_EQ(message(at("long"), 10), at("long") + ": is larger than 10 bytes");
-}
-
-TEST_F(FileTest, WhatIsNotCommittedIsGone) {
-  write_file(at("a"), "old");
-  {
-    AtomicFile file(at("a"));
-    file.write("half");
-  }
-  EXPECT_EQ(read_file(at("a")), "old");
-  EXPECT_EQ(entries(), 1u);
-}
-
-// No room: the file system's answer is imitated by the limit on a file's size, which fails the write the same way.
-TEST_F(FileTest, AFullDiskKeepsTheOldFileAndNamesTheBytesNeeded) {
-  write_file(at("a"), "old");
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{1000, 1000};
+// The largest file this process may write, as on a disk that is full beyond it.
+struct SizeLimit {
+  explicit SizeLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit limit = before;
+    limit.rlim_cur = bytes;
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    try {
-      write_file(at("a"), std::string(5000, 'x'));
-    } catch (const Error& error) {
-      ::_exit(error.what() == at("a") + ": cannot be written, 5000 bytes needed: File too large" ? 0 : 2);
-    }
-    ::_exit(1);
+    std::signal(SIGXFSZ, SIG_IGN);
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_EQ(read_file(at("a")), "old");
-  EXPECT_EQ(entries(), 1u);
-  EXPECT_THROW(AtomicFile(at("b"), std::int64_t{1} << 60), Error);  // more than any disk has
-  EXPECT_EQ(entries(), 1u);
+  ~SizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  rlimit before{};
+};
+
+std::string error_of(const std::function<void()>& body, ExitStatus status) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), status);
+    return error.what();
+  }
+  return "";
 }
 
-TEST_F(FileTest, FoldersAppearWhole) {
-  write_directory(at("d"), [](const std::string& aside) {
-    EXPECT_TRUE(is_aside(fs::path(aside).filename().string()));
-    write_file(aside + "/x", "1");
+TEST(File, ReadsWhatWasWritten) {
+  const Folder folder;
+  std::string content(300000, 'x');
+  content[7] = '\0';
+  content[299999] = '\n';
+  write_file(folder / "a", content);
+  EXPECT_EQ(read_file(folder / "a"), content);
+  write_file(folder / "a", "");
+  EXPECT_EQ(read_file(folder / "a"), "");
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(File, MissingFoldersAndLargeFilesAreErrors) {
+  const Folder folder;
+  EXPECT_NE(error_of([&] { read_file(folder / "none"); }, ExitStatus::usage).find("none: cannot be read: No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  write_file(folder / "a", "12345");
+  EXPECT_NE(error_of([&] { read_file(folder / "a", 4); }, ExitStatus::data).find("larger than 4 bytes"), std::string::npos);
+  EXPECT_NE(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::failed), "");
+}
+
+TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
+  const Folder folder;
+  write_file(folder / "a", "old");
+  const std::string large(100000, 'x');
+  {
+    const SizeLimit limit(5000);
+    const std::string message = error_of([&] { write_file(folder / "a", large); }, ExitStatus::failed);
+    EXPECT_NE(message.find(folder / "a"), std::string::npos) << message;
+    EXPECT_NE(message.find("100000 bytes needed"), std::string::npos) << message;
+    EXPECT_NE(error_of([&] { write_directory(folder / "d", [&](const std::string& aside) { write_file(aside + "/a", large); }); }, ExitStatus::failed), "");
+  }
+  EXPECT_EQ(read_file(folder / "a"), "old");
+  EXPECT_EQ(folder.entries(), 1u);
+  const auto more = free_bytes(folder.path) + (std::int64_t{1} << 40);
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"), std::string::npos);
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(File, FoldersAppearWhole) {
+  const Folder folder;
+  write_directory(folder / "d", [&](const std::string& aside) {
+    EXPECT_FALSE(fs::exists(folder / "d"));
+    write_file(aside + "/a", "1");
   });
-  EXPECT_EQ(read_file(at("d/x")), "1");
-  EXPECT_THROW(write_directory(at("d"), [](const std::string&) {}), Error);
-  EXPECT_THROW(write_directory(at("e"), [](const std::string&) { fail(ExitStatus::failed, "no"); }), Error);
-  EXPECT_EQ(entries(), 1u);
-}
-
-TEST_F(FileTest, LeftoversAreRemoved) {
-  make_directories(at(".tmp-5-77/x"));
-  write_file(at(".tmp-a-1"), "x");
-  write_file(at("kept"), "x");
-  remove_asides(root_.string());
-  EXPECT_EQ(entries(), 1u);
+  EXPECT_EQ(read_file(folder / "d/a"), "1");
+  fs::create_directory(folder / ".tmp-left-9");
+  write_file(folder / ".tmp-left-9/a", "half");
+  remove_asides(folder.path);
+  EXPECT_EQ(folder.entries(), 1u);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ struct Training {
   explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr, const std::string& corpus = "c", const std::string& development = "d")
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
-        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development}) {}
+        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development, "after: 40u"}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = "rnnsearch";
@@ -312,10 +312,12 @@ TEST(TrainingState, SurvivesJson) {
   state.progress = {123456789012, 1.0 / 3, 987654321987};
   state.best = 0.1;
   state.shown.smoothed = 1e-300;
+  state.settings = "a: 1\nb: [x, y]\n";
   state.position = "epoch \"3\"\n";
   const TrainingState back = TrainingState::from_json(state.to_json(), "x");
   EXPECT_EQ(back.progress.epochs, 1.0 / 3);
   EXPECT_EQ(back.position, state.position);
+  EXPECT_EQ(back.settings, state.settings);
   EXPECT_EQ(back.to_json(), state.to_json());
   EXPECT_THROW(TrainingState::from_json("{}", "x"), Error);
   EXPECT_THROW(TrainingState::from_json("{\"updates\": \"a\"}", "x"), Error);

@@ -30,6 +30,7 @@ class Trainer {
     Heartbeat& heartbeat;
     std::string corpus;       ///< hash of the training files and of how they are batched: a position in others is worth nothing
     std::string development;  ///< hash of the development set: values on another do not compare
+    std::string settings;     ///< YAML of all settings, kept in the state
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  ///< of this run, for max_minutes
   };
   /// Errors (usage): settings that do not fit together.

@@ -35,6 +35,7 @@ struct TrainingState {
   std::string position;              ///< of the batch source
   std::string corpus;                ///< what the position belongs to: a hash of the training files and of how they are batched
   std::string development;           ///< what the best value belongs to: a hash of the development set
+  std::string settings;              ///< YAML of all settings, choices included
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs what building, testing and running nmt needs, on Debian 12 or a relative of it. Does nothing when all is there.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build make ccache git ca-certificates python3 python3-venv
+          libboost-program-options-dev libyaml-cpp-dev libsentencepiece-dev libopenblas-dev libfmt-dev nlohmann-json3-dev
+          libgtest-dev)
+
+missing=()
+for package in "${packages[@]}"; do
+  [ "$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null)" = "install ok installed" ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+  echo "setup: this system has no apt-get; install the equivalents of: ${missing[*]}" >&2
+  exit 1
+fi
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "setup: neither root nor sudo; as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  sudo=sudo
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { $sudo apt-get update -q && $sudo apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+  tail -n 20 "$log" >&2
+  echo "setup: apt-get could not install: ${missing[*]}" >&2
+  exit 1
+fi

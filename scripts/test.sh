@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs, builds and runs all tests: the release build, the unit tests under address and undefined-behaviour sanitizers, and the
+# tests with threads under the thread sanitizer. $NMT_DATA may name real data; without it the tests that need it are left out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+jobs=$(nproc)
+
+configure_and_build() {  # preset, further cmake arguments
+  local preset=$1
+  shift
+  echo "== building: $preset"
+  cmake --preset "$preset" "$@" >/dev/null
+  cmake --build --preset "$preset" -j "$jobs" -- --quiet
+}
+
+configure_and_build tsan
+echo "== tests with threads, thread sanitizer"
+TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
+
+configure_and_build asan-ubsan
+echo "== unit tests, address and undefined-behaviour sanitizers"
+ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
+
+configure_and_build release
+echo "== all tests"
+ctest --preset release --timeout 900
