@@ -36,6 +36,7 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
   Parameter& p = parameters_.emplace_back();
   p.name = name;
   p.shape = shape;
+  if (!context.arena) return p;  // shapes alone
   p.value = context.empty(shape);
   p.gradient = context.empty(shape);
   float* value = p.value.f32();

@@ -32,7 +32,7 @@ class ParameterSet {
     orthogonal  ///< each square plane orthogonal (Saxe et al. 2014)
   };
   /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the matrix stands for so many
-  /// gates side by side, each initialised alone.
+  /// gates side by side, each initialised alone. A context without an arena makes names and shapes alone: for counting.
   Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1);
   Parameter* find(const std::string& name);
 

@@ -27,7 +27,7 @@ struct TrainPass {
 /// A translation model: embeddings, encoder, attention, decoder, loss.
 class Model {
  public:
-  /// Fresh weights drawn from `seed`. Errors (usage): a spec whose numbers do not fit together.
+  /// Fresh weights drawn from `seed`; none at all, for counting parameters, when the context has no arena. Errors (usage): a spec whose numbers do not fit together.
   Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed);
   ~Model();
   Model(const Model&) = delete;
