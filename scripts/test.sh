@@ -7,15 +7,15 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 jobs=$(nproc)
 
-configure_and_build() {  # preset, further cmake arguments
+configure_and_build() {  # preset, targets (none: all)
   local preset=$1
   shift
   echo "== building: $preset"
-  cmake --preset "$preset" "$@" >/dev/null
-  cmake --build --preset "$preset" -j "$jobs" -- --quiet
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" -j "$jobs" ${@:+--target "$@"} -- --quiet
 }
 
-configure_and_build tsan
+configure_and_build tsan core_tests data_tests text_tests
 echo "== tests with threads, thread sanitizer"
 TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 
