@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""nmt-vocab as its users call it: trains, shows, round trips, and leaves with the right status on bad input."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv[1]) / "nmt-vocab"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(*arguments, text=None):
+    return subprocess.run([PROGRAM, *map(str, arguments)], input=text, capture_output=True)
+
+
+class Vocab(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.keep = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.keep.name)
+        subprocess.run([sys.executable, SOURCE / "scripts/make_toy_corpus.py", "--pairs", "1000", cls.folder], check=True)
+        cls.model = cls.folder / "joint.spm"
+        trained = run("train", cls.folder / "train.en", cls.folder / "train.de", "--size", 500, "--model", cls.model)
+        assert trained.returncode == 0, trained.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.keep.cleanup()
+
+    def test_same_bytes_again(self):
+        again = self.folder / "again.spm"
+        run("train", self.folder / "train.en", self.folder / "train.de", "--size", 500, "-m", again)
+        self.assertEqual(again.read_bytes(), self.model.read_bytes())
+        self.assertEqual(sorted(path.name for path in self.folder.glob("again*")), ["again.spm"])
+
+    def test_round_trip(self):
+        text = (self.folder / "test.de").read_bytes()
+        for ids in ([], ["--ids"]):
+            encoded = run("inspect", self.model, "--encode", *ids, text=text)
+            self.assertEqual(encoded.returncode, 0, encoded.stderr)
+            self.assertEqual(encoded.stdout.count(b"\n"), 200)
+            if ids:
+                self.assertRegex(encoded.stdout, rb"\A[0-9 \n]*\Z")
+            else:
+                self.assertEqual(encoded.stdout.decode().replace(" ", "").replace("\u2581", " ").replace("\n ", "\n")[1:], text.decode())
+            self.assertEqual(run("inspect", self.model, "--decode", *ids, text=encoded.stdout).stdout, text)
+
+    def test_pieces(self):
+        lines = run("inspect", self.model, "--pieces").stdout.decode().splitlines()
+        self.assertEqual(lines[:3], ["0\t<unk>", "1\t<s>", "2\t</s>"])
+        self.assertEqual([int(line.split("\t")[0]) for line in lines], list(range(500)))
+        summary = run("inspect", self.model).stdout.decode()
+        self.assertIn("500", summary.splitlines()[0])
+
+    def test_a_line_for_a_line(self):
+        odd = b"\xef\xbb\xbfa\r\n\n  \nx\xff\x00y\n\xe2\x80\xa8\rz"
+        encoded = run("inspect", self.model, "--encode", text=odd)
+        self.assertEqual((encoded.returncode, encoded.stdout.count(b"\n")), (0, 5))
+        self.assertEqual(encoded.stderr.count(b"standard input"), 4)
+
+    def test_small_text(self):
+        small = self.folder / "small.txt"
+        small.write_text("a b\n")
+        run_small = run("train", small, "--size", 8000, "--model", self.folder / "small.model")
+        self.assertEqual(run_small.returncode, 0, run_small.stderr)
+        self.assertIn(b"pieces instead of 8000", run_small.stderr)
+
+    def test_help(self):
+        for arguments in (["--help"], ["train", "--help"], ["inspect", "--help"]):
+            answer = run(*arguments)
+            self.assertEqual((answer.returncode, answer.stderr), (0, b""))
+            self.assertIn(b"Usage: nmt-vocab", answer.stdout)
+
+    def test_errors(self):
+        empty, foreign = self.folder / "empty", self.folder / "foreign.spm"
+        empty.write_bytes(b"")
+        foreign.write_bytes(self.model.read_bytes()[:1000])
+        out = self.folder / "never.spm"
+        cases = [([], 2), (["learn"], 2), (["train"], 2), (["train", "--model", out], 2), (["train", self.model], 2),
+                 (["train", "/nonexistent", "--model", out], 2), (["train", self.folder, "--model", out], 2),
+                 (["train", empty, "--model", out], 3), (["train", self.folder / "test.en", "--model", "/nonexistent/x"], 2),
+                 (["train", empty, "--sise", 5], 2), (["inspect"], 2), (["inspect", "/nonexistent"], 2),
+                 (["inspect", foreign], 3), (["inspect", empty], 3), (["inspect", self.model, "--encode", "--pieces"], 2),
+                 (["inspect", self.model, "--ids"], 2), (["inspect", self.model, "--decode", "--ids"], 3)]
+        for arguments, status in cases:
+            answer = run(*arguments, text=b"12 x3\n")
+            self.assertEqual(answer.returncode, status, (arguments, answer.stderr))
+            self.assertEqual(answer.stderr.count(b"\n"), 1, (arguments, answer.stderr))
+            self.assertEqual(answer.stdout, b"")
+        self.assertFalse(out.exists() or pathlib.Path(str(out) + ".part").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
