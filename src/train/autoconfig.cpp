@@ -70,7 +70,7 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   const double labels = static_cast<double>(size.target_bytes) / tokens_a_piece + static_cast<double>(size.pairs);
   const double updates = std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
   const std::string by_epoch = fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
-  number("learn-rate", train.learn_rate, row.learn_rate, fmt::format("width {}", model.dim_rnn));
+  number("learn-rate", train.learn_rate, row.learn_rate, by_size);
   if (train.schedule != "rnmt+") text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
   const auto validation = static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
   text("valid-freq", train.valid_freq, fmt::format("{}u", validation), by_epoch);

@@ -8,22 +8,31 @@
 
 namespace nmt::train {
 
-Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context)
-    : parameters_(parameters), context_(context), clip_norm_(spec.clip_norm), smoothing_(spec.exponential_smoothing) {
+void Optimizer::check(const TrainSpec& spec) {
   const bool adamw = spec.optimizer == "adamw";
   if (!adamw && spec.optimizer != "adam") fail(ExitStatus::usage, "optimizer: '{}' is none of adam, adamw", spec.optimizer);
-  const auto& params = spec.optimizer_params;
-  if (params.size() > (adamw ? 4u : 3u))
-    fail(ExitStatus::usage, "optimizer-params: {} numbers; {} takes beta1 beta2 epsilon{}", params.size(), spec.optimizer,
+  const auto& p = spec.optimizer_params;
+  if (p.size() > (adamw ? 4u : 3u))
+    fail(ExitStatus::usage, "optimizer-params: {} numbers; {} takes beta1 beta2 epsilon{}", p.size(), spec.optimizer,
          adamw ? " and weight decay" : " (weight decay is adamw's)");
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (i < 2 && !(p[i] >= 0 && p[i] < 1)) fail(ExitStatus::usage, "optimizer-params: beta{} is {}, not in [0, 1)", i + 1, p[i]);
+    if (i == 2 && !(p[i] > 0)) fail(ExitStatus::usage, "optimizer-params: epsilon is {}, not above 0", p[i]);
+    if (i == 3 && !(p[i] >= 0)) fail(ExitStatus::usage, "optimizer-params: weight decay is {}, below 0", p[i]);
+  }
+  if (!(spec.clip_norm >= 0)) fail(ExitStatus::usage, "clip-norm: {} is below 0", spec.clip_norm);
+  if (!(spec.exponential_smoothing >= 0 && spec.exponential_smoothing < 1))
+    fail(ExitStatus::usage, "exponential-smoothing: {} is not in [0, 1)", spec.exponential_smoothing);
+}
+
+Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context)
+    : parameters_(parameters), context_(context), clip_norm_(spec.clip_norm), smoothing_(spec.exponential_smoothing) {
+  check(spec);
+  const auto& params = spec.optimizer_params;
   if (params.size() > 0) beta1_ = params[0];
   if (params.size() > 1) beta2_ = params[1];
   if (params.size() > 2) epsilon_ = params[2];
-  if (adamw) decay_ = params.size() > 3 ? params[3] : 0.01;
-  if (!(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1 && epsilon_ > 0 && decay_ >= 0))
-    fail(ExitStatus::usage, "optimizer-params: {} {} {} {}; needs 0 <= beta < 1, epsilon > 0, weight decay >= 0", beta1_, beta2_, epsilon_, decay_);
-  if (!(clip_norm_ >= 0)) fail(ExitStatus::usage, "clip-norm: {} is below 0", clip_norm_);
-  if (!(smoothing_ >= 0 && smoothing_ < 1)) fail(ExitStatus::usage, "exponential-smoothing: {} is not in [0, 1)", smoothing_);
+  if (spec.optimizer == "adamw") decay_ = params.size() > 3 ? params[3] : 0.01;
 
   moments_.reserve(parameters.all().size());
   slices_.reserve(parameters.all().size());

@@ -28,13 +28,22 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
       display_every_(parse_period(spec.disp_freq, "disp-freq")),
       save_every_(parse_period(spec.save_freq, "save-freq")),
       validate_every_(parse_period(spec.valid_freq, "valid-freq")) {
+  check(spec);
+  state_.corpus = parts.corpus;
+  state_.development = parts.development;
+  state_.settings = parts.settings;
+}
+
+void Trainer::check(const TrainSpec& spec) {
   if (spec.optimizer_delay < 1) fail(ExitStatus::usage, "optimizer-delay: {} batches an update, needs at least 1", spec.optimizer_delay);
   if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1)) fail(ExitStatus::usage, "label-smoothing: {} is not in [0, 1)", spec.label_smoothing);
   if (!(spec.max_minutes >= 0)) fail(ExitStatus::usage, "max-minutes: {} is below 0", spec.max_minutes);
   if (spec.early_stopping < 0) fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
-  state_.corpus = parts.corpus;
-  state_.development = parts.development;
-  state_.settings = parts.settings;
+  const Schedule schedule(spec);
+  Optimizer::check(spec);
+  parse_periods(spec.after, "after");
+  for (const auto& [text, option] : {std::pair{&spec.disp_freq, "disp-freq"}, {&spec.save_freq, "save-freq"}, {&spec.valid_freq, "valid-freq"}})
+    parse_period(*text, option);
 }
 
 double Trainer::seconds() const { return seconds_before_ + since(parts_.started); }

@@ -27,7 +27,9 @@ struct UpdateResult {
 /// of the beginning leave it at once (update 1 takes 0.9 of the new weights).
 class Optimizer {
  public:
-  /// The parameters' gradients must be zero. Errors (usage): an unknown optimizer, a number out of its range.
+  /// Errors (usage): an unknown optimizer, a number out of its range.
+  static void check(const TrainSpec& spec);
+  /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
   /// One step at this rate, over gradients summed from so many target tokens.

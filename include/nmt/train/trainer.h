@@ -33,8 +33,11 @@ class Trainer {
     std::string settings;     ///< YAML of all settings, kept in the state
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  ///< of this run, for max_minutes
   };
-  /// Errors (usage): settings that do not fit together.
+  /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.
   Trainer(const TrainSpec& spec, const Parts& parts);
+
+  /// The same for the settings that need no model: before anything is written.
+  static void check(const TrainSpec& spec);
 
   /// Goes on from the newest checkpoint; false when there is none.
   bool resume();

@@ -1,0 +1,99 @@
+#include "tools/directory_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "nmt/core/error.h"
+#include "nmt/core/file.h"
+#include "nmt/core/log.h"
+
+namespace nmt::tools {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::array own_names = {"config.json", "vocab.spm", "src.spm", "trg.spm", "checkpoints", "latest", "best", "train.jsonl"};
+
+void refuse_foreign(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() && !is_aside(name))
+      fail(ExitStatus::usage, "model: the folder {} holds something else than a model ({}); name a new folder", path, name);
+  }
+  if (error) fail(ExitStatus::usage, "model: {} cannot be read: {}", path, error.message());
+}
+
+}  // namespace
+
+DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best) : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
+  if (path_.empty()) fail(ExitStatus::usage, "model: no directory named");
+  refuse_foreign(path_);
+  if (ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
+}
+
+DirectoryStore::~DirectoryStore() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void DirectoryStore::lock() {
+  lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail(ExitStatus::usage, "model: another process is training in {}", path_);
+}
+
+void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t weights, bool averages) {
+  make_directories(path_);
+  lock();
+  remove_asides(path_);
+  // Each checkpoint holds the weights, two moments and, beside an average, the weights being trained; one more while it is written.
+  const std::int64_t bytes = weights * 4 * (averages ? 4 : 3) * (keep_last_ + keep_best_ + 1), room = free_bytes(path_);
+  if (room < bytes)
+    fail(ExitStatus::failed, "model: {} checkpoints need {:.1f} MB in {}, where {:.1f} MB are free; lower keep-last or make room", keep_last_ + keep_best_,
+         static_cast<double>(bytes) * 1e-6, path_, static_cast<double>(room) * 1e-6);
+  fs::remove(fs::path(path_) / "train.jsonl");
+  directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
+}
+
+void DirectoryStore::go_on() {
+  lock();
+  directory_->clean_up();
+}
+
+void DirectoryStore::save(const train::Checkpoint& checkpoint, bool best) {
+  nmt::Checkpoint stored;
+  stored.updates = checkpoint.update;
+  for (const train::NamedTensor& t : checkpoint.weights) stored.model.emplace_back(t.name, t.tensor);
+  for (const train::NamedTensor& t : checkpoint.state) stored.state.emplace_back(t.name, t.tensor);
+  stored.info = checkpoint.training_state;
+  directory_->save(stored, best, keep_last_, keep_best_);
+}
+
+std::optional<std::string> DirectoryStore::newest() {
+  if (!directory_) return std::nullopt;
+  const std::optional<StoredCheckpoint> latest = directory_->latest();
+  return latest ? std::optional(latest->read_info()) : std::nullopt;
+}
+
+void DirectoryStore::load(train::Checkpoint& into) {
+  const std::optional<StoredCheckpoint> latest = directory_->latest();
+  NMT_CHECK(latest, "{}: there is no checkpoint", path_);
+  const auto fill = [](const safetensors::File& file, std::vector<train::NamedTensor>& tensors) {
+    for (train::NamedTensor& t : tensors) {
+      const safetensors::View& view = file.require(t.name, safetensors::Dtype::f32, t.tensor.shape());
+      std::memcpy(t.tensor.f32(), view.data, view.bytes());
+    }
+  };
+  fill(latest->open_model(), into.weights);
+  fill(latest->open_state(), into.state);
+}
+
+}  // namespace nmt::tools

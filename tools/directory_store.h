@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "nmt/config/specs.h"
+#include "nmt/model/model_directory.h"
+#include "nmt/train/checkpoint_store.h"
+
+namespace nmt::tools {
+
+/// The trainer's view of a model directory, and the only one that writes there: it holds a lock while it lives.
+class DirectoryStore : public train::CheckpointStore {
+ public:
+  /// Looks only; nothing is written before create() or go_on(). Errors (usage): the path is a file, or a folder with anything but a
+  /// model in it.
+  DirectoryStore(std::string path, int keep_last, int keep_best);
+  ~DirectoryStore() override;
+  DirectoryStore(const DirectoryStore&) = delete;
+
+  /// Begins a model; one that is there is lost. `weights`: number of weights, for the room that checkpoints will need.
+  /// Errors (failed): no room; (usage): another process trains there.
+  void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t weights, bool averages);
+  /// Goes on with the model that is there. Errors (usage): another process trains there.
+  void go_on();
+  VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }
+
+  void save(const train::Checkpoint& checkpoint, bool best) override;
+  std::optional<std::string> newest() override;
+  void load(train::Checkpoint& into) override;
+
+ private:
+  void lock();
+  std::string path_;
+  int keep_last_, keep_best_, lock_ = -1;
+  std::optional<ModelDirectory> directory_;
+};
+
+}  // namespace nmt::tools

@@ -1,0 +1,64 @@
+#include "tools/train_settings.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nmt/config/fields.h"
+#include "tools/program.h"
+
+namespace nmt::tools {
+namespace {
+
+// Where things are and how they are told; no part of what is trained. The texts themselves are compared by their hashes.
+constexpr std::array no_part = {"model", "overwrite", "no-reload", "train-sets", "valid-sets", "cpu-threads", "device"};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+TrainSettings::TrainSettings()
+    : settings("nmt-train", "[OPTIONS] SOURCE TARGET",
+               "trains a translation model on two files of lines that are translations of each other; the same command again goes on") {
+  settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).add(config::validation_fields(search));
+  settings.positionals({"train-sets"});
+  allow_units(settings);
+}
+
+void TrainSettings::check() const {
+  config::check(data);
+  config::check(search);
+  config::check(model, data);
+}
+
+std::vector<config::Option> TrainSettings::options() {
+  std::vector<config::Option> all = config::fields(model);
+  for (auto& more : {config::fields(data), config::fields(train), config::validation_fields(search)}) all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<train::ChangedSetting> TrainSettings::take_over(const std::string& yaml) {
+  TrainSettings before;
+  before.settings.read_yaml(yaml, "the settings of the training so far");
+  before.settings.read({});
+  std::vector<config::Option> now = options(), then = before.options();
+  std::vector<train::ChangedSetting> changes;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const config::Option& option = now[i];
+    if (std::holds_alternative<std::monostate>(option.target)) continue;
+    if (std::any_of(no_part.begin(), no_part.end(), [&](const char* name) { return option.name == name; })) continue;
+    const std::vector<std::string> was = config::values(then[i]), is = config::values(option);
+    if (was == is) continue;
+    if (option.chosen && !settings.is_set(option.name)) {
+      config::assign(option, was, option.name);
+    } else if (std::none_of(changes.begin(), changes.end(), [&](const auto& change) { return change.name == option.name; })) {
+      changes.push_back({option.name, joined(was), joined(is)});
+    }
+  }
+  return changes;
+}
+
+}  // namespace nmt::tools

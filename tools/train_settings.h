@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nmt/config/settings.h"
+#include "nmt/config/specs.h"
+#include "nmt/train/resume.h"
+
+namespace nmt::tools {
+
+/// All settings of nmt-train, bound to the field lists.
+class TrainSettings {
+ public:
+  TrainSettings();
+  TrainSettings(const TrainSettings&) = delete;
+
+  ModelSpec model;
+  DataSpec data;
+  TrainSpec train;
+  SearchSpec search;  ///< of validation
+  config::Settings settings;
+
+  /// Errors (usage): settings that contradict each other.
+  void check() const;
+  /// What the training in a model directory was started with (TrainingState::settings): its choices hold where nothing was set now;
+  /// returns the other differences.
+  std::vector<train::ChangedSetting> take_over(const std::string& yaml);
+
+ private:
+  std::vector<config::Option> options();
+};
+
+}  // namespace nmt::tools

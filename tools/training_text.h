@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nmt/config/specs.h"
+#include "nmt/data/corpus.h"
+#include "nmt/data/hold_out.h"
+#include "nmt/model/model_directory.h"
+#include "nmt/train/autoconfig.h"
+#include "nmt/train/heartbeat.h"
+#include "tools/validation.h"
+
+namespace nmt::tools {
+
+/// All text of a training: the corpus, the lines of it that take no part, and the development set.
+struct TrainingText {
+  std::unique_ptr<ParallelCorpus> corpus;
+  std::vector<std::int64_t> excluded;  ///< lines from 0, sorted
+  DevelopmentSet development;
+
+  train::CorpusSize size() const;
+  std::string development_hash() const;
+};
+
+/// Opens and checks the files; holds a development set out where none is given, and says so. `choices` gets what was chosen.
+/// Errors: as ParallelCorpus; usage when there are no two train-sets.
+TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices);
+
+/// Reads data.vocabs, or trains what they stand for on the training lines.
+VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text, train::Heartbeat& heartbeat);
+
+}  // namespace nmt::tools
