@@ -2,7 +2,9 @@
 
 namespace nmt::config {
 
-std::vector<Option> fields(DataSpec& s) {
+namespace {
+
+std::vector<Option> list(DataSpec& s) {
   std::vector<Option> options = in_group(
       "data",
       {
@@ -28,6 +30,12 @@ std::vector<Option> fields(DataSpec& s) {
        }))
     options.push_back(std::move(option));
   return options;
+}
+
+}  // namespace
+
+std::vector<Option> fields(DataSpec& spec) {
+  return with_defaults(spec, [](auto& s) { return list(s); });
 }
 
 void check(const DataSpec& s, ExitStatus status) {

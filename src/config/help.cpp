@@ -39,7 +39,7 @@ std::string range(const Option& option) {
   return "";
 }
 
-std::string meaning(const Option& option, const std::vector<std::string>& initial) {
+std::string meaning(const Option& option) {
   std::string notes;
   const auto note = [&](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
   const auto* text = std::get_if<std::string*>(&option.target);
@@ -47,9 +47,9 @@ std::string meaning(const Option& option, const std::vector<std::string>& initia
   if (const std::string r = range(option); !r.empty() && option.words.empty() && option.form == Form::plain) note(r);
   if (!option.alone.empty()) note("alone: " + option.alone);
   if (option.chosen) note("default: chosen from the corpus");
-  else if (option.is_flag()) note(std::string("default: ") + (initial[0] == "true" ? "on" : "off"));
-  else if (option.is_list() ? initial.empty() : text && initial[0].empty()) note("default: none");
-  else if (!initial.empty()) note(fmt::format("default: {}", fmt::join(initial, " ")));
+  else if (option.is_flag()) note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
+  else if (option.is_list() ? option.initial.empty() : text && option.initial[0].empty()) note("default: none");
+  else if (!option.initial.empty()) note(fmt::format("default: {}", fmt::join(option.initial, " ")));
   return option.help + (notes.empty() ? "" : " (" + notes + ")");
 }
 
@@ -87,7 +87,7 @@ std::string Settings::help() const {
       if (entry.option.group != group) continue;
       std::string left = left_side(entry.option);
       left += left.size() + 1 < margin ? std::string(margin - left.size(), ' ') : "\n" + std::string(margin, ' ');
-      text += left + wrapped(meaning(entry.option, entry.initial)) + "\n";
+      text += left + wrapped(meaning(entry.option)) + "\n";
     }
   }
   text += "\nA flag is switched off by --no-FLAG or --FLAG=false. Underscores stand for dashes.\n";

@@ -2,7 +2,9 @@
 
 namespace nmt::config {
 
-std::vector<Option> fields(ModelSpec& s) {
+namespace {
+
+std::vector<Option> list(ModelSpec& s) {
   const auto dropout = [](const char* name, double* member, const char* where) {
     return Option(name, member, fmt::format("share of values dropped {} in training", where)).range(0, 0.99).chosen_by_default();
   };
@@ -36,6 +38,12 @@ std::vector<Option> fields(ModelSpec& s) {
           dropout("dropout-rnn", &s.dropout_rnn, "of layers' outputs"),
           dropout("dropout-readout", &s.dropout_readout, "before the softmax"),
       });
+}
+
+}  // namespace
+
+std::vector<Option> fields(ModelSpec& spec) {
+  return with_defaults(spec, [](auto& s) { return list(s); });
 }
 
 }  // namespace nmt::config

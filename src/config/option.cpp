@@ -107,6 +107,9 @@ void fill(const Option& option, const std::vector<std::string>& words, bool appe
 
 }  // namespace
 
+Option::Option(std::string name_, Target target_, std::string help_)
+    : name(std::move(name_)), target(target_), help(std::move(help_)), initial(raw_values(*this)) {}
+
 Option Option::alias(std::initializer_list<const char*> names) && {
   aliases.assign(names.begin(), names.end());
   return std::move(*this);
@@ -134,7 +137,6 @@ Option Option::meta(const char* text) && {
 }
 Option Option::chosen_by_default() && {
   chosen = true;
-  marker = raw_values(*this);
   return std::move(*this);
 }
 Option Option::never_dumped() && {
@@ -200,13 +202,13 @@ bool accepts(const Option& option, const std::string& word) {
 
 void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append, ExitStatus status) {
   if (!option.is_list() && words.size() != 1) fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
-  if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.marker, false);
+  if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.initial, false);
   for (const std::string& word : words)
     if (!accepts(option, word) || (option.chosen && word == automatic)) fail(status, "{}: '{}' is not {}", where, word, expected(option));
   fill(option, words, append);
 }
 
-bool is_auto(const Option& option) { return option.chosen && raw_values(option) == option.marker; }
+bool is_auto(const Option& option) { return option.chosen && raw_values(option) == option.initial; }
 
 std::vector<std::string> values(const Option& option) { return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option); }
 

@@ -4,7 +4,9 @@
 
 namespace nmt::config {
 
-std::vector<Option> fields(SearchSpec& s) {
+namespace {
+
+std::vector<Option> list(SearchSpec& s) {
   std::vector<Option> options = in_group(
       "search",
       {
@@ -31,6 +33,12 @@ std::vector<Option> fields(SearchSpec& s) {
        }))
     options.push_back(std::move(option));
   return options;
+}
+
+}  // namespace
+
+std::vector<Option> fields(SearchSpec& spec) {
+  return with_defaults(spec, [](auto& s) { return list(s); });
 }
 
 std::vector<Option> validation_fields(SearchSpec& s) {

@@ -27,7 +27,7 @@ Settings& Settings::add(std::vector<Option> options) {
   for (Option& option : options) {
     Entry* known = find(option.name);
     if (known) {
-      NMT_CHECK(known->option.target.index() == option.target.index() && known->initial == values(option),
+      NMT_CHECK(known->option.target.index() == option.target.index() && known->option.initial == option.initial,
                 "option --{} is added twice with another type or default", option.name);
       known->twins.push_back(std::move(option));
       continue;

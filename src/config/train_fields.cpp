@@ -11,9 +11,7 @@ void append(std::vector<Option>& options, std::vector<Option> more) {
   for (Option& option : more) options.push_back(std::move(option));
 }
 
-}  // namespace
-
-std::vector<Option> fields(TrainSpec& s) {
+std::vector<Option> list(TrainSpec& s) {
   std::vector<Option> options = in_group("model", {
                                                       Option("model", &s.model, "the model directory; a training goes on where one has been left").alias({"m"}).meta("DIR"),
                                                   });
@@ -75,6 +73,12 @@ std::vector<Option> fields(TrainSpec& s) {
                                          Option("seed", &s.seed, "start of all random numbers").range(1),
                                      }));
   return options;
+}
+
+}  // namespace
+
+std::vector<Option> fields(TrainSpec& spec) {
+  return with_defaults(spec, [](auto& s) { return list(s); });
 }
 
 }  // namespace nmt::config

@@ -22,7 +22,7 @@ enum class Form { plain, period, periods };
 /// One setting: everything that YAML, the command line, --help, --dump-config and JSON know of it.
 struct Option {
   /// `name` in kebab-case; `help`: its meaning in one sentence without a full stop.
-  Option(std::string name_, Target target_, std::string help_) : name(std::move(name_)), target(target_), help(std::move(help_)) {}
+  Option(std::string name_, Target target_, std::string help_);
 
   std::string name;
   Target target;
@@ -35,7 +35,7 @@ struct Option {
   std::string alone;     ///< the value of the option given without one; empty: it needs one
   std::string metavar;   ///< what --help writes for the value
   bool chosen = false;   ///< the initial value stands for "picked automatically": read and written as "auto"
-  std::vector<std::string> marker;  ///< that initial value
+  std::vector<std::string> initial;  ///< the default as words; the target's value when the option is made
   bool dumped = true;    ///< part of --dump-config
   std::vector<std::string> sets;  ///< options that this one sets where they are not set themselves
   std::string suffix;    ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
@@ -57,6 +57,16 @@ struct Option {
 
 /// The same options under a heading of --help.
 std::vector<Option> in_group(const char* group, std::vector<Option> options);
+
+/// The fields of a spec with the defaults of a fresh one, whatever the spec holds at present: `list` binds fields to a spec.
+template <class Spec, class List>
+std::vector<Option> with_defaults(Spec& spec, List list) {
+  Spec fresh;
+  std::vector<Option> options = list(spec);
+  const std::vector<Option> defaults = list(fresh);
+  for (std::size_t i = 0; i < options.size(); ++i) options[i].initial = defaults[i].initial;
+  return options;
+}
 
 /// Fills the target from words: one, or several for a list (`append`: after those it has). `where` names the setting in
 /// messages: "--beam-size", "c.yml:3: beam-size". Error (`status`): a word that is no such value; names what is expected.

@@ -59,10 +59,9 @@ class Settings {
 
  private:
   struct Entry {
-    explicit Entry(Option o) : option(std::move(o)), initial(values(option)) {}
+    explicit Entry(Option o) : option(std::move(o)) {}
     Option option;
     std::vector<Option> twins;  // the same name in other specs
-    std::vector<std::string> initial;  // for --help
     int level = 0;
     std::vector<std::string> given;  // words of a shorthand
     std::string where;               // it was set last
