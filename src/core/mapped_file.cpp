@@ -2,6 +2,7 @@
 
 #include "nmt/core/error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -53,6 +54,12 @@ void MappedFile::expect_sequential() const {
 }
 void MappedFile::expect_random() const {
   if (data_) ::madvise(const_cast<char*>(data_), size_, MADV_NORMAL);
+}
+
+void MappedFile::forget(std::size_t begin, std::size_t count) const {
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t first = (begin + page - 1) / page * page, last = std::min(begin + count, size_) / page * page;
+  if (data_ && first < last) ::madvise(const_cast<char*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
 }  // namespace nmt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,8 @@ class MappedFile {
   /// together).
   void expect_sequential() const;
   void expect_random() const;
+  /// Gives back the memory of whole pages in [begin, begin + count); what is read again comes from the file again.
+  void forget(std::size_t begin, std::size_t count) const;
 
  private:
   std::string path_;

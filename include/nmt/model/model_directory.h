@@ -104,7 +104,4 @@ class ModelDirectory {
   int source_size_ = 0, target_size_ = 0;
 };
 
-/// CRC-32 (ISO-HDLC, as in zlib), continued from `before`.
-std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
-
 }  // namespace nmt

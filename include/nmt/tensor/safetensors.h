@@ -42,11 +42,12 @@ using Metadata = std::map<std::string, std::string>;
 /// The bytes that come before the tensors: length and header, padded so that the tensors start at a multiple of 64.
 /// Tensors lie in the order given. Error (failed): a name twice, or one that is "__metadata__" or not UTF-8.
 std::string header(std::span<const View> tensors, const Metadata& metadata = {});
-/// Writes a file in place (not atomically: the caller writes aside or into a folder that is). Returns its CRC-32 and size.
+/// What was written: for a manifest.
 struct Written {
   std::uint64_t bytes = 0;
   std::uint32_t crc32 = 0;
 };
+/// Writes a file that appears whole or not at all. Errors (failed): as header(), AtomicFile.
 Written write(const std::string& path, std::span<const View> tensors, const Metadata& metadata = {});
 
 /// Looks at a whole file in memory, which must outlive the contents. Every bound is checked before a byte is touched: nothing
