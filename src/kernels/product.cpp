@@ -8,13 +8,14 @@ namespace nmt::kernels {
 namespace {
 
 // B's block, [stretch][columns], stays in the second-level cache while all rows of A pass over it.
-constexpr std::int64_t block_floats = 128 * 1024;
+constexpr std::int64_t block_floats = 160 * 1024;
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-using Tile = void (*)(std::int64_t, const float*, const float*, std::int64_t, bool, float*, std::int64_t);
+using Tile = void (*)(std::int64_t, const float*, const float*, std::int64_t, std::int64_t, bool, float*, std::int64_t,
+                      const float*);
 
 // Few rows leave too few independent chains to hide the multiply-add's latency: they take several panels at once.
 template <int rows>
@@ -56,30 +57,68 @@ Tiles tiles(int rows) {
   }
 }
 
-// Copies rows [row, row+rows) x [k0, k0+depth) of op(A) for tile().
-void copy_a(const Product& p, std::int64_t row, int rows, std::int64_t k0, std::int64_t depth, float* out) {
-  if (!p.transpose_a) {
-    for (int r = 0; r < rows; ++r)
-      std::memcpy(out + r * copied_stride, p.a + (row + r) * p.lda + k0,
-                  static_cast<std::size_t>(depth) * sizeof(float));
-  } else if (rows == tile_rows) {
-    for (std::int64_t k = 0; k < depth; ++k)
-      std::memcpy(out + k * tile_rows, p.a + (k0 + k) * p.lda + row, tile_rows * sizeof(float));
-  } else {
-    for (std::int64_t k = 0; k < depth; ++k)
-      for (int r = 0; r < rows; ++r) out[k * tile_rows + r] = p.a[(k0 + k) * p.lda + row + r];
+std::int64_t whole_panels(std::int64_t columns) {
+  return columns / panel_width * panel_width;
+}
+
+// A block of B over one stretch of k. The panel that is not whole, if there is one, may stand elsewhere.
+struct Block {
+  const float* panels;
+  std::int64_t panel_stride, step;
+  const float* edge;
+};
+
+// The rows of tile t when [begin, end) is shared evenly: no tile is left with one row.
+Range tile_range(std::int64_t begin, std::int64_t end, std::int64_t tiles_, std::int64_t t) {
+  return {begin + (end - begin) * t / tiles_, begin + (end - begin) * (t + 1) / tiles_};
+}
+
+// Copies rows of A over [k, k+depth) for tile(); A is stored as it is.
+void copy_rows(const Product& p, Range rows, std::int64_t k, std::int64_t depth, float* out) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride)
+    std::memcpy(out, p.a + r * p.lda + k, static_cast<std::size_t>(depth) * sizeof(float));
+}
+
+// The same where A is stored [k,m]: several tiles at once, so that a line of A is fetched once for all of them.
+constexpr std::int64_t tile_group = 8;
+void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::int64_t row_tiles, std::int64_t first,
+                  std::int64_t last, std::int64_t k, std::int64_t depth, float* out) {
+  std::int64_t row[tile_group], rows[tile_group];
+  for (std::int64_t t = first; t < last; ++t) {
+    const Range range = tile_range(begin, end, row_tiles, t);
+    row[t - first] = range.begin;
+    rows[t - first] = range.end - range.begin;
+  }
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const float* from = p.a + (k + i) * p.lda;
+    for (std::int64_t ahead = 0; ahead < tile_group * tile_rows; ahead += 16)
+      __builtin_prefetch(from + 8 * p.lda + row[0] + ahead);
+    for (std::int64_t t = 0; t < last - first; ++t) {
+      float* to = out + t * tile_rows * stretch + i * tile_rows;
+      if (row[t] + tile_rows <= p.m) {
+        std::memcpy(to, from + row[t], tile_rows * sizeof(float));  // what is too much goes into unused places
+      } else {
+        for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
+      }
+    }
   }
 }
 
 // One row of tiles: all panels of a block of B.
-void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const float* b,
-                   std::int64_t panel_stride, std::int64_t columns, bool accumulate, float* c, std::int64_t ldc) {
+void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block& b, std::int64_t columns,
+                   bool accumulate, float* c, std::int64_t ldc) {
   const Tiles t = along_k ? tiles<true>(rows) : tiles<false>(rows);
+  const std::int64_t whole = whole_panels(columns);
   std::int64_t n = 0;
-  for (; n + t.panels * panel_width <= columns; n += t.panels * panel_width)
-    t.several(depth, a, b + n / panel_width * panel_stride, panel_stride, accumulate, c + n, ldc);
-  for (; n + panel_width <= columns; n += panel_width)
-    t.one(depth, a, b + n / panel_width * panel_stride, panel_stride, accumulate, c + n, ldc);
+  const auto next = [&](std::int64_t at) { return at < columns ? c + at : c + rows * ldc; };
+  for (std::int64_t step = t.panels * panel_width; n + step <= whole; n += step) {
+    t.several(depth, a, b.panels + n / panel_width * b.panel_stride, b.panel_stride, b.step, accumulate, c + n, ldc,
+              next(n + step));
+  }
+  for (; n < whole; n += panel_width) {
+    t.one(depth, a, b.panels + n / panel_width * b.panel_stride, b.panel_stride, b.step, accumulate, c + n, ldc,
+          next(n + panel_width));
+  }
   if (n == columns) return;
   // The last panel is not whole: through a buffer, so that nothing past the row's end is touched.
   alignas(64) float edge[tile_rows * panel_width];
@@ -89,8 +128,24 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
       std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
       std::memcpy(edge + r * panel_width, c + r * ldc + n, bytes);
     }
-  t.one(depth, a, b + n / panel_width * panel_stride, panel_stride, accumulate, edge, panel_width);
+  t.one(depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge);
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
+}
+
+// Columns [n, n+columns) of B over [k, k+depth): where they lie, or packed into `buffer`.
+Block take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k, std::int64_t depth,
+                 bool direct, float* buffer) {
+  const std::int64_t whole = whole_panels(columns);
+  if (p.packed) {
+    const float* first = p.packed + n * p.k + k * panel_width;
+    return {first, p.k * panel_width, panel_width, first + whole * p.k};
+  }
+  if (direct) {
+    if (whole < columns) pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
+    return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
+  }
+  pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer, depth * panel_width);
+  return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
 }
 
 }  // namespace
@@ -104,31 +159,32 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
         std::memset(p.c + r * p.ldc + n_begin, 0, static_cast<std::size_t>(n_end - n_begin) * sizeof(float));
     return;
   }
-  alignas(64) float a_copy[tile_rows * copied_stride];
+  alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
   alignas(64) float b_block[block_floats];
   const std::int64_t stretches = (p.k + stretch - 1) / stretch;
   const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
-  const std::int64_t columns_step = block_floats / depth_step / panel_width * panel_width;
+  // Blocks of about the same number of columns, so that no copy of A serves a few columns only.
+  const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
+  const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
   const std::int64_t row_tiles = (m_end - m_begin + tile_rows - 1) / tile_rows;
+  const std::int64_t group = p.transpose_a ? tile_group : 1;
+  // Packing B pays from a few rows of tiles on.
+  const bool direct = !p.transpose_b && row_tiles <= 2;
   for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
     for (std::int64_t k = 0; k < p.k; k += depth_step) {
       const std::int64_t depth = smaller(depth_step, p.k - k);
-      const float* block = b_block;
-      std::int64_t panel_stride = depth * panel_width;
-      if (p.packed) {
-        block = p.packed + n * p.k + k * panel_width;
-        panel_stride = p.k * panel_width;
-      } else {
-        pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, b_block, panel_stride);
-      }
-      for (std::int64_t t = 0; t < row_tiles; ++t) {
-        // Rows are shared evenly: no tile is left with one row.
-        const std::int64_t row = m_begin + (m_end - m_begin) * t / row_tiles;
-        const int rows = static_cast<int>(m_begin + (m_end - m_begin) * (t + 1) / row_tiles - row);
-        copy_a(p, row, rows, k, depth, a_copy);
-        multiply_rows(rows, p.transpose_a, depth, a_copy, block, panel_stride, columns, p.accumulate || k > 0,
-                      p.c + row * p.ldc + n, p.ldc);
+      const Block block = take_block(p, n, columns, k, depth, direct, b_block);
+      for (std::int64_t first = 0; first < row_tiles; first += group) {
+        const std::int64_t last = smaller(first + group, row_tiles);
+        if (p.transpose_a) copy_columns(p, m_begin, m_end, row_tiles, first, last, k, depth, a_copy);
+        for (std::int64_t t = first; t < last; ++t) {
+          const Range rows = tile_range(m_begin, m_end, row_tiles, t);
+          if (!p.transpose_a) copy_rows(p, rows, k, depth, a_copy);
+          multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
+                        a_copy + (t - first) * tile_rows * stretch, block, columns, p.accumulate || k > 0,
+                        p.c + rows.begin * p.ldc + n, p.ldc);
+        }
       }
     }
   }
@@ -136,26 +192,31 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
 
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin, std::int64_t n_end,
                  const float* b, std::int64_t ldb, float* packed, std::int64_t panel_stride) {
-  for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride) {
-    const int columns = static_cast<int>(smaller(panel_width, n_end - n));
-    if (columns < panel_width) {
-      for (std::int64_t k = k_begin; k < k_end; ++k)
-        for (int j = 0; j < panel_width; ++j)
-          packed[(k - k_begin) * panel_width + j] = j >= columns  ? 0.0f
-                                                    : transpose_b ? b[(n + j) * ldb + k]
-                                                                  : b[k * ldb + n + j];
-    } else if (!transpose_b) {
-      for (std::int64_t k = k_begin; k < k_end; ++k)
-        std::memcpy(packed + (k - k_begin) * panel_width, b + k * ldb + n, panel_width * sizeof(float));
-    } else {
-      // A cache line of k at a time, so that each line of B is read once.
-      for (std::int64_t k0 = k_begin; k0 < k_end; k0 += 16) {
-        const std::int64_t k1 = smaller(k0 + 16, k_end);
-        for (std::int64_t k = k0; k < k1; ++k)
-          for (int j = 0; j < panel_width; ++j) packed[(k - k_begin) * panel_width + j] = b[(n + j) * ldb + k];
+  const std::int64_t whole = whole_panels(n_end - n_begin);
+  if (!transpose_b) {
+    for (std::int64_t n = 0; n < whole; n += panel_width)
+      for (std::int64_t k = k_begin; k < k_end; ++k) {
+        const float* from = b + k * ldb + n_begin + n;
+        __builtin_prefetch(from + 16 * ldb);
+        __builtin_prefetch(from + 16 * ldb + 16);
+        std::memcpy(packed + n / panel_width * panel_stride + (k - k_begin) * panel_width, from,
+                    panel_width * sizeof(float));
       }
-    }
+  } else {
+    // A cache line of k at a time, so that each line of B is read once.
+    for (std::int64_t n = 0; n < whole; n += panel_width)
+      for (std::int64_t k0 = k_begin; k0 < k_end; k0 += 16)
+        for (std::int64_t k = k0; k < smaller(k0 + 16, k_end); ++k)
+          for (std::int64_t j = 0; j < panel_width; ++j)
+            packed[n / panel_width * panel_stride + (k - k_begin) * panel_width + j] = b[(n_begin + n + j) * ldb + k];
   }
+  const std::int64_t left = n_end - n_begin - whole;
+  if (left == 0) return;
+  packed += whole / panel_width * panel_stride;
+  b += transpose_b ? (n_begin + whole) * ldb : n_begin + whole;
+  for (std::int64_t k = k_begin; k < k_end; ++k)
+    for (std::int64_t j = 0; j < panel_width; ++j)
+      packed[(k - k_begin) * panel_width + j] = j >= left ? 0.0f : transpose_b ? b[j * ldb + k] : b[k * ldb + j];
 }
 
 Range part_of(std::int64_t n, std::int64_t grain, int index, int parts) {

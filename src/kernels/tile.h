@@ -66,7 +66,7 @@ constexpr int tile_rows = 4;
 
 constexpr int panel_width = 2 * lanes;
 /// Longest stretch of k whose rows of A (tile_rows of them) stay in a 32 KB first-level cache beside B's stream.
-constexpr int stretch = 384;
+constexpr int stretch = 256;
 /// Row distance of a copied A; no power of two, or the rows would share cache sets.
 constexpr int copied_stride = stretch + lanes;
 
@@ -74,19 +74,21 @@ constexpr int copied_stride = stretch + lanes;
 /// A lies as [rows][copied_stride], or as [depth][tile_rows] when `along_k`; panel p of B starts at b + p *
 /// panel_stride.
 template <int rows, int panels, bool along_k>
-void tile(std::int64_t depth, const float* a, const float* b, std::int64_t panel_stride, bool accumulate, float* c,
-          std::int64_t ldc) {
+void tile(std::int64_t depth, const float* a, const float* b, std::int64_t panel_stride, std::int64_t b_step,
+          bool accumulate, float* c,
+          std::int64_t ldc, const float* next) {
   Vector sum[rows][2 * panels];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * panels; ++v) sum[r][v] = accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < 2 * panels; v += 16 / lanes) __builtin_prefetch(next + r * ldc + v * lanes, 1);
 #pragma GCC unroll 1
-  for (std::int64_t k = 0; k < depth; ++k) {
+  for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
     Vector right[2 * panels];
 #pragma GCC unroll 8
-    for (int v = 0; v < 2 * panels; ++v)
-      right[v] = load(b + (v / 2) * panel_stride + k * panel_width + (v % 2) * lanes);
+    for (int v = 0; v < 2 * panels; ++v) right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
