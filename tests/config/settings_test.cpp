@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "nmt/config/fields.h"
 
 namespace nmt::config {
@@ -215,6 +217,19 @@ TEST(Dump, IsAskedFor) {
   EXPECT_EQ(All({"--dump-config"}).settings.asks_dump(), "full");
   EXPECT_EQ(All({"--dump-config", "minimal"}).settings.asks_dump(), "minimal");
   EXPECT_EQ(All({"--quiet"}).settings.log_level(), "warn");
+}
+
+TEST(Configs, EveryShippedFileIsUnderstood) {
+  const auto folder = std::filesystem::path(__FILE__).parent_path() / "../../configs";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const All all({"--config", entry.path().string(), "--train-sets", "a", "b"});
+    check(all.data);
+    check(all.model, all.data);
+    check(all.search);
+    ++files;
+  }
+  EXPECT_GE(files, 3);
 }
 
 TEST(Help, NamesEveryOptionWithDefaultAndMeaning) {
