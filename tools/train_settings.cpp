@@ -23,7 +23,10 @@ std::string joined(const std::vector<std::string>& words) {
 TrainSettings::TrainSettings()
     : settings("nmt-train", "[OPTIONS] SOURCE TARGET",
                "trains a translation model on two files of lines that are translations of each other; the same command again goes on") {
-  settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).add(config::validation_fields(search));
+  for (auto& fields : {config::fields(model), config::fields(data), config::fields(train), config::validation_fields(search)}) {
+    options_.insert(options_.end(), fields.begin(), fields.end());
+    settings.add(fields);
+  }
   settings.positionals({"train-sets"});
   allow_units(settings);
 }
@@ -34,23 +37,16 @@ void TrainSettings::check() const {
   config::check(model, data);
 }
 
-std::vector<config::Option> TrainSettings::options() {
-  std::vector<config::Option> all = config::fields(model);
-  for (auto& more : {config::fields(data), config::fields(train), config::validation_fields(search)}) all.insert(all.end(), more.begin(), more.end());
-  return all;
-}
-
 std::vector<train::ChangedSetting> TrainSettings::take_over(const std::string& yaml) {
   TrainSettings before;
   before.settings.read_yaml(yaml, "the settings of the training so far");
   before.settings.read({});
-  std::vector<config::Option> now = options(), then = before.options();
   std::vector<train::ChangedSetting> changes;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const config::Option& option = now[i];
+  for (std::size_t i = 0; i < options_.size(); ++i) {
+    const config::Option& option = options_[i];
     if (std::holds_alternative<std::monostate>(option.target)) continue;
     if (std::any_of(no_part.begin(), no_part.end(), [&](const char* name) { return option.name == name; })) continue;
-    const std::vector<std::string> was = config::values(then[i]), is = config::values(option);
+    const std::vector<std::string> was = config::values(before.options_[i]), is = config::values(option);
     if (was == is) continue;
     if (option.chosen && !settings.is_set(option.name)) {
       config::assign(option, was, option.name);

@@ -28,7 +28,7 @@ class TrainSettings {
   std::vector<train::ChangedSetting> take_over(const std::string& yaml);
 
  private:
-  std::vector<config::Option> options();
+  std::vector<config::Option> options_;  // made before any value is read: they know the defaults
 };
 
 }  // namespace nmt::tools
