@@ -4,17 +4,18 @@
 #include "nmt/core/rng.h"
 #include "nmt/core/thread_pool.h"
 #include "nmt/kernels/gemm.h"
+#include "nmt/kernels/instruction_set.h"
 #include "nmt/kernels/peak.h"
+#include "tools/bench.h"
+#include "tools/bench_layers.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
-#include <time.h>
 
 #ifdef NMT_WITH_OPENBLAS
 #include <cblas.h>
@@ -27,60 +28,14 @@ char* openblas_get_corename();
 namespace {
 
 using namespace nmt;
+namespace bench = tools::bench;
 using Floats = std::vector<float>;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// Of one thread, the processor's time is taken: what others do on the machine does not count. Of several, the clock's.
-bool processor_time = false;
-double measured_now() {
-  if (!processor_time) return now();
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
-// Seconds of one run: the shortest of many samples, as other programs on the machine only ever lengthen one. A sample
-// is as many runs as make a millisecond, or the clock's own steps would be taken for speed.
-template <class Body>
-double shortest(Body&& body, double budget = 0.12) {
-  body();
-  int repeats = 1;
-  double best = 1e30;
-  const double start = now();
-  for (int samples = 0; samples < 4 || now() - start < budget; ++samples) {
-    const double begin = measured_now();
-    for (int i = 0; i < repeats; ++i) body();
-    const double seconds = measured_now() - begin;
-    if (seconds < 1e-3) {
-      repeats *= 2;
-      samples = 0;
-    } else {
-      best = std::min(best, seconds / repeats);
-    }
-  }
-  return best;
-}
 
 Floats random_floats(std::int64_t n, std::uint64_t seed) {
   Rng rng(seed);
   Floats x(static_cast<std::size_t>(n));
   for (float& v : x) v = 2 * rng.uniform() - 1;
   return x;
-}
-
-double peak_gflops(ThreadPool& pool) {
-  constexpr std::int64_t rounds = 20000;
-  std::int64_t flops = 0;
-  const double seconds = shortest([&] {
-    pool.run([&](int worker) {
-      const std::int64_t done = kernels::multiply_add_loop(rounds);
-      if (worker == 0) flops = done * pool.size();
-    });
-  });
-  return static_cast<double>(flops) / seconds * 1e-9;
 }
 
 struct Shape {
@@ -141,19 +96,19 @@ void products(ThreadPool& pool) {
     const std::int64_t lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
     Floats c(static_cast<std::size_t>(s.m * s.n)), packed(static_cast<std::size_t>(kernels::packed_size(s.k, s.n)));
     const double gflop = 2e-9 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    const double loop = peak_gflops(pool);
+    const double loop = 1e-9 * bench::peak_flops(pool);
     const std::string library =
         with_library
-            ? fmt::format("{:.1f}", gflop / shortest([&] { library_product(pool, s, a.data(), b.data(), c.data()); }))
+            ? fmt::format("{:.1f}", gflop / bench::shortest([&] { library_product(pool, s, a.data(), b.data(), c.data()); }))
             : std::string();
-    const double with_packing = gflop / shortest([&] {
+    const double with_packing = gflop / bench::shortest([&] {
                                   kernels::gemm(cpu, s.transpose_a, s.transpose_b, s.m, s.n, s.k, a.data(), lda,
                                                 b.data(), ldb, 0.0f, c.data(), s.n);
                                 });
     std::string packed_text = "", packed_share = "";
     if (!s.transpose_a) {
       kernels::pack(cpu, s.transpose_b, s.k, s.n, b.data(), ldb, packed.data());
-      const double own = gflop / shortest([&] {
+      const double own = gflop / bench::shortest([&] {
                            kernels::gemm_packed(cpu, s.m, s.n, s.k, a.data(), lda, packed.data(), false, c.data(), s.n);
                          });
       packed_text = fmt::format("{:.1f}", own);
@@ -171,10 +126,12 @@ int main(int argc, char** argv) {
   try {
     const int threads = argc > 2 ? std::stoi(argv[2]) : 0;
     ThreadPool pool(threads);
-    processor_time = pool.size() == 1;
+    bench::processor_time = pool.size() == 1;
     const std::string table = argc > 1 ? argv[1] : "";
-    if (table != "products") fail(ExitStatus::usage, "nmt-bench: table '{}' is none of: products", table);
-    products(pool);
+    if (table == "products") products(pool);
+    else if (table == "layers") tools::bench_layers(pool);
+    else if (table == "training") tools::bench_training(pool);
+    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, layers, training", table);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(error.status());

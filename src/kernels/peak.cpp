@@ -40,16 +40,4 @@ std::int64_t read_loop(const float* x, std::int64_t n, float* sum) {
   return n * static_cast<std::int64_t>(sizeof(float));
 }
 
-const char* instruction_set() {
-#if defined(__AVX512F__)
-  return "x86-64-v4";
-#elif defined(__AVX2__) && defined(__FMA__)
-  return "x86-64-v3";
-#elif defined(__x86_64__)
-  return "x86-64-v2";
-#else
-  return "native";
-#endif
-}
-
 }  // namespace nmt::kernels

@@ -12,7 +12,4 @@ std::int64_t multiply_add_loop(std::int64_t rounds);
 /// Bytes read: sums n floats with independent vector additions on the calling thread; the sum goes to *sum.
 std::int64_t read_loop(const float* x, std::int64_t n, float* sum);
 
-/// "x86-64-v4" and so on: the instruction set this build of the kernels was compiled for.
-const char* instruction_set();
-
 }  // namespace nmt::kernels
