@@ -34,10 +34,11 @@ void refuse_foreign(const std::string& path) {
 
 }  // namespace
 
-DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best) : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
+DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite)
+    : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory named");
   refuse_foreign(path_);
-  if (ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
+  if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
 }
 
 DirectoryStore::~DirectoryStore() {

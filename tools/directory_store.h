@@ -12,9 +12,9 @@ namespace nmt::tools {
 /// The trainer's view of a model directory, and the only one that writes there: it holds a lock while it lives.
 class DirectoryStore : public train::CheckpointStore {
  public:
-  /// Looks only; nothing is written before create() or go_on(). Errors (usage): the path is a file, or a folder with anything but a
-  /// model in it.
-  DirectoryStore(std::string path, int keep_last, int keep_best);
+  /// Looks only, and with `overwrite` not at a model that is there; nothing is written before create() or go_on().
+  /// Errors (usage): the path is a file, or a folder with anything but a model in it.
+  DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite);
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 
