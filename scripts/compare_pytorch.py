@@ -115,7 +115,7 @@ def check_losses(args, data, pairs, folder, vocabulary):
     import torch
     from pytorch_model import Deep, read_safetensors
 
-    weights = read_safetensors(pathlib.Path(folder) / "model.safetensors")
+    weights = read_safetensors(pathlib.Path(folder) / "latest" / "model.safetensors")
     model = Deep(weights["decoder.embedding"].shape[0], 256, 256, args.attention_query, 0.2)
     model.load(weights)
     ours_count = sum(w.numel() for w in weights.values())
