@@ -37,7 +37,7 @@ std::vector<std::int32_t> lengths_of(const Batch& batch) {
 
 }  // namespace
 
-Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed)
+Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
     : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
   check(spec);
   const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
@@ -45,7 +45,9 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
     fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",
          spec.tied_embeddings_all ? "all" : "src", source_size, target_size);
   Rng rng(seed, 1);
-  const Builder builder(context, parameters, rng);
+  Context memory = context;
+  if (weights == Weights::none) memory.arena = nullptr;
+  const Builder builder(memory, parameters, rng);
   const std::int64_t e = spec.dim_emb;
   target_table = &builder.add("decoder.embedding", {target_size, e}, Builder::Init::embedding);
   source_table = shared ? target_table : &builder.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
@@ -85,8 +87,8 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   return {decoder->readout(tape, features), upload(context, targets, {n})};
 }
 
-Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed)
-    : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed)) {}
+Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed, Weights weights)
+    : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed, weights)) {}
 Model::~Model() = default;
 
 const ModelSpec& Model::spec() const { return impl_->spec; }

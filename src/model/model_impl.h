@@ -7,7 +7,7 @@
 namespace nmt {
 
 struct Model::Impl {
-  Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed);
+  Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights);
 
   /// Embedded, encoded and projected source: ids i32 [S,B], mask [S,B], lengths i32 [B].
   struct Encoded {

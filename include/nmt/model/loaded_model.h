@@ -34,8 +34,8 @@ class LoadedModel {
   std::string folder_;
 };
 
-/// Fills the model's parameters from a safetensors file. Errors (data): a parameter that the file lacks or holds in another shape
+/// Fills the model's parameters from a safetensors file, giving its pages back as it goes. Errors (data): a parameter that the file lacks or holds in another shape
 /// or dtype, or tensors that the model has no place for; all missing and all left-over names in one line.
-void load_parameters(const safetensors::File& file, ParameterSet& parameters);
+void load_parameters(const safetensors::File& file, Model& model);
 
 }  // namespace nmt

@@ -27,8 +27,12 @@ struct TrainPass {
 /// A translation model: embeddings, encoder, attention, decoder, loss.
 class Model {
  public:
-  /// Fresh weights drawn from `seed`; none at all, for counting parameters, when the context has no arena. Errors (usage): a spec whose numbers do not fit together.
-  Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed);
+  /// `none`: parameters are names and shapes until their values are loaded (load_parameters); for inference alone.
+  enum class Weights { fresh, none };
+  /// Fresh weights are drawn from `seed`; none at all, for counting parameters, when the context has no arena. Errors (usage): a
+  /// spec whose numbers do not fit together.
+  Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed,
+        Weights weights = Weights::fresh);
   ~Model();
   Model(const Model&) = delete;
 

@@ -1,0 +1,249 @@
+#include "nmt/model/model_directory.h"
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include "nmt/core/error.h"
+#include "nmt/core/file.h"
+#include "nmt/text/train_vocabulary.h"
+
+namespace nmt {
+namespace {
+
+namespace fs = std::filesystem;
+
+Vocabulary vocabulary(int size) {
+  const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river", "my brother paints an apple"};
+  return train_vocabulary(
+             static_cast<std::int64_t>(lines.size()), [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
+             {.size = size}, "test")
+      .vocabulary;
+}
+
+ModelSpec small_spec() {
+  ModelSpec spec;
+  spec.dim_emb = spec.dim_rnn = 8;
+  spec.enc_depth = spec.dec_depth = 1;
+  spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
+  spec.enc_cell = "gru";
+  return spec;
+}
+
+// A folder in memory where there is one: syncing costs nothing there, and a kill is a kill.
+struct Folder {
+  Folder() {
+    const std::string memory = "/dev/shm";
+    path = (::access(memory.c_str(), W_OK) == 0 ? memory : testing::TempDir()) + "/nmt_model_directory_" + std::to_string(::getpid());
+    fs::remove_all(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+  std::string path;
+};
+
+// A checkpoint whose every number is its update.
+struct Filled {
+  explicit Filled(std::int64_t updates, std::size_t n = 20000) : values(n, static_cast<float>(updates)) {
+    checkpoint.updates = updates;
+    checkpoint.info = "{\"updates\": " + std::to_string(updates) + "}";
+    const std::vector<std::int64_t> shape{static_cast<std::int64_t>(n)};
+    checkpoint.model = {{"a", safetensors::Dtype::f32, shape, values.data()}};
+    checkpoint.state = {{"m", safetensors::Dtype::f32, shape, values.data()}, {"v", safetensors::Dtype::f32, shape, values.data()}};
+  }
+  std::vector<float> values;
+  Checkpoint checkpoint;
+};
+
+void expect_whole(const StoredCheckpoint& stored) {
+  EXPECT_EQ(stored.read_info(), "{\"updates\": " + std::to_string(stored.updates()) + "}");
+  for (const auto& file : {stored.open_model(), stored.open_state()}) {
+    for (const safetensors::View& view : file.tensors()) {
+      const float* values = reinterpret_cast<const float*>(view.data);
+      for (std::size_t i = 0; i < view.bytes() / sizeof(float); i += 97) ASSERT_EQ(values[i], static_cast<float>(stored.updates()));
+    }
+  }
+}
+
+std::string error_of(const std::function<void()>& body, ExitStatus status) {
+  try {
+    body();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), status) << error.what();
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    return error.what();
+  }
+  return "no error";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(ModelDirectory, KeepsSpecAndVocabularies) {
+  const Folder folder;
+  const Vocabulary one = vocabulary(40), other = vocabulary(50);
+  EXPECT_FALSE(ModelDirectory::is_there(folder.path));
+  ModelDirectory::create(folder.path, small_spec(), one, other);
+  EXPECT_TRUE(ModelDirectory::is_there(folder.path));
+  const ModelDirectory separate = ModelDirectory::open(folder.path);
+  EXPECT_EQ(separate.spec().enc_cell, "gru");
+  EXPECT_EQ(separate.spec().dim_rnn, 8);
+  EXPECT_EQ(separate.load_vocabularies().source->bytes(), one.bytes());
+  EXPECT_EQ(separate.load_vocabularies().target->bytes(), other.bytes());
+  ModelDirectory::create(folder.path, small_spec(), one, one);
+  const VocabularyPair joint = ModelDirectory::open(folder.path).load_vocabularies();
+  EXPECT_EQ(joint.source, joint.target);
+  EXPECT_FALSE(fs::exists(folder.path + "/src.spm"));
+}
+
+TEST(ModelDirectory, KeepsTheNewestAndTheBest) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  EXPECT_FALSE(directory.latest());
+  EXPECT_TRUE(has(error_of([&] { directory.published(); }, ExitStatus::data), "has no checkpoint yet"));
+  directory.save(Filled(10).checkpoint, false, 2, 1);
+  EXPECT_FALSE(directory.best());
+  EXPECT_EQ(directory.published().updates(), 10);
+  for (const std::int64_t updates : {20, 30, 40, 50, 60}) directory.save(Filled(updates).checkpoint, updates == 20 || updates == 30, 2, 1);
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 50, 60}));
+  EXPECT_EQ(directory.best()->updates(), 30);
+  EXPECT_EQ(directory.latest()->updates(), 60);
+  EXPECT_EQ(directory.published().updates(), 30);
+  for (const std::int64_t updates : {70, 80, 90}) directory.save(Filled(updates).checkpoint, updates == 70, 1, 2);
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 70, 90}));
+  // The same update once more: the links never name nothing, and one copy stays.
+  directory.save(Filled(90).checkpoint, true, 1, 1);
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{90}));
+  expect_whole(*directory.best());
+  expect_whole(*directory.latest());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()), 1);
+}
+
+TEST(ModelDirectory, StartingAnewForgetsTheOldModel) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory::create(folder.path, small_spec(), v, v).save(Filled(10).checkpoint, true, 2, 1);
+  const ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  EXPECT_FALSE(directory.latest() || directory.best());
+  EXPECT_TRUE(directory.checkpoints().empty());
+}
+
+TEST(ModelDirectory, DamageIsNamed) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage), "there is no directory"));
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  directory.save(Filled(10).checkpoint, false, 2, 1);
+  const StoredCheckpoint stored = *directory.latest();
+  const std::string model = stored.folder() + "/model.safetensors", bytes = read_file(model);
+  write_file(model, bytes.substr(0, bytes.size() - 1));
+  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data), "were written"));
+  std::string flipped = bytes;
+  flipped[flipped.size() - 3] ^= 4;
+  write_file(model, flipped);
+  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data), "is damaged: its CRC-32 is"));
+  fs::remove(model);
+  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data), "model.safetensors: is missing"));
+  write_file(stored.folder() + "/manifest.json", "{\"format\": \"nmt-check");
+  EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data), "manifest.json: is cut off or not JSON"));
+
+  const std::string config = folder.path + "/config.json", text = read_file(config);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    write_file(config, other);
+    return error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::data);
+  };
+  EXPECT_TRUE(has(changed("nmt-model", "other"), "is no file of the format nmt-model"));
+  EXPECT_TRUE(has(changed("\"version\": 1", "\"version\": 99"), "has version 99"));
+  EXPECT_TRUE(has(changed("\"source-vocabulary\": 40", "\"source-vocabulary\": -1"), "source-vocabulary: is wrong"));
+  EXPECT_TRUE(has(changed("dim-emb", "dim-embd"), "dim-embd"));
+  write_file(config, text);
+  fs::remove(folder.path + "/vocab.spm");
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path).load_vocabularies(); }, ExitStatus::data), "src.spm: is missing"));
+  fs::remove(config);
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage), "holds no model"));
+  write_file(folder.path + "/file", "");
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path + "/file"); }, ExitStatus::usage), "is a file"));
+}
+
+// Saves until it is killed, going on from what it finds, as nmt-train does.
+[[noreturn]] void save_until_killed(const std::string& path) {
+  try {
+    ModelDirectory directory = ModelDirectory::open(path);
+    directory.clean_up();
+    std::int64_t updates = directory.latest() ? directory.latest()->updates() : 0;
+    for (;;) {
+      ++updates;
+      directory.save(Filled(updates).checkpoint, updates % 3 == 0, 2, 1);
+    }
+  } catch (...) {
+    ::_exit(1);
+  }
+}
+
+TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory::create(folder.path, small_spec(), v, v).save(Filled(0).checkpoint, true, 2, 1);
+  std::mt19937 random(7);
+  std::int64_t before = 0, kills_in_a_save = 0;
+  for (int round = 0; round < 100; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_until_killed(folder.path);
+    ::usleep(std::uniform_int_distribution<useconds_t>(0, 12000)(random));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed";
+    for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints")) kills_in_a_save += is_aside(entry.path().filename().string());
+    const ModelDirectory directory = ModelDirectory::open(folder.path);
+    ASSERT_TRUE(directory.latest() && directory.best());
+    expect_whole(*directory.latest());
+    expect_whole(directory.published());
+    EXPECT_GE(directory.latest()->updates(), before);
+    before = directory.latest()->updates();
+  }
+  EXPECT_GT(before, 0);
+  EXPECT_GT(kills_in_a_save, 0);  // else the moments were not random enough
+  ModelDirectory directory = ModelDirectory::open(folder.path);
+  directory.clean_up();
+  for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints")) EXPECT_FALSE(is_aside(entry.path().filename().string()));
+  for (const auto& entry : fs::directory_iterator(folder.path)) EXPECT_FALSE(is_aside(entry.path().filename().string())) << entry.path();
+}
+
+TEST(ModelDirectory, AFullDiskLeavesTheOldCheckpoint) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  directory.save(Filled(1).checkpoint, true, 1, 1);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{}, limit{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  limit = before;
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{1000}, rlim_t{50000}, rlim_t{100000}}) {  // model 80,000 bytes, state twice that
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string message = error_of([&] { directory.save(Filled(2).checkpoint, true, 1, 1); }, ExitStatus::failed);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_TRUE(has(message, bytes < 80000 ? "model.safetensors" : "state.safetensors")) << message;
+    EXPECT_TRUE(has(message, "bytes needed")) << message;
+    EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{1}));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()), 1);
+    expect_whole(*directory.latest());
+  }
+  directory.save(Filled(2).checkpoint, true, 1, 1);
+  expect_whole(*directory.best());
+  EXPECT_EQ(directory.latest()->updates(), 2);
+}
+
+}  // namespace
+}  // namespace nmt
