@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""End-to-end tests of nmt-translate and nmt-score on a tiny model trained by nmt-train. Usage: test_translate.py BIN_FOLDER.
+
+Lines in are lines out for every odd input; the same bytes for every batch size, order and number of threads; scores of the two
+programs agree; a pipe is answered line by line; whatever is wrong is one line on standard error and the right status."""
+import hashlib
+import os
+import pathlib
+import random
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 120  # far more than any command here takes
+
+
+def run(program, *arguments, stdin=b"", stdout=subprocess.PIPE):
+    return subprocess.run([str(BIN / program), *map(str, arguments)], input=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=SECONDS)
+
+
+def output_of(program, *arguments, stdin=b""):
+    result = run(program, *arguments, stdin=stdin)
+    assert result.returncode == 0, (program, arguments, result.stderr.decode())
+    return result.stdout
+
+
+class Programs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.home = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, str(ROOT / "scripts/make_toy_corpus.py"), "--pairs", "1500", "--seed", "3", str(cls.home)], check=True,
+                       timeout=SECONDS)
+        cls.model = cls.home / "model"
+        trained = run("nmt-train", cls.home / "train.en", cls.home / "train.de", "--valid-sets", cls.home / "valid.en", cls.home / "valid.de",
+                      "--model", cls.model, "--dim-vocabs", "400", "--dim-emb", "48", "--dim-rnn", "48", "--enc-depth", "1", "--dec-depth", "1",
+                      "--after", "120u", "--mini-batch-words", "800", "--learn-rate", "0.003", "--lr-warmup", "40u", "--cpu-threads", "2")
+        assert trained.returncode == 0, trained.stderr.decode()
+        cls.lines = (cls.home / "test.en").read_bytes().splitlines(keepends=True)[:100]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def translate(self, text, *arguments):
+        return output_of("nmt-translate", "-m", self.model, "--quiet", *arguments, stdin=text)
+
+    def refused(self, status, program, *arguments, stdin=b"", says=()):
+        result = run(program, *arguments, stdin=stdin)
+        message = result.stderr.decode()
+        errors = [line for line in message.splitlines() if line.startswith("error: ")]
+        self.assertEqual(result.returncode, status, message)
+        self.assertEqual(len(errors), 1, message)
+        self.assertNotIn("terminate", message)
+        self.assertEqual(result.stdout, b"")
+        for word in says:
+            self.assertIn(str(word), errors[0])
+
+    def test_as_many_lines_out_as_in(self):
+        # text, lines of it
+        cases = [(b"", 0), (b"\n", 1), (b"\n\n\n", 3), (b"  \n\t\n", 2), (b"the lamp", 1), (b"the lamp\nthe door", 2), (b"the lamp\r\nthe door\r\n", 2),
+                 (b"\xef\xbb\xbfthe lamp\n", 1), (b"the\rlamp\nthe door\n", 2), ("the\u2028lamp\u0085door\n".encode(), 1), (b"the \0 lamp\n\0\n", 2),
+                 (b"the \xff\xfe lamp\n\xc3\n", 2), (b"x" * 1000000 + b"\nthe door\n", 2), (b"the lamp \n" * 3, 3)]
+        for text, lines in cases:
+            result = run("nmt-translate", "-m", self.model, "--beam-size", "1", "--max-length-factor", "1", stdin=text)
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            self.assertEqual(result.stdout.count(b"\n"), lines, text[:40])
+            self.assertTrue(not result.stdout or result.stdout.endswith(b"\n"))
+            for blank, out in zip(text.split(b"\n"), result.stdout.split(b"\n")):
+                if not blank.strip():
+                    self.assertEqual(out, b"")
+            result.stdout.decode()  # valid UTF-8
+
+    def test_many_lines(self):
+        text = b"".join(b"the lamp\n" if i % 500 == 0 else b"\n" for i in range(100000))
+        out = self.translate(text, "--beam-size", "1")
+        self.assertEqual(out.count(b"\n"), 100000)
+        self.assertEqual(len([line for line in out.split(b"\n") if line]), 200)
+
+    def test_crlf_and_byte_order_mark_change_nothing(self):
+        plain = b"".join(self.lines[:10])
+        self.assertEqual(self.translate(b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")), self.translate(plain))
+
+    def test_the_same_for_every_batch_order_and_threads(self):
+        text = b"".join(self.lines)
+        digests = set()
+        for batch in (1, 2, 7, 64):
+            for sort in ("src", "none"):
+                digests.add(hashlib.sha256(self.translate(text, "--n-best", "--mini-batch", batch, "--maxi-batch-sort", sort)).hexdigest())
+        for threads in (1, 2, 4):
+            digests.add(hashlib.sha256(self.translate(text, "--n-best", "--cpu-threads", threads)).hexdigest())
+        self.assertEqual(len(digests), 1)
+        order = list(range(len(self.lines)))
+        random.Random(5).shuffle(order)
+        straight = self.translate(text).splitlines()
+        shuffled = self.translate(b"".join(self.lines[i] for i in order)).splitlines()
+        self.assertEqual([straight[i] for i in order], shuffled)
+
+    def test_files_and_the_command_line(self):
+        source, target = self.home / "in.txt", self.home / "out.txt"
+        source.write_bytes(b"".join(self.lines[:5]))
+        expected = self.translate(source.read_bytes())
+        self.assertEqual(output_of("nmt-translate", self.model, "--quiet", stdin=source.read_bytes()), expected)
+        self.assertEqual(self.translate(b"", "-i", source, "-o", target), b"")
+        self.assertEqual(target.read_bytes(), expected)
+        self.assertEqual(sorted(p.name for p in self.home.glob("out.txt*")), ["out.txt"])
+        words = [line.decode().rstrip("\n") for line in self.lines[:5]]
+        self.assertEqual(output_of("nmt-translate", "-m", self.model, "--quiet", "--", *words), expected)
+        with open(source, "rb") as file:
+            redirected = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.model)], stdin=file, capture_output=True, timeout=SECONDS)
+        self.assertEqual(redirected.stdout, expected)
+        first = redirected.stderr.decode().splitlines()[0]
+        for word in ("cpu", "thread", "fp32"):
+            self.assertIn(word, first)
+
+    def test_n_best_lists(self):
+        out = self.translate(b"".join(self.lines[:4]) + b"\n", "--n-best", "--beam-size", "3").decode().splitlines()
+        shape = re.compile(r"(\d+) \|\|\| (.*) \|\|\| F0= (-?[\d.]+) \|\|\| (-?[\d.]+)$")
+        parts = [shape.match(line).groups() for line in out]
+        self.assertEqual([p[0] for p in parts], ["0"] * 3 + ["1"] * 3 + ["2"] * 3 + ["3"] * 3 + ["4"])
+        best = self.translate(b"".join(self.lines[:4]), "--beam-size", "3").decode().splitlines()
+        self.assertEqual([p[1] for p in parts[0:12:3]], best)
+        for i in range(0, 12, 3):
+            scores = [float(p[3]) for p in parts[i:i + 3]]
+            self.assertEqual(scores, sorted(scores, reverse=True))
+
+    def test_alignments_are_between_words(self):
+        for kind in ("word", "subword"):
+            arguments = ["--alignment", kind] + (["--no-spm-decode"] if kind == "subword" else [])
+            for line, out in zip(self.lines[:20], self.translate(b"".join(self.lines[:20]), *arguments).decode().splitlines()):
+                text, alignment = out.split(" ||| ") if " ||| " in out else (out.removesuffix(" |||"), "")
+                points = [tuple(map(int, point.split("-"))) for point in alignment.split()]
+                self.assertEqual(sorted(t for _, t in points), list(range(len(text.split()))))
+                if kind == "word":
+                    self.assertTrue(all(0 <= s < len(line.split()) for s, _ in points))
+
+    def test_scores_are_those_of_the_decoder(self):
+        """For every translation that the vocabulary segments as the decoder wrote it."""
+        source, listed, texts = self.home / "score.en", self.home / "score.list", self.home / "score.text"
+        source.write_bytes(b"".join(self.lines))
+        listed.write_bytes(self.translate(source.read_bytes(), "--n-best", "--length-penalty", "1"))
+        before = listed.read_text().splitlines()
+        texts.write_text("".join(line.split(" ||| ")[1] + "\n" for line in before))
+        written = self.translate(source.read_bytes(), "--n-best", "--length-penalty", "1", "--no-spm-decode").decode().splitlines()
+        vocabulary = next(path for path in (self.model / "vocab.spm", self.model / "trg.spm", self.model / "src.spm") if path.exists())
+        canonical = output_of("nmt-vocab", "inspect", vocabulary, "--encode", "-i", texts).decode().splitlines()
+        after = output_of("nmt-score", "-m", self.model, "-t", source, listed, "--n-best", "--length-penalty", "1", "--quiet").decode().splitlines()
+        compared = 0
+        for old, new, pieces, segmented in zip(before, after, written, canonical, strict=True):
+            feature = re.search(r" Score= (-?[\d.]+)", new)
+            self.assertEqual(new.replace(feature.group(), ""), old)
+            if pieces.split(" ||| ")[1] != segmented:
+                continue
+            there, here = float(old.rsplit(" ||| ", 1)[1]), float(feature.group(1))
+            self.assertLessEqual(abs(here - there), 1e-5 * abs(there) + 1e-6, old)
+            compared += 1
+        self.assertGreater(compared, len(before) // 10)
+
+    def test_scores_in_pieces_agree_for_every_line(self):
+        source, listed = self.home / "p.en", self.home / "p.list"
+        text = "".join(f"{line}\n" for line in self.source_pieces())
+        source.write_text(text)
+        listed.write_bytes(self.translate(text.encode(), "--n-best", "--no-spm-encode", "--no-spm-decode"))
+        scored = output_of("nmt-score", self.model, source, listed, "--n-best", "--no-spm-encode", "--length-penalty", "0.6", "--quiet")
+        for before, after in zip(listed.read_text().splitlines(), scored.decode().splitlines(), strict=True):
+            there, here = float(before.rsplit(" ||| ", 1)[1]), float(re.search(r"Score= (-?[\d.]+)", after).group(1))
+            self.assertLessEqual(abs(here - there), 1e-5 * abs(there) + 1e-6, before)
+
+    def source_pieces(self):
+        """The test sentences in characters, which every vocabulary has."""
+        return [" ".join(("\u2581" + line.decode().strip().replace(" ", "\u2581"))) for line in self.lines[:10]]
+
+    def test_summaries(self):
+        pair = ["-t", self.home / "valid.en", self.home / "valid.de", "--quiet"]
+        scores = [float(x) for x in output_of("nmt-score", "-m", self.model, *pair).split()]
+        words = output_of("nmt-score", "-m", self.model, "--word-scores", *pair).decode().splitlines()
+        tokens = 0
+        for score, line in zip(scores, words, strict=True):
+            each = [float(x) for x in line.split(" ||| WordScores= ")[1].split()]
+            tokens += len(each)
+            self.assertAlmostEqual(sum(each), score, delta=1e-4)
+        figure = lambda name: float(output_of("nmt-score", "-m", self.model, "--summary", name, *pair))
+        total = -sum(scores)
+        self.assertAlmostEqual(figure("ce-sum") / total, 1, delta=1e-5)
+        self.assertAlmostEqual(figure("cross-entropy") / (total / len(scores)), 1, delta=1e-5)
+        self.assertAlmostEqual(figure("ce-mean-words") / (total / tokens), 1, delta=1e-5)
+        self.assertAlmostEqual(figure("perplexity") / 2.718281828459045 ** (total / tokens), 1, delta=1e-5)
+
+    def test_a_pipe_is_answered_line_by_line(self):
+        process = subprocess.Popen([str(BIN / "nmt-translate"), "-m", str(self.model), "--quiet"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        try:
+            for line in self.lines[:3]:
+                process.stdin.write(line)
+                process.stdin.flush()
+                ready, _, _ = select.select([process.stdout], [], [], SECONDS)
+                self.assertTrue(ready, "no answer before the next line")
+                self.assertEqual(os.read(process.stdout.fileno(), 100000), self.translate(line))
+            process.stdin.close()
+            self.assertEqual(process.wait(SECONDS), 0)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def test_what_is_wrong_is_one_line(self):
+        missing, folder = self.home / "missing", self.home
+        self.refused(2, "nmt-translate", "-m", missing, says=[missing])
+        self.refused(2, "nmt-translate", says=["-m"])
+        self.refused(2, "nmt-translate", "-m", self.model, "-i", missing, says=[missing])
+        self.refused(2, "nmt-translate", "-m", self.model, "-i", folder, says=[folder])
+        self.refused(2, "nmt-translate", "-m", self.model, "-o", folder, says=[folder])
+        self.refused(2, "nmt-translate", "-m", self.model, "-o", missing / "out", says=[missing])
+        self.refused(2, "nmt-translate", "-m", self.model, "--beam-size", "0", says=["beam-size"])
+        self.refused(2, "nmt-translate", "-m", self.model, "--beam-siz", "3", says=["beam-size"])
+        self.refused(2, "nmt-translate", "-m", self.model, "--normalize", "1", "--length-penalty", "1", says=["normalize", "length-penalty"])
+        self.refused(2, "nmt-score", "-m", self.model, missing, self.home / "test.de", says=[missing])
+        self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["1"])
+        self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
+        self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
+
+    def test_a_full_disk(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        with open("/dev/full", "wb") as full:
+            result = run("nmt-translate", "-m", self.model, "--quiet", stdin=self.lines[0], stdout=full)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.decode().count("\n"), 1)
+        self.assertIn("No space left", result.stderr.decode())
+
+
+if __name__ == "__main__":
+    for program in ("nmt-train", "nmt-translate", "nmt-score"):
+        if not (BIN / program).exists():
+            print(f"{BIN / program} is not built: skipped")
+            sys.exit(77)
+    unittest.main(argv=sys.argv[:1], verbosity=2)

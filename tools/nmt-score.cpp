@@ -1,0 +1,111 @@
+// nmt-score: what a trained model thinks of given pairs.
+
+#include "nmt/config/fields.h"
+#include "nmt/config/settings.h"
+#include "nmt/core/log.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/model/loaded_model.h"
+#include "nmt/search/pair_scorer.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/compute.h"
+#include "tools/program.h"
+
+namespace nmt::tools {
+namespace {
+
+struct Request {
+  std::string model, output, summary;
+  std::vector<std::string> pair;  // source and target file
+  ScoreOutput format;
+  bool pieces_in = false;
+};
+
+void score(const Request& request, const SearchSpec& spec) {
+  if (request.pair.size() != 2)
+    fail(ExitStatus::usage, "{} files to score, a source and a target are needed", request.pair.size());
+  LineReader source_reader = LineReader::open(request.pair[0]), target_reader = LineReader::open(request.pair[1]);
+  LineWriter writer(request.output);
+  ThreadPool pool(spec.cpu_threads);
+  const Cpu cpu{&pool};
+  log::info("{}", describe_compute("nmt-score", pool));
+  Arena arena;
+  Context context;
+  context.arena = &arena;
+  context.cpu = cpu;
+  const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
+  const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
+                                  request.pieces_in};
+  PairScorer scorer(model->scorer(), model->source_vocabulary(), model->target_vocabulary(), options);
+  ReaderLines sources(source_reader), targets(target_reader);
+  score_stream(scorer, sources, source_reader.name(), targets, target_reader.name(), writer, request.format);
+  writer.commit();
+  source_reader.notes().warn(source_reader.name());
+  target_reader.notes().warn(target_reader.name());
+  if (scorer.totals().cropped > 1)
+    log::warn("{} sides of pairs were longer than {} tokens and cropped (--max-length)", scorer.totals().cropped,
+              spec.max_length);
+}
+
+/// The part of the search's settings that scoring has.
+std::vector<config::Option> scoring_fields(SearchSpec& spec) {
+  spec.length_penalty = 0;  // plain log probabilities, if nothing else is asked for
+  std::vector<config::Option> chosen;
+  const std::vector<std::string> names{"normalize",  "length-penalty",  "coverage-penalty", "max-length", "mini-batch",
+                                       "maxi-batch", "maxi-batch-sort", "cpu-threads",      "device"};
+  for (config::Option& option : config::fields(spec)) {
+    if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
+    if (option.group == "search") option.group = "scoring";
+    if (option.name == "max-length")
+      option.help = "longest source or target in tokens; longer ones are cropped, with a warning";
+    option.initial = config::values(option);
+    chosen.push_back(std::move(option));
+  }
+  return chosen;
+}
+
+}  // namespace
+}  // namespace nmt::tools
+
+int main(int argc, char** argv) {
+  using nmt::config::Option;
+  nmt::tools::Request request;
+  nmt::SearchSpec search;
+  nmt::config::Settings settings("nmt-score", "[OPTIONS] [MODEL] [SOURCE TARGET]",
+                                 "prints the log probability of each target given its source");
+  settings
+      .add(nmt::config::in_group(
+          "files",
+          {Option("model", &request.model, "the model directory").alias({"m", "models"}).meta("DIR"),
+           Option("train-sets", &request.pair, "source and target to score; the target may be an n-best list")
+               .alias({"t"})
+               .meta("FILE"),
+           Option("output", &request.output,
+                  "where scores go, written whole or not at all; standard output when not given")
+               .alias({"o"})
+               .meta("FILE"),
+           Option("no-spm-encode", &request.pieces_in, "both sides are in pieces of the vocabularies already")}))
+      .add(nmt::config::in_group(
+          "scoring", {Option("n-best", &request.format.n_best,
+                             "the target is an n-best list in Moses' format: add the score to its features"),
+                      Option("n-best-feature", &request.format.n_best_feature, "name of that feature").meta("NAME"),
+                      Option("word-scores", &request.format.word_scores,
+                             "print the log probability of every piece and of </s> too"),
+                      Option("summary", &request.summary, "print one figure for all pairs in place of scores")
+                          .one_of({"", "cross-entropy", "ce-mean-words", "ce-sum", "perplexity"})
+                          .value_alone("cross-entropy")}))
+      .add(nmt::tools::scoring_fields(search))
+      .positionals({"model", "train-sets"});
+  return nmt::tools::run_tool(argc, argv, settings, [&] {
+    nmt::config::check(search);
+    if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
+    if (request.model.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
+    request.format.summary = nmt::summary_of(request.summary);
+    nmt::tools::score(request, search);
+    return nmt::ExitStatus::ok;
+  });
+}
