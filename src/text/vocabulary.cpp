@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "charsmap.h"
 #include <sentencepiece_processor.h>
 
 namespace nmt {
@@ -39,8 +40,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   Vocabulary vocabulary;
   Impl& impl = *vocabulary.impl_;
   impl.bytes = bytes;
-  const auto status = impl.processor.LoadFromSerializedProto(impl.bytes);
-  if (!status.ok()) {
+  if (!charsmaps_are_sound(bytes) || !impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
     fail(ExitStatus::data, "vocabulary {}: {} bytes that are no whole SentencePiece model", name, bytes.size());
   }
   const auto& processor = impl.processor;

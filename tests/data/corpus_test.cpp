@@ -12,6 +12,8 @@
 namespace nmt {
 namespace {
 
+using namespace std::string_literals;
+
 /// The error of `action`: its status and text.
 template <class Action>
 std::pair<ExitStatus, std::string> error_of(Action&& action) {
@@ -35,7 +37,7 @@ TEST(TextFile, LinesAreThoseOfLinesH) {
                                        "\n\nx\n\n",
                                        "\xEF\xBB\xBF"
                                        "first\r\nsecond\r\nlast\r",
-                                       std::string("nul\0in\n\xFF\nu\xE2\x80\xA8v\rw\n", 20)};
+                                       "nul\0in\n\xFF\nu\xE2\x80\xA8v\rw\n"s};
   for (const std::string& text : texts) {
     const TextFile file(files.write("text", text));
     LineNotes expected_notes;
@@ -109,7 +111,7 @@ TEST(ParallelCorpus, HashFollowsContentAndSize) {
   EXPECT_EQ(ParallelCorpus(path, other).hash(), ParallelCorpus(other, path).hash());
   EXPECT_NE(hash("x\ny\n"), hash("x\nz\n"));
   EXPECT_NE(hash("x\ny\n"), hash("x\ny"));
-  EXPECT_NE(hash("x\ny"), hash(std::string("x\ny\0", 4)));
+  EXPECT_NE(hash("x\ny"), hash("x\ny\0"s));
   EXPECT_EQ(hash(large), hash(large));
   EXPECT_NE(hash(large), hash(large + "\n"));
   std::string changed = large;

@@ -13,6 +13,8 @@
 namespace nmt {
 namespace {
 
+using namespace std::string_literals;
+
 using Lines = std::vector<std::string>;
 
 /// A pipe whose writing end the test holds.
@@ -82,8 +84,8 @@ TEST(Lines, MarksAreStrippedAndNoted) {
 
 TEST(Lines, NulAndInvalidBytes) {
   LineNotes notes;
-  EXPECT_EQ(read(std::string("ok\na\0b\n\xFFx\xFE\nok\n\xE2\x82\n", 17), &notes),
-            (Lines{"ok", std::string("a\0b", 3), "\xEF\xBF\xBDx\xEF\xBF\xBD", "ok", "\xEF\xBF\xBD"}));
+  EXPECT_EQ(read("ok\na\0b\n\xFFx\xFE\nok\n\xE2\x82\n"s, &notes),
+            (Lines{"ok", "a\0b"s, "\xEF\xBF\xBDx\xEF\xBF\xBD", "ok", "\xEF\xBF\xBD"}));
   EXPECT_EQ(notes.nul.lines, 1);
   EXPECT_EQ(notes.nul.first, 2);
   EXPECT_EQ(notes.invalid_utf8.lines, 2);

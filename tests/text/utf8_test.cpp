@@ -8,6 +8,8 @@
 namespace nmt {
 namespace {
 
+using namespace std::string_literals;
+
 std::string repaired(const std::string& text, std::size_t expected_count) {
   std::string out;
   EXPECT_EQ(repair_utf8(text, out), expected_count);
@@ -33,7 +35,7 @@ TEST(Utf8, ExamplesOfTheStandard) {
 
 TEST(Utf8, ValidTextIsUntouched) {
   const std::vector<std::string> texts{
-      "",       "plain ASCII text of some length",  std::string("a\0b", 3),
+      "",       "plain ASCII text of some length",  "a\0b"s,
       "äöüß €", "\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF", "\xC2\x85\xE2\x80\xA8\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"};
   for (const auto& text : texts) EXPECT_EQ(repaired(text, 0), text);
 }

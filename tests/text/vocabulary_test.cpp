@@ -3,6 +3,7 @@
 #include "nmt/core/error.h"
 #include "nmt/text/train_vocabulary.h"
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,43 @@ TEST(Vocabulary, RefusesWhatIsNoModel) {
   EXPECT_THROW(Vocabulary::load("/tmp"), Error);
   EXPECT_THROW(train({"", "  "}, {.size = 100}), Error);
   EXPECT_THROW(train({"a b"}, {.size = 3}), Error);
+}
+
+// The root of the normalisation's trie points far outside of it.
+TEST(Vocabulary, RefusesATableThatPointsOutside) {
+  std::string model = train(corpus(), {.size = 60}).vocabulary.bytes();
+  const std::size_t name = model.find("nmt_nfkc");
+  ASSERT_NE(name, std::string::npos);
+  const std::size_t root = name + 8 + 1 + 3 + 4;  // after the field's tag and length, and the trie's size
+  model.replace(root, 4, std::string("\x00\x00\xF0\x7F", 4));
+  EXPECT_THROW(Vocabulary::from_bytes(model, "hostile"), Error);
+}
+
+// Some broken files still load, with other pieces; none may make the process fall.
+TEST(Vocabulary, ChangedBytesAreRefusedOrHarmless) {
+  const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string changed = good;
+    for (unsigned k = random() % 4 + 1; k > 0; --k) {
+      // The first bytes are pieces and settings, the last ones replacements, a trie lies between.
+      const std::size_t at = random() % 2 ? random() % changed.size() : random() % 3000;
+      if (random() % 3 == 0)
+        changed.erase(at, 1 + random() % 8);
+      else
+        changed[at] = static_cast<char>(random());
+    }
+    try {
+      const Vocabulary vocabulary = Vocabulary::from_bytes(changed, "changed");
+      const auto ids = vocabulary.encode("the m\xC3\xBCller's \xC2\xBD \xEF\xAC\x81 \xE6\xBC\xA2 \xEF\xBC\xA1 dog");
+      vocabulary.decode(ids);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 200);
+  EXPECT_LT(refused, 1000);
 }
 
 }  // namespace
