@@ -41,7 +41,7 @@ void announce_changes(const std::vector<ChangedSetting>& changes, std::string_vi
     }
   }
   if (!refused.empty())
-    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or start anew with --overwrite or another --model", model, refused);
+    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or start anew with --no-reload or another --model", model, refused);
 }
 
 }  // namespace nmt::train

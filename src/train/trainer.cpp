@@ -194,7 +194,9 @@ void Trainer::validate(bool counts) {
   }
   state_.validated_update = state_.progress.updates;
   if (counts) {
-    state_.stalled = best ? 0 : state_.stalled + 1;
+    // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
+    const bool begun = !first.higher_is_better || state_.best.value_or(0) > 0;
+    state_.stalled = best || !begun ? 0 : state_.stalled + 1;
     if (schedule_.stall_counts(state_.stalled)) {
       ++state_.stalls.decays;
       if (state_.stalls.first_epoch < 0) state_.stalls.first_epoch = state_.progress.epochs;

@@ -256,6 +256,17 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   EXPECT_NE(again.trainer.finished(), "");
 }
 
+TEST_F(TrainerTest, ZeroIsNoStallBeforeTheModelTranslates) {
+  FakeStore store;
+  FakeValidator validator({0, 0, 0, 0, 0.1, 0, 0.1, 0.1});
+  spec.early_stopping = 3;
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.at.size(), 8u);
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 25}));
+}
+
 TEST_F(TrainerTest, StallsHalveTheRate) {
   FakeStore store;
   FakeValidator validator({5, 4, 3, 6, 1});
