@@ -78,6 +78,7 @@ ExitStatus Trainer::run() {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
       if (Signals::pending() != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates) save("end", false);
+      log::status("");
       parts_.reporter.event("end", state_.progress, fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), over));
       return ExitStatus::ok;
     }

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""End-to-end tests of nmt-train: resuming, signals, stopping, bad input, and validation against the other programs.
+Usage: test_train.py BIN_DIR [test names]"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
+         "--cpu-threads", "2", "--disp-freq", "10u", "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "20",
+         "--early-stopping", "0", "--exponential-smoothing", "0.01"]
+
+
+def run(*args, status=0, tool="nmt-train", stdin=None):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=300, input=stdin)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"{tool} {' '.join(map(str, args))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def make_corpus(folder, pairs=300, seed=1):
+    subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", str(pairs), "--valid", "60", "--test", "10", "--seed", str(seed), folder],
+                   check=True)
+    return folder / "train.en", folder / "train.de"
+
+
+def weights(model):
+    return (model / "latest" / "model.safetensors").read_bytes()
+
+
+def events(model, kind):
+    lines = (model / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    return [e for e in map(json.loads, lines) if e["event"] == kind]
+
+
+class TrainTest(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-train-test-"))
+        self.en, self.de = make_corpus(self.dir)
+
+    def tearDown(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def train(self, name, *more, status=0):
+        return run(self.en, self.de, "--model", self.dir / name, *SMALL, *more, status=status)
+
+    def start(self, name, *more):
+        return subprocess.Popen([BIN / "nmt-train", self.en, self.de, "--model", self.dir / name, *SMALL, *more], stderr=subprocess.PIPE,
+                                stdout=subprocess.DEVNULL, text=True)
+
+    @staticmethod
+    def wait_for(process, text):
+        for line in process.stderr:
+            if text in line:
+                return
+        raise AssertionError(f"the program ended before '{text}'")
+
+    def test_resume_is_bit_exact(self):
+        self.train("whole", "--after", "40u")
+        self.train("parts", "--after", "20u")
+        self.train("parts", "--after", "40u")
+        self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "parts"))
+        figures = [[{k: e[k] for k in ("updates", "loss", "perplexity", "learn_rate", "gradient_norm")} for e in events(self.dir / name, "display")]
+                   for name in ("whole", "parts")]
+        self.assertEqual(*figures)
+        # and killed without a chance to save
+        process = self.start("killed", "--after", "40u")
+        self.wait_for(process, "validation at update 20")
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        self.train("killed", "--after", "40u")
+        self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "killed"))
+
+    def test_signals_save_and_leave(self):
+        self.train("whole", "--after", "60u")
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            name = f"signal{status}"
+            process = self.start(name, "--after", "60u")
+            self.wait_for(process, "update 10 ")
+            process.send_signal(number)
+            rest = process.stderr.read()
+            self.assertEqual(process.wait(), status, rest)
+            process.stderr.close()
+            run("-m", self.dir / name, tool="nmt-translate", stdin="three cats.\n")
+            self.train(name, "--after", "60u")
+            self.assertEqual(weights(self.dir / "whole"), weights(self.dir / name))
+
+    def test_dumped_config_trains_the_same_model(self):
+        self.train("a", "--after", "20u")
+        dump = self.train("b", "--after", "20u", "--dump-config").stdout
+        self.assertFalse((self.dir / "b").exists())
+        (self.dir / "c.yml").write_text(dump, encoding="utf-8")
+        run("-c", self.dir / "c.yml", "--model", self.dir / "b")
+        self.assertEqual(weights(self.dir / "a"), weights(self.dir / "b"))
+
+    def test_validation_equals_the_programs(self):
+        development = self.dir / "valid.en", self.dir / "valid.de"
+        self.train("m", "--after", "60u", "--valid-freq", "60u", "--valid-max-sentences", "0", "--valid-sets", *development)
+        told = events(self.dir / "m", "validation")[-1]
+        hypotheses = self.dir / "hyp"
+        run("-m", self.dir / "m", "-i", development[0], "-o", hypotheses, tool="nmt-translate")
+        for metric in ("bleu", "chrf"):
+            score = run(development[1], "-i", hypotheses, "-m", metric, "-b", "-w", "10", tool="nmt-bleu").stdout
+            self.assertAlmostEqual(float(score), told[metric], places=9)
+        self.assertGreater(told["chrf"], 5)
+        score = run("-m", self.dir / "m", "-t", *development, "--summary", "perplexity", tool="nmt-score").stdout
+        self.assertAlmostEqual(float(score.split()[-1]), told["perplexity"], delta=1e-3 * told["perplexity"])
+
+    def dir_in(self, name):
+        (self.dir / name).mkdir()
+        return self.dir / name
+
+    def test_learns(self):
+        done = self.train("m", "--after", "150u", "--learn-rate", "0.01", "--dropout-emb", "0", "--dropout-rnn", "0", "--dropout-readout", "0")
+        first, last = (events(self.dir / "m", "display")[i]["perplexity"] for i in (0, -1))
+        self.assertLess(last, first / 4)
+        self.assertIn("nmt-translate -m", done.stdout + done.stderr)
+
+    def test_nothing_but_two_files(self):
+        done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("dim-rnn: 128 (chosen: ", done.stderr)
+        self.assertTrue((self.dir / "model" / "best" / "model.safetensors").exists())
+
+    def test_finished_says_so(self):
+        self.train("m", "--after", "10u")
+        done = self.train("m", "--after", "10u")
+        self.assertIn("update 10 of 10", done.stderr)
+        before = weights(self.dir / "m")
+        self.assertEqual(before, weights(self.dir / "m"))
+
+    def test_changed_options_are_listed(self):
+        self.train("m", "--after", "10u")
+        done = self.train("m", "--after", "12u", "--learn-rate", "0.5")
+        self.assertRegex(done.stderr, r"learn-rate: .* -> 0\.5")
+        done = self.train("m", "--after", "14u", "--dim-rnn", "32", status=2)
+        self.assertIn("dim-rnn", done.stderr)
+        self.assertIn("16", done.stderr)
+
+    def test_another_corpus_starts_at_its_beginning(self):
+        self.train("m", "--after", "10u")
+        make_corpus(self.dir, 200, seed=9)
+        done = self.train("m", "--after", "14u")
+        self.assertIn("from their beginning", done.stderr)
+
+    def test_starting_anew_and_foreign_folders(self):
+        self.train("m", "--after", "10u")
+        self.train("m", "--after", "10u", "--no-reload")
+        foreign = self.dir_in("foreign")
+        (foreign / "thesis.tex").write_text("years of work")
+        for more in ([], ["--no-reload"]):
+            done = self.train("foreign", "--after", "10u", *more, status=2)
+            self.assertIn("foreign", done.stderr)
+        self.assertEqual(sorted(p.name for p in foreign.iterdir()), ["thesis.tex"])
+
+    def test_bad_input_is_one_line(self):
+        empty = self.dir / "empty"
+        empty.write_text("")
+        short = self.dir / "short"
+        short.write_text("a\nb\n")
+        typo = self.dir / "typo.yml"
+        typo.write_text("dim-embb: 32\n")
+        kind = self.dir / "kind.yml"
+        kind.write_text("dim-emb: wide\n")
+        broken = self.dir / "broken.yml"
+        broken.write_text("dim-emb: [\n")
+        m = ["--model", self.dir / "bad"]
+        cases = [
+            (2, [self.dir / "missing.en", self.de, *m], "missing.en"),
+            (2, [self.dir, self.de, *m], str(self.dir)),
+            (3, [empty, empty, *m], "empty"),
+            (3, [self.en, short, *m], "short"),
+            (2, [self.en, *m], "train-sets"),
+            (2, [self.en, self.de, *m, "--dim-embb", "32"], "dim-emb"),
+            (2, [self.en, self.de, *m, "--dim-emb", "wide"], "wide"),
+            (2, [self.en, self.de, *m, "-c", typo], "dim-emb"),
+            (2, [self.en, self.de, *m, "-c", kind], "wide"),
+            (2, [self.en, self.de, *m, "-c", broken], "broken.yml"),
+            (2, [self.en, self.de, *m, "--after", "10x"], "10x"),
+            (2, [self.en, self.de, *m, "--schedule", "cosine"], "cosine"),
+            (2, [self.en, self.de, *m, "--valid-metrics", "meteor"], "meteor"),
+            (2, [self.en, self.de, *m, "--enc-cell", "lstmm"], "lstm"),
+        ]
+        for status, args, word in cases:
+            with self.subTest(args=[str(a) for a in args]):
+                done = run(*args, status=status)
+                errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+                self.assertEqual(len(errors), 1, done.stderr)
+                self.assertIn(word, errors[0])
+                self.assertFalse((self.dir / "bad").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,103 @@
+// nmt-train SOURCE TARGET: trains a translation model on two parallel files.
+
+#include <chrono>
+#include <optional>
+
+#include "nmt/core/log.h"
+#include "nmt/train/autoconfig.h"
+#include "nmt/train/signals.h"
+#include "nmt/train/trainer.h"
+#include "tools/compute.h"
+#include "tools/corpus_source.h"
+#include "tools/directory_store.h"
+#include "tools/program.h"
+#include "tools/train_settings.h"
+#include "tools/training_text.h"
+#include "tools/validation.h"
+
+namespace nmt::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What decides which batches come: a position in others means nothing.
+std::string batching_of(const DataSpec& data, const TrainingText& text) {
+  return fmt::format("{} without {} of {}; seed {}, max-length {}{}, mini-batch {}, mini-batch-words {}, maxi-batch {}", text.corpus->hash(),
+                     text.excluded.size(), text.corpus->pairs(), data.seed, data.max_length, data.max_length_crop ? " cropped" : "", data.mini_batch,
+                     data.mini_batch_words, data.maxi_batch);
+}
+
+ExitStatus train(TrainSettings& settings, Clock::time_point started) {
+  ModelSpec& model_spec = settings.model;
+  DataSpec& data = settings.data;
+  TrainSpec& spec = settings.train;
+  settings.check();
+  train::Heartbeat heartbeat("reading the training text");
+  ThreadPool pool(spec.cpu_threads);
+  log::info("{}; seed {}", describe_compute("nmt-train", pool), spec.seed);
+
+  // What is there already? Its choices hold.
+  DirectoryStore store(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
+  std::optional<train::TrainingState> before;
+  if (const auto newest = store.newest()) before = train::TrainingState::from_json(*newest, spec.model);
+  if (before) train::announce_changes(settings.take_over(before->settings), spec.model);
+
+  std::vector<train::Choice> choices;
+  const TrainingText text = open_training_text(data, choices);
+  for (train::Choice& choice : train::choose(text.size(), model_spec, data, spec)) choices.push_back(std::move(choice));
+  settings.check();
+  for (const train::Choice& choice : choices) log::info("{}: {} (chosen: {})", choice.name, choice.value, choice.why);
+  if (dump_if_asked(settings.settings)) return ExitStatus::ok;
+
+  const VocabularyPair vocabularies = before ? store.vocabularies() : make_vocabularies(data, text, heartbeat);
+  heartbeat.activity("making the model");
+  Arena arena;
+  Context context;
+  context.arena = &arena;
+  context.cpu.pool = &pool;
+  Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
+  log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
+  TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded);
+  CorpusSource source(training_data, data.max_length);
+  TranslationValidator validator(model_spec, spec.valid_metrics, spec.valid_max_sentences, settings.search, *vocabularies.source, *vocabularies.target,
+                                 text.development, pool);
+  train::Trainer::check(spec);
+
+  // All is checked: from here on the model directory is written.
+  if (before) {
+    store.go_on();
+  } else {
+    store.create(model_spec, vocabularies, model.parameters().elements(), spec.exponential_smoothing > 0);
+  }
+  train::Reporter reporter(spec.model + "/train.jsonl");
+  train::Trainer trainer(spec, {model, source, &validator, store, reporter, heartbeat, batching_of(data, text), text.development_hash(),
+                                settings.settings.yaml(), started});
+  if (trainer.resume()) {
+    const auto& progress = trainer.state().progress;
+    const std::string over = trainer.finished();
+    if (!over.empty()) {
+      log::info("{}: the training is already over, at {}; set more to go on, or start anew with --no-reload", spec.model, over);
+      return ExitStatus::ok;
+    }
+    reporter.event("resume", progress, fmt::format("{}: going on from update {}, epoch {:.2f}", spec.model, train::grouped(progress.updates), progress.epochs));
+  }
+  const train::Signals signals;
+  const ExitStatus status = trainer.run();
+  if (status != ExitStatus::ok) {
+    log::info("left on a signal at update {}; the same command goes on", train::grouped(trainer.state().progress.updates));
+    return status;
+  }
+  if (trainer.state().best)
+    log::info("best {}: {:.4g} at update {}", trainer.state().best_metric, *trainer.state().best, train::grouped(trainer.state().best_update));
+  log::info("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.model);
+  return status;
+}
+
+}  // namespace
+}  // namespace nmt::tools
+
+int main(int argc, char** argv) {
+  const auto started = std::chrono::steady_clock::now();
+  nmt::tools::TrainSettings settings;
+  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::train(settings, started); });
+}
