@@ -42,7 +42,7 @@ def programs():
 def train_ours(args, data, folder, updates, dropout, vocabulary=None):
     """Runs nmt-train for so many updates; returns target tokens a second over the second half."""
     command = [
-        programs() / "nmt-train", data / "train.en", data / "train.de", "--model", folder, "--overwrite", "--type", "deep", "--unit", "gru",
+        programs() / "nmt-train", data / "train.en", data / "train.de", "--model", folder, "--no-reload", "--type", "deep", "--unit", "gru",
         "--reset", "after", "--bias", "--layer-normalization=false", "--attention-query", args.attention_query, "--dim-emb", "256",
         "--dim-rnn", "256", "--enc-depth", "2", "--dec-depth", "2", "--tied-embeddings-all", "--mini-batch-words",
         "4096", "--mini-batch", "0", "--after", f"{updates}u", "--disp-freq", f"{max(1, updates // 2)}u", "--valid-freq", "1000000u",
