@@ -9,6 +9,8 @@ import pathlib
 import random
 import re
 import select
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -223,6 +225,29 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["1"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
+
+    def test_a_damaged_model(self):
+        damaged = self.home / "damaged"
+        shutil.copytree(self.model, damaged, symlinks=True)
+        weights = next((damaged / "checkpoints").glob("*/model.safetensors"))
+        for path in (damaged / "checkpoints").glob("*/model.safetensors"):
+            path.write_bytes(path.read_bytes()[:-100])
+        self.refused(3, "nmt-translate", "-m", damaged, "-o", self.home / "never", stdin=self.lines[0], says=[weights.name])
+        self.refused(3, "nmt-score", "-m", damaged, self.home / "test.en", self.home / "test.de", says=[weights.name])
+        self.assertEqual(list(self.home.glob("never*")), [])
+
+    def test_a_reader_that_leaves(self):
+        process = subprocess.Popen([str(BIN / "nmt-translate"), "-m", str(self.model), "--quiet", "--maxi-batch", "1"], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdout.close()
+        try:
+            process.stdin.write(self.lines[0])
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.assertEqual(process.stderr.read(), b"")
+        process.stderr.close()
+        self.assertEqual(process.wait(SECONDS), -signal.SIGPIPE)
 
     def test_a_full_disk(self):
         if not os.path.exists("/dev/full"):
