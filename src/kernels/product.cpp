@@ -14,8 +14,7 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-using Tile = void (*)(std::int64_t, const float*, const float*, std::int64_t, std::int64_t, bool, float*, std::int64_t,
-                      const float*);
+using Tile = void (*)(const TileJob&);
 
 // Few rows leave too few independent chains to hide the multiply-add's latency: they take several panels at once.
 template <int rows>
@@ -91,8 +90,8 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
   }
   for (std::int64_t i = 0; i < depth; ++i) {
     const float* from = p.a + (k + i) * p.lda;
-    for (std::int64_t ahead = 0; ahead < tile_group * tile_rows; ahead += 16)
-      __builtin_prefetch(from + 8 * p.lda + row[0] + ahead);
+    for (std::int64_t line = 0; line < tile_group * tile_rows; line += 16)
+      __builtin_prefetch(from + 8 * p.lda + row[0] + line);
     for (std::int64_t t = 0; t < last - first; ++t) {
       float* to = out + t * tile_rows * stretch + i * tile_rows;
       if (row[t] + tile_rows <= p.m) {
@@ -104,21 +103,37 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
   }
 }
 
+// The lines of A that the next copy will read, handed out two a tile, so that they come while the tiles compute.
+struct Ahead {
+  const float* at;          // the first line; a tile walks along k from it
+  std::int64_t next, left;  // floats from one line to the next; lines to go
+  std::int64_t step;        // floats a step of k
+  void take(TileJob& job) {
+    job.ahead_step = left > 0 ? step : 0;
+    for (const float*& line : job.ahead) {
+      line = at;
+      if (left > 1) at += next;
+      --left;
+    }
+  }
+};
+
 // One row of tiles: all panels of a block of B.
 void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block& b, std::int64_t columns,
-                   bool accumulate, float* c, std::int64_t ldc) {
+                   bool accumulate, float* c, std::int64_t ldc, Ahead& ahead) {
   const Tiles t = along_k ? tiles<true>(rows) : tiles<false>(rows);
   const std::int64_t whole = whole_panels(columns);
+  TileJob job = {depth, a, b.panels, b.panel_stride, b.step, accumulate, c, ldc, c, {a, a}, 0};
+  const auto run = [&](Tile tile_function, std::int64_t width) {
+    job.next = job.c + width < c + columns ? job.c + width : c + rows * ldc;
+    ahead.take(job);
+    tile_function(job);
+    job.c += width;
+    job.b += width / panel_width * b.panel_stride;
+  };
   std::int64_t n = 0;
-  const auto next = [&](std::int64_t at) { return at < columns ? c + at : c + rows * ldc; };
-  for (std::int64_t step = t.panels * panel_width; n + step <= whole; n += step) {
-    t.several(depth, a, b.panels + n / panel_width * b.panel_stride, b.panel_stride, b.step, accumulate, c + n, ldc,
-              next(n + step));
-  }
-  for (; n < whole; n += panel_width) {
-    t.one(depth, a, b.panels + n / panel_width * b.panel_stride, b.panel_stride, b.step, accumulate, c + n, ldc,
-          next(n + panel_width));
-  }
+  for (const std::int64_t step = t.panels * panel_width; n + step <= whole; n += step) run(t.several, step);
+  for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;
   // The last panel is not whole: through a buffer, so that nothing past the row's end is touched.
   alignas(64) float edge[tile_rows * panel_width];
@@ -128,7 +143,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
       std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
       std::memcpy(edge + r * panel_width, c + r * ldc + n, bytes);
     }
-  t.one(depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge);
+  t.one({depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge, {a, a}, 0});
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
 }
 
@@ -177,13 +192,21 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
       const Block block = take_block(p, n, columns, k, depth, direct, b_block);
       for (std::int64_t first = 0; first < row_tiles; first += group) {
         const std::int64_t last = smaller(first + group, row_tiles);
-        if (p.transpose_a) copy_columns(p, m_begin, m_end, row_tiles, first, last, k, depth, a_copy);
+        Ahead ahead = {};
+        if (p.transpose_a) {
+          copy_columns(p, m_begin, m_end, row_tiles, first, last, k, depth, a_copy);
+          const std::int64_t row = tile_range(m_begin, m_end, row_tiles, last).begin;
+          if (last < row_tiles) ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
+        }
         for (std::int64_t t = first; t < last; ++t) {
           const Range rows = tile_range(m_begin, m_end, row_tiles, t);
-          if (!p.transpose_a) copy_rows(p, rows, k, depth, a_copy);
+          if (!p.transpose_a) {
+            copy_rows(p, rows, k, depth, a_copy);
+            if (t + 1 < row_tiles) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
+          }
           multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
                         a_copy + (t - first) * tile_rows * stretch, block, columns, p.accumulate || k > 0,
-                        p.c + rows.begin * p.ldc + n, p.ldc);
+                        p.c + rows.begin * p.ldc + n, p.ldc, ahead);
         }
       }
     }

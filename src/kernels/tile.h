@@ -70,22 +70,42 @@ constexpr int stretch = 256;
 /// Row distance of a copied A; no power of two, or the rows would share cache sets.
 constexpr int copied_stride = stretch + lanes;
 
+/// What a tile works on.
+struct TileJob {
+  std::int64_t depth;  ///< steps of k
+  const float* a;      ///< [rows][copied_stride], or [depth][tile_rows] along k
+  const float* b;      ///< panel p starts at b + p * panel_stride, its rows are b_step apart
+  std::int64_t panel_stride, b_step;
+  bool accumulate;
+  float* c;
+  std::int64_t ldc;
+  const float* next;      ///< where the next tile of C starts: fetched meanwhile
+  const float* ahead[2];  ///< what will be copied from A later is fetched too, ahead_step floats a step of k
+  std::int64_t ahead_step;
+};
+
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k, one multiply-add chain an output, k ascending.
-/// A lies as [rows][copied_stride], or as [depth][tile_rows] when `along_k`; panel p of B starts at b + p *
-/// panel_stride.
 template <int rows, int panels, bool along_k>
-void tile(std::int64_t depth, const float* a, const float* b, std::int64_t panel_stride, std::int64_t b_step,
-          bool accumulate, float* c,
-          std::int64_t ldc, const float* next) {
+void tile(const TileJob& job) {
+  const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step, ldc = job.ldc;
+  const std::int64_t ahead_step = job.ahead_step;
+  const float *a = job.a, *b = job.b, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  float* const c = job.c;
   Vector sum[rows][2 * panels];
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
-    for (int v = 0; v < 2 * panels; ++v) sum[r][v] = accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
+    for (int v = 0; v < 2 * panels; ++v) sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
   for (int r = 0; r < rows; ++r)
-    for (int v = 0; v < 2 * panels; v += 16 / lanes) __builtin_prefetch(next + r * ldc + v * lanes, 1);
+    for (int v = 0; v < 2 * panels; v += 16 / lanes) __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
 #pragma GCC unroll 1
   for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
+    if constexpr (2 * rows > tile_rows) {
+      __builtin_prefetch(ahead0);
+      __builtin_prefetch(ahead1);
+      ahead0 += ahead_step;
+      ahead1 += ahead_step;
+    }
     Vector right[2 * panels];
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * panels; ++v) right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
