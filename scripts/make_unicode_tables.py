@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Writes src/eval/unicode_tables.inc from Python's own unicodedata: the ranges of the categories that BLEU's international
-tokenisation reads (P, S, N), white space as str.split() sees it, and str.lower() of single characters.
+"""Writes src/eval/unicode_tables.inc: the general categories P, S and N that BLEU's international tokenisation reads, white
+space as str.split() sees it, and what str.lower() needs. The categories come from the package "regex" (which sacreBLEU uses for
+them), all else from Python itself.
 Usage: make_unicode_tables.py > src/eval/unicode_tables.inc"""
 import sys
 import unicodedata
+
+import regex
 
 
 def ranges(belongs):
@@ -25,14 +28,36 @@ def table(name, kind, rows, per_line):
     print("};")
 
 
+def has_property(letter):
+    pattern = regex.compile(r"\p{%s}" % letter)
+    return lambda c: pattern.match(c) is not None
+
+
+# A capital sigma becomes a final one behind a cased letter, with case-ignorable characters in between (Unicode 15, table 3-17):
+# str.lower() tells which is which.
+def is_cased(c):
+    return (c + "\u03a3").lower()[-1] == "\u03c2"
+
+
+def is_ignorable(c):
+    return ("A" + c + "\u03a3").lower()[-1] == "\u03c2" and not is_cased(c)
+
+
 def main():
-    print(f"// Unicode {unicodedata.unidata_version}; made by scripts/make_unicode_tables.py. Do not edit.")
+    print(
+        f"// Categories of regex {regex.__version__}, case of Unicode {unicodedata.unidata_version}; "
+        "made by scripts/make_unicode_tables.py. Do not edit."
+    )
     for name, letter in (("punctuation", "P"), ("symbols", "S"), ("numbers", "N")):
-        table(name, "Range", ranges(lambda c: unicodedata.category(c)[0] == letter), 7)
+        table(name, "Range", ranges(has_property(letter)), 7)
     table("spaces", "Range", ranges(str.isspace), 7)
+    table("cased", "Range", ranges(is_cased), 7)
+    table("case_ignorable", "Range", ranges(is_ignorable), 7)
     lower = []
     for code in range(sys.maxunicode + 1):
         text = chr(code).lower()
+        if code == 0x3A3:
+            text = "\u03c3"
         if text != chr(code) and len(text) == 1:
             lower.append((code, ord(text)))
     table("lowercase", "Pair", lower, 7)

@@ -1,11 +1,12 @@
 #include "nmt/eval/bleu.h"
 
+#include "nmt/core/error.h"
+
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <unordered_map>
 
-#include "nmt/core/error.h"
+#include "bleu_formula.h"
 #include "unicode.h"
 
 namespace nmt {
@@ -13,7 +14,12 @@ namespace {
 
 using Counter = std::unordered_map<std::string, std::int64_t>;
 
-std::string lowered(const std::string& text) { return encode_utf8(lowercase_of(decode_utf8(text))); }
+std::string lowered(std::string text, BleuTokenizer tokenizer) {
+  if (tokenizer != BleuTokenizer::multi_bleu) return encode_utf8(lowercase_of(decode_utf8(text)));
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // Perl's lc of bytes
+  return text;
+}
 
 // n-grams of one order, joined by a character that no word holds.
 Counter ngrams(const std::vector<std::string>& words, std::size_t order) {
@@ -24,21 +30,6 @@ Counter ngrams(const std::vector<std::string>& words, std::size_t order) {
     ++counts[key];
   }
   return counts;
-}
-
-const char* name_of(BleuSmoothing smoothing) {
-  switch (smoothing) {
-    case BleuSmoothing::exp: return "exp";
-    case BleuSmoothing::floor: return "floor";
-    case BleuSmoothing::add_k: return "add-k";
-    case BleuSmoothing::none: return "none";
-  }
-  return "?";
-}
-
-double smoothing_value(const BleuOptions& options) {
-  if (options.smoothing_value >= 0) return options.smoothing_value;
-  return options.smoothing == BleuSmoothing::floor ? 0.1 : 1.0;
 }
 
 }  // namespace
@@ -53,9 +44,13 @@ BleuCounts& BleuCounts::operator+=(const BleuCounts& other) {
   return *this;
 }
 
-BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references, const BleuOptions& options) {
+BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
+                       const BleuOptions& options) {
   NMT_CHECK(!references.empty(), "BLEU needs a reference");
-  const auto words_of = [&](const std::string& line) { return tokenize(options.tokenizer, options.lowercase ? lowered(line) : line); };
+  const auto words_of = [&](const std::string& line) {
+    const std::string text = options.lowercase ? lowered(line, options.tokenizer) : line;
+    return tokenize(options.tokenizer, without_trailing_space(text));
+  };
   const std::vector<std::string> words = words_of(hypothesis);
   std::vector<std::vector<std::string>> others;
   for (const std::string& reference : references) others.push_back(words_of(reference));
@@ -85,36 +80,17 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
 BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options) {
   BleuScore out;
   out.counts = counts;
-  const auto hypothesis = static_cast<double>(counts.hypothesis_length), reference = static_cast<double>(counts.reference_length);
-  out.brevity_penalty = 1.0;
-  if (hypothesis < reference) out.brevity_penalty = hypothesis > 0 ? std::exp(1 - reference / hypothesis) : 0.0;
-  if (std::all_of(counts.correct.begin(), counts.correct.end(), [](std::int64_t c) { return c == 0; })) return out;
-  double smoothed_zeros = 1;
-  for (int n = 0; n < bleu_order; ++n) {
-    double correct = static_cast<double>(counts.correct[n]), total = static_cast<double>(counts.total[n]);
-    if (options.smoothing == BleuSmoothing::add_k && n > 0) {
-      correct += smoothing_value(options);
-      total += smoothing_value(options);
-    }
-    if (total == 0) break;
-    if (correct == 0) {
-      if (options.smoothing == BleuSmoothing::exp) {  // each zero counts half of the one before (mteval-v13a)
-        smoothed_zeros *= 2;
-        out.precisions[n] = 100.0 / (smoothed_zeros * total);
-      } else if (options.smoothing == BleuSmoothing::floor) {
-        out.precisions[n] = 100.0 * smoothing_value(options) / total;
-      }
-    } else {
-      out.precisions[n] = 100.0 * correct / total;
-    }
-  }
-  double sum = 0;
-  for (const double precision : out.precisions) sum += precision == 0 ? -9999999999.0 : std::log(precision);
-  out.score = out.brevity_penalty * std::exp(sum / bleu_order);
+  out.brevity_penalty =
+      brevity_penalty(static_cast<double>(counts.hypothesis_length), static_cast<double>(counts.reference_length));
+  std::array<double, bleu_order> correct{}, total{};
+  std::copy(counts.correct.begin(), counts.correct.end(), correct.begin());
+  std::copy(counts.total.begin(), counts.total.end(), total.begin());
+  out.score = bleu_formula(correct, total, out.brevity_penalty, options, out.precisions);
   return out;
 }
 
-BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, const BleuOptions& options) {
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+                      const BleuOptions& options) {
   if (hypotheses.size() != references.size())
     fail(ExitStatus::data, "{} hypotheses for {} references", hypotheses.size(), references.size());
   BleuCounts sum;
@@ -122,12 +98,55 @@ BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vec
   return bleu_from_counts(sum, options);
 }
 
-std::string bleu_signature(const BleuOptions& options, int references) {
+double smoothing_value_of(const BleuOptions& options) {
+  if (options.smoothing_value >= 0) return options.smoothing_value;
+  return options.smoothing == BleuSmoothing::floor ? 0.1 : 1.0;
+}
+
+BleuOptions multi_bleu_options(bool lowercase) {
+  BleuOptions options;
+  options.tokenizer = BleuTokenizer::multi_bleu;
+  options.smoothing = BleuSmoothing::none;
+  options.lowercase = lowercase;
+  return options;
+}
+
+const char* name_of(BleuSmoothing smoothing) {
+  switch (smoothing) {
+    case BleuSmoothing::exp:
+      return "exp";
+    case BleuSmoothing::floor:
+      return "floor";
+    case BleuSmoothing::add_k:
+      return "add-k";
+    case BleuSmoothing::none:
+      return "none";
+  }
+  return "?";
+}
+
+BleuSmoothing bleu_smoothing(std::string_view name) {
+  for (const BleuSmoothing s : {BleuSmoothing::exp, BleuSmoothing::floor, BleuSmoothing::add_k, BleuSmoothing::none})
+    if (name == name_of(s)) return s;
+  fail(ExitStatus::usage, "unknown smoothing '{}'; known: exp, floor, add-k, none", name);
+}
+
+std::string verbose(const BleuScore& score) {
+  const auto& p = score.precisions;
+  const double hypothesis = static_cast<double>(score.counts.hypothesis_length),
+               reference = static_cast<double>(score.counts.reference_length);
+  return fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0], p[1],
+                     p[2], p[3], score.brevity_penalty, reference > 0 ? hypothesis / reference : 0.0,
+                     score.counts.hypothesis_length, score.counts.reference_length);
+}
+
+std::string bleu_signature(const BleuOptions& options, int references, const std::string& trials) {
   std::string smooth = name_of(options.smoothing);
   if (options.smoothing == BleuSmoothing::floor || options.smoothing == BleuSmoothing::add_k)
-    smooth += fmt::format("[{:.2f}]", smoothing_value(options));
-  return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:{}|version:nmt-{}", references, options.lowercase ? "lc" : "mixed",
-                     nmt::name_of(options.tokenizer), smooth, NMT_VERSION);
+    smooth += fmt::format("[{:.2f}]", smoothing_value_of(options));
+  return fmt::format("nrefs:{}|{}case:{}|eff:{}|tok:{}|smooth:{}|version:nmt-{}", references, trials,
+                     options.lowercase ? "lc" : "mixed", options.effective_order ? "yes" : "no",
+                     name_of(options.tokenizer), smooth, NMT_VERSION);
 }
 
 }  // namespace nmt

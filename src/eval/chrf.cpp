@@ -1,10 +1,12 @@
 #include "nmt/eval/chrf.h"
 
+#include "nmt/core/error.h"
+#include "nmt/eval/tokenize.h"
+
 #include <algorithm>
 #include <unordered_map>
 
-#include "nmt/core/error.h"
-#include "nmt/eval/tokenize.h"
+#include "chrf_formula.h"
 #include "unicode.h"
 
 namespace nmt {
@@ -23,8 +25,12 @@ std::vector<std::u32string> words_of(const std::u32string& text) {
   return words;
 }
 
-bool is_ascii_punctuation(char32_t c) { return c > 32 && c < 127 && is_punctuation(c); }
-bool is_mark(char32_t c) { return is_ascii_punctuation(c) || (c < 127 && is_symbol(c)); }
+bool is_ascii_punctuation(char32_t c) {
+  return c > 32 && c < 127 && is_punctuation(c);
+}
+bool is_mark(char32_t c) {
+  return is_ascii_punctuation(c) || (c < 127 && is_symbol(c));
+}
 
 // Punctuation at a word's end, else at its beginning, stands alone (Popovic's chrF++).
 std::vector<std::u32string> separated(const std::vector<std::u32string>& words) {
@@ -47,8 +53,10 @@ std::vector<Counter> ngrams(const std::string& line, const ChrfOptions& options)
   const std::u32string text = prepared(line, options);
   const std::vector<std::u32string> words = words_of(text);
   std::u32string characters;
-  if (options.whitespace) characters = text;
-  else for (const std::u32string& word : words) characters += word;
+  if (options.whitespace)
+    characters = text;
+  else
+    for (const std::u32string& word : words) characters += word;
   std::vector<Counter> orders;
   for (int n = 1; n <= options.character_order; ++n) {
     Counter& counts = orders.emplace_back();
@@ -74,9 +82,12 @@ ChrfCounts& ChrfCounts::operator+=(const ChrfCounts& other) {
   return *this;
 }
 
-ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::string>& references, const ChrfOptions& options) {
-  NMT_CHECK(options.character_order + options.word_order <= chrf_orders && options.character_order >= 0 && options.word_order >= 0,
-            "chrF takes at most {} orders, not {} of characters and {} of words", chrf_orders, options.character_order, options.word_order);
+ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::string>& references,
+                       const ChrfOptions& options) {
+  NMT_CHECK(options.character_order + options.word_order <= chrf_orders && options.character_order > 0 &&
+                options.word_order >= 0,
+            "chrF takes from 1 to {} orders, not {} of characters and {} of words", chrf_orders,
+            options.character_order, options.word_order);
   const std::vector<Counter> mine = ngrams(hypothesis, options);
   ChrfCounts best;
   double best_score = -1;
@@ -101,26 +112,15 @@ ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::str
 }
 
 double chrf_from_counts(const ChrfCounts& counts, const ChrfOptions& options) {
-  double precision = 0, recall = 0;
-  int effective = 0;
-  for (int n = 0; n < options.character_order + options.word_order; ++n) {
-    const auto [hypothesis, reference, match] = counts.orders[n];
-    if (hypothesis == 0 || reference == 0) continue;
-    precision += static_cast<double>(match) / static_cast<double>(hypothesis);
-    recall += static_cast<double>(match) / static_cast<double>(reference);
-    ++effective;
-  }
-  if (effective == 0) return 0;
-  precision /= effective;
-  recall /= effective;
-  if (precision + recall == 0) return 0;
-  const double factor = options.beta * options.beta;
-  double score = (1 + factor) * precision * recall;
-  score /= factor * precision + recall;
-  return 100 * score;
+  std::vector<double> sums;
+  for (int n = 0; n < options.character_order + options.word_order; ++n)
+    sums.insert(sums.end(), counts.orders[n].begin(), counts.orders[n].end());
+  bool nothing = false;
+  return chrf_formula(sums, options, nothing);
 }
 
-double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references, const ChrfOptions& options) {
+double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
+                   const ChrfOptions& options) {
   if (hypotheses.size() != references.size())
     fail(ExitStatus::data, "{} hypotheses for {} references", hypotheses.size(), references.size());
   ChrfCounts sum;
@@ -128,9 +128,14 @@ double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector
   return chrf_from_counts(sum, options);
 }
 
-std::string chrf_signature(const ChrfOptions& options, int references) {
-  return fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:{}|version:nmt-{}", references, options.lowercase ? "lc" : "mixed",
-                     options.character_order, options.word_order, options.whitespace ? "yes" : "no", NMT_VERSION);
+std::string chrf_name(const ChrfOptions& options) {
+  return fmt::format("chrF{}{}", options.beta, std::string(static_cast<std::size_t>(options.word_order), '+'));
+}
+
+std::string chrf_signature(const ChrfOptions& options, int references, const std::string& trials) {
+  return fmt::format("nrefs:{}|{}case:{}|eff:yes|nc:{}|nw:{}|space:{}|version:nmt-{}", references, trials,
+                     options.lowercase ? "lc" : "mixed", options.character_order, options.word_order,
+                     options.whitespace ? "yes" : "no", NMT_VERSION);
 }
 
 }  // namespace nmt

@@ -1,16 +1,24 @@
 #include "nmt/eval/tokenize.h"
 
 #include "nmt/core/error.h"
+
+#include <algorithm>
+
 #include "unicode.h"
 
 namespace nmt {
 namespace {
 
-bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
-bool is_period_or_comma(char32_t c) { return c == '.' || c == ','; }
+bool is_digit(char32_t c) {
+  return c >= '0' && c <= '9';
+}
+bool is_period_or_comma(char32_t c) {
+  return c == '.' || c == ',';
+}
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
 }
 
 // A pass over pairs of neighbours, as a regular expression of two characters makes it: a pair that matches is consumed.
@@ -46,8 +54,8 @@ void space_then_both(Text& out, C a, C b) {
 
 // The ASCII punctuation that mteval-v13a always separates: all but the apostrophe, comma, hyphen and period.
 bool is_separate(unsigned char c) {
-  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || (c >= ':' && c <= '@') ||
-         c == '/';
+  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
+         (c >= ':' && c <= '@') || c == '/';
 }
 
 // mteval-v13a.pl, in the order of its rules. Bytes do: no rule looks inside a character beyond ASCII.
@@ -64,8 +72,10 @@ std::string mteval_13a(std::string_view line) {
   }
   std::string spaced = " ";
   for (const char c : text) {
-    if (is_separate(static_cast<unsigned char>(c))) spaced.append({' ', c, ' '});
-    else spaced += c;
+    if (is_separate(static_cast<unsigned char>(c)))
+      spaced.append({' ', c, ' '});
+    else
+      spaced += c;
   }
   spaced += ' ';
   const auto digit = [](char c) { return is_digit(static_cast<unsigned char>(c)); };
@@ -85,8 +95,10 @@ std::u32string mteval_intl(std::string_view line) {
   text = replace_pairs(text, is_punctuation, no_number, space_then_both<std::u32string, char32_t>);
   std::u32string out;
   for (const char32_t c : text) {
-    if (is_symbol(c)) out.append({U' ', c, U' '});
-    else out += c;
+    if (is_symbol(c))
+      out.append({U' ', c, U' '});
+    else
+      out += c;
   }
   return out;
 }
@@ -103,26 +115,58 @@ std::vector<std::string> split(std::u32string_view text) {
   return words;
 }
 
+// Perl's split on bytes.
+std::vector<std::string> split_bytes(std::string_view line) {
+  constexpr std::string_view spaces = " \t\n\v\f\r";
+  std::vector<std::string> words;
+  for (std::size_t i = line.find_first_not_of(spaces); i != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(spaces, i), line.size());
+    words.emplace_back(line.substr(i, end - i));
+    i = line.find_first_not_of(spaces, end);
+  }
+  return words;
+}
+
 }  // namespace
 
 BleuTokenizer bleu_tokenizer(std::string_view name) {
-  for (const BleuTokenizer t : {BleuTokenizer::v13a, BleuTokenizer::intl, BleuTokenizer::none})
+  for (const BleuTokenizer t :
+       {BleuTokenizer::v13a, BleuTokenizer::intl, BleuTokenizer::none, BleuTokenizer::multi_bleu})
     if (name == name_of(t)) return t;
-  fail(ExitStatus::usage, "unknown tokenizer '{}'; known: 13a, intl, none", name);
+  fail(ExitStatus::usage, "unknown tokenizer '{}'; known: 13a, intl, none, multi-bleu", name);
 }
 
 const char* name_of(BleuTokenizer tokenizer) {
   switch (tokenizer) {
-    case BleuTokenizer::v13a: return "13a";
-    case BleuTokenizer::intl: return "intl";
-    case BleuTokenizer::none: return "none";
+    case BleuTokenizer::v13a:
+      return "13a";
+    case BleuTokenizer::intl:
+      return "intl";
+    case BleuTokenizer::none:
+      return "none";
+    case BleuTokenizer::multi_bleu:
+      return "multi-bleu";
   }
   return "?";
 }
 
-std::vector<std::string> split_words(std::string_view line) { return split(decode_utf8(line)); }
+std::vector<std::string> split_words(std::string_view line) {
+  return split(decode_utf8(line));
+}
+
+std::string_view without_trailing_space(std::string_view line) {
+  while (!line.empty()) {
+    std::size_t start = line.size() - 1;
+    while (start > 0 && (static_cast<unsigned char>(line[start]) & 0xC0) == 0x80) --start;
+    const std::u32string last = decode_utf8(line.substr(start));
+    if (last.size() != 1 || !is_space(last[0])) break;
+    line = line.substr(0, start);
+  }
+  return line;
+}
 
 std::vector<std::string> tokenize(BleuTokenizer tokenizer, std::string_view line) {
+  if (tokenizer == BleuTokenizer::multi_bleu) return split_bytes(line);
   if (tokenizer == BleuTokenizer::intl) return split(mteval_intl(line));
   return split_words(tokenizer == BleuTokenizer::v13a ? mteval_13a(line) : std::string(line));
 }

@@ -17,29 +17,25 @@ struct Pair {
 
 template <std::size_t n>
 bool within(const Range (&table)[n], char32_t c) {
-  const Range* at = std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Range& r) { return x < r.first; });
+  const Range* at =
+      std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Range& r) { return x < r.first; });
   return at != std::begin(table) && c <= std::prev(at)->last;
 }
 
 char32_t lower(char32_t c) {
-  const Pair* at = std::lower_bound(std::begin(lowercase), std::end(lowercase), c, [](const Pair& p, char32_t x) { return p.from < x; });
+  const Pair* at = std::lower_bound(std::begin(lowercase), std::end(lowercase), c,
+                                    [](const Pair& p, char32_t x) { return p.from < x; });
   return at != std::end(lowercase) && at->from == c ? at->to : c;
 }
 
-// Cased letters have another form; what Python's rule for the final sigma looks for on both sides.
-bool is_cased(char32_t c) {
-  if (lower(c) != c) return true;
-  return std::any_of(std::begin(lowercase), std::end(lowercase), [c](const Pair& p) { return p.to == c; });
-}
-bool is_ignorable(char32_t c) { return c == U'\'' || c == U'.' || c == U':' || c == U'\u00AD' || c == U'\u2019' || (c >= 0x300 && c <= 0x36F); }
-
+// The condition Final_Sigma of Unicode 15, table 3-17, as str.lower() applies it.
 bool is_final_sigma(std::u32string_view text, std::size_t at) {
   std::size_t i = at;
-  while (i > 0 && is_ignorable(text[i - 1])) --i;
-  if (i == 0 || !is_cased(text[i - 1])) return false;
+  while (i > 0 && within(case_ignorable, text[i - 1])) --i;
+  if (i == 0 || !within(cased, text[i - 1])) return false;
   i = at + 1;
-  while (i < text.size() && is_ignorable(text[i])) ++i;
-  return i == text.size() || !is_cased(text[i]);
+  while (i < text.size() && within(case_ignorable, text[i])) ++i;
+  return i == text.size() || !within(cased, text[i]);
 }
 
 }  // namespace
@@ -51,7 +47,8 @@ std::u32string decode_utf8(std::string_view text) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t length = byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
     char32_t c = length == 1 ? byte : byte & (0x7F >> length);
-    for (std::size_t j = 1; j < length && i + j < text.size(); ++j) c = c << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3F);
+    for (std::size_t j = 1; j < length && i + j < text.size(); ++j)
+      c = c << 6 | (static_cast<unsigned char>(text[i + j]) & 0x3F);
     out.push_back(c);
     i += length;
   }
@@ -80,18 +77,29 @@ std::string encode_utf8(std::u32string_view text) {
   return out;
 }
 
-bool is_punctuation(char32_t c) { return within(punctuation, c); }
-bool is_symbol(char32_t c) { return within(symbols, c); }
-bool is_number(char32_t c) { return within(numbers, c); }
-bool is_space(char32_t c) { return within(spaces, c); }
+bool is_punctuation(char32_t c) {
+  return within(punctuation, c);
+}
+bool is_symbol(char32_t c) {
+  return within(symbols, c);
+}
+bool is_number(char32_t c) {
+  return within(numbers, c);
+}
+bool is_space(char32_t c) {
+  return within(spaces, c);
+}
 
 std::u32string lowercase_of(std::u32string_view text) {
   std::u32string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == 0x130) out += U"i\u0307";
-    else if (text[i] == 0x3A3) out += is_final_sigma(text, i) ? U'\u03C2' : U'\u03C3';
-    else out += lower(text[i]);
+    if (text[i] == 0x130)
+      out += U"i\u0307";
+    else if (text[i] == 0x3A3)
+      out += is_final_sigma(text, i) ? U'\u03C2' : U'\u03C3';
+    else
+      out += lower(text[i]);
   }
   return out;
 }

@@ -8,11 +8,12 @@ namespace nmt {
 
 /// How a line is cut into words before n-grams are counted; sacreBLEU's names.
 enum class BleuTokenizer {
-  v13a,  ///< mteval-v13a, the default: separates ASCII punctuation, keeps numbers whole, resolves four entities
-  intl,  ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
-  none   ///< white space alone
+  v13a,       ///< mteval-v13a, the default: separates ASCII punctuation, keeps numbers whole, resolves four entities
+  intl,       ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
+  none,       ///< white space alone
+  multi_bleu  ///< multi-bleu.perl on text tokenised before: bytes, ASCII white space and letter case alone
 };
-/// "13a", "intl", "none"; fails (usage) on another name, with the known ones.
+/// "13a", "intl", "none", "multi-bleu"; fails (usage) on another name, with the known ones.
 BleuTokenizer bleu_tokenizer(std::string_view name);
 const char* name_of(BleuTokenizer tokenizer);
 
@@ -20,5 +21,7 @@ const char* name_of(BleuTokenizer tokenizer);
 std::vector<std::string> tokenize(BleuTokenizer tokenizer, std::string_view line);
 /// Python's str.split() without arguments.
 std::vector<std::string> split_words(std::string_view line);
+/// Python's str.rstrip() without arguments.
+std::string_view without_trailing_space(std::string_view line);
 
 }  // namespace nmt
