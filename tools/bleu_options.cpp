@@ -1,5 +1,6 @@
 #include "tools/bleu_options.h"
 
+#include "nmt/config/option.h"
 #include "nmt/core/error.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include "tools/nearest.h"
+#include "tools/program.h"
 #include <boost/program_options.hpp>
 #include <fmt/ranges.h>
 
@@ -184,7 +185,7 @@ bool parse_bleu_command(const std::vector<std::string>& arguments, BleuCommand& 
         text << usage << visible;
       else
         text << "nmt-bleu " << NMT_VERSION << '\n';
-      fmt::print("{}", text.str());
+      print(text.str());
       return false;
     }
     po::notify(given);
@@ -192,7 +193,7 @@ bool parse_bleu_command(const std::vector<std::string>& arguments, BleuCommand& 
     std::vector<std::string> names;
     for (const auto& option : visible.options()) names.push_back("--" + option->long_name());
     for (const auto& [letter, name] : letters) names.push_back(letter);
-    const std::string near = nearest(error.get_option_name(), names);
+    const std::string near = config::nearest(error.get_option_name(), names);
     fail(ExitStatus::usage, "unknown option {}{}; --help lists all", error.get_option_name(),
          near.empty() ? "" : " (did you mean " + near + "?)");
   } catch (const po::validation_error& error) {

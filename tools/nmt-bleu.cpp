@@ -4,7 +4,8 @@
 #include "nmt/eval/tokenize.h"
 #include "nmt/text/lines.h"
 
-#include <cstdio>
+#include <algorithm>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -83,8 +84,7 @@ int run(const std::vector<std::string>& arguments) {
   if (command.quiet) log::set_level(log::Level::error);
   const std::vector<Lines> references = read_references(command);
   const std::vector<System> systems = read_systems(command, references);
-  fmt::print("{}", report(command, systems, references));
-  if (std::fflush(stdout) != 0) fail(ExitStatus::failed, "standard output cannot be written");
+  print(report(command, systems, references));
   return 0;
 }
 
@@ -92,5 +92,6 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace nmt::tools
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);
   return nmt::tools::run_program([&] { return nmt::tools::run({argv + 1, argv + argc}); });
 }

@@ -23,31 +23,32 @@ struct Scores {
 };
 
 // numpy's sum of a contiguous array (pairwise_sum in loops_utils.h.src): eight accumulators for blocks of at most 128.
-double pairwise_sum(const Scores& scores, std::size_t begin, std::size_t count) {
-  const auto at = [&](std::size_t i) { return scores.values[begin + i]; };
+template <class Real>
+Real pairwise_sum(const Real* x, std::size_t count) {
   if (count < 8) {
-    double sum = count == 0 ? 0 : at(0);
-    for (std::size_t i = 1; i < count; ++i) sum = scores.round(sum + at(i));
+    Real sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += x[i];
     return sum;
   }
   if (count > 128) {
     const std::size_t half = count / 2 - count / 2 % 8;
-    return scores.round(pairwise_sum(scores, begin, half) + pairwise_sum(scores, begin + half, count - half));
+    return pairwise_sum(x, half) + pairwise_sum(x + half, count - half);
   }
-  double part[8];
-  for (std::size_t j = 0; j < 8; ++j) part[j] = at(j);
+  Real part[8];
+  std::copy_n(x, 8, part);
   std::size_t i = 8;
   for (; i + 8 <= count; i += 8)
-    for (std::size_t j = 0; j < 8; ++j) part[j] = scores.round(part[j] + at(i + j));
-  for (std::size_t width = 1; width < 8; width *= 2)
-    for (std::size_t j = 0; j < 8; j += 2 * width) part[j] = scores.round(part[j] + part[j + width]);
-  double sum = part[0];
-  for (; i < count; ++i) sum = scores.round(sum + at(i));
+    for (std::size_t j = 0; j < 8; ++j) part[j] += x[i + j];
+  Real sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+  for (; i < count; ++i) sum += x[i];
   return sum;
 }
 
 double numpy_mean(const Scores& scores) {
-  return scores.round(pairwise_sum(scores, 0, scores.values.size()) / static_cast<double>(scores.values.size()));
+  const std::size_t count = scores.values.size();
+  if (!scores.single) return pairwise_sum(scores.values.data(), count) / static_cast<double>(count);
+  const std::vector<float> floats(scores.values.begin(), scores.values.end());
+  return static_cast<double>(pairwise_sum(floats.data(), count) / static_cast<float>(count));
 }
 
 // statistics.mean sums without error and rounds once; compensated long double is as good.
@@ -61,11 +62,9 @@ double exact_mean(const Scores& scores) {
   return scores.round(static_cast<double>((sum + lost) / static_cast<long double>(scores.values.size())));
 }
 
-double half_width(const Scores& scores) {
-  std::vector<double> sorted = scores.values;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t lower = sorted.size() / 40, upper = sorted.size() - lower - 1;
-  return scores.round(0.5 * scores.round(sorted[upper] - sorted[lower]));
+double half_width(const Scores& sorted) {
+  const std::size_t last = sorted.values.size() - 1, tail = sorted.values.size() / 40;
+  return sorted.round(0.5 * sorted.round(sorted.values[last - tail] - sorted.values[tail]));
 }
 
 // Scores of the same resamples for each system.
@@ -107,7 +106,8 @@ double p_value(std::int64_t above, int trials) {
 
 Interval confidence_interval(const Metric& metric, const SentenceCounts& counts, int samples, std::uint64_t seed) {
   NMT_CHECK(samples > 1, "a confidence interval needs at least 2 resamples, not {}", samples);
-  const Scores scores = std::move(resample(metric, {&counts}, samples, seed)[0]);
+  Scores scores = std::move(resample(metric, {&counts}, samples, seed)[0]);
+  std::sort(scores.values.begin(), scores.values.end());
   return {exact_mean(scores), half_width(scores)};
 }
 
@@ -121,7 +121,9 @@ std::vector<PairedResult> paired_bootstrap(const Metric& metric, const std::vect
   for (std::size_t s = 0; s < systems.size(); ++s) {
     PairedResult& result = results[s];
     result.score = metric.score(systems[s].sum());
-    result.interval = {numpy_mean(scores[s]), half_width(scores[s])};
+    Scores sorted = scores[s];  // estimate_ci sorts before it sums, which decides the last digits
+    std::sort(sorted.values.begin(), sorted.values.end());
+    result.interval = {numpy_mean(sorted), half_width(sorted)};
     result.has_interval = true;
     if (s == 0) continue;
     Scores differences;

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""nmt-bleu's command line: exit statuses, one line for every error, unusual text, --lineage. Argument: the folder of the programs."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = os.path.join(sys.argv[1], "nmt-bleu")
+
+
+def run(*arguments, stdin=b""):
+    done = subprocess.run([PROGRAM, *arguments], input=stdin, capture_output=True, timeout=60)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def refused(status, parts, *arguments):
+    code, out, err = run(*arguments)
+    assert code == status and out == "" and err.count("\n") == 1, (arguments, code, out, err)
+    for part in parts:
+        assert part in err, (arguments, part, err)
+
+
+def score(*arguments, **more):
+    code, out, err = run(*arguments, "-b", "-w", "4", **more)
+    assert code == 0, (arguments, code, err)
+    return out.strip(), err
+
+
+with tempfile.TemporaryDirectory() as folder:
+
+    def file(name, content):
+        path = os.path.join(folder, name)
+        with open(path, "wb") as f:
+            f.write(content)
+        return path
+
+    text = "Das ist ein Haus.\nDie Straße ist länger als gedacht.\n".encode()
+    ref = file("ref", text)
+    hyp = file("hyp", b"Das ist das Haus.\nDie Stra\xc3\x9fe ist lang.\n")
+    empty, short = file("empty", b""), file("short", b"Eins.\n")
+
+    refused(2, ["--lowercase"], ref, "-i", hyp, "--lowrcase")
+    refused(2, ["missing", "No such file"], ref, "-i", os.path.join(folder, "missing"))
+    refused(2, [folder], folder, "-i", hyp)
+    refused(3, [empty], ref, "-i", empty)
+    refused(3, [empty], empty, "-i", hyp)
+    refused(3, [short, ref, "1", "2"], ref, "-i", short)
+    refused(2, ["13b", "intl"], ref, "-i", hyp, "--tokenize", "13b")
+    refused(2, ["linear", "add-k"], ref, "-i", hyp, "-s", "linear")
+    refused(2, ["ter", "chrf"], ref, "-i", hyp, "-m", "ter")
+    refused(2, ["--width", "x"], ref, "-i", hyp, "-w", "x")
+    refused(2, ["xml", "text"], ref, "-i", hyp, "-f", "xml")
+    refused(2, ["smooth-value"], ref, "-i", hyp, "--smooth-value", "1")
+    refused(2, ["two systems"], ref, "-i", hyp, "--paired-bs")
+    refused(2, ["exclude"], ref, "-i", hyp, ref, "--paired-bs", "--paired-ar")
+    refused(2, ["confidence-n", "1"], ref, "-i", hyp, "--confidence", "--confidence-n", "1")
+    refused(2, ["twice"], ref, "-i", hyp, hyp)
+    refused(2, ["reference"], "-i", hyp)
+    refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")
+
+    # Standard input, underscores for dashes, adjacent values.
+    plain = score(ref, "-i", hyp)[0]
+    assert score(ref, stdin=open(hyp, "rb").read())[0] == plain
+    assert score(ref, "-i", "-", stdin=open(hyp, "rb").read())[0] == plain
+    assert score(ref, "--input=" + hyp, "--smooth_method=exp", "-tok", "13a")[0] == plain
+    # Two references in one file are those of two files.
+    assert score(file("both", b"Das ist ein Haus.\tDas ist das Haus.\nDie Stra\xc3\x9fe ist lang.\tEgal.\n"), "-i", hyp, "-nr", "2")[0] == "100.0000"
+
+    # Byte order mark and CRLF are no part of the text; invalid UTF-8 is told once; the last line needs no LF.
+    code, err = score(ref, "-i", file("crlf", b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n")))
+    assert code == "100.0000" and err.count("\n") >= 1 and "byte order mark" in err.lower(), (code, err)
+    assert score(ref, "-i", file("no_lf", text[:-1]))[0] == "100.0000"
+    figure, err = score(ref, "-i", file("bad", b"\xff\xfe Haus\n\xc3\n"))
+    assert "UTF-8" in err, err
+    assert score(ref, "-i", file("bad2", b"\xff\n\xc3\n"), "-q")[1] == ""
+    # Only LF ends a line.
+    separators = file("separators", "a b c d\u2028e\x85f\r g\nzwei\n".encode())
+    assert score(separators, "-i", separators)[0] == "100.0000"
+
+    # The four definitions, each with its signature.
+    code, out, err = run(ref, "-i", hyp, "--lineage", "-f", "json")
+    rows = json.loads(out)
+    assert code == 0 and [(r["case"], r["tok"], r["smooth"]) for r in rows] == [
+        ("mixed", "13a", "exp"), ("lc", "13a", "exp"), ("lc", "intl", "exp"), ("mixed", "multi-bleu", "none")], out
+    assert "does not look tokenised" in err, err
+    assert len(run(ref, "-i", hyp, "--lineage", "-b", "-f", "text")[1].split()) == 4
+
+    # Text that looks tokenised is told, once.
+    spaced = file("spaced", b"so ist es .\n" * 100)
+    assert "tokenised" in score(spaced, "-i", spaced)[1] and score(spaced, "-i", spaced, "--force")[1] == ""
+
+    code, out, err = run("--help")
+    assert code == 0 and err == "" and all(o in out for o in ("--paired-bs", "--tokenize", "13a", "-lc")), out
+    code, out, err = run("--version")
+    assert code == 0 and out.startswith("nmt-bleu ")
+    full = subprocess.run(f"'{PROGRAM}' '{ref}' -i '{hyp}' > /dev/full", shell=True, capture_output=True)
+    assert full.returncode == 1 and full.stderr.count(b"\n") == 1, full
+print("passed")
