@@ -22,6 +22,11 @@ DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::i
   return set;
 }
 
+// What is unusual about the lines, once a kind.
+void warn_of(const ParallelCorpus& corpus) {
+  for (const Side side : {Side::source, Side::target}) corpus.file(side).notes().warn(corpus.file(side).path());
+}
+
 // As many pairs as are wished; of a corpus that repeats itself, as many as can be taken.
 HoldOut hold_out_some(const ParallelCorpus& corpus, std::int64_t pairs, std::uint64_t seed) {
   for (;; pairs /= 2) {
@@ -83,8 +88,11 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
   TrainingText text;
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);
   log::info("training text: {} pairs in {} and {}", train::grouped(text.corpus->pairs()), data.train_sets[0], data.train_sets[1]);
+  warn_of(*text.corpus);
   if (!data.valid_sets.empty()) {
-    text.development = read_lines(ParallelCorpus(data.valid_sets[0], data.valid_sets[1]), nullptr);
+    const ParallelCorpus development(data.valid_sets[0], data.valid_sets[1]);
+    warn_of(development);
+    text.development = read_lines(development, nullptr);
     log::info("development set: {} pairs in {} and {}", train::grouped(std::ssize(text.development.sources)), data.valid_sets[0], data.valid_sets[1]);
     return text;
   }

@@ -103,7 +103,10 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
     for (; !sample.done(); sample.Next(), ++used) alphabet.add(sample.value());
     too_long = sample.too_long();
   }
-  if (used == 0) fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines", name, lines);
+  const auto no_text = [&] {
+    fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines", name, lines);
+  };
+  if (used == 0) no_text();
   const bool small = alphabet.size() <= std::max(256, training.size / 20);
 
   // One thread, so that the result does not depend on how work was parted. The limit is soft: too little text gives
@@ -125,6 +128,7 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
     Sample sample(lines, line, training);
     const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &sample, &model);
     if (status.ok()) break;
+    if (status.ToString().find("sentences_.empty()") != std::string::npos) no_text();
     const int needed = pieces_needed(status.ToString());
     NMT_CHECK(needed >= size, "{}: no vocabulary can be learned: {}", name, status.ToString());
     size = needed + 1;
@@ -132,6 +136,7 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
 
   TrainedVocabulary trained{Vocabulary::from_bytes(model, std::string(name)), used, too_long, small ? 1.0 : 0.9995};
   const int size = trained.vocabulary.size();
+  if (size <= 3) no_text();  // nothing but characters that SentencePiece drops
   if (size < training.size) {
     log::info("vocabulary of {}: {} pieces instead of {}, the text has no more", name, size, training.size);
   } else if (size > training.size) {

@@ -12,12 +12,35 @@ namespace nmt {
 
 namespace {
 constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, a space within pieces
+constexpr std::size_t kStretch = 4096;               // bytes after which a run of unknown characters may be cut
+
+bool continues_character(char c) {
+  return (c & 0xC0) == 0x80;
+}
 }  // namespace
 
 struct Vocabulary::Impl {
   sentencepiece::SentencePieceProcessor processor;
   std::string bytes;
   std::vector<std::string> pieces;
+
+  std::vector<int> encode(std::string_view text) const {
+    std::vector<int> ids;
+    const auto status = processor.Encode(text, &ids);
+    NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", text.size(), status.ToString());
+    return ids;
+  }
+  bool is_unknown(std::string_view character) const {
+    const std::vector<int> ids = encode(character);
+    return !ids.empty() && ids.back() == processor.unk_id();
+  }
+  /// Whether the characters before and after `at`, where one begins, are both unknown.
+  bool within_unknown(std::string_view line, std::size_t at) const {
+    std::size_t before = at - 1, end = at + 1;
+    while (before > 0 && continues_character(line[before])) --before;
+    while (end < line.size() && continues_character(line[end])) ++end;
+    return is_unknown(line.substr(before, at - before)) && is_unknown(line.substr(at, end - at));
+  }
 };
 
 Vocabulary::Vocabulary() : impl_(std::make_unique<Impl>()) {}
@@ -57,10 +80,23 @@ int Vocabulary::size() const {
   return static_cast<int>(impl_->pieces.size());
 }
 
+// SentencePiece needs time with the square of the length of a run of unknown characters: more than a minute for a
+// million bytes that are no text. Such a run is cut now and then, which gives some more <unk> and changes nothing else.
 std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
-  std::vector<int> ids;
-  const auto status = impl_->processor.Encode(line, &ids);
-  NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", line.size(), status.ToString());
+  std::vector<std::int32_t> ids;
+  std::size_t begin = 0;
+  const auto add = [&](std::size_t end) {
+    const std::vector<int> some = impl_->encode(line.substr(begin, end - begin));
+    // A new text begins with a space, the rest of a run does not.
+    const bool added_space = begin > 0 && !some.empty() && impl_->pieces[static_cast<std::size_t>(some[0])] == kSpace;
+    ids.insert(ids.end(), some.begin() + added_space, some.end());
+    begin = end;
+  };
+  for (std::size_t at = kStretch; at < line.size(); at += kStretch) {
+    while (at < line.size() && continues_character(line[at])) ++at;
+    if (at < line.size() && impl_->within_unknown(line, at)) add(at);
+  }
+  add(line.size());
   return ids;
 }
 

@@ -3,6 +3,8 @@
 #include "nmt/core/error.h"
 #include "nmt/text/train_vocabulary.h"
 
+#include <algorithm>
+#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
@@ -66,6 +68,45 @@ TEST(Vocabulary, SpecialPieces) {
   EXPECT_TRUE(v.encode(" \t ").empty());
   EXPECT_THROW(v.decode(std::vector<std::int32_t>{60}), Error);
   EXPECT_THROW(v.piece(-1), Error);
+}
+
+// BPE never joins pieces over a space, so a line is the sum of its words: of long lines and unknown ones too.
+TEST(Vocabulary, LongLinesAreTheSumOfTheirWords) {
+  const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
+  std::mt19937 random(3);
+  std::string line;
+  std::vector<std::int32_t> expected;
+  while (line.size() < 60'000) {
+    std::string word;
+    for (unsigned k = random() % 3; k > 0; --k)
+      word += std::vector<std::string>{"the", "\xe6\xbc\xa2", "dog"}[random() % 3];
+    const auto ids = v.encode(word);
+    expected.insert(expected.end(), ids.begin(), ids.end());
+    line += word + (random() % 4 ? " " : "\xe3\x80\x80");  // U+3000 is a space too
+  }
+  auto ids = v.encode(line);
+  for (auto* all : {&ids, &expected})  // a run of unknown characters may count more than once
+    all->erase(std::unique(all->begin(), all->end(), [](auto a, auto b) { return a == 0 && b == 0; }), all->end());
+  EXPECT_EQ(ids, expected);
+}
+
+TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {
+  const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
+  std::string ideographs;
+  while (ideographs.size() < 1'000'000) ideographs += "\xe6\xbc\xa2";
+  for (const std::string& run : {std::string(1'000'000, '\0'), ideographs}) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = v.encode("the" + run + "dog");
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    auto expected = v.encode("the");
+    expected.push_back(v.unk());
+    auto shortened = ids;
+    shortened.erase(std::unique(shortened.begin(), shortened.end(), [](auto a, auto b) { return a == 0 && b == 0; }),
+                    shortened.end());
+    ASSERT_GT(shortened.size(), expected.size());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), shortened.begin()));
+    EXPECT_EQ(v.decode(shortened), "the \xe2\x81\x87 dog");
+  }
 }
 
 TEST(Vocabulary, SizeIsClampedBothWays) {
@@ -137,7 +178,16 @@ TEST(Vocabulary, RefusesWhatIsNoModel) {
     EXPECT_TRUE(refused(good.substr(0, size)));
   EXPECT_THROW(Vocabulary::load("/nonexistent/x.spm"), Error);
   EXPECT_THROW(Vocabulary::load("/tmp"), Error);
-  EXPECT_THROW(train({"", "  "}, {.size = 100}), Error);
+  // Spaces of every width, and a line with the mark U+2585, which SentencePiece keeps for itself.
+  for (const std::string& line :
+       {std::string("  "), std::string("\xe2\x80\x8b\xc2\xa0"), std::string("a\xe2\x96\x85")}) {
+    try {
+      train({"", line}, {.size = 100});
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data) << error.what();
+    }
+  }
   EXPECT_THROW(train({"a b"}, {.size = 3}), Error);
 }
 
