@@ -6,6 +6,7 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/instruction_set.h"
 #include "nmt/kernels/peak.h"
+#include "tools/bench_kernels.h"
 #include "tools/bench.h"
 #include "tools/bench_layers.h"
 
@@ -129,9 +130,11 @@ int main(int argc, char** argv) {
     bench::processor_time = pool.size() == 1;
     const std::string table = argc > 1 ? argv[1] : "";
     if (table == "products") products(pool);
+    else if (table == "softmax") tools::bench_softmax(pool);
+    else if (table == "pointwise") tools::bench_pointwise(pool);
     else if (table == "layers") tools::bench_layers(pool);
     else if (table == "training") tools::bench_training(pool);
-    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, layers, training", table);
+    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, softmax, pointwise, layers, training", table);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(error.status());

@@ -18,7 +18,7 @@ std::int64_t rows_grain(std::int64_t width) {
 
 // philox() for `lanes` counters from `first` on: their four words side by side, lane after lane. Written over arrays,
 // since the loop over philox() itself does not become SIMD code.
-constexpr int lanes = 16;
+constexpr int lanes = 64;  // four vectors of AVX-512 hide each other's latency
 void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, std::uint32_t* words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
 #pragma omp simd
