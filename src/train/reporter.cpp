@@ -101,7 +101,7 @@ void Reporter::validation(const Progress& progress, const ValidationResult& resu
   log::info("validation at update {}{} | {} | {}", grouped(progress.updates), text, verdict, duration_text(seconds));
   json["best"] = best;
   json["stalled"] = stalled;
-  json["seconds"] = seconds;
+  json["took"] = seconds;
   append(json.dump());
 }
 
@@ -109,7 +109,7 @@ void Reporter::saved(const Progress& progress, std::string_view reason, double s
   log::info("saved update {} ({}) in {:.1f} s", grouped(progress.updates), reason, seconds);
   Json json = begin("save", progress);
   json["reason"] = reason;
-  json["seconds"] = seconds;
+  json["took"] = seconds;
   append(json.dump());
 }
 
