@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""English-German sentence pairs from the package descriptions in a folder of apt lists (*_Translation-en*, *_Translation-de*).
+Two descriptions belong together by Description-md5; they are cut into paragraphs and list items, then into sentences, as far as
+the numbers on both sides agree. Written to FOLDER: train, valid and test, each .en and .de; which of them a package goes to
+follows from its name, and no sentence of valid or test stands in train.
+Usage: align_descriptions.py LISTS FOLDER"""
+import hashlib
+import os
+import re
+import subprocess
+import sys
+
+TEST, VALID, SHARES = 2, 2, 100  # hundredths of the packages
+MOST_WORDS = 80
+ITEM = re.compile(r"\s*[*+•o–-]\s+")
+# A sentence ends at . ! or ? before white space and a capital, digit or quotation mark, unless an abbreviation is there.
+BOUNDARY = re.compile(r"(?<=[.!?])\s+(?=[\"'(„»“]?[A-ZÄÖÜ0-9])")
+ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|[ez]\.\s?[Bg]|[iu]\.\s?[eA]|d\.\s?h|etc|usw|bzw|ca|vs|cf|vgl|Dr|Mr|Mrs|St|Nr|No|inkl|evtl|ggf|bspw|Abk)\.$")
+
+
+def read(path):
+    """The text of a list, which apt may have stored in any compression."""
+    if path.endswith(("-en", "-de")):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    helper = subprocess.run(["/usr/lib/apt/apt-helper", "cat-file", path], capture_output=True)
+    if helper.returncode != 0:
+        sys.exit(f"get_data: {path}: {helper.stderr.decode().strip()}")
+    return helper.stdout.decode("utf-8", "replace")
+
+
+def descriptions(lists, language):
+    """md5 -> (package, synopsis, lines of the long description), of all sources in the folder."""
+    found = {}
+    for name in sorted(os.listdir(lists)):
+        if not re.search(rf"_Translation-{language}(\.\w+)?$", name):
+            continue
+        for stanza in read(os.path.join(lists, name)).split("\n\n"):
+            fields, body, synopsis = {}, [], None
+            for line in stanza.split("\n"):
+                if line.startswith(" "):
+                    body.append(line[1:])
+                elif ": " in line:
+                    key, value = line.split(": ", 1)
+                    fields[key] = value
+                    if key == "Description-" + language:
+                        synopsis, body = value, []
+            if synopsis is not None and "Package" in fields and "Description-md5" in fields:
+                found.setdefault(fields["Description-md5"], (fields["Package"], synopsis, body))
+    return found
+
+
+def units(body):
+    """Paragraphs, each a list of texts: itself, or its list items."""
+    paragraphs, current = [], []
+    for line in body + ["."]:
+        if line.strip() == ".":
+            if current:
+                paragraphs.append(current)
+            current = []
+        elif ITEM.match(line):
+            current.append(ITEM.sub("", line, count=1).strip())
+        elif line.startswith(" ") and not current:
+            current.append(line.strip())
+        elif current:
+            current[-1] += " " + line.strip()
+        else:
+            current.append(line.strip())
+    return paragraphs
+
+
+def sentences(text):
+    out = []
+    for part in BOUNDARY.split(text):
+        if out and ABBREVIATION.search(out[-1]):
+            out[-1] += " " + part
+        else:
+            out.append(part)
+    return out
+
+
+def align(english, german):
+    """Pairs of two descriptions (synopsis, body)."""
+    pairs = [(english[0], german[0])]
+    left, right = units(english[1]), units(german[1])
+    if len(left) == len(right):
+        for a, b in zip(left, right):
+            if len(a) == len(b):
+                for x, y in zip(a, b):
+                    cut = sentences(x), sentences(y)
+                    pairs += zip(*cut) if len(cut[0]) == len(cut[1]) else [(x, y)]
+    return [(" ".join(x.split()), " ".join(y.split())) for x, y in pairs]
+
+
+def usable(x, y):
+    """Translated at all, in words, of like length."""
+    words = len(x.split()), len(y.split())
+    if x == y or not 1 <= min(words) or max(words) > MOST_WORDS or "<trans>" in y:
+        return False
+    if max(words) > 2.5 * min(words) + 3:
+        return False
+    letters = [sum(c.isalpha() for c in text) for text in (x, y)]
+    return all(2 * n >= len(text.replace(" ", "")) for n, text in zip(letters, (x, y)))
+
+
+def split_of(package):
+    share = int(hashlib.md5(package.encode()).hexdigest(), 16) % SHARES
+    return "test" if share < TEST else "valid" if share < TEST + VALID else "train"
+
+
+def pairs_by_split(lists):
+    english, german = descriptions(lists, "en"), descriptions(lists, "de")
+    collected = {"test": {}, "valid": {}, "train": {}}  # of dicts, which keep the order
+    for md5, (package, *text) in german.items():
+        if md5 in english:
+            for x, y in align(english[md5][1:], text):
+                if usable(x, y):
+                    collected[split_of(package)][x, y] = None
+    sources, targets = set(), set()  # of the splits before
+    for pairs in collected.values():
+        for pair in [p for p in pairs if p[0] in sources or p[1] in targets]:
+            del pairs[pair]
+        sources.update(x for x, _ in pairs)
+        targets.update(y for _, y in pairs)
+    return collected
+
+
+def main(lists, folder):
+    collected = pairs_by_split(lists)
+    for split, pairs in collected.items():
+        if not pairs:
+            sys.exit(f"get_data: {lists}: no pairs for {split} in the package descriptions")
+        for side, language in enumerate(("en", "de")):
+            with open(os.path.join(folder, f"{split}.{language}"), "w", encoding="utf-8") as file:
+                file.writelines(pair[side] + "\n" for pair in pairs)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
