@@ -53,7 +53,7 @@ void Settings::read_long(const std::vector<std::string>& arguments, std::size_t&
     words.push_back({negated, {"false"}, word.where});
   } else {
     const std::string near = nearest_name(name.starts_with("no-") ? name.substr(3) : name);
-    unknown.push_back(argument.substr(0, equals) + (near.empty() ? "" : " (did you mean --" + near + "?)"));
+    unknown.push_back(shown(argument.substr(0, equals)) + (near.empty() ? "" : " (did you mean --" + near + "?)"));
     while (at < arguments.size() && is_value(arguments[at])) ++at;  // its values, as far as can be told
   }
 }
@@ -78,7 +78,7 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
       Entry* whole = is_short(all) ? find(all) : nullptr;
       Entry* entry = whole ? whole : find(first);
       if (!entry || (!whole && entry->option.is_flag())) {
-        unknown.push_back(argument);
+        unknown.push_back(shown(argument));
         ++at;
         continue;
       }
@@ -105,7 +105,7 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
     words.push_back({entry, {begin, begin + static_cast<std::ptrdiff_t>(count)}, entry->option.name});
     at += count;
   }
-  if (at < loose.size()) fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options", loose[at]);
+  if (at < loose.size()) fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options", shown(loose[at]));
 }
 
 }  // namespace nmt::config

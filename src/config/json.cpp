@@ -25,6 +25,7 @@ bool has_type(const Json& value) {
 /// A value as the word that assign() takes.
 template <class Json>
 std::string word(const Json& value) {
+  if (value.is_structured()) return value.is_array() ? "[...]" : "{...}";  // may be deeper than the stack
   return value.is_string() ? value.template get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -36,7 +37,7 @@ void read_value(const Option& option, const Json& value, const std::string& wher
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
         const auto take = [&]<class Element>(const Json& element, const Element*) {
-          if (!has_type<Element>(element)) fail(ExitStatus::data, "{}: '{}' is not {}", where, word(element), expected(option));
+          if (!has_type<Element>(element)) fail(ExitStatus::data, "{}: '{}' is not {}", where, shown(word(element)), expected(option));
           words.push_back(word(element));
         };
         if constexpr (is_vector<T>) {
@@ -54,10 +55,11 @@ template <class Json>
 void read(const Json& json, const std::vector<Option>& fields, const std::string& name) {
   if (!json.is_object()) fail(ExitStatus::data, "{}: settings are not an object with fields", name);
   std::vector<std::string> unknown, missing;
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& key = item.key();
     const auto field = std::find_if(fields.begin(), fields.end(), [&](const Option& option) { return option.name == key && option.sets.empty(); });
-    if (field == fields.end()) unknown.push_back(fmt::format("'{}'", word(Json(key))));
-    else read_value(*field, value, fmt::format("{}: {}", name, field->name));
+    if (field == fields.end()) unknown.push_back(fmt::format("'{}'", shown(key)));
+    else read_value(*field, item.value(), fmt::format("{}: {}", name, field->name));
   }
   if (!unknown.empty()) fail(ExitStatus::data, "{}: unknown fields {}; written by another version?", name, fmt::join(unknown, ", "));
   for (const Option& field : fields)

@@ -18,6 +18,8 @@ template <class... Cases>
 struct Overload : Cases... {
   using Cases::operator()...;
 };
+template <class... Cases>
+Overload(Cases...) -> Overload<Cases...>;  // clang 14 cannot derive it
 
 template <class T>
 struct ElementOf {
@@ -204,13 +206,23 @@ void assign(const Option& option, const std::vector<std::string>& words, const s
   if (!option.is_list() && words.size() != 1) fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
   if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.initial, false);
   for (const std::string& word : words)
-    if (!accepts(option, word) || (option.chosen && word == automatic)) fail(status, "{}: '{}' is not {}", where, word, expected(option));
+    if (!accepts(option, word) || (option.chosen && word == automatic)) fail(status, "{}: '{}' is not {}", where, shown(word), expected(option));
   fill(option, words, append);
 }
 
 bool is_auto(const Option& option) { return option.chosen && raw_values(option) == option.initial; }
 
 std::vector<std::string> values(const Option& option) { return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option); }
+
+std::string shown(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 80)) {
+    if (c == '\n') out += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else out += c;
+  }
+  return out + (text.size() > 80 ? "..." : "");
+}
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   const auto distance = [](std::string_view a, std::string_view b) {

@@ -1,8 +1,10 @@
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "nmt/config/settings.h"
 #include "nmt/core/file.h"
@@ -22,6 +24,40 @@ bool is_text(const Option& option) {
   return std::holds_alternative<std::string*>(option.target) || std::holds_alternative<std::vector<std::string>*>(option.target);
 }
 
+// Watches a document go by: settings are a map of lists at most, and nothing deeper is built in memory.
+class DepthGuard : public YAML::EventHandler {
+ public:
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { enter(mark); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { enter(mark); }
+  void OnSequenceEnd() override { --depth_; }
+  void OnMapEnd() override { --depth_; }
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+
+ private:
+  void enter(const YAML::Mark& mark) {
+    if (++depth_ > 8) throw YAML::ParserException(mark, "nested too deep");
+  }
+  int depth_ = 0;
+};
+
+/// The one document of a text. YAML::LoadAll would do, but never ends on some malformed texts.
+YAML::Node load(const std::string& text, const std::string& name) {
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    DepthGuard guard;
+    if (parser.HandleNextDocument(guard) && parser.HandleNextDocument(guard))
+      fail(ExitStatus::usage, "{}: more than one YAML document", name);
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    fail(ExitStatus::usage, "{}:{}: not YAML: {}", name, error.mark.line + 1, shown(error.msg));
+  }
+}
+
 std::string scalar(const Option& option, const std::string& value) {
   if (!is_text(option) || is_plain(value)) return value;
   YAML::Emitter emitter;
@@ -37,19 +73,13 @@ void Settings::read_yaml_file(const std::string& path) {
 
 void Settings::read_yaml(const std::string& text, const std::string& name) {
   ++files_;
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    fail(ExitStatus::usage, "{}:{}: not YAML: {}", name, error.mark.line + 1, error.msg);
-  }
-  if (documents.empty() || documents[0].IsNull()) return;
-  if (documents.size() > 1) fail(ExitStatus::usage, "{}: {} YAML documents, expected one", name, documents.size());
-  if (!documents[0].IsMap()) fail(ExitStatus::usage, "{}: not a list of settings 'name: value'", name);
+  const YAML::Node document = load(text, name);
+  if (document.IsNull()) return;
+  if (!document.IsMap()) fail(ExitStatus::usage, "{}: not a list of settings 'name: value'", name);
 
   std::vector<std::string> unknown;
   std::set<const Entry*> seen;
-  for (const auto& item : documents[0]) {
+  for (const auto& item : document) {
     const int line = item.first.Mark().line + 1;
     if (!item.first.IsScalar()) fail(ExitStatus::usage, "{}:{}: a setting's name is not a single word", name, line);
     std::string key = item.first.Scalar();
@@ -57,7 +87,7 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     Entry* entry = key.size() > 1 ? find(key) : nullptr;  // single letters are for the command line
     if (!entry || !(entry->option.dumped || !entry->option.sets.empty())) {
       const std::string near = nearest_name(key);
-      unknown.push_back(fmt::format("'{}' (line {}{})", item.first.Scalar(), line, near.empty() || near == key ? "" : "; did you mean " + near + "?"));
+      unknown.push_back(fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line, near.empty() || near == key ? "" : "; did you mean " + near + "?"));
       continue;
     }
     const std::string where = fmt::format("{}:{}: {}", name, line, key);

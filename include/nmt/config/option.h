@@ -81,6 +81,8 @@ bool is_auto(const Option& option);
 /// "an integer from 1 to 64", "one of: adam, adamw", ...
 std::string expected(const Option& option);
 
+/// Foreign text as it stands in a message of one line: control characters escaped, at most 80 bytes.
+std::string shown(std::string_view text);
 /// The known name nearest by edit distance (insertions, deletions, replacements, swaps of neighbours); "" when none is near.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 

@@ -1,0 +1,29 @@
+#include <vector>
+
+#include "nmt/config/fields.h"
+#include "nmt/config/settings.h"
+#include "tests/fuzz/target.h"
+
+// Arguments, one a line. Files named by --config are not opened: the option is taken away.
+void nmt::fuzz::command_line(std::string_view bytes) {
+  std::vector<std::string> arguments;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\n');
+    arguments.emplace_back(bytes.substr(0, end));
+    bytes = end == std::string_view::npos ? "" : bytes.substr(end + 1);
+    if (arguments.back().starts_with("-c") || arguments.back().starts_with("--c")) arguments.pop_back();
+  }
+  read([&] {
+    ModelSpec model;
+    DataSpec data;
+    TrainSpec train;
+    config::Settings settings("fuzz", "", "");
+    settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).positionals({"train-sets"});
+    settings.read(arguments);
+    config::check(data);
+    config::check(model, data);
+    settings.help();
+  });
+}
+
+NMT_FUZZ_TARGET(command_line)

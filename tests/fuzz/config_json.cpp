@@ -1,0 +1,26 @@
+#include <nlohmann/json.hpp>
+
+#include "nmt/config/fields.h"
+#include "nmt/config/json.h"
+#include "tests/fuzz/target.h"
+
+// The settings stored in a model directory.
+void nmt::fuzz::config_json(std::string_view bytes) {
+  const auto json = nlohmann::json::parse(bytes, nullptr, false);
+  if (json.is_discarded()) return;
+  const auto all = [&]<class Spec>(Spec spec) {
+    read([&] {
+      config::from_json(json, config::fields(spec), "config.json");
+      Spec again;
+      const auto stored = config::to_json(config::fields(spec));
+      config::from_json(stored, config::fields(again), "config.json");
+      if (config::to_json(config::fields(again)) != stored) throw std::logic_error("stored settings do not read back to the same");
+    });
+  };
+  all(ModelSpec());
+  all(DataSpec());
+  all(TrainSpec());
+  all(SearchSpec());
+}
+
+NMT_FUZZ_TARGET(config_json)

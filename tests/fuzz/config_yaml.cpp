@@ -1,0 +1,27 @@
+#include "nmt/config/fields.h"
+#include "nmt/config/settings.h"
+#include "tests/fuzz/target.h"
+
+// A settings file, read as --config would, and written and read again.
+void nmt::fuzz::config_yaml(std::string_view bytes) {
+  struct Specs {
+    ModelSpec model;
+    DataSpec data;
+    TrainSpec train;
+    SearchSpec search;
+    config::Settings settings{"fuzz", "", ""};
+    Specs() { settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).add(config::validation_fields(search)); }
+  };
+  read([&] {
+    Specs specs;
+    specs.settings.read_yaml(std::string(bytes), "fuzz.yaml");
+    specs.settings.read({});
+    const std::string dump = specs.settings.yaml();
+    Specs again;
+    again.settings.read_yaml(dump, "dump.yaml");
+    again.settings.read({});
+    if (again.settings.yaml() != dump) throw std::logic_error("--dump-config does not read back to the same: " + dump);
+  });
+}
+
+NMT_FUZZ_TARGET(config_yaml)

@@ -1,0 +1,21 @@
+#include "nmt/tensor/safetensors.h"
+
+#include <stdexcept>
+
+#include "tests/fuzz/target.h"
+
+// A safetensors file: every byte of every tensor that the reader admits is touched.
+void nmt::fuzz::safetensors(std::string_view bytes) {
+  read([&] {
+    const nmt::safetensors::Contents contents(bytes, "fuzz.safetensors");
+    unsigned sum = 0;
+    for (const auto& tensor : contents.tensors()) {
+      const std::byte* data = tensor.data;
+      for (std::size_t i = 0; i < tensor.bytes(); ++i) sum += static_cast<unsigned>(data[i]);
+      if (contents.find(tensor.name) == nullptr) throw std::logic_error("a tensor is not found under its name");
+    }
+    if (sum == 0xFFFFFFFFu) throw std::logic_error("never: keeps the sum alive");
+  });
+}
+
+NMT_FUZZ_TARGET(safetensors)
