@@ -1,8 +1,8 @@
-#include <fmt/ranges.h>
+#include "nmt/config/settings.h"
 
 #include <algorithm>
 
-#include "nmt/config/settings.h"
+#include <fmt/ranges.h>
 
 namespace nmt::config {
 namespace {
@@ -13,12 +13,14 @@ bool is_value(const std::string& argument) {
   return (argument[1] >= '0' && argument[1] <= '9') || (argument[1] == '.' && argument.size() > 2);
 }
 
-bool is_short(const std::string& alias) { return alias.size() <= 2; }
+bool is_short(const std::string& alias) {
+  return alias.size() <= 2;
+}
 
 }  // namespace
 
-// Takes the values behind the option at arguments[at - 1]: all that follow for a list, one for others; a flag and an option
-// that may stand alone take the next only if it is a value of theirs.
+// Takes the values behind the option at arguments[at - 1]: all that follow for a list, one for others; a flag and an
+// option that may stand alone take the next only if it is a value of theirs.
 void Settings::take_values(const std::vector<std::string>& arguments, std::size_t& at, Word& word) {
   const Option& option = word.entry->option;
   const bool has_next = at < arguments.size() && is_value(arguments[at]);
@@ -36,7 +38,8 @@ void Settings::take_values(const std::vector<std::string>& arguments, std::size_
 }
 
 // --name, --name=value, --no-name; underscores stand for dashes.
-void Settings::read_long(const std::vector<std::string>& arguments, std::size_t& at, std::vector<Word>& words, std::vector<std::string>& unknown) {
+void Settings::read_long(const std::vector<std::string>& arguments, std::size_t& at, std::vector<Word>& words,
+                         std::vector<std::string>& unknown) {
   const std::string& argument = arguments[at++];
   const std::size_t equals = argument.find('=');
   std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
@@ -49,7 +52,8 @@ void Settings::read_long(const std::vector<std::string>& arguments, std::size_t&
   } else if (entry) {
     take_values(arguments, at, word);
     words.push_back(word);
-  } else if (Entry* negated = name.starts_with("no-") ? find(name.substr(3)) : nullptr; negated && negated->option.is_flag() && equals == std::string::npos) {
+  } else if (Entry* negated = name.starts_with("no-") ? find(name.substr(3)) : nullptr;
+             negated && negated->option.is_flag() && equals == std::string::npos) {
     words.push_back({negated, {"false"}, word.where});
   } else {
     const std::string near = nearest_name(name.starts_with("no-") ? name.substr(3) : name);
@@ -84,12 +88,16 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
       }
       ++at;
       Word word{entry, {}, "-" + (whole ? all : first)};
-      if (whole) take_values(arguments, at, word);
-      else word.values = {all.substr(all[1] == '=' ? 2 : 1)};
+      if (whole)
+        take_values(arguments, at, word);
+      else
+        word.values = {all.substr(all[1] == '=' ? 2 : 1)};
       words.push_back(word);
     }
   }
-  if (!unknown.empty()) fail(ExitStatus::usage, "unknown option{} {}; --help lists all", unknown.size() == 1 ? "" : "s", fmt::join(unknown, ", "));
+  if (!unknown.empty())
+    fail(ExitStatus::usage, "unknown option{} {}; --help lists all", unknown.size() == 1 ? "" : "s",
+         fmt::join(unknown, ", "));
   place_positionals(loose, words);
   return words;
 }
@@ -105,7 +113,8 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
     words.push_back({entry, {begin, begin + static_cast<std::ptrdiff_t>(count)}, entry->option.name});
     at += count;
   }
-  if (at < loose.size()) fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options", shown(loose[at]));
+  if (at < loose.size())
+    fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options", shown(loose[at]));
 }
 
 }  // namespace nmt::config

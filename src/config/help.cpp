@@ -1,8 +1,8 @@
-#include <fmt/ranges.h>
+#include "nmt/config/settings.h"
 
 #include <algorithm>
 
-#include "nmt/config/settings.h"
+#include <fmt/ranges.h>
 
 namespace nmt::config {
 namespace {
@@ -18,7 +18,10 @@ std::string value_name(const Option& option) {
       if (!word.empty()) named.push_back(word);
     name = fmt::format("{}", fmt::join(named, "|"));
   }
-  if (name.empty()) name = std::holds_alternative<double*>(option.target) ? "X" : std::holds_alternative<std::string*>(option.target) ? "TEXT" : "N";
+  if (name.empty())
+    name = std::holds_alternative<double*>(option.target)        ? "X"
+           : std::holds_alternative<std::string*>(option.target) ? "TEXT"
+                                                                 : "N";
   return option.alone.empty() ? " " + name : " [" + name + "]";
 }
 
@@ -35,7 +38,8 @@ std::string left_side(const Option& option) {
 std::string range(const Option& option) {
   const std::string all = expected(option);
   for (const char* start : {" from ", " of at least ", " of at most "})
-    if (const std::size_t at = all.find(start); at != std::string::npos && !option.is_flag()) return all.substr(all.compare(at, 4, " of ") == 0 ? at + 4 : at + 1);
+    if (const std::size_t at = all.find(start); at != std::string::npos && !option.is_flag())
+      return all.substr(all.compare(at, 4, " of ") == 0 ? at + 4 : at + 1);
   return "";
 }
 
@@ -46,10 +50,14 @@ std::string meaning(const Option& option) {
   if (!option.words.empty() && !option.metavar.empty() && !option.is_flag()) note(expected(option));
   if (const std::string r = range(option); !r.empty() && option.words.empty() && option.form == Form::plain) note(r);
   if (!option.alone.empty()) note("alone: " + option.alone);
-  if (option.chosen) note("default: chosen from the corpus");
-  else if (option.is_flag()) note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
-  else if (option.is_list() ? option.initial.empty() : text && option.initial[0].empty()) note("default: none");
-  else if (!option.initial.empty()) note(fmt::format("default: {}", fmt::join(option.initial, " ")));
+  if (option.chosen)
+    note("default: chosen from the corpus");
+  else if (option.is_flag())
+    note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
+  else if (option.is_list() ? option.initial.empty() : text && option.initial[0].empty())
+    note("default: none");
+  else if (!option.initial.empty())
+    note(fmt::format("default: {}", fmt::join(option.initial, " ")));
   return option.help + (notes.empty() ? "" : " (" + notes + ")");
 }
 
@@ -79,7 +87,8 @@ std::string Settings::help() const {
   std::string text = fmt::format("{}: {}\nUsage: {} {}\n", program_, summary_, program_, usage_);
   std::vector<std::string> groups;
   for (const Entry& entry : entries_)
-    if (entry.option.group != "common" && std::find(groups.begin(), groups.end(), entry.option.group) == groups.end()) groups.push_back(entry.option.group);
+    if (entry.option.group != "common" && std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
+      groups.push_back(entry.option.group);
   groups.push_back("common");
   for (const std::string& group : groups) {
     text += "\n" + group + "\n";

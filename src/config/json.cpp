@@ -1,8 +1,8 @@
 #include "nmt/config/json.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
+
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace nmt::config {
@@ -16,17 +16,22 @@ inline constexpr bool is_vector<std::vector<T>> = true;
 // The JSON type that goes with a C++ type; JSON has one kind of number, but 1.5 is no integer.
 template <class T, class Json>
 bool has_type(const Json& value) {
-  if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
-  else if constexpr (std::is_same_v<T, std::string>) return value.is_string();
-  else if constexpr (std::is_same_v<T, double>) return value.is_number();
-  else return value.is_number_integer();
+  if constexpr (std::is_same_v<T, bool>)
+    return value.is_boolean();
+  else if constexpr (std::is_same_v<T, std::string>)
+    return value.is_string();
+  else if constexpr (std::is_same_v<T, double>)
+    return value.is_number();
+  else
+    return value.is_number_integer();
 }
 
 /// A value as the word that assign() takes.
 template <class Json>
 std::string word(const Json& value) {
   if (value.is_structured()) return value.is_array() ? "[...]" : "{...}";  // may be deeper than the stack
-  return value.is_string() ? value.template get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return value.is_string() ? value.template get<std::string>()
+                           : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 template <class Json>
@@ -37,7 +42,8 @@ void read_value(const Option& option, const Json& value, const std::string& wher
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
         const auto take = [&]<class Element>(const Json& element, const Element*) {
-          if (!has_type<Element>(element)) fail(ExitStatus::data, "{}: '{}' is not {}", where, shown(word(element)), expected(option));
+          if (!has_type<Element>(element))
+            fail(ExitStatus::data, "{}: '{}' is not {}", where, shown(word(element)), expected(option));
           words.push_back(word(element));
         };
         if constexpr (is_vector<T>) {
@@ -57,14 +63,19 @@ void read(const Json& json, const std::vector<Option>& fields, const std::string
   std::vector<std::string> unknown, missing;
   for (const auto& item : json.items()) {
     const std::string& key = item.key();
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Option& option) { return option.name == key && option.sets.empty(); });
-    if (field == fields.end()) unknown.push_back(fmt::format("'{}'", shown(key)));
-    else read_value(*field, item.value(), fmt::format("{}: {}", name, field->name));
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const Option& option) { return option.name == key && option.sets.empty(); });
+    if (field == fields.end())
+      unknown.push_back(fmt::format("'{}'", shown(key)));
+    else
+      read_value(*field, item.value(), fmt::format("{}: {}", name, field->name));
   }
-  if (!unknown.empty()) fail(ExitStatus::data, "{}: unknown fields {}; written by another version?", name, fmt::join(unknown, ", "));
+  if (!unknown.empty())
+    fail(ExitStatus::data, "{}: unknown fields {}; written by another version?", name, fmt::join(unknown, ", "));
   for (const Option& field : fields)
     if (field.chosen && !json.contains(field.name)) missing.push_back(field.name);
-  if (!missing.empty()) fail(ExitStatus::data, "{}: {} {} not there", name, fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are");
+  if (!missing.empty())
+    fail(ExitStatus::data, "{}: {} {} not there", name, fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are");
 }
 
 }  // namespace
@@ -85,7 +96,11 @@ nlohmann::ordered_json to_json(const std::vector<Option>& fields) {
   return json;
 }
 
-void from_json(const nlohmann::ordered_json& json, const std::vector<Option>& fields, const std::string& name) { read(json, fields, name); }
-void from_json(const nlohmann::json& json, const std::vector<Option>& fields, const std::string& name) { read(json, fields, name); }
+void from_json(const nlohmann::ordered_json& json, const std::vector<Option>& fields, const std::string& name) {
+  read(json, fields, name);
+}
+void from_json(const nlohmann::json& json, const std::vector<Option>& fields, const std::string& name) {
+  read(json, fields, name);
+}
 
 }  // namespace nmt::config

@@ -1,22 +1,29 @@
 #include "nmt/config/fields.h"
 
 namespace nmt::config {
-
 namespace {
 
 std::vector<Option> list(ModelSpec& s) {
   const auto dropout = [](const char* name, double* member, const char* where) {
-    return Option(name, member, fmt::format("share of values dropped {} in training", where)).range(0, 0.99).chosen_by_default();
+    return Option(name, member, fmt::format("share of values dropped {} in training", where))
+        .range(0, 0.99)
+        .chosen_by_default();
   };
   return in_group(
       "model",
       {
-          Option("type", &s.type, "architecture: rnnsearch is one bidirectional layer and a conditional decoder, deep a stack of residual layers")
+          Option("type", &s.type,
+                 "architecture: rnnsearch is one bidirectional layer and a conditional decoder, deep a stack of "
+                 "residual layers")
               .one_of({"rnnsearch", "deep"}),
-          Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it").alias({"cell"}).meta("UNIT").spreads_to({"enc-cell", "dec-cell"}),
+          Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it")
+              .alias({"cell"})
+              .meta("UNIT")
+              .spreads_to({"enc-cell", "dec-cell"}),
           Option("enc-cell", &s.enc_cell, "recurrent unit of the encoder").meta("UNIT"),
           Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder").meta("UNIT"),
-          Option("reset", &s.reset, "where a gru's reset gate stands: before or after the recurrent product").one_of({"before", "after"}),
+          Option("reset", &s.reset, "where a gru's reset gate stands: before or after the recurrent product")
+              .one_of({"before", "after"}),
           Option("activation", &s.activation, "output activation of an lrn").one_of({"tanh", "identity"}),
           Option("bias", &s.bias, "a bias on the units' input projections as well"),
           Option("dim-emb", &s.dim_emb, "width of the embeddings").range(1, 65536).chosen_by_default(),
@@ -24,16 +31,25 @@ std::vector<Option> list(ModelSpec& s) {
           Option("enc-depth", &s.enc_depth, "layers of the encoder").range(1, 64).chosen_by_default(),
           Option("dec-depth", &s.dec_depth, "layers of the decoder").range(1, 64).chosen_by_default(),
           Option("layer-normalization", &s.layer_normalization, "layer normalisation in units and between layers"),
-          Option("attention", &s.attention, "score of a query and a key: additive (Bahdanau) or scaled dot product").one_of({"additive", "dot"}),
-          Option("heads", &s.heads, "attention heads; divides the attention space and the memory's width").range(1, 1024),
-          Option("dim-attention", &s.dim_attention, "width of the attention space; 0: that of the memory").range(0, 65536),
-          Option("attention-query", &s.attention_query, "what asks the source: the conditional layer's lower unit, or a plain first layer for all steps at once")
+          Option("attention", &s.attention, "score of a query and a key: additive (Bahdanau) or scaled dot product")
+              .one_of({"additive", "dot"}),
+          Option("heads", &s.heads, "attention heads; divides the attention space and the memory's width")
+              .range(1, 1024),
+          Option("dim-attention", &s.dim_attention, "width of the attention space; 0: that of the memory")
+              .range(0, 65536),
+          Option(
+              "attention-query", &s.attention_query,
+              "what asks the source: the conditional layer's lower unit, or a plain first layer for all steps at once")
               .one_of({"recurrent", "first-layer"}),
           Option("tied-embeddings", &s.tied_embeddings, "one matrix for target embedding and softmax"),
-          Option("tied-embeddings-src", &s.tied_embeddings_src, "one matrix for source and target embedding; needs a joint vocabulary"),
-          Option("tied-embeddings-all", &s.tied_embeddings_all, "one matrix for both embeddings and softmax; needs a joint vocabulary"),
-          Option("dropout", {}, "all three dropouts below, where they are not set themselves").range(0, 0.99).meta("P").spreads_to(
-              {"dropout-emb", "dropout-rnn", "dropout-readout"}),
+          Option("tied-embeddings-src", &s.tied_embeddings_src,
+                 "one matrix for source and target embedding; needs a joint vocabulary"),
+          Option("tied-embeddings-all", &s.tied_embeddings_all,
+                 "one matrix for both embeddings and softmax; needs a joint vocabulary"),
+          Option("dropout", {}, "all three dropouts below, where they are not set themselves")
+              .range(0, 0.99)
+              .meta("P")
+              .spreads_to({"dropout-emb", "dropout-rnn", "dropout-readout"}),
           dropout("dropout-emb", &s.dropout_emb, "of embeddings"),
           dropout("dropout-rnn", &s.dropout_rnn, "of layers' outputs"),
           dropout("dropout-readout", &s.dropout_readout, "before the softmax"),

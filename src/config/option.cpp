@@ -1,13 +1,13 @@
 #include "nmt/config/option.h"
 
-#include <fmt/ranges.h>
+#include "nmt/config/period.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
-#include "nmt/config/period.h"
+#include <fmt/ranges.h>
 
 namespace nmt::config {
 namespace {
@@ -69,7 +69,8 @@ bool in_range(const Option& option, const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return (option.words.empty() || std::find(option.words.begin(), option.words.end(), value) != option.words.end()) && has_form(option, value);
+    return (option.words.empty() || std::find(option.words.begin(), option.words.end(), value) != option.words.end()) &&
+           has_form(option, value);
   } else {
     const double number = static_cast<double>(value);
     return std::isfinite(number) && number >= option.least && number <= option.most;
@@ -81,8 +82,10 @@ std::vector<std::string> raw_values(const Option& option) {
   std::visit(
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return;
-        else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>) words.push_back(fmt::format("{}", *target));
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return;
+        else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>)
+          words.push_back(fmt::format("{}", *target));
         else
           for (const auto& value : *target) words.push_back(fmt::format("{}", value));
       },
@@ -153,8 +156,8 @@ Option Option::spreads_to(std::vector<std::string> names, const char* ending, in
 }
 
 bool Option::is_list() const {
-  return std::holds_alternative<std::vector<std::string>*>(target) || std::holds_alternative<std::vector<int>*>(target) ||
-         std::holds_alternative<std::vector<double>*>(target);
+  return std::holds_alternative<std::vector<std::string>*>(target) ||
+         std::holds_alternative<std::vector<int>*>(target) || std::holds_alternative<std::vector<double>*>(target);
 }
 
 std::vector<Option> in_group(const char* group, std::vector<Option> options) {
@@ -166,25 +169,33 @@ std::string expected(const Option& option) {
   const auto number = [&](const char* one) {
     std::string range;
     const bool low = std::isfinite(option.least), high = std::isfinite(option.most);
-    if (low && high) range = fmt::format(" from {} to {}", option.least, option.most);
-    else if (low) range = fmt::format(" of at least {}", option.least);
-    else if (high) range = fmt::format(" of at most {}", option.most);
+    if (low && high)
+      range = fmt::format(" from {} to {}", option.least, option.most);
+    else if (low)
+      range = fmt::format(" of at least {}", option.least);
+    else if (high)
+      range = fmt::format(" of at most {}", option.most);
     return one + range;
   };
   const auto word = [&]() -> std::string {
-    if (option.form == Form::period) return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
-    if (option.form == Form::periods) return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku";
+    if (option.form == Form::period)
+      return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
+    if (option.form == Form::periods)
+      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;
     for (const std::string& allowed : option.words)
       if (!allowed.empty()) named.push_back(allowed);
     return fmt::format("one of: {}", fmt::join(named, ", "));
   };
-  return std::visit(Overload{[](std::monostate) -> std::string { return "a value"; }, [](bool*) -> std::string { return "true or false"; },
-                             [&](std::string*) { return word(); }, [&](std::vector<std::string>*) { return word(); },
-                             [&](double*) { return number("a number"); }, [&](std::vector<double>*) { return number("a number"); },
-                             [&](auto*) { return number("an integer"); }},
-                    option.target);
+  return std::visit(
+      Overload{[&](std::monostate) {
+                 return std::isfinite(option.least) ? number("a number") : option.words.empty() ? "a value" : word();
+               },
+               [](bool*) -> std::string { return "true or false"; }, [&](std::string*) { return word(); },
+               [&](std::vector<std::string>*) { return word(); }, [&](double*) { return number("a number"); },
+               [&](std::vector<double>*) { return number("a number"); }, [&](auto*) { return number("an integer"); }},
+      option.target);
 }
 
 bool accepts(const Option& option, const std::string& word) {
@@ -202,24 +213,34 @@ bool accepts(const Option& option, const std::string& word) {
       option.target);
 }
 
-void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append, ExitStatus status) {
-  if (!option.is_list() && words.size() != 1) fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
+void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append,
+            ExitStatus status) {
+  if (!option.is_list() && words.size() != 1)
+    fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
   if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.initial, false);
   for (const std::string& word : words)
-    if (!accepts(option, word) || (option.chosen && word == automatic)) fail(status, "{}: '{}' is not {}", where, shown(word), expected(option));
+    if (!accepts(option, word) || (option.chosen && word == automatic))
+      fail(status, "{}: '{}' is not {}", where, shown(word), expected(option));
   fill(option, words, append);
 }
 
-bool is_auto(const Option& option) { return option.chosen && raw_values(option) == option.initial; }
+bool is_auto(const Option& option) {
+  return option.chosen && raw_values(option) == option.initial;
+}
 
-std::vector<std::string> values(const Option& option) { return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option); }
+std::vector<std::string> values(const Option& option) {
+  return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option);
+}
 
 std::string shown(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 80)) {
-    if (c == '\n') out += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
   }
   return out + (text.size() > 80 ? "..." : "");
 }
@@ -235,7 +256,8 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
         }
         const std::size_t replaced = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
         d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, replaced});
-        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+          d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
       }
     return d[a.size()][b.size()];
   };

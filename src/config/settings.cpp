@@ -6,21 +6,24 @@ namespace nmt::config {
 
 Settings::Settings(std::string program, std::string usage, std::string summary)
     : program_(std::move(program)), usage_(std::move(usage)), summary_(std::move(summary)) {
-  add(in_group("common", {
-                             Option("config", &config_files_, "YAML files with settings; later ones win, the command line wins over all")
-                                 .alias({"c"})
-                                 .meta("FILE...")
-                                 .never_dumped(),
-                             Option("dump-config", &dump_, "print the settings as YAML that --config reads, all or those given, and leave")
-                                 .one_of({"", "full", "minimal"})
-                                 .value_alone("full")
-                                 .never_dumped(),
-                             Option("log-level", &log_level_, "least important lines to print").one_of({"debug", "info", "warn", "error", "off"}),
-                             Option("quiet", &quiet_, "print warnings and errors only").never_dumped(),
-                             Option("help", &help_, "print this text and leave").alias({"h"}).never_dumped(),
-                             Option("version", &version_, "print the version and leave").never_dumped(),
-                             Option("build-info", &build_info_, "print how the program was built and leave").never_dumped(),
-                         }));
+  add(in_group(
+      "common",
+      {
+          Option("config", &config_files_, "YAML files with settings; later ones win, the command line wins over all")
+              .alias({"c"})
+              .meta("FILE...")
+              .never_dumped(),
+          Option("dump-config", &dump_, "print the settings as YAML that --config reads, all or those given, and leave")
+              .one_of({"", "full", "minimal"})
+              .value_alone("full")
+              .never_dumped(),
+          Option("log-level", &log_level_, "least important lines to print")
+              .one_of({"debug", "info", "warn", "error", "off"}),
+          Option("quiet", &quiet_, "print warnings and errors only").never_dumped(),
+          Option("help", &help_, "print this text and leave").alias({"h"}).never_dumped(),
+          Option("version", &version_, "print the version and leave").never_dumped(),
+          Option("build-info", &build_info_, "print how the program was built and leave").never_dumped(),
+      }));
 }
 
 Settings& Settings::add(std::vector<Option> options) {
@@ -58,7 +61,9 @@ Settings::Entry* Settings::find(std::string_view name) {
   }
   return nullptr;
 }
-const Settings::Entry* Settings::find(std::string_view name) const { return const_cast<Settings*>(this)->find(name); }
+const Settings::Entry* Settings::find(std::string_view name) const {
+  return const_cast<Settings*>(this)->find(name);
+}
 
 std::string Settings::nearest_name(std::string_view name) const {
   std::vector<std::string> known;
@@ -131,8 +136,8 @@ void Settings::hand_on_shorthands() {
   }
 }
 
-// Two rules for the length of outputs: the one given later in the order of files and command line switches the other off; both
-// in one place contradict each other. A rule that is 0 contradicts nothing.
+// Two rules for the length of outputs: the one given later in the order of files and command line switches the other
+// off; both in one place contradict each other. A rule that is 0 contradicts nothing.
 void Settings::settle_length_rules() {
   Entry *marian = find("normalize"), *gnmt = find("length-penalty");
   if (!marian || !gnmt || marian->level == gnmt->level) return;

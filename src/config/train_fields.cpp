@@ -12,66 +12,107 @@ void append(std::vector<Option>& options, std::vector<Option> more) {
 }
 
 std::vector<Option> list(TrainSpec& s) {
-  std::vector<Option> options = in_group("model", {
-                                                      Option("model", &s.model, "the model directory; a training goes on where one has been left").alias({"m"}).meta("DIR"),
-                                                  });
-  append(options,
-         in_group("batch", {
-                               Option("optimizer-delay", &s.optimizer_delay, "batches whose gradients make one update").range(1, 100000),
-                           }));
+  std::vector<Option> options =
+      in_group("model", {
+                            Option("model", &s.model, "the model directory; a training goes on where one has been left")
+                                .alias({"m"})
+                                .meta("DIR"),
+                        });
   append(
       options,
-      in_group("optimiser",
-               {
-                   Option("optimizer", &s.optimizer, "update rule").alias({"o"}).one_of({"adam", "adamw"}),
-                   Option("optimizer-params", &s.optimizer_params, "beta1 beta2 epsilon, and for adamw the weight decay; none: 0.9 0.98 1e-9").range(0).meta("X..."),
-                   Option("learn-rate", &s.learn_rate, "highest learning rate").alias({"l", "lr"}).range(1e-12, 100).chosen_by_default(),
-                   Option("schedule", &s.schedule, "how the rate goes on after the warm-up: with the inverse square root, as in RNMT+, or as it is")
-                       .one_of({"inv-sqrt", "rnmt+", "constant"}),
-                   period("lr-warmup", &s.lr_warmup, "the rate grows from 0 for so long").chosen_by_default(),
-                   period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt, "the rate falls with the inverse square root from here on; empty: from the warm-up's end"),
-                   Option("rnmt-schedule", &s.rnmt_schedule, "n p s e of the RNMT+ schedule (Chen et al. 2018)").range(0).meta("N P S E"),
-                   Option("lr-decay", &s.lr_decay, "factor of the rate at each decay; 0: none").range(0, 0.999999),
-                   Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays").one_of({"epoch", "stalled", "epoch+stalled"}),
-                   Option("lr-decay-start", &s.lr_decay_start, "first epoch with a decay, and stalled validations before one").range(1).meta("EPOCH STALLS"),
-                   Option("clip-norm", &s.clip_norm, "longest gradient of the loss per token; longer ones are scaled down; 0: off").range(0),
-                   Option("label-smoothing", &s.label_smoothing, "probability spread over the whole vocabulary").range(0, 0.99),
-                   Option("exponential-smoothing", &s.exponential_smoothing, "share of each update in a moving average of the weights, which translates; 0: off")
-                       .range(0, 0.999999)
-                       .value_alone("1e-4"),
-               }));
+      in_group(
+          "batch",
+          {
+              Option("optimizer-delay", &s.optimizer_delay, "batches whose gradients make one update").range(1, 100000),
+          }));
+  append(
+      options,
+      in_group(
+          "optimiser",
+          {
+              Option("optimizer", &s.optimizer, "update rule").alias({"o"}).one_of({"adam", "adamw"}),
+              Option("optimizer-params", &s.optimizer_params,
+                     "beta1 beta2 epsilon, and for adamw the weight decay; none: 0.9 0.98 1e-9")
+                  .range(0)
+                  .meta("X..."),
+              Option("learn-rate", &s.learn_rate, "highest learning rate")
+                  .alias({"l", "lr"})
+                  .range(1e-12, 100)
+                  .chosen_by_default(),
+              Option("schedule", &s.schedule,
+                     "how the rate goes on after the warm-up: with the inverse square root, as in RNMT+, or as it is")
+                  .one_of({"inv-sqrt", "rnmt+", "constant"}),
+              period("lr-warmup", &s.lr_warmup, "the rate grows from 0 for so long").chosen_by_default(),
+              period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
+                     "the rate falls with the inverse square root from here on; empty: from the warm-up's end"),
+              Option("rnmt-schedule", &s.rnmt_schedule, "n p s e of the RNMT+ schedule (Chen et al. 2018)")
+                  .range(0)
+                  .meta("N P S E"),
+              Option("lr-decay", &s.lr_decay, "factor of the rate at each decay; 0: none").range(0, 0.999999),
+              Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays")
+                  .one_of({"epoch", "stalled", "epoch+stalled"}),
+              Option("lr-decay-start", &s.lr_decay_start,
+                     "first epoch with a decay, and stalled validations before one")
+                  .range(1)
+                  .meta("EPOCH STALLS"),
+              Option("clip-norm", &s.clip_norm,
+                     "longest gradient of the loss per token; longer ones are scaled down; 0: off")
+                  .range(0),
+              Option("label-smoothing", &s.label_smoothing, "probability spread over the whole vocabulary")
+                  .range(0, 0.99),
+              Option("exponential-smoothing", &s.exponential_smoothing,
+                     "share of each update in a moving average of the weights, which translates; 0: off")
+                  .range(0, 0.999999)
+                  .value_alone("1e-4"),
+          }));
+  append(
+      options,
+      in_group(
+          "schedule",
+          {
+              Option("after", &s.after,
+                     "stop after so much training; several lengths with commas, the first reached stops")
+                  .alias({"a"})
+                  .with_form(Form::periods)
+                  .meta("N[KMG][u|e|t],...")
+                  .chosen_by_default(),
+              Option("after-epochs", {}, "the same as --after Ne")
+                  .alias({"e"})
+                  .meta("N")
+                  .range(0)
+                  .spreads_to({"after"}, "e"),
+              Option("after-batches", {}, "the same as --after Nu").meta("N").range(0).spreads_to({"after"}, "u"),
+              Option("max-minutes", &s.max_minutes,
+                     "stop after so many minutes of wall time, over all runs; 0: no limit")
+                  .range(0),
+              period("disp-freq", &s.disp_freq, "print a line of progress so often").chosen_by_default(),
+              period("save-freq", &s.save_freq, "save a checkpoint so often").chosen_by_default(),
+              Option("keep-last", &s.keep_last, "newest checkpoints to keep").range(1, 100000),
+              Option("keep-best", &s.keep_best, "best checkpoints to keep besides").range(0, 100000).value_alone("1"),
+              Option("no-reload", &s.overwrite,
+                     "start anew in a model directory that has a training already, which is lost"),
+          }));
+  append(options, in_group("validation",
+                           {
+                               period("valid-freq", &s.valid_freq, "validate so often").chosen_by_default(),
+                               Option("valid-metrics", &s.valid_metrics,
+                                      "what to measure; the first decides which checkpoint is best")
+                                   .one_of({"bleu", "chrf", "cross-entropy", "perplexity"})
+                                   .meta("NAME..."),
+                               Option("valid-max-sentences", &s.valid_max_sentences,
+                                      "translate at most so many sentences of the development set; 0: all")
+                                   .range(0),
+                               Option("early-stopping", &s.early_stopping,
+                                      "stop after so many validations without progress of the first metric; 0: never")
+                                   .range(0, 1000000),
+                           }));
   append(options,
-         in_group("schedule",
+         in_group("common",
                   {
-                      Option("after", &s.after, "stop after so much training; several lengths with commas, the first reached stops")
-                          .alias({"a"})
-                          .with_form(Form::periods)
-                          .meta("N[KMG][u|e|t],...")
-                          .chosen_by_default(),
-                      Option("after-epochs", {}, "the same as --after Ne").alias({"e"}).meta("N").range(0).spreads_to({"after"}, "e"),
-                      Option("after-batches", {}, "the same as --after Nu").meta("N").range(0).spreads_to({"after"}, "u"),
-                      Option("max-minutes", &s.max_minutes, "stop after so many minutes of wall time, over all runs; 0: no limit").range(0),
-                      period("disp-freq", &s.disp_freq, "print a line of progress so often").chosen_by_default(),
-                      period("save-freq", &s.save_freq, "save a checkpoint so often").chosen_by_default(),
-                      Option("keep-last", &s.keep_last, "newest checkpoints to keep").range(1, 100000),
-                      Option("keep-best", &s.keep_best, "best checkpoints to keep besides").range(0, 100000).value_alone("1"),
-                      Option("no-reload", &s.overwrite, "start anew in a model directory that has a training already, which is lost"),
+                      Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
+                      Option("device", &s.device, "where to compute").alias({"d", "devices"}).one_of({"cpu"}),
+                      Option("seed", &s.seed, "start of all random numbers").range(1),
                   }));
-  append(options,
-         in_group("validation",
-                  {
-                      period("valid-freq", &s.valid_freq, "validate so often").chosen_by_default(),
-                      Option("valid-metrics", &s.valid_metrics, "what to measure; the first decides which checkpoint is best")
-                          .one_of({"bleu", "chrf", "cross-entropy", "perplexity"})
-                          .meta("NAME..."),
-                      Option("valid-max-sentences", &s.valid_max_sentences, "translate at most so many sentences of the development set; 0: all").range(0),
-                      Option("early-stopping", &s.early_stopping, "stop after so many validations without progress of the first metric; 0: never").range(0, 1000000),
-                  }));
-  append(options, in_group("common", {
-                                         Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
-                                         Option("device", &s.device, "where to compute").alias({"d", "devices"}).one_of({"cpu"}),
-                                         Option("seed", &s.seed, "start of all random numbers").range(1),
-                                     }));
   return options;
 }
 

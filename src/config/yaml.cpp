@@ -1,13 +1,13 @@
-#include <fmt/ranges.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include "nmt/config/settings.h"
+#include "nmt/core/file.h"
 
 #include <algorithm>
 #include <set>
 #include <sstream>
 
-#include "nmt/config/settings.h"
-#include "nmt/core/file.h"
+#include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 namespace nmt::config {
 namespace {
@@ -17,18 +17,25 @@ constexpr std::int64_t largest_file = 1 << 20;
 // Whether a scalar needs no quotes to be read back as the same text.
 bool is_plain(const std::string& text) {
   if (text.empty() || text == "null" || text == "Null" || text == "NULL" || text[0] == '-') return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || std::string_view("_./+-").find(static_cast<char>(c)) != std::string_view::npos; });
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("_./+-").find(static_cast<char>(c)) != std::string_view::npos;
+  });
 }
 
 bool is_text(const Option& option) {
-  return std::holds_alternative<std::string*>(option.target) || std::holds_alternative<std::vector<std::string>*>(option.target);
+  return std::holds_alternative<std::string*>(option.target) ||
+         std::holds_alternative<std::vector<std::string>*>(option.target);
 }
 
 // Watches a document go by: settings are a map of lists at most, and nothing deeper is built in memory.
 class DepthGuard : public YAML::EventHandler {
  public:
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { enter(mark); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { enter(mark); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
   void OnSequenceEnd() override { --depth_; }
   void OnMapEnd() override { --depth_; }
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -87,7 +94,8 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     Entry* entry = key.size() > 1 ? find(key) : nullptr;  // single letters are for the command line
     if (!entry || !(entry->option.dumped || !entry->option.sets.empty())) {
       const std::string near = nearest_name(key);
-      unknown.push_back(fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line, near.empty() || near == key ? "" : "; did you mean " + near + "?"));
+      unknown.push_back(fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line,
+                                    near.empty() || near == key ? "" : "; did you mean " + near + "?"));
       continue;
     }
     const std::string where = fmt::format("{}:{}: {}", name, line, key);
@@ -96,7 +104,8 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     const YAML::Node& value = item.second;
     const auto take = [&](const YAML::Node& node) {
       if (node.IsNull()) fail(ExitStatus::usage, "{}: has no value, expected {}", where, expected(entry->option));
-      if (!node.IsScalar()) fail(ExitStatus::usage, "{}: a {} is not {}", where, node.IsMap() ? "map" : "list", expected(entry->option));
+      if (!node.IsScalar())
+        fail(ExitStatus::usage, "{}: a {} is not {}", where, node.IsMap() ? "map" : "list", expected(entry->option));
       words.push_back(node.Scalar());
     };
     if (value.IsSequence() && entry->option.is_list())
@@ -113,7 +122,8 @@ std::string Settings::yaml(bool full) const {
   std::string text = fmt::format("# {} {}\n", program_, full ? "settings" : "settings that were given");
   std::vector<std::string> groups;
   for (const Entry& entry : entries_)
-    if (std::find(groups.begin(), groups.end(), entry.option.group) == groups.end()) groups.push_back(entry.option.group);
+    if (std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
+      groups.push_back(entry.option.group);
   for (const std::string& group : groups) {
     std::string lines;
     for (const Entry& entry : entries_) {
@@ -122,7 +132,7 @@ std::string Settings::yaml(bool full) const {
       std::vector<std::string> words = values(option);
       for (std::string& word : words) word = scalar(option, word);
       lines += option.is_list() && !is_auto(option) ? fmt::format("{}: [{}]\n", option.name, fmt::join(words, ", "))
-                                                   : fmt::format("{}: {}\n", option.name, words[0]);
+                                                    : fmt::format("{}: {}\n", option.name, words[0]);
     }
     if (!lines.empty()) text += fmt::format("\n# {}\n{}", group, lines);
   }

@@ -1,10 +1,9 @@
 #include "nmt/config/json.h"
 
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
 #include "nmt/config/fields.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace nmt::config {
 namespace {
@@ -62,13 +61,19 @@ TEST(Json, IsReadStrictly) {
   EXPECT_EQ(refused("{" + chosen + R"(, "heads": 1.5})"), "config.json: heads: '1.5' is not an integer from 1 to 1024");
   EXPECT_EQ(refused("{" + chosen + R"(, "heads": "1"})"), "config.json: heads: '1' is not an integer from 1 to 1024");
   EXPECT_EQ(refused("{" + chosen + R"(, "heads": 0})"), "config.json: heads: '0' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 99999999999999999999})"), "config.json: heads: '1e+20' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 99999999999999999999})"),
+            "config.json: heads: '1e+20' is not an integer from 1 to 1024");
   EXPECT_EQ(refused("{" + chosen + R"(, "bias": "true"})"), "config.json: bias: 'true' is not true or false");
-  EXPECT_EQ(refused("{" + chosen + R"(, "attention": null})"), "config.json: attention: 'null' is not one of: additive, dot");
-  EXPECT_EQ(refused("{" + chosen + R"(, "attention": "none"})"), "config.json: attention: 'none' is not one of: additive, dot");
-  EXPECT_EQ(refused("{" + chosen + R"(, "unit": "gru", "haeds": 1})"), "config.json: unknown fields 'unit', 'haeds'; written by another version?");
-  EXPECT_EQ(refused(R"({"type": "deep", "dim-emb": 5, "dim-rnn": 8, "enc-depth": 1, "dec-depth": 1, "dropout-emb": 0, "dropout-rnn": 0})"),
-            "config.json: dropout-readout is not there");
+  EXPECT_EQ(refused("{" + chosen + R"(, "attention": null})"),
+            "config.json: attention: 'null' is not one of: additive, dot");
+  EXPECT_EQ(refused("{" + chosen + R"(, "attention": "none"})"),
+            "config.json: attention: 'none' is not one of: additive, dot");
+  EXPECT_EQ(refused("{" + chosen + R"(, "unit": "gru", "haeds": 1})"),
+            "config.json: unknown fields 'unit', 'haeds'; written by another version?");
+  EXPECT_EQ(
+      refused(
+          R"({"type": "deep", "dim-emb": 5, "dim-rnn": 8, "enc-depth": 1, "dec-depth": 1, "dropout-emb": 0, "dropout-rnn": 0})"),
+      "config.json: dropout-readout is not there");
   EXPECT_EQ(refused("[]"), "config.json: settings are not an object with fields");
 }
 

@@ -1,10 +1,10 @@
 #include "nmt/config/settings.h"
 
-#include <gtest/gtest.h>
+#include "nmt/config/fields.h"
 
 #include <filesystem>
 
-#include "nmt/config/fields.h"
+#include <gtest/gtest.h>
 
 namespace nmt::config {
 namespace {
@@ -53,7 +53,8 @@ std::string refused_yaml(const std::string& yaml) {
 }
 
 TEST(CommandLine, LongShortAliasesUnderscores) {
-  const All all({"-m", "dir", "--dim_emb", "96", "-e", "5", "--lr=0.01", "-b2", "--batch-size", "32", "--beam-size=3", "--valid-freq", "2Ku"});
+  const All all({"-m", "dir", "--dim_emb", "96", "-e", "5", "--lr=0.01", "-b2", "--batch-size", "32", "--beam-size=3",
+                 "--valid-freq", "2Ku"});
   EXPECT_EQ(all.train.model, "dir");
   EXPECT_EQ(all.model.dim_emb, 96);
   EXPECT_EQ(all.train.after, "5e");
@@ -74,7 +75,8 @@ TEST(CommandLine, FlagsInEveryForm) {
 }
 
 TEST(CommandLine, ListsAndPositionals) {
-  const All lists({"--train-sets", "a.en", "a.de", "--lr-decay-start", "3", "2", "--optimizer-params", "0.9", ".98", "1e-8"});
+  const All lists(
+      {"--train-sets", "a.en", "a.de", "--lr-decay-start", "3", "2", "--optimizer-params", "0.9", ".98", "1e-8"});
   EXPECT_EQ(lists.data.train_sets, (std::vector<std::string>{"a.en", "a.de"}));
   EXPECT_EQ(lists.train.lr_decay_start, (std::vector<int>{3, 2}));
   EXPECT_EQ(lists.train.optimizer_params, (std::vector<double>{0.9, 0.98, 1e-8}));
@@ -103,7 +105,8 @@ TEST(CommandLine, ValuesThatMayBeLeftOut) {
 
 TEST(CommandLine, UnknownOptionsAllAtOnceWithTheNearestName) {
   EXPECT_EQ(refused({"--dim-enb", "5", "--laern-rate=1", "--xyzzy", "-q"}),
-            "unknown options --dim-enb (did you mean --dim-emb?), --laern-rate (did you mean --learn-rate?), --xyzzy, -q; --help lists all");
+            "unknown options --dim-enb (did you mean --dim-emb?), --laern-rate (did you mean --learn-rate?), --xyzzy, "
+            "-q; --help lists all");
   EXPECT_EQ(refused({"--no-byas"}), "unknown option --no-byas (did you mean --bias?); --help lists all");
 }
 
@@ -135,6 +138,14 @@ TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {
   EXPECT_EQ(refused({"-e", "3", "-a", "5e"}), "-e and -a say the same; give one of them");
 }
 
+TEST(Shorthands, SayWhatTheyExpect) {
+  EXPECT_EQ(refused({"--dropout", "2"}), "--dropout: '2' is not a number from 0 to 0.99");
+  EXPECT_EQ(refused({"--dropout"}), "--dropout: has no value, expected a number from 0 to 0.99");
+  All all;
+  all.settings.allow("unit", {"lrn", "gru"}).allow("enc-cell", {"lrn", "gru"});
+  EXPECT_EQ(message([&] { all.settings.read({"--unit", "grou"}); }), "--unit: 'grou' is not one of: lrn, gru");
+}
+
 TEST(Shorthands, OneNameSetsEverySpecThatHasIt) {
   const All all({"--seed", "99"});
   EXPECT_EQ(all.data.seed, 99u);
@@ -158,7 +169,8 @@ TEST(Yaml, KebabAndSnakeLaterFilesAndCommandLineWin) {
 
 TEST(Yaml, UnknownKeysAllAtOnce) {
   EXPECT_EQ(refused_yaml("dim-enb: 5\nbias: true\n  \nlaern_rate: 1\n"),
-            "c.yml: unknown settings 'dim-enb' (line 1; did you mean dim-emb?), 'laern_rate' (line 4; did you mean learn-rate?)");
+            "c.yml: unknown settings 'dim-enb' (line 1; did you mean dim-emb?), 'laern_rate' (line 4; did you mean "
+            "learn-rate?)");
   EXPECT_EQ(refused_yaml("help: true\n"), "c.yml: unknown setting 'help' (line 1)");
 }
 
@@ -173,7 +185,8 @@ TEST(Yaml, WrongTypesNameFileAndLine) {
   EXPECT_EQ(refused_yaml("- a\n"), "c.yml: not a list of settings 'name: value'");
   EXPECT_EQ(refused_yaml("heads: 1\n---\nheads: 2\n"), "c.yml: more than one YAML document");
   EXPECT_EQ(refused_yaml("heads: [1\n").substr(0, 17), "c.yml:2: not YAML");
-  EXPECT_EQ(refused_yaml("a: 1\n-9]\nb: [c, {d: e").substr(0, 6), "c.yml:");  // yaml-cpp 0.7 reads documents from it for ever
+  EXPECT_EQ(refused_yaml("a: 1\n-9]\nb: [c, {d: e").substr(0, 6),
+            "c.yml:");  // yaml-cpp 0.7 reads documents from it for ever
   EXPECT_EQ(refused_yaml(std::string(5000, '[')).substr(0, 18), "c.yml:1: not YAML:");
 }
 
@@ -190,13 +203,23 @@ TEST(LengthRules, TheLaterGivenWinsAndBothAreRefused) {
   EXPECT_EQ(rules("", {"--normalize", "0"}), std::pair(0.0, 0.0));
   EXPECT_EQ(rules("length-penalty: 1", {"--normalize", "0.7"}), std::pair(0.7, 0.0));
   EXPECT_EQ(rules("normalize: 0.7", {"--length-penalty", "1"}), std::pair(0.0, 1.0));
-  EXPECT_EQ(message([&] { rules("", {"--normalize", "1", "--length-penalty", "1"}); }),
+  EXPECT_EQ(message([&] {
+              rules("", {"--normalize", "1", "--length-penalty", "1"});
+            }),
             "normalize 1 and length-penalty 1: two rules for the same thing; give one of them");
 }
 
 TEST(Dump, ReadsBackToTheSame) {
-  const All given({"--unit", "gru", "--train-sets", "a b.en", "x: \"y\".de", "--after", "10e,1Gt", "--normalize", "0.6", "--learn-rate", "0.0003",
-                   "--dropout", "0.25", "--valid-metrics", "chrf", "--optimizer-params", "0.9", "0.999", "--max-minutes", "1e-7"});
+  const All given({"--unit",        "gru",
+                   "--train-sets",  "a b.en",
+                   "x: \"y\".de",   "--after",
+                   "10e,1Gt",       "--normalize",
+                   "0.6",           "--learn-rate",
+                   "0.0003",        "--dropout",
+                   "0.25",          "--valid-metrics",
+                   "chrf",          "--optimizer-params",
+                   "0.9",           "0.999",
+                   "--max-minutes", "1e-7"});
   All full;
   full.settings.read_yaml(given.settings.yaml(true), "dump.yml");
   full.settings.read({});
@@ -257,10 +280,12 @@ TEST(Specs, ContradictionsAreNamed) {
   };
   EXPECT_EQ(data({"--train-sets", "a"}), "train-sets: 1 file given, expected two: source and target");
   EXPECT_EQ(data({"--tgt", "a"}), "train-sets: no source file given");
-  EXPECT_EQ(data({"--dim-vocabs", "8000", "4000"}), "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or --no-joint-vocab");
+  EXPECT_EQ(data({"--dim-vocabs", "8000", "4000"}),
+            "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or --no-joint-vocab");
   EXPECT_EQ(data({"--tied-embeddings-all", "--no-joint-vocab"}),
             "tied-embeddings-all: needs one vocabulary for both sides, but joint-vocab is false");
-  EXPECT_EQ(data({"--tied-embeddings-src", "--vocabs", "a.spm", "b.spm"}), "tied-embeddings-src: needs one vocabulary for both sides, but vocabs names two");
+  EXPECT_EQ(data({"--tied-embeddings-src", "--vocabs", "a.spm", "b.spm"}),
+            "tied-embeddings-src: needs one vocabulary for both sides, but vocabs names two");
   EXPECT_EQ(data({"--tied-embeddings-all", "--vocabs", "a.spm"}), "no error");
 }
 

@@ -1,7 +1,8 @@
-#include <vector>
-
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
+
+#include <vector>
+
 #include "tests/fuzz/target.h"
 
 // Arguments, one a line. Files named by --config are not opened: the option is taken away.
@@ -18,7 +19,10 @@ void nmt::fuzz::command_line(std::string_view bytes) {
     DataSpec data;
     TrainSpec train;
     config::Settings settings("fuzz", "", "");
-    settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).positionals({"train-sets"});
+    settings.add(config::fields(model))
+        .add(config::fields(data))
+        .add(config::fields(train))
+        .positionals({"train-sets"});
     settings.read(arguments);
     config::check(data);
     config::check(model, data);

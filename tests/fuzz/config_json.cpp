@@ -1,8 +1,8 @@
-#include <nlohmann/json.hpp>
-
 #include "nmt/config/fields.h"
 #include "nmt/config/json.h"
+
 #include "tests/fuzz/target.h"
+#include <nlohmann/json.hpp>
 
 // The settings stored in a model directory.
 void nmt::fuzz::config_json(std::string_view bytes) {
@@ -14,7 +14,8 @@ void nmt::fuzz::config_json(std::string_view bytes) {
       Spec again;
       const auto stored = config::to_json(config::fields(spec));
       config::from_json(stored, config::fields(again), "config.json");
-      if (config::to_json(config::fields(again)) != stored) throw std::logic_error("stored settings do not read back to the same");
+      if (config::to_json(config::fields(again)) != stored)
+        throw std::logic_error("stored settings do not read back to the same");
     });
   };
   all(ModelSpec());

@@ -1,5 +1,6 @@
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
+
 #include "tests/fuzz/target.h"
 
 // A settings file, read as --config would, and written and read again.
@@ -10,7 +11,12 @@ void nmt::fuzz::config_yaml(std::string_view bytes) {
     TrainSpec train;
     SearchSpec search;
     config::Settings settings{"fuzz", "", ""};
-    Specs() { settings.add(config::fields(model)).add(config::fields(data)).add(config::fields(train)).add(config::validation_fields(search)); }
+    Specs() {
+      settings.add(config::fields(model))
+          .add(config::fields(data))
+          .add(config::fields(train))
+          .add(config::validation_fields(search));
+    }
   };
   read([&] {
     Specs specs;

@@ -1,13 +1,13 @@
-#include <gtest/gtest.h>
+#include "nmt/core/file.h"
+#include "nmt/core/rng.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <vector>
 
-#include "nmt/core/file.h"
-#include "nmt/core/rng.h"
 #include "tests/fuzz/target.h"
+#include <gtest/gtest.h>
 
 namespace nmt::fuzz {
 namespace {
@@ -24,7 +24,8 @@ const Target targets[] = {
 
 std::vector<std::string> seeds_of(const Target& target) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(NMT_SOURCE_DIR) / "tests/fuzz/seeds" / target.name))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(NMT_SOURCE_DIR) / "tests/fuzz/seeds" / target.name))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> seeds;
@@ -32,9 +33,15 @@ std::vector<std::string> seeds_of(const Target& target) {
   return seeds;
 }
 
-/// A few changes that keep most of the input: bytes, numbers, pieces taken out, doubled, cut off or brought from another seed.
+/// A few changes that keep most of the input: bytes, numbers, pieces taken out, doubled, cut off or brought from
+/// another seed.
 std::string mutated(std::string text, const std::vector<std::string>& seeds, Rng& rng) {
-  static const char* const tokens[] = {"-1", "0", "99999999999999999999", "1e308", "[", "{", "]", "}", "\"", ": ", "\n", "null", "auto", "\xff", "--", "&a *a", "1.5"};
+  static const char* const tokens[] = {"-1",    "0",    "99999999999999999999",
+                                       "1e308", "[",    "{",
+                                       "]",     "}",    "\"",
+                                       ": ",    "\n",   "null",
+                                       "auto",  "\xff", "--",
+                                       "&a *a", "1.5"};
   for (std::uint64_t changes = 1 + rng.below(4); changes > 0; --changes) {
     const std::size_t at = rng.below(text.size() + 1), length = std::min<std::size_t>(rng.below(16), text.size() - at);
     switch (rng.below(7)) {
@@ -73,7 +80,8 @@ TEST_P(Fuzz, SeedsAndMutations) {
   GetParam().run("");
   Rng rng(20);
   int runs = 0;
-  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1); std::chrono::steady_clock::now() < end; ++runs) {
+  for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+       std::chrono::steady_clock::now() < end; ++runs) {
     const std::string input = mutated(seeds[rng.below(seeds.size())], seeds, rng);
     try {
       GetParam().run(input);
@@ -85,7 +93,8 @@ TEST_P(Fuzz, SeedsAndMutations) {
   EXPECT_GT(runs, 100);
 }
 
-INSTANTIATE_TEST_SUITE_P(Readers, Fuzz, testing::ValuesIn(targets), [](const auto& target) { return std::string(target.param.name); });
+INSTANTIATE_TEST_SUITE_P(Readers, Fuzz, testing::ValuesIn(targets),
+                         [](const auto& target) { return std::string(target.param.name); });
 
 }  // namespace
 }  // namespace nmt::fuzz

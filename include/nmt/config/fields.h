@@ -1,14 +1,14 @@
 #pragma once
 
-#include <vector>
-
 #include "nmt/config/option.h"
 #include "nmt/config/specs.h"
 
+#include <vector>
+
 namespace nmt::config {
 
-/// The field list of each spec, bound to one: name, aliases, member, meaning, allowed values, group. The only place that names
-/// a setting; YAML, the command line, --help, --dump-config and JSON all read it.
+/// The field list of each spec, bound to one: name, aliases, member, meaning, allowed values, group. The only place
+/// that names a setting; YAML, the command line, --help, --dump-config and JSON all read it.
 std::vector<Option> fields(ModelSpec& spec);
 std::vector<Option> fields(DataSpec& spec);
 std::vector<Option> fields(TrainSpec& spec);
@@ -16,8 +16,8 @@ std::vector<Option> fields(SearchSpec& spec);
 /// The part of the search that validation uses: --beam-size and the like, --valid-mini-batch, --valid-max-length.
 std::vector<Option> validation_fields(SearchSpec& spec);
 
-/// What a spec alone can say of its own sense; Model, Schedule and Trainer check the rest where they know more. Error (`status`):
-/// names the settings that contradict each other.
+/// What a spec alone can say of its own sense; Model, Schedule and Trainer check the rest where they know more. Error
+/// (`status`): names the settings that contradict each other.
 void check(const DataSpec& spec, ExitStatus status = ExitStatus::usage);
 void check(const SearchSpec& spec, ExitStatus status = ExitStatus::usage);
 /// --tied-embeddings-all and -src need one vocabulary for both sides.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "nmt/core/error.h"
+
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -8,13 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "nmt/core/error.h"
-
 namespace nmt::config {
 
 /// The member an option fills; monostate for a shorthand that only sets other options.
-using Target = std::variant<std::monostate, bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*, std::vector<std::string>*,
-                            std::vector<int>*, std::vector<double>*>;
+using Target = std::variant<std::monostate, bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                            std::vector<std::string>*, std::vector<int>*, std::vector<double>*>;
 
 /// What a text value must look like.
 enum class Form { plain, period, periods };
@@ -32,14 +32,14 @@ struct Option {
   std::vector<std::string> words;    ///< allowed values of a text; empty: any
   double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
   Form form = Form::plain;
-  std::string alone;     ///< the value of the option given without one; empty: it needs one
-  std::string metavar;   ///< what --help writes for the value
-  bool chosen = false;   ///< the initial value stands for "picked automatically": read and written as "auto"
+  std::string alone;    ///< the value of the option given without one; empty: it needs one
+  std::string metavar;  ///< what --help writes for the value
+  bool chosen = false;  ///< the initial value stands for "picked automatically": read and written as "auto"
   std::vector<std::string> initial;  ///< the default as words; the target's value when the option is made
-  bool dumped = true;    ///< part of --dump-config
-  std::vector<std::string> sets;  ///< options that this one sets where they are not set themselves
-  std::string suffix;    ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
-  int item = -1;         ///< the value becomes this element of the list it sets
+  bool dumped = true;                ///< part of --dump-config
+  std::vector<std::string> sets;     ///< options that this one sets where they are not set themselves
+  std::string suffix;                ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
+  int item = -1;                     ///< the value becomes this element of the list it sets
 
   Option alias(std::initializer_list<const char*> names) &&;
   Option one_of(std::vector<std::string> allowed) &&;
@@ -58,7 +58,8 @@ struct Option {
 /// The same options under a heading of --help.
 std::vector<Option> in_group(const char* group, std::vector<Option> options);
 
-/// The fields of a spec with the defaults of a fresh one, whatever the spec holds at present: `list` binds fields to a spec.
+/// The fields of a spec with the defaults of a fresh one, whatever the spec holds at present: `list` binds fields to a
+/// spec.
 template <class Spec, class List>
 std::vector<Option> with_defaults(Spec& spec, List list) {
   Spec fresh;
@@ -69,7 +70,8 @@ std::vector<Option> with_defaults(Spec& spec, List list) {
 }
 
 /// Fills the target from words: one, or several for a list (`append`: after those it has). `where` names the setting in
-/// messages: "--beam-size", "c.yml:3: beam-size". Error (`status`): a word that is no such value; names what is expected.
+/// messages: "--beam-size", "c.yml:3: beam-size". Error (`status`): a word that is no such value; names what is
+/// expected.
 void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append = false,
             ExitStatus status = ExitStatus::usage);
 /// Whether the word alone would be accepted.
@@ -83,7 +85,8 @@ std::string expected(const Option& option);
 
 /// Foreign text as it stands in a message of one line: control characters escaped, at most 80 bytes.
 std::string shown(std::string_view text);
-/// The known name nearest by edit distance (insertions, deletions, replacements, swaps of neighbours); "" when none is near.
+/// The known name nearest by edit distance (insertions, deletions, replacements, swaps of neighbours); "" when none is
+/// near.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace nmt::config

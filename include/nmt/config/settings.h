@@ -1,15 +1,16 @@
 #pragma once
 
+#include "nmt/config/option.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "nmt/config/option.h"
-
 namespace nmt::config {
 
 /// All settings of a program: the field lists of its specs and options of its own, and where their values come from.
-/// Order: defaults < --config files from left to right < command line. The built-in options --config, --dump-config, --help,
+/// Order: defaults < --config files from left to right < command line. The built-in options --config, --dump-config,
+/// --help,
 /// --version, --build-info, --log-level and --quiet need no registration.
 ///
 ///   TrainSpec train; DataSpec data;
@@ -27,13 +28,13 @@ class Settings {
   Settings& add(std::vector<Option> options);
   /// The values that a text option allows, where only a higher floor knows them (the names of units).
   Settings& allow(std::string_view name, std::vector<std::string> words);
-  /// Options that arguments without a name fill, in order, one each; a list takes all that are left when it is the last.
-  /// Those set by name on the command line are passed over.
+  /// Options that arguments without a name fill, in order, one each; a list takes all that are left when it is the
+  /// last. Those set by name on the command line are passed over.
   Settings& positionals(std::vector<std::string> names);
 
-  /// Reads the arguments (without the program's name) and the --config files they name; then hands shorthands on (--unit).
-  /// Errors (usage): unknown options or keys, all at once, each with the nearest known name; wrong values with option, value and
-  /// what was expected, and file and line for YAML.
+  /// Reads the arguments (without the program's name) and the --config files they name; then hands shorthands on
+  /// (--unit). Errors (usage): unknown options or keys, all at once, each with the nearest known name; wrong values
+  /// with option, value and what was expected, and file and line for YAML.
   void read(const std::vector<std::string>& arguments);
   /// As a --config file of that name with this text; for tests. Call before read().
   void read_yaml(const std::string& text, const std::string& name);
@@ -76,7 +77,8 @@ class Settings {
   std::string nearest_name(std::string_view name) const;
   void set(Entry& entry, const std::vector<std::string>& words, const std::string& where, int level);
   std::vector<Word> parse(const std::vector<std::string>& arguments);
-  void read_long(const std::vector<std::string>& arguments, std::size_t& at, std::vector<Word>& words, std::vector<std::string>& unknown);
+  void read_long(const std::vector<std::string>& arguments, std::size_t& at, std::vector<Word>& words,
+                 std::vector<std::string>& unknown);
   void take_values(const std::vector<std::string>& arguments, std::size_t& at, Word& word);
   void read_yaml_file(const std::string& path);
   void place_positionals(const std::vector<std::string>& loose, std::vector<Word>& words);
