@@ -63,6 +63,28 @@ TEST(Gemm, EqualsDoublePrecisionInEveryForm) {
   }
 }
 
+TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
+  const std::int64_t n = 333, k = 777;
+  for (std::int64_t m : {5, 29, 150})
+    for (int form = 0; form < 4; ++form) {
+      const bool ta = form & 1, tb = form & 2;
+      const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
+      Floats rows(a.size()), reference(static_cast<std::size_t>(m * n));
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t l = 0; l < k; ++l) rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
+      ThreadPool one(1);
+      Floats packed(static_cast<std::size_t>(packed_size(k, n)));
+      pack({&one}, tb, k, n, b.data(), tb ? k : n, packed.data());
+      gemm_packed({&one}, m, n, k, rows.data(), k, packed.data(), false, reference.data(), n);
+      for (int threads : {1, 2, 3, 5}) {
+        ThreadPool pool(threads);
+        Floats c(reference.size());
+        gemm({&pool}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, 0.0f, c.data(), n);
+        ASSERT_EQ(c, reference) << m << " rows, form " << form << ", " << threads << " threads";
+      }
+    }
+}
+
 TEST(Gemm, BetaZeroIgnoresWhatWasThere) {
   ThreadPool pool(2);
   const Floats a = random_floats(33 * 7, 1), b = random_floats(7 * 33, 2);
