@@ -1,8 +1,10 @@
 #include "charsmap.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <vector>
 
 namespace nmt {
 
@@ -23,7 +25,7 @@ class Fields {
   /// Nothing at the end, or when the message is broken.
   std::optional<Field> next() {
     const auto tag = varint();
-    if (!tag) return {};
+    if (!tag || *tag > 0xFFFFFFFF) return {};
     switch (*tag & 7) {
       case 0:
         return varint() ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
@@ -63,9 +65,48 @@ class Fields {
   bool whole_ = true;
 };
 
-/// A table is the size of a double-array trie, the trie, and NUL-terminated replacements that its values point to. The
-/// trie is Darts-clone's (Yata 2007): a node's children stand at `node xor offset xor byte`, its value at `node xor
-/// offset`. All 256 places that a byte may lead to are one aligned block, so it is enough that the block is inside.
+/// The trie of a table, Darts-clone's double array (Yata 2007): a node's children stand at `node xor offset xor byte`,
+/// each with that byte as its label, its value at `node xor offset`.
+class Trie {
+ public:
+  /// `units` are its 32-bit words; values must lie below `values`.
+  Trie(std::string_view units, std::size_t values)
+      : units_(units.size() / 4), values_(values), matches_(units_.size()) {
+    std::memcpy(units_.data(), units.data(), units.size());
+  }
+  bool is_sound() { return matches_from(0, 0) <= kMostMatches; }
+
+ private:
+  // SentencePiece keeps 32 matches of a text's beginning and reads as many as there are.
+  static constexpr int kMostMatches = 32, kDeepest = 1000, kUnsound = kMostMatches + 1;
+  static constexpr std::uint8_t kUnseen = 0, kOpen = 255;
+
+  /// Most values on a way down from a node, its own among them; kUnsound when a way leads outside or has no end.
+  int matches_from(std::size_t node, int depth) {
+    std::uint8_t& known = matches_[node];
+    if (known == kOpen || depth > kDeepest) return kUnsound;
+    if (known != kUnseen) return known - 1;
+    known = kOpen;
+    const std::uint32_t unit = units_[node];
+    const std::size_t base = node ^ (std::size_t{unit >> 10} << ((unit & 0x200) >> 6));
+    if ((base | 0xFF) >= units_.size()) return kUnsound;  // one of the places that a byte may lead to
+    const bool has_value = node > 0 && (unit & 0x100);    // nobody asks for the root's
+    if (has_value && (units_[base] & 0x7FFFFFFF) >= values_) return kUnsound;
+    int most = 0;
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      const std::size_t child = base ^ byte;
+      if ((units_[child] & 0x800000FF) == byte) most = std::max(most, matches_from(child, depth + 1));
+    }
+    most = std::min(most + has_value, kUnsound);
+    known = static_cast<std::uint8_t>(most + 1);
+    return most;
+  }
+  std::vector<std::uint32_t> units_;
+  std::size_t values_;
+  std::vector<std::uint8_t> matches_;  // of every node: kUnseen, kOpen, or what matches_from() says and 1
+};
+
+/// A table is the size of a trie, the trie, and NUL-terminated replacements that its values point to.
 bool is_sound(std::string_view table) {
   if (table.empty()) return true;
   std::uint32_t trie_bytes = 0;
@@ -73,22 +114,7 @@ bool is_sound(std::string_view table) {
   std::memcpy(&trie_bytes, table.data(), sizeof trie_bytes);
   table.remove_prefix(sizeof trie_bytes);
   if (trie_bytes == 0 || trie_bytes % 4 != 0 || trie_bytes >= table.size() || table.back() != '\0') return false;
-  const std::size_t units = trie_bytes / 4, replacements = table.size() - trie_bytes;
-  const auto unit_at = [&](std::size_t i) {
-    std::uint32_t unit;
-    std::memcpy(&unit, table.data() + 4 * i, sizeof unit);
-    return unit;
-  };
-  for (std::size_t i = 0; i < units; ++i) {
-    const std::uint32_t unit = unit_at(i);
-    if (unit >> 31) continue;  // a value: no byte leads here
-    const std::size_t offset = std::size_t{unit >> 10} << ((unit & 0x200) >> 6);
-    const std::size_t base = i ^ offset;
-    if ((base | 0xFF) >= units) return false;
-    const bool has_value = unit & 0x100;
-    if (has_value && (unit_at(base) & 0x7FFFFFFF) >= replacements) return false;
-  }
-  return true;
+  return Trie(table.substr(0, trie_bytes), table.size() - trie_bytes).is_sound();
 }
 
 }  // namespace

@@ -197,8 +197,11 @@ TEST(Vocabulary, RefusesATableThatPointsOutside) {
   const std::size_t name = model.find("nmt_nfkc");
   ASSERT_NE(name, std::string::npos);
   const std::size_t root = name + 8 + 1 + 3 + 4;  // after the field's tag and length, and the trie's size
-  model.replace(root, 4, std::string("\x00\x00\xF0\x7F", 4));
-  EXPECT_THROW(Vocabulary::from_bytes(model, "hostile"), Error);
+  EXPECT_NO_THROW(Vocabulary::from_bytes(model, "as it was"));
+  for (const char last : {'\x7F', '\xFF'}) {  // the root counts even where other nodes would be values
+    model.replace(root, 4, std::string("\x00\x00\xF0", 3) + last);
+    EXPECT_THROW(Vocabulary::from_bytes(model, "hostile"), Error);
+  }
 }
 
 // Some broken files still load, with other pieces; none may make the process fall.
