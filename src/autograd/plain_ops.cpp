@@ -56,11 +56,11 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
   return out;
 }
 
-Var layer_norm(Tape& tape, const Var& x, Parameter& gain, Parameter& bias, int planes) {
+Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), width = x->value.width() / planes;
   NMT_CHECK(gain.shape.elements() == planes * width, "{} {} cannot scale rows of {}", gain.name, gain.shape.text(), x->value.shape().text());
-  Tensor y = context.empty(x->value.shape()), normal, rstd;
+  Tensor y = tape.reuse(x), normal, rstd;
   if (tape.recording()) {
     normal = context.empty(x->value.shape());
     rstd = context.empty({rows, planes});
@@ -103,9 +103,9 @@ Var dropout(Tape& tape, const Var& x, float p) {
   return out;
 }
 
-Var add(Tape& tape, const Var& x, const Var& y) {
+Var add(Tape& tape, Var x, const Var& y) {
   NMT_CHECK(x->value.shape() == y->value.shape(), "cannot add {} and {}", x->value.shape().text(), y->value.shape().text());
-  Tensor z = tape.context().empty(x->value.shape());
+  Tensor z = tape.reuse(x);
   dispatch(tape.context(), [&](const auto& backend) { kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32()); });
   const Var out = tape.result(std::move(z));
   tape.record([&tape, x, y, out] {
@@ -120,8 +120,8 @@ Var add(Tape& tape, const Var& x, const Var& y) {
   return out;
 }
 
-Var tanh(Tape& tape, const Var& x) {
-  Tensor y = tape.context().empty(x->value.shape());
+Var tanh(Tape& tape, Var x) {
+  Tensor y = tape.reuse(x);
   dispatch(tape.context(), [&](const auto& backend) { kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32()); });
   const Var out = tape.result(std::move(y));
   tape.record([&tape, x, out] {

@@ -7,6 +7,11 @@ namespace nmt {
 Var Tape::constant(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, false}); }
 Var Tape::result(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, recording_}); }
 
+Tensor Tape::reuse(const Var& x) const {
+  if (!recording_ && x.use_count() == 1 && x->value.unique()) return x->value;
+  return context_.empty(x->value.shape());
+}
+
 void Tape::record(std::function<void()> backward) {
   if (recording_) closures_.push_back(std::move(backward));
 }

@@ -53,8 +53,8 @@ ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& 
 DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
   DecoderState state(initial_.size() / states_);
   for (std::size_t i = 0; i < initial_.size(); ++i) {
-    const Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
-    state[i / states_].push_back(rnnsearch_ ? ops::tanh(tape, mapped) : mapped);
+    Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
+    state[i / states_].push_back(rnnsearch_ ? ops::tanh(tape, std::move(mapped)) : mapped);
   }
   return state;
 }
@@ -99,8 +99,8 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
 
 Var Decoder::readout(Tape& tape, const Var& features) const {
   Var out = ops::linear(tape, features, *readout_, readout_bias_);
-  if (readout_normalization_) out = ops::layer_norm(tape, out, *readout_normalization_.gain, *readout_normalization_.bias);
-  return ops::dropout(tape, ops::tanh(tape, out), dropout_readout_);
+  if (readout_normalization_) out = ops::layer_norm(tape, std::move(out), *readout_normalization_.gain, *readout_normalization_.bias);
+  return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_);
 }
 
 void Decoder::freeze(const Context& context) const {

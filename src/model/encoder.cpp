@@ -11,8 +11,8 @@ Residual::Residual(const Builder& builder, std::int64_t from, std::int64_t to, b
 }
 
 Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) const {
-  const Var sum = ops::add(tape, x, ops::dropout(tape, ops::linear(tape, h, *weight_, bias_), dropout));
-  return normalization_ ? ops::layer_norm(tape, sum, *normalization_.gain, *normalization_.bias) : sum;
+  Var sum = ops::add(tape, ops::dropout(tape, ops::linear(tape, h, *weight_, bias_), dropout), x);
+  return normalization_ ? ops::layer_norm(tape, std::move(sum), *normalization_.gain, *normalization_.bias) : sum;
 }
 
 void Residual::freeze(const Context& context) const { ops::freeze(context, *weight_); }

@@ -31,6 +31,7 @@ class ModelDecoding : public Decoding {
       next_sentence_.push_back(sentence_[parent]);
     }
     sentence_.swap(next_sentence_);
+    logits_ = normalizer_ = attention_ = {};  // the last step's make room for this one's
     Tape tape(context_, false);
     const Tensor parent_rows = host(parents, {rows}), ids = host(tokens, {1, rows});
     for (std::vector<Var>& layer : state_)

@@ -13,8 +13,8 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
-  const Var y = ops::linear(tape, x, *weight, bias);
-  return normalization ? ops::layer_norm(tape, y, *normalization.gain, *normalization.bias, planes_) : y;
+  Var y = ops::linear(tape, x, *weight, bias);
+  return normalization ? ops::layer_norm(tape, std::move(y), *normalization.gain, *normalization.bias, planes_) : y;
 }
 
 void InputProjection::freeze(const Context& context) const { ops::freeze(context, *weight); }

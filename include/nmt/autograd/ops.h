@@ -18,11 +18,11 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullpt
 /// Rows of table [V,E] -> [.., E]; ids i32 [..], shape gives the rows.
 Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
 /// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
-Var layer_norm(Tape& tape, const Var& x, Parameter& gain, Parameter& bias, int planes = 1);
+Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
 /// Inverted dropout; x itself when p is 0 or the tape does not record.
 Var dropout(Tape& tape, const Var& x, float p);
-Var add(Tape& tape, const Var& x, const Var& y);
-Var tanh(Tape& tape, const Var& x);
+Var add(Tape& tape, Var x, const Var& y);
+Var tanh(Tape& tape, Var x);
 /// Side by side along the last axis.
 Var concat(Tape& tape, const std::vector<Var>& parts);
 /// rows[i] of x seen as [rows, width] -> [R, width]; every row at most once.

@@ -32,6 +32,9 @@ class Tape {
   Var constant(Tensor value) const;
   /// An op's result; it wants a gradient while the tape records.
   Var result(Tensor value) const;
+  /// The storage for a point-wise result: x's own when the tape does not record and nobody else holds x (an op takes it by
+  /// value; callers move it in), else new.
+  Tensor reuse(const Var& x) const;
   void record(std::function<void()> backward);
   /// Runs and drops all closures.
   void backward();

@@ -57,6 +57,8 @@ class Tensor {
   ~Tensor();
 
   explicit operator bool() const { return block_ != nullptr; }
+  /// Whether no other tensor looks at the same storage.
+  bool unique() const { return block_ && block_->references == 1; }
   const Shape& shape() const { return shape_; }
   Dtype dtype() const { return dtype_; }
   Device device() const { return device_; }
