@@ -4,7 +4,7 @@
 #include "nmt/text/train_vocabulary.h"
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <random>
 #include <string>
 #include <vector>
@@ -95,9 +95,9 @@ TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {
   std::string ideographs;
   while (ideographs.size() < 1'000'000) ideographs += "\xe6\xbc\xa2";
   for (const std::string& run : {std::string(1'000'000, '\0'), ideographs}) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // the processor's time: other programs do not count
     const auto ids = v.encode("the" + run + "dog");
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
     auto expected = v.encode("the");
     expected.push_back(v.unk());
     auto shortened = ids;
