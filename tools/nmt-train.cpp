@@ -40,7 +40,7 @@ ExitStatus train(TrainSettings& settings, Clock::time_point started) {
   DirectoryStore store(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
   std::optional<train::TrainingState> before;
   if (const auto newest = store.newest()) before = train::TrainingState::from_json(*newest, spec.model);
-  if (before) train::announce_changes(settings.take_over(before->settings), spec.model);
+  if (before) train::announce_changes(settings.take_over(before->settings), spec);
 
   std::vector<train::Choice> choices;
   const TrainingText text = open_training_text(data, choices);

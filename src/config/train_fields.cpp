@@ -30,12 +30,14 @@ std::vector<Option> list(TrainSpec& s) {
       in_group(
           "optimiser",
           {
-              Option("optimizer", &s.optimizer, "update rule").alias({"o"}).one_of({"adam", "adamw"}),
+              Option("optimizer", &s.optimizer, "update rule").alias({"o"}).one_of({"adam", "adamw", "adadelta", "adagrad", "sgd"}),
               Option("optimizer-params", &s.optimizer_params,
-                     "beta1 beta2 epsilon, and for adamw the weight decay; none: 0.9 0.98 1e-9")
+                     "numbers of the update rule, each with its value when not given. adam: beta1 0.9, beta2 0.98, epsilon "
+                     "1e-9; adamw: these and weight decay 0.01; adadelta: rho 0.95, epsilon 1e-6; adagrad: epsilon "
+                     "1e-8; sgd: momentum 0")
                   .range(0)
                   .meta("X..."),
-              Option("learn-rate", &s.learn_rate, "highest learning rate")
+              Option("learn-rate", &s.learn_rate, "highest learning rate; when not set 1 for adadelta and sgd, 0.05 for adagrad")
                   .alias({"l", "lr"})
                   .range(1e-12, 100)
                   .chosen_by_default(),

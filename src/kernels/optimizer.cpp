@@ -26,37 +26,52 @@ void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t b
   }
 }
 
-void adam_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const AdamStep& step) {
+template <class Rule>
+void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const Rule& step) {
+  const Rule rule = step;  // of this loop alone: its numbers stay in registers
   float* const value = slice.value;
   float* const gradient = slice.gradient;
   float* const first = slice.first;
   float* const second = slice.second;
-  const float beta1 = step.beta1, beta2 = step.beta2, rate = step.rate, epsilon = step.epsilon, decay = step.decay;
-  const float scale = step.gradient_scale;
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
-    const float g = gradient[i] * scale;
-    const float m = beta1 * first[i] + (1.0f - beta1) * g;
-    const float v = beta2 * second[i] + (1.0f - beta2) * g * g;
-    first[i] = m;
-    second[i] = v;
-    value[i] -= rate * m / (std::sqrt(v) + epsilon) + decay * value[i];
+    const float g = gradient[i] * rule.gradient_scale;
+    float unused = 0.0f;
+    if constexpr (Rule::states == 2)
+      rule(g, value[i], first[i], second[i]);
+    else if constexpr (Rule::states == 1)
+      rule(g, value[i], first[i], unused);
+    else
+      rule(g, value[i], unused, unused);
     gradient[i] = 0.0f;
   }
 }
 
 // The same with the moving average, whose store the loop above does not pay for.
-void adam_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const AdamStep& step) {
+template <class Rule>
+void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const Rule& step) {
   constexpr std::int64_t part = 2048;  // the values are still in the first-level cache
   for (std::int64_t at = begin; at < end; at += part) {
     const std::int64_t stop = end - at < part ? end : at + part;
-    adam_piece(slice, at, stop, step);
+    update_piece(slice, at, stop, step);
     float* const average = slice.average;
     const float* const value = slice.value;
     const float smoothing = step.smoothing;
 #pragma omp simd
     for (std::int64_t i = at; i < stop; ++i) average[i] += smoothing * (value[i] - average[i]);
   }
+}
+
+template <class Rule>
+void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const Rule& step) {
+  cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
+    for_pieces(slices, count, begin, end, [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
+      if (slice.average && step.smoothing != 0.0f)
+        update_average_piece(slice, from, to, step);
+      else
+        update_piece(slice, from, to, step);
+    });
+  });
 }
 
 }  // namespace
@@ -85,14 +100,19 @@ double gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::
 }
 
 void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {
-  cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
-    for_pieces(slices, count, begin, end, [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
-      if (slice.average && step.smoothing != 0.0f)
-        adam_average_piece(slice, from, to, step);
-      else
-        adam_piece(slice, from, to, step);
-    });
-  });
+  update(cpu, slices, count, step);
+}
+void adadelta(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdadeltaStep& step) {
+  update(cpu, slices, count, step);
+}
+void adagrad(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdagradStep& step) {
+  update(cpu, slices, count, step);
+}
+void sgd(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const SgdStep& step) {
+  update(cpu, slices, count, step);
+}
+void momentum(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const MomentumStep& step) {
+  update(cpu, slices, count, step);
 }
 
 }  // namespace nmt::kernels

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nmt/config/period.h"
+#include "nmt/train/optimizer.h"
 #include "nmt/train/reporter.h"
 
 namespace nmt::train {
@@ -70,8 +71,10 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   const double labels = static_cast<double>(size.target_bytes) / tokens_a_piece + static_cast<double>(size.pairs);
   const double updates = std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
   const std::string by_epoch = fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
-  number("learn-rate", train.learn_rate, row.learn_rate, by_size);
-  if (train.schedule != "rnmt+") text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
+  const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
+  number("learn-rate", train.learn_rate, usual.value_or(row.learn_rate), usual ? "usual with " + train.optimizer : by_size);
+  if (usual) text("lr-warmup", train.lr_warmup, "0u", train.optimizer + " needs none");
+  else if (train.schedule != "rnmt+") text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
   const auto validation = static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
   text("valid-freq", train.valid_freq, fmt::format("{}u", validation), by_epoch);
   text("save-freq", train.save_freq, train.valid_freq, "with every validation");

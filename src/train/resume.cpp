@@ -22,18 +22,23 @@ bool among(const Names& names, const std::string& name) {
 
 }  // namespace
 
-std::string refusal(const ChangedSetting& change) {
+std::string refusal(const ChangedSetting& change, const std::string& optimizer) {
   if (among(shapes, change.name)) return "the weights were made for it";
   if (among(vocabularies, change.name)) return "the model's embeddings belong to its vocabulary";
   if (among(held_out, change.name)) return "it decides which pairs are held out";
+  const auto is_adam = [](const std::string& name) { return name == "adam" || name == "adamw"; };  // the same moments
+  if (change.name == "optimizer" && !(is_adam(change.before) && is_adam(change.now))) return "its state is of another kind";
+  const auto is_off = [](const std::string& momentum) { return momentum == "none" || momentum == "0"; };
+  if (change.name == "optimizer-params" && optimizer == "sgd" && is_off(change.before) != is_off(change.now))
+    return "momentum cannot begin or end in the middle";
   if (change.name == "exponential-smoothing" && (change.before == "0") != (change.now == "0")) return "an average cannot begin or end in the middle";
   return "";
 }
 
-void announce_changes(const std::vector<ChangedSetting>& changes, std::string_view model) {
+void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec) {
   std::string refused;
   for (const ChangedSetting& change : changes) {
-    const std::string why = refusal(change);
+    const std::string why = refusal(change, spec.optimizer);
     if (why.empty()) {
       log::info("override {}: {} -> {}", change.name, change.before, change.now);
     } else {
@@ -41,7 +46,7 @@ void announce_changes(const std::vector<ChangedSetting>& changes, std::string_vi
     }
   }
   if (!refused.empty())
-    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or start anew with --no-reload or another --model", model, refused);
+    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or start anew with --no-reload or another --model", spec.model, refused);
 }
 
 }  // namespace nmt::train

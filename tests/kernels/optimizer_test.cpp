@@ -3,6 +3,7 @@
 #include "nmt/core/thread_pool.h"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "tests/kernels/random_floats.h"
@@ -61,6 +62,87 @@ TEST(Optimizer, AdamEqualsDoublePrecision) {
             ASSERT_EQ(after.gradient[s][i], 0.0f);
           }
       }
+}
+
+// One step of every weight against `reference(w, g, first, second)` in double, with and without an average.
+template <class Step, class Kernel, class Reference>
+void compare(Step step, Kernel kernel, Reference reference) {
+  step.rate = 0.3f;
+  step.gradient_scale = 0.5f;
+  for (float smoothing : {0.0f, 0.05f})
+    for (int threads : {1, 3}) {
+      ThreadPool pool(threads);
+      step.smoothing = smoothing;
+      Parameters after(true);
+      if (!std::is_same_v<Step, MomentumStep>)  // means of squares
+        for (auto* states : {&after.first, &after.second})
+          for (Floats& all : *states)
+            for (float& x : all) x = std::abs(x);
+      const Parameters start = after;  // its slices are not used
+      kernel(Cpu{&pool}, after.slices.data(), after.count(), step);
+      for (std::size_t s = 0; s < start.value.size(); ++s)
+        for (std::size_t i = 0; i < start.value[s].size(); ++i) {
+          double w = start.value[s][i], first = start.first[s][i], second = start.second[s][i];
+          reference(w, 0.5 * start.gradient[s][i], first, second);
+          const double average = start.average[s][i] + double{smoothing} * (after.value[s][i] - start.average[s][i]);
+          ASSERT_NEAR(after.value[s][i], w, 5e-7 + 2e-6 * std::abs(w));
+          ASSERT_NEAR(after.first[s][i], first, 5e-7);
+          ASSERT_NEAR(after.second[s][i], second, 5e-7);
+          ASSERT_NEAR(after.average[s][i], average, 5e-7);
+          ASSERT_EQ(after.gradient[s][i], 0.0f);
+        }
+    }
+}
+
+// Zeiler 2012, algorithm 1.
+TEST(Optimizer, AdadeltaEqualsDoublePrecision) {
+  AdadeltaStep step;
+  step.rho = 0.9f;
+  step.epsilon = 1e-3f;
+  compare(step, [](const auto&... all) { adadelta(all...); },
+          [](double& w, double g, double& gradients, double& steps) {
+            gradients = 0.9 * gradients + 0.1 * g * g;
+            const double dx = -std::sqrt(steps + 1e-3) / std::sqrt(gradients + 1e-3) * g;
+            steps = 0.9 * steps + 0.1 * dx * dx;
+            w += 0.3 * dx;
+          });
+}
+
+// Duchi et al. 2011, figure 1, diagonal.
+TEST(Optimizer, AdagradEqualsDoublePrecision) {
+  AdagradStep step;
+  step.epsilon = 1e-2f;
+  compare(step, [](const auto&... all) { adagrad(all...); },
+          [](double& w, double g, double& sum, double&) {
+            sum += g * g;
+            w -= 0.3 * g / (1e-2 + std::sqrt(sum));
+          });
+}
+
+TEST(Optimizer, SgdEqualsDoublePrecision) {
+  compare(SgdStep{}, [](const auto&... all) { sgd(all...); }, [](double& w, double g, double&, double&) { w -= 0.3 * g; });
+}
+
+// Polyak 1964, equation 9, with the velocity v = (w before - w) / rate.
+TEST(Optimizer, MomentumEqualsDoublePrecision) {
+  MomentumStep step;
+  step.momentum = 0.7f;
+  compare(step, [](const auto&... all) { momentum(all...); },
+          [](double& w, double g, double& v, double&) {
+            v = 0.7 * v + g;
+            w -= 0.3 * v;
+          });
+}
+
+TEST(Optimizer, RulesWithoutStateNeedNone) {
+  ThreadPool pool(2);
+  Parameters p(true);
+  for (OptimizerSlice& slice : p.slices) slice.first = slice.second = nullptr;
+  SgdStep step;
+  step.rate = 1;
+  sgd({&pool}, p.slices.data(), p.count(), step);
+  const Parameters before(true);
+  EXPECT_EQ(p.value[6][77], before.value[6][77] - before.gradient[6][77]);
 }
 
 TEST(Optimizer, NoAverageWanted) {

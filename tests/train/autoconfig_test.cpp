@@ -59,6 +59,22 @@ TEST(AutoConfig, WhatIsSetStays) {
   }
 }
 
+TEST(AutoConfig, EachOptimizerHasItsRate) {
+  for (const auto& [name, rate] : {std::pair{"adadelta", 1.0}, {"adagrad", 0.05}, {"sgd", 1.0}, {"adam", 0.002}, {"adamw", 0.002}}) {
+    ModelSpec model;
+    DataSpec data;
+    TrainSpec train;
+    train.optimizer = name;
+    choose({28'000, 2'100'000}, model, data, train);
+    EXPECT_EQ(train.learn_rate, rate) << name;
+    const Schedule schedule(train);
+    // Those with a rate of their own begin with it and keep it; the others warm up.
+    const bool warms_up = std::string(name).starts_with("adam");
+    EXPECT_EQ(schedule.rate({1, 0.01, 4000}, {}), warms_up ? rate / 400 : rate) << name;
+    EXPECT_EQ(schedule.rate({100000, 50, 400'000'000}, {}) < rate, warms_up) << name;
+  }
+}
+
 TEST(AutoConfig, LargerCorporaNeverGetLess) {
   int width = 0, vocabulary = 0;
   for (std::int64_t pairs : {10, 4'999, 5'000, 20'000, 99'999, 100'000, 1'000'000, 5'000'000}) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <tuple>
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
@@ -85,6 +87,8 @@ class OptimizerTest : public testing::Test {
     EXPECT_EQ(optimizer.steps(), 60);
   }
 
+  void goes_on(TrainSpec spec, std::size_t tensors);
+
   ThreadPool pool{2};
   Arena arena;
   Context context;
@@ -114,6 +118,71 @@ TEST_F(OptimizerTest, AdamW) {
   compare(spec, 0.3);
 }
 
+// The other rules written out as in their papers, in double; `step(w, g, first, second, rate)` moves one weight.
+using Step = std::function<void(double& w, double g, double& first, double& second, double rate)>;
+struct OtherRule {
+  const char* name;
+  std::vector<double> params;
+  int states;
+  Step step;
+};
+const OtherRule other_rules[] = {
+    {"adadelta", {0.9, 1e-4}, 2,
+     [](double& w, double g, double& gradients, double& steps, double rate) {
+       gradients = 0.9 * gradients + 0.1 * g * g;
+       const double dx = std::sqrt((steps + 1e-4) / (gradients + 1e-4)) * g;
+       steps = 0.9 * steps + 0.1 * dx * dx;
+       w -= rate * dx;
+     }},
+    {"adagrad", {1e-6}, 1,
+     [](double& w, double g, double& sum, double&, double rate) {
+       sum += g * g;
+       w -= rate * g / (std::sqrt(sum) + 1e-6);
+     }},
+    {"sgd", {}, 0, [](double& w, double g, double&, double&, double rate) { w -= rate * g; }},
+    {"sgd", {0.8}, 1,
+     [](double& w, double g, double& v, double&, double rate) {
+       v = 0.8 * v + g;
+       w -= rate * v;
+     }},
+};
+
+TEST_F(OptimizerTest, TheOtherRulesAsInTheirPapers) {
+  for (const OtherRule& rule : other_rules) {
+    SCOPED_TRACE(fmt::format("{} with {} numbers", rule.name, rule.params.size()));
+    TrainSpec spec;
+    spec.optimizer = rule.name;
+    spec.optimizer_params = rule.params;
+    spec.clip_norm = 0.4;
+    spec.exponential_smoothing = 0.1;
+    Optimizer optimizer(spec, parameters, context);
+    int states = 0;
+    optimizer.for_each_state([&](const std::string& name, Tensor&) { states += name.starts_with("value.") ? 0 : 1; });
+    EXPECT_EQ(states, 2 * rule.states);  // of two parameters
+    std::vector<double> value = flat(false), first(value.size(), 0.0), second = first, average = value;
+    Rng rng(5);
+    for (int t = 1; t <= 40; ++t) {
+      add_gradients(rng, 3);
+      std::vector<double> g = flat(true);
+      double square = 0;
+      for (double& x : g) x /= 7, square += x * x;
+      const double clip = std::min(1.0, 0.4 / std::sqrt(square)), rate = 0.5 / t;
+      for (std::size_t i = 0; i < g.size(); ++i) {
+        rule.step(value[i], clip * g[i], first[i], second[i], rate);
+        average[i] += std::max(0.1, 9.0 / (t + 9)) * (value[i] - average[i]);
+      }
+      ASSERT_TRUE(optimizer.update(rate, 7).applied);
+    }
+    const std::vector<double> got = flat(false);
+    std::vector<double> published;
+    optimizer.for_each_published([&](const std::string&, Tensor& t) { published.insert(published.end(), t.f32(), t.f32() + t.elements()); });
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      EXPECT_NEAR(got[i], value[i], 4e-6);
+      EXPECT_NEAR(published[i], average[i], 4e-6);
+    }
+  }
+}
+
 TEST_F(OptimizerTest, AGradientThatIsNotFiniteChangesNothing) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Optimizer optimizer(TrainSpec{}, parameters, context);
@@ -126,8 +195,7 @@ TEST_F(OptimizerTest, AGradientThatIsNotFiniteChangesNothing) {
   }
 }
 
-TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
-  TrainSpec spec;
+void OptimizerTest::goes_on(TrainSpec spec, std::size_t tensors) {
   spec.exponential_smoothing = 0.01;
   Rng rng(3);
   Optimizer first(spec, parameters, context);
@@ -149,8 +217,7 @@ TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
   };
   first.for_each_state(copy_into(state));
   first.for_each_published(copy_into(average));
-  ASSERT_EQ(state.size(), 6u);
-  EXPECT_EQ(state[2].first, "value.a");
+  ASSERT_EQ(state.size(), tensors);
 
   Rng rng_at(rng.seed(), rng.stream(), rng.position());
   add_gradients(rng, 1);
@@ -175,15 +242,39 @@ TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
   EXPECT_EQ(got_average, expected_average);
 }
 
+TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
+  TrainSpec spec;
+  for (const auto& [name, params, tensors] : {std::tuple{"adam", std::vector<double>{}, 6u}, {"adamw", {}, 6u}, {"adadelta", {}, 6u},
+                                              {"adagrad", {}, 4u}, {"sgd", {}, 2u}, {"sgd", {0.9}, 4u}}) {
+    SCOPED_TRACE(name);
+    spec.optimizer = name;
+    spec.optimizer_params = params;
+    goes_on(spec, tensors);
+    for (Parameter& p : parameters.all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+  }
+}
+
 TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
   TrainSpec spec;
-  spec.optimizer = "sgd";
+  spec.optimizer = "sdg";
   EXPECT_THROW(Optimizer(spec, parameters, context), Error);
   spec.optimizer = "adam";
   spec.optimizer_params = {0.9, 0.98, 1e-9, 0.1};
   EXPECT_THROW(Optimizer(spec, parameters, context), Error);
   spec.optimizer_params = {1.0};
   EXPECT_THROW(Optimizer(spec, parameters, context), Error);
+  for (const auto& [name, params] : {std::pair{"adadelta", std::vector<double>{0.95, 0.0}}, {"adadelta", {0.9, 1e-6, 1}}, {"adagrad", {-1}},
+                                     {"sgd", {1.0}}, {"sgd", {-0.1}}, {"adamw", {0.9, 0.9, 1e-9, -1}}}) {
+    spec.optimizer = name;
+    spec.optimizer_params = params;
+    try {
+      Optimizer::check(spec);
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_NE(std::string(error.what()).find("optimizer-params"), std::string::npos);
+    }
+  }
 }
 
 }  // namespace

@@ -139,29 +139,37 @@ class TrainerTest : public testing::Test {
   TrainSpec spec;
 };
 
+const std::pair<const char*, std::vector<double>> optimizers[] = {{"adam", {}}, {"adamw", {}}, {"adadelta", {}},
+                                                                  {"adagrad", {}}, {"sgd", {}}, {"sgd", {0.9}}};
+
 TEST_F(TrainerTest, ResumesBitForBit) {
-  FakeStore whole, parts;
-  FakeValidator v1({1.0, 3.0, 2.0}), v2({1.0, 3.0, 2.0});
-  EXPECT_EQ(Training(spec, whole, &v1)(), ExitStatus::ok);
-  {
-    Training first(spec, parts, &v2);
-    first.source.on_next = [](std::int64_t given) {
-      if (given == 2 * 23) ::raise(SIGTERM);
-    };
-    EXPECT_EQ(first(), ExitStatus::terminated);
-    EXPECT_EQ(first.trainer.state().progress.updates, 23);
+  for (const auto& [name, params] : optimizers) {
+    SCOPED_TRACE(name);
+    spec.optimizer = name;
+    spec.optimizer_params = params;
+    FakeStore whole, parts;
+    FakeValidator v1({1.0, 3.0, 2.0}), v2({1.0, 3.0, 2.0});
+    EXPECT_EQ(Training(spec, whole, &v1)(), ExitStatus::ok);
+    {
+      Training first(spec, parts, &v2);
+      first.source.on_next = [](std::int64_t given) {
+        if (given == 2 * 23) ::raise(SIGTERM);
+      };
+      EXPECT_EQ(first(), ExitStatus::terminated);
+      EXPECT_EQ(first.trainer.state().progress.updates, 23);
+    }
+    {
+      Training second(spec, parts, &v2);
+      EXPECT_EQ(second(), ExitStatus::ok);
+      EXPECT_EQ(second.trainer.state().progress.updates, 40);
+    }
+    EXPECT_EQ(whole.weights, parts.weights);
+    EXPECT_EQ(whole.state, parts.state);
+    EXPECT_EQ(whole.best_updates, parts.best_updates);
+    TrainingState a = TrainingState::from_json(*whole.text, "a"), b = TrainingState::from_json(*parts.text, "b");
+    a.seconds = b.seconds = 0;
+    EXPECT_EQ(a.to_json(), b.to_json());
   }
-  {
-    Training second(spec, parts, &v2);
-    EXPECT_EQ(second(), ExitStatus::ok);
-    EXPECT_EQ(second.trainer.state().progress.updates, 40);
-  }
-  EXPECT_EQ(whole.weights, parts.weights);
-  EXPECT_EQ(whole.state, parts.state);
-  EXPECT_EQ(whole.best_updates, parts.best_updates);
-  TrainingState a = TrainingState::from_json(*whole.text, "a"), b = TrainingState::from_json(*parts.text, "b");
-  a.seconds = b.seconds = 0;
-  EXPECT_EQ(a.to_json(), b.to_json());
 }
 
 TEST_F(TrainerTest, TheRehearsalChangesNothing) {
@@ -277,6 +285,45 @@ TEST_F(TrainerTest, StallsHalveTheRate) {
   EXPECT_EQ(run(), ExitStatus::ok);
   EXPECT_EQ(run.trainer.state().stalls.decays, 1);
   EXPECT_EQ(run.trainer.state().stalled, 1);
+}
+
+// Without a warm-up, at a constant schedule, by both strategies: after so many decays an update of sgd is that of the full rate
+// times lr_decay^decays, whatever the optimizer keeps.
+TEST_F(TrainerTest, EveryOptimizerDecays) {
+  for (const auto& [name, params] : optimizers) {
+    SCOPED_TRACE(name);
+    spec.optimizer = name;
+    spec.optimizer_params = params;
+    spec.schedule = "constant";
+    spec.lr_warmup = "";
+    spec.lr_decay = 0.5;
+    spec.exponential_smoothing = 0;
+    const auto moved = [&](bool decays, const std::string& strategy) {
+      spec.lr_decay_strategy = strategy;
+      spec.lr_decay_start = decays ? std::vector<int>{2, 1} : std::vector<int>{1000, 1000};
+      // Seven updates are two passes of seven batches: the first decay by epochs. The second validation, at update 10, stalls.
+      const std::int64_t before = strategy == "epoch" ? 6 : 10;
+      FakeStore store;
+      FakeValidator validator({5, 4});
+      spec.after = fmt::format("{}u", before);
+      Training(spec, store, &validator)();
+      const FakeStore::Values start = store.weights;
+      spec.after = fmt::format("{}u", before + 1);
+      Training(spec, store, &validator)();
+      std::vector<double> steps;
+      for (const auto& [tensor, values] : store.weights)
+        for (std::size_t i = 0; i < values.size(); ++i) steps.push_back(double{values[i]} - start.at(tensor)[i]);
+      return steps;
+    };
+    for (const char* strategy : {"epoch", "stalled"}) {
+      const std::vector<double> full = moved(false, strategy), halved = moved(true, strategy);
+      double most = 0;
+      for (double step : full) most = std::max(most, std::abs(step));
+      EXPECT_GT(most, 1e-6);
+      // adamw's decay is times the rate too, so all steps are halved.
+      for (std::size_t i = 0; i < full.size(); ++i) ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << strategy;
+    }
+  }
 }
 
 TEST_F(TrainerTest, AFinishedTrainingSaysSoAndGoesOnWithMore) {

@@ -52,8 +52,8 @@ struct DataSpec {
 
 struct TrainSpec {
   std::string model = "model";                 ///< the model directory
-  std::string optimizer = "adam";              ///< adam | adamw
-  std::vector<double> optimizer_params;        ///< beta1 beta2 eps [weight decay]; empty: 0.9 0.98 1e-9
+  std::string optimizer = "adam";              ///< adam | adamw | adadelta | adagrad | sgd
+  std::vector<double> optimizer_params;        ///< numbers of the update rule; empty: train/optimizer.h
   double learn_rate = 0.0;                     ///< chosen
   std::string schedule = "inv-sqrt";           ///< inv-sqrt | rnmt+ | constant
   std::string lr_warmup = "";                  ///< units u e t, chosen

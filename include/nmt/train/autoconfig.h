@@ -40,7 +40,9 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// - Words (padded target tokens a batch): some hundred updates an epoch; larger batches cost updates, smaller ones waste the
 ///   matrix products on narrow operands.
 /// - Dropout: the smaller the text, the more (Sennrich & Zhang 2019).
-/// - Warm-up: two to four epochs of a small corpus; Adam's second moments need a few hundred updates before they can be trusted.
+/// - Learning rate: that of the table for adam and adamw, else the optimizer's usual one (optimizer.h).
+/// - Warm-up: two to four epochs of a small corpus; Adam's second moments need a few hundred updates before they can be trusted. None for other optimizers,
+///   so that their rate is constant but for lr-decay.
 /// - Epochs: a bound; early stopping mostly comes first.
 /// Validation: once an epoch, but not below 100 and not above 2,500 updates, so that decoding the development set takes at most
 /// about a tenth of the time; as often a checkpoint, and a display line five times as often.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,16 @@ struct UpdateResult {
   bool applied = false;      ///< false: the norm was not finite, and nothing changed but the gradients, which are zero again
 };
 
-/// Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019), with clipping of the gradient's norm (Pascanu et al. 2013)
-/// and a moving average of the weights (Polyak & Juditsky 1992).
+/// Adam (Kingma & Ba 2015), AdamW (Loshchilov & Hutter 2019), Adadelta (Zeiler 2012), AdaGrad (Duchi et al. 2011) or SGD with
+/// or without momentum (kernels/optimizer.h has the equations), with clipping of the gradient's norm (Pascanu et al. 2013) and
+/// a moving average of the weights (Polyak & Juditsky 1992).
+///
+///             optimizer-params                                             learning rate when not set
+///   adam      beta1 0.9, beta2 0.98, epsilon 1e-9                          by the size of the corpus
+///   adamw     the same, weight decay 0.01                                  by the size of the corpus
+///   adadelta  rho 0.95, epsilon 1e-6                                       1 (Zeiler 2012, algorithm 1 has none)
+///   adagrad   epsilon 1e-8                                                 0.05
+///   sgd       momentum 0                                                   1
 ///
 /// Gradients arrive as sums over target tokens, of one or more batches; the update divides by the number of tokens, so that
 /// rate and clip-norm mean the same for every batch size.
@@ -29,6 +38,8 @@ class Optimizer {
  public:
   /// Errors (usage): an unknown optimizer, a number out of its range.
   static void check(const TrainSpec& spec);
+  /// The learning rate of an optimizer when none is set; nothing where it depends on the corpus. Error (usage): unknown.
+  static std::optional<double> usual_rate(const std::string& optimizer);
   /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
@@ -37,26 +48,28 @@ class Optimizer {
   /// Sets all gradients to zero.
   void clear_gradients();
 
-  /// Updates applied: Adam's t. Part of the state.
+  /// Updates applied, the t of the papers. Part of the state.
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
   /// The weights that translate, under the parameters' names: the moving average where there is one, else the weights trained.
   using Visit = std::function<void(const std::string& name, Tensor& tensor)>;
   void for_each_published(const Visit& visit);
-  /// What a resumed training needs beside those: "first.<parameter>", "second.<parameter>" and, with averaging, the weights
-  /// being trained as "value.<parameter>".
+  /// What a resumed training needs beside those: "first.<parameter>" and "second.<parameter>" as far as the rule keeps them
+  /// and, with averaging, the weights being trained as "value.<parameter>".
   void for_each_state(const Visit& visit);
 
  private:
-  struct Moments {
-    Tensor first, second, average;
+  struct States {
+    Tensor first, second, average;  // empty where the rule has none
   };
-  std::vector<Moments> moments_;  // one each parameter
+  void step(double rate, double gradient_scale);
+  std::vector<States> states_;  // one each parameter
   std::vector<kernels::OptimizerSlice> slices_;
   ParameterSet& parameters_;
   const Context& context_;
-  double beta1_ = 0.9, beta2_ = 0.98, epsilon_ = 1e-9, decay_ = 0;
+  std::string name_;
+  std::vector<double> numbers_;  // optimizer-params, the missing ones filled in
   double clip_norm_, smoothing_;
   std::int64_t steps_ = 0;
 };

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "nmt/config/specs.h"
 
 namespace nmt::train {
 
@@ -12,10 +13,10 @@ struct ChangedSetting {
 };
 
 /// Why a resumed training cannot take another value of the setting, or "" when it can. Only what gives the saved tensors their
-/// shape or meaning, or would train on development pairs, is refused.
-std::string refusal(const ChangedSetting& change);
+/// shape or meaning, or would train on development pairs, is refused. `optimizer`: the one now.
+std::string refusal(const ChangedSetting& change, const std::string& optimizer);
 
 /// Says every change, one line each, and fails (usage) with the refused ones, all in one line.
-void announce_changes(const std::vector<ChangedSetting>& changes, std::string_view model);
+void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec);
 
 }  // namespace nmt::train
