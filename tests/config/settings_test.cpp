@@ -115,7 +115,7 @@ TEST(CommandLine, WrongValuesNameOptionValueAndWhatWasExpected) {
   EXPECT_EQ(refused({"--beam-size", "2.5"}), "--beam-size: '2.5' is not an integer from 1 to 1024");
   EXPECT_EQ(refused({"-b", "0"}), "-b: '0' is not an integer from 1 to 1024");
   EXPECT_EQ(refused({"--beam-size"}), "--beam-size: has no value, expected an integer from 1 to 1024");
-  EXPECT_EQ(refused({"--optimizer", "sgd"}), "--optimizer: 'sgd' is not one of: adam, adamw");
+  EXPECT_EQ(refused({"--optimizer", "sdg"}), "--optimizer: 'sdg' is not one of: adam, adamw, adadelta, adagrad, sgd");
   EXPECT_EQ(refused({"--label-smoothing", "nan"}), "--label-smoothing: 'nan' is not a number from 0 to 0.99");
   EXPECT_EQ(refused({"--seed", "0"}), "--seed: '0' is not an integer of at least 1");
   EXPECT_EQ(refused({"--after", "10x"}).substr(0, 13), "--after: '10x");
