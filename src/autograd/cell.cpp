@@ -1,25 +1,43 @@
 #include "cell.h"
 
+#include "blocks.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
 
 namespace nmt::ops {
 namespace {
 
+// The blocks of `planes` of the cell's matrices.
+kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
+  const std::int64_t n = cell.width / cell.groups;
+  return {cell.groups, planes, n, n, (cell.unit->recurrents + cell.unit->late) * n};
+}
+
+// Floats of so many packed planes.
+std::int64_t packed_planes(const Cell& cell, int planes, bool transpose) {
+  const std::int64_t h = cell.width;
+  if (planes == 0) return 0;
+  if (cell.groups == 1) return transpose ? kernels::packed_size(planes * h, h) : kernels::packed_size(h, planes * h);
+  const kernels::BlockDiagonal d = cell_blocks(cell, planes);
+  return kernels::packed_batched_size(transpose ? d.input_gradient() : d.product(), d.k, d.n);
+}
+
 // Packs the early planes, then the late ones: [H,R*H] and [H,L*H], or their transposes.
 Tensor pack_cell(const Context& context, const Cell& cell, bool transpose) {
-  const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
-  const auto size = [&](std::int64_t n) { return n == 0 ? 0 : transpose ? kernels::packed_size(n, h) : kernels::packed_size(h, n); };
-  Tensor packed = context.empty({size(r) + size(l)});
+  const int r = cell.unit->recurrents, l = cell.unit->late;
+  const std::int64_t h = cell.width, early = packed_planes(cell, r, transpose);
+  Tensor packed = context.empty({early + packed_planes(cell, l, transpose)});
   dispatch(context, [&](const auto& backend) {
-    const auto part = [&](std::int64_t first, std::int64_t n, float* to) {
-      if (n == 0) return;
-      const float* from = cell.recurrent->value.f32() + first;
-      if (transpose) kernels::pack(backend, true, n, h, from, r + l, to);
-      else kernels::pack(backend, false, h, n, from, r + l, to);
+    const auto part = [&](int first, int planes, float* to) {
+      if (planes == 0) return;
+      const kernels::BlockDiagonal d = cell_blocks(cell, planes);
+      const float* from = cell.recurrent->value.f32() + first * d.n;
+      if (cell.groups > 1) kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n, d.n, from, d.ld, to);
+      else if (transpose) kernels::pack(backend, true, planes * h, h, from, d.ld, to);
+      else kernels::pack(backend, false, h, planes * h, from, d.ld, to);
     };
     part(0, r, packed.f32());
-    part(r, l, packed.f32() + size(r));
+    part(r, l, packed.f32() + early);
   });
   return packed;
 }
@@ -31,19 +49,20 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   kernels::Cell& c = view.cell;
   c.unit = cell.unit;
   c.width = cell.width;
+  c.groups = cell.groups;
+  c.rearrange = cell.rearrange;
   c.bias = value_of(cell.bias);
   c.gain = value_of(cell.gain);
   c.shift = value_of(cell.shift);
   c.vectors = value_of(cell.vectors);
   if (!cell.unit->is_matrix()) return view;
-  const std::int64_t h = cell.width, r = cell.unit->recurrents * h;
   view.packed = cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
   c.recurrent = view.packed.f32();
-  c.late = view.packed.f32() + (r ? kernels::packed_size(h, r) : 0);
+  c.late = view.packed.f32() + packed_planes(cell, cell.unit->recurrents, false);
   if (backward) {
     view.packed_transposed = pack_cell(context, cell, true);
     c.recurrent_transposed = view.packed_transposed.f32();
-    c.late_transposed = view.packed_transposed.f32() + (r ? kernels::packed_size(r, h) : 0);
+    c.late_transposed = view.packed_transposed.f32() + packed_planes(cell, cell.unit->recurrents, true);
   }
   return view;
 }
@@ -77,6 +96,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
   const std::int64_t h = cell.width, r = cell.unit->recurrents, l = cell.unit->late;
   const bool normal = cell.gain && backward;
   if (r > 0) u = context.empty({rows, r * h});
+  if (r > 0 && cell.rearrange) rearranged = context.empty({rows, h});
   if (r > 0 && normal) {
     u_normal = context.empty({rows, r * h});
     u_rstd = context.empty({rows, r});
@@ -92,7 +112,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
 }
 
 kernels::CellRecord CellBuffers::record() const {
-  return {pointer(u), pointer(u_normal), pointer(u_rstd), pointer(late), pointer(late_normal), pointer(late_rstd), pointer(late_value)};
+  return {pointer(rearranged), pointer(u), pointer(u_normal), pointer(u_rstd), pointer(late), pointer(late_normal), pointer(late_rstd), pointer(late_value)};
 }
 
 CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows) {
@@ -112,12 +132,19 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
   const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
   float* dw = cell.recurrent->gradient.f32();
   dispatch(context, [&](const auto& backend) {
-    if (r > 0)
-      for (const Piece& piece : previous)
-        if (piece.rows > 0)
-          kernels::gemm(backend, true, false, h, r, piece.rows, piece.states, h, gradients.du.f32() + piece.first * r, r, 1.0f, dw, r + l);
-    if (l > 0)
-      kernels::gemm(backend, true, false, h, l, rows, buffers.late_value.f32(), h, gradients.dlate.f32(), l, 1.0f, dw + r, r + l);
+    // The planes from `first` on, [H, n]: X^T dY.
+    const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count, const float* x, const float* dy) {
+      if (n == 0 || count == 0) return;
+      if (cell.groups == 1) return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, 1.0f, dw + first, r + l);
+      const kernels::BlockDiagonal d = cell_blocks(cell, static_cast<int>(n / h));
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x, h, dy, n, 1.0f, dw + first / cell.groups, d.ld);
+    };
+    if (buffers.rearranged) {
+      add(0, r, rows, buffers.rearranged.f32(), gradients.du.f32());
+    } else if (r > 0) {
+      for (const Piece& piece : previous) add(0, r, piece.rows, piece.states, gradients.du.f32() + piece.first * r);
+    }
+    add(r, l, rows, pointer(buffers.late_value), pointer(gradients.dlate));
     if (cell.bias && r > 0) kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
     if (cell.bias && l > 0) kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
   });

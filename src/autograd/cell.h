@@ -22,7 +22,7 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward);
 struct CellBuffers {
   CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward);
   kernels::CellRecord record() const;
-  Tensor u, u_normal, u_rstd, late, late_normal, late_rstd, late_value;
+  Tensor rearranged, u, u_normal, u_rstd, late, late_normal, late_rstd, late_value;
 };
 
 /// The gradients' tensors for `rows` rows; parameters' gradients are added to directly.

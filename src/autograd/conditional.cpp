@@ -1,6 +1,7 @@
 #include "nmt/kernels/conditional.h"
 
 #include "attention.h"
+#include "blocks.h"
 #include "cell.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
@@ -18,7 +19,7 @@ struct Saved {
   ConditionalResult out;
   CellView lower, higher;
   CellBuffers lower_buffers, higher_buffers;
-  Tensor queries, xc, xc_normal, xc_rstd;
+  Tensor queries, contexts_rearranged, xc, xc_normal, xc_rstd;
   Tensor query_packed, context_packed, query_transposed, context_transposed;
   kernels::Conditional args;
 };
@@ -58,7 +59,14 @@ void backward(const Tape& tape, const Saved& s) {
     g.scratch = scratch.f32();
     kernels::conditional_backward(backend, a, g);
     kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space, 1.0f, gradient_of(s.layer.query), space);
-    kernels::gemm(backend, true, false, width, wide, rows, a.contexts, width, higher.dx.f32(), wide, 1.0f, gradient_of(s.layer.context), wide);
+    const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
+    if (a.higher.groups > 1) {
+      const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows, contexts_read, width, higher.dx.f32(), wide, 1.0f,
+                            gradient_of(s.layer.context), d.ld);
+    } else {
+      kernels::gemm(backend, true, false, width, wide, rows, contexts_read, width, higher.dx.f32(), wide, 1.0f, gradient_of(s.layer.context), wide);
+    }
     if (s.layer.context_bias) kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
   });
   add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
@@ -86,7 +94,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   Saved s{layer, memory, x, initial, initial_states(context, layer.lower, initial, batch), {}, {},
           view_cell(context, layer.lower, keep), view_cell(context, layer.higher, keep),
           CellBuffers(context, layer.lower, kept, keep), CellBuffers(context, layer.higher, kept, keep),
-          {}, {}, {}, {}, {}, {}, {}, {}, {}};
+          {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
   a.higher = s.higher.cell;
@@ -97,17 +105,26 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.x = x->value.f32();
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
   a.query = packed_weight(context, *layer.query, false, s.query_packed);
-  a.context = packed_weight(context, *layer.context, false, s.context_packed);
+  const auto pack_context = [&](bool transpose, Tensor& packed) -> const float* {
+    Parameter& weight = *layer.context;
+    if (layer.higher.groups == 1) return packed_weight(context, weight, transpose, packed);
+    if (weight.is_packed()) return weight.packed.f32();
+    packed = pack_blocks(context, blocks_of(weight, unit.inputs), weight.value.f32(), transpose);
+    return packed.f32();
+  };
+  a.context = pack_context(false, s.context_packed);
   a.context_bias = value_of(layer.context_bias);
   a.context_gain = value_of(layer.context_gain);
   a.context_shift = value_of(layer.context_shift);
   s.queries = context.empty({kept, attention_view.space});
   s.xc = context.empty({kept, wide});
+  if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, attention_view.width});
   a.queries = s.queries.f32();
+  a.contexts_rearranged = pointer(s.contexts_rearranged);
   a.xc = s.xc.f32();
   if (keep) {
     a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed);
-    a.context_transposed = packed_weight(context, *layer.context, true, s.context_transposed);
+    a.context_transposed = pack_context(true, s.context_transposed);
     if (layer.context_gain) {
       s.xc_normal = context.empty({kept, wide});
       s.xc_rstd = context.empty({kept, unit.inputs});

@@ -41,6 +41,7 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
   p.gradient = context.empty(shape);
   float* value = p.value.f32();
   const std::int64_t n = shape.elements(), width = shape[-1] / planes;
+  const std::int64_t rows = shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output
   std::fill_n(p.gradient.f32(), n, 0.0f);
   switch (init) {
     case Init::zero: std::fill_n(value, n, 0.0f); break;
@@ -51,13 +52,14 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
       break;
     }
     case Init::glorot: {
-      const float bound = std::sqrt(6.0f / static_cast<float>(shape.rows() + width));
+      const float bound = std::sqrt(6.0f / static_cast<float>(rows + width));
       for (std::int64_t i = 0; i < n; ++i) value[i] = bound * (2.0f * rng.uniform() - 1.0f);
       break;
     }
     case Init::orthogonal:
-      NMT_CHECK(shape.rows() == width, "{}: a plane of {} rows and {} columns is not square", name, shape.rows(), width);
-      for (int plane = 0; plane < planes; ++plane) fill_orthogonal(value + plane * width, width, shape[-1], rng);
+      NMT_CHECK(rows == width, "{}: a plane of {} rows and {} columns is not square", name, rows, width);
+      for (std::int64_t first = 0; first < n; first += rows * shape[-1])
+        for (int plane = 0; plane < planes; ++plane) fill_orthogonal(value + first + plane * width, width, shape[-1], rng);
       break;
   }
   return p;

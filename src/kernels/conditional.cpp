@@ -2,6 +2,7 @@
 
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/layer_norm.h"
+#include "nmt/kernels/rearrange.h"
 #include "rows.h"
 
 namespace nmt::kernels {
@@ -48,7 +49,13 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
       float* xc = a.xc + at * wide;
       if (a.context_bias)
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a.context_bias, wide, xc + r * wide);
-      gemm_packed_rows(rows, wide, att.width, a.contexts + row * att.width, att.width, a.context, a.context_bias != nullptr, xc, wide);
+      const float* context = a.contexts + row * att.width;
+      if (a.higher.rearrange) {
+        float* rearranged = a.contexts_rearranged + at * att.width;
+        rearrange_rows(rows, a.higher.groups, att.width, context, rearranged);
+        context = rearranged;
+      }
+      product_rows(a.higher.groups, inputs, rows, att.width, h, context, a.context, a.context_bias != nullptr, xc);
       if (a.context_gain)
         layer_norm_rows(rows, inputs, h, xc, a.context_gain, a.context_shift, xc, a.xc_normal ? a.xc_normal + at * wide : nullptr,
                         a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
@@ -71,10 +78,13 @@ struct Layout {
   std::int64_t higher, v, gain, shift, softmax, stride;
 };
 
+// Floats a row for the context's gradient.
+std::int64_t context_space(const Conditional& a) { return a.higher.rearrange ? 2 * a.attention.width : a.attention.width; }
+
 }  // namespace
 
 std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
-  return Shares(cpu, a.batch).count * Layout(a).stride + a.batch * (a.lower.width + a.attention.width);
+  return Shares(cpu, a.batch).count * Layout(a).stride + a.batch * (cell_space(a.lower) + context_space(a));
 }
 
 void conditional_backward(const Cpu& cpu, const Conditional& a, const ConditionalGradient& g) {
@@ -84,12 +94,12 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
   float* state_space = g.scratch + shares.count * layout.stride;
-  float* context_space = state_space + a.batch * h;
+  float* contexts = state_space + a.batch * cell_space(a.lower);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     float* sums = g.scratch + share * layout.stride;
-    float* temporary = state_space + begin * h;
-    float* dcontext = context_space + begin * att.width;
+    float* temporary = state_space + begin * cell_space(a.lower);
+    float* dcontext = contexts + begin * context_space(a);
     float* carry[max_states]{};
     for (int p = 0; p < a.lower.unit->states; ++p) {
       carry[p] = g.dinitial[p] + begin * h;
@@ -105,7 +115,14 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
         layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide, a.xc_rstd + row * inputs, a.context_gain, dxc,
                                  sums + layout.gain, sums + layout.shift);
       if (g.dcontexts) std::copy_n(g.dcontexts + row * att.width, rows * att.width, dcontext);
-      gemm_packed_rows(rows, att.width, wide, dxc, wide, a.context_transposed, g.dcontexts != nullptr, dcontext, att.width);
+      const bool add = g.dcontexts != nullptr;
+      if (a.higher.rearrange) {
+        float* rearranged = dcontext + rows * att.width;
+        product_transposed_rows(a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, false, rearranged);
+        rearrange_back_rows(rows, a.higher.groups, att.width, rearranged, add, dcontext);
+      } else {
+        product_transposed_rows(a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, add, dcontext);
+      }
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_backward(att, begin + r, a.queries + (row + r) * att.space, a.weights + (row + r) * att.heads * att.steps,
                                dcontext + r * att.width, g.dqueries + (row + r) * att.space, g.dkeys, g.dmemory, sums + layout.v,

@@ -1,7 +1,9 @@
 #include "nmt/kernels/recurrence.h"
 
 #include "nmt/kernels/gemm.h"
+#include "nmt/kernels/gemm_batched.h"
 #include "nmt/kernels/layer_norm.h"
+#include "nmt/kernels/rearrange.h"
 #include "rows.h"
 
 namespace nmt::kernels {
@@ -15,6 +17,22 @@ bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, f
 }
 
 }  // namespace
+
+void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
+                  const float* packed, bool accumulate, float* to) {
+  const std::int64_t wide = planes * width;
+  if (groups == 1) return gemm_packed_rows(rows, wide, in, from, in, packed, accumulate, to, wide);
+  const BlockDiagonal d{groups, planes, in / groups, width / groups};
+  gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed, accumulate, to, wide);
+}
+
+void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
+                             const float* from, const float* packed, bool accumulate, float* to) {
+  const std::int64_t wide = planes * width;
+  if (groups == 1) return gemm_packed_rows(rows, in, wide, from, wide, packed, accumulate, to, in);
+  const BlockDiagonal d{groups, planes, in / groups, width / groups};
+  gemm_packed_batched_rows(d.input_gradient(), rows, d.k, d.n, from, wide, packed, accumulate, to, in);
+}
 
 void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n, float* destination) {
   if (!destination) return;
@@ -30,20 +48,28 @@ void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, U
   const auto product = [&](const float* from, const float* packed, int planes, int first_plane, float* to, float* normal, float* rstd) {
     const std::int64_t width = planes * h, skip = first_plane * h;
     const bool add = start_with_bias(cell.bias ? cell.bias + skip : nullptr, rows, width, to);
-    gemm_packed_rows(rows, width, h, from, h, packed, add, to, width);
+    product_rows(cell.groups, planes, rows, h, h, from, packed, add, to);
     if (cell.gain) layer_norm_rows(rows, planes, h, to, cell.gain + skip, cell.shift + skip, to, normal, rstd);
   };
   const auto part = [at](float* base, std::int64_t width) { return base ? base + at * width : nullptr; };
   const int r = unit.recurrents, l = unit.late;
   if (r > 0) {
     float* u = part(record.u, r * h);
-    product(step.previous[0], cell.recurrent, r, 0, u, part(record.u_normal, r * h), part(record.u_rstd, r));
+    const float* h_before = step.previous[0];
+    if (cell.rearrange) {
+      float* rearranged = part(record.rearranged, h);
+      rearrange_rows(rows, cell.groups, h, h_before, rearranged);
+      h_before = rearranged;
+    }
+    product(h_before, cell.recurrent, r, 0, u, part(record.u_normal, r * h), part(record.u_rstd, r));
     step.u = u;
   }
   if (l > 0) {
     float* late = part(record.late, l * h);
     float* value = part(record.late_value, h);
-    unit.late_value(step, value);
+    float* plain = cell.rearrange ? late : value;  // `late` is free until the product
+    unit.late_value(step, plain);
+    if (cell.rearrange) rearrange_rows(rows, cell.groups, h, plain, value);
     product(value, cell.late, l, r, late, part(record.late_normal, l * h), part(record.late_rstd, l));
     step.late = late;
   }
@@ -54,6 +80,8 @@ std::int64_t cell_sums(const Cell& cell) {
   const Unit& unit = *cell.unit;
   return (unit.vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
 }
+
+std::int64_t cell_space(const Cell& cell) { return cell.rearrange ? 2 * cell.width : cell.width; }
 
 void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary) {
@@ -83,12 +111,16 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
   };
   if (l > 0) {
     if (cell.gain) normal_backward(d.dlate, l, r, part(record.late_normal, l * h), part(record.late_rstd, l));
-    gemm_packed_rows(rows, h, l * h, d.dlate, l * h, cell.late_transposed, false, temporary, h);
-    unit.late_backward(step, temporary, d);
+    product_transposed_rows(cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false, temporary);
+    float* dvalue = cell.rearrange ? temporary + rows * h : temporary;
+    if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, temporary, false, dvalue);
+    unit.late_backward(step, dvalue, d);
   }
   if (r > 0) {
     if (cell.gain) normal_backward(d.du, r, 0, part(record.u_normal, r * h), part(record.u_rstd, r));
-    gemm_packed_rows(rows, h, r * h, d.du, r * h, cell.recurrent_transposed, true, carry[0], h);
+    float* dh = cell.rearrange ? temporary : carry[0];
+    product_transposed_rows(cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, !cell.rearrange, dh);
+    if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, dh, true, carry[0]);
   }
 }
 
@@ -140,9 +172,9 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
   });
 }
 
-// A share's scratch: its sums, then rows*H of temporary space.
+// A share's sums, then temporary space for all rows.
 std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
-  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * a.cell.width;
+  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
 }
 
 void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
@@ -162,7 +194,7 @@ void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGr
       const float* dh = g.dh + at.row * h;
       for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
       cell_backward(a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry, g.scratch + share * sums,
-                    temporary + begin * h);
+                    temporary + begin * cell_space(a.cell));
     }
   });
   add_cell_sums(a.cell, g.scratch, shares.count, sums, g.cell);

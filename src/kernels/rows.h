@@ -30,6 +30,13 @@ struct Shares {
   std::int64_t count;
 };
 
+/// to [rows, planes*width] (+)= from [rows, in] W; W packed, dense or with `groups` blocks on each plane's diagonal.
+void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
+                  const float* packed, bool accumulate, float* to);
+/// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
+void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
+                             const float* from, const float* packed, bool accumulate, float* to);
+
 /// destination[i] += the sum over shares of parts[share * n + i], in the order of the shares.
 void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n, float* destination);
 
@@ -39,8 +46,10 @@ void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, U
 
 /// Floats of per-share sums that cell_backward adds to: vectors, gains and shifts.
 std::int64_t cell_sums(const Cell& cell);
+/// Floats of temporary space that cell_backward takes for each row.
+std::int64_t cell_space(const Cell& cell);
 /// The step back. carry[] holds dnext and receives dprevious; `row` is the first row's place in [T,B]; sums: cell_sums()
-/// floats of this share; temporary: rows*H floats.
+/// floats of this share; temporary: rows * cell_space() floats.
 void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary);
 /// Adds the shares' sums to the gradients.

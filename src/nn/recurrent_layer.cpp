@@ -4,20 +4,37 @@ namespace nmt {
 
 using Init = Builder::Init;
 
+namespace {
+
+// A matrix [in, planes*out], or the blocks of one whose planes are block-diagonal.
+Parameter& add_matrix(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t in, int planes, Init init) {
+  const std::int64_t k = settings.groups, out = settings.width;
+  if (k == 1) return builder.add(name, {in, planes * out}, init, planes);
+  if (k < 1 || in % k != 0 || out % k != 0)
+    fail(ExitStatus::usage, "groups: {} must divide both the width {} of what a layer reads and the width {} of its unit", k, in, out);
+  return builder.add(name, {k, in / k, planes * out / k}, init, planes);
+}
+
+}  // namespace
+
 InputProjection::InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t input)
-    : planes_(settings.unit->inputs) {
+    : planes_(settings.unit->inputs), groups_(settings.groups), rearrange_(settings.rearrange && settings.groups > 1) {
   const std::int64_t wide = settings.unit->inputs * settings.width;
-  weight = &builder.add(name, {input, wide}, Init::glorot, planes_);
+  weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
   if (settings.layer_normalization) normalization = Normalization(builder, name + "_norm", wide);
   else if (settings.bias) bias = &builder.add(name + "_bias", {wide}, Init::zero);
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
-  Var y = ops::linear(tape, x, *weight, bias);
+  Var y = groups_ == 1 ? ops::linear(tape, x, *weight, bias)
+                       : ops::block_linear(tape, rearrange_ ? ops::rearrange(tape, x, groups_) : x, *weight, planes_, bias);
   return normalization ? ops::layer_norm(tape, std::move(y), *normalization.gain, *normalization.bias, planes_) : y;
 }
 
-void InputProjection::freeze(const Context& context) const { ops::freeze(context, *weight); }
+void InputProjection::freeze(const Context& context) const {
+  if (groups_ == 1) ops::freeze(context, *weight);
+  else ops::freeze_blocks(context, *weight, planes_);
+}
 
 ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   const kernels::Unit& unit = *settings.unit;
@@ -26,8 +43,10 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   ops::Cell cell;
   cell.unit = &unit;
   cell.width = h;
+  cell.groups = settings.groups;
+  cell.rearrange = settings.rearrange && settings.groups > 1;
   if (planes > 0) {
-    cell.recurrent = &builder.add("recurrent_projection", {h, planes * h}, Init::orthogonal, planes);
+    cell.recurrent = &add_matrix(builder, "recurrent_projection", settings, h, planes, Init::orthogonal);
     if (settings.layer_normalization) {
       const Normalization norm(builder, "recurrent_projection_norm", planes * h);
       cell.gain = norm.gain;

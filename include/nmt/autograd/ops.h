@@ -15,6 +15,11 @@ namespace nmt::ops {
 
 /// x [..,K] W [K,N] + b [N] -> [..,N]
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullptr);
+/// x [..,K*k] W -> [..,P*K*n] with each of the P planes of W block-diagonal: weight [K,k,P*n] holds the blocks alone, one batched
+/// product (Gao et al. 2018, section 2.1). bias [P*K*n].
+Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parameter* bias = nullptr);
+/// Rows read as [K, width/K], transposed and flattened (Gao et al. 2018, section 2.2).
+Var rearrange(Tape& tape, const Var& x, std::int64_t groups);
 /// Rows of table [V,E] -> [.., E]; ids i32 [..], shape gives the rows.
 Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
 /// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
@@ -34,14 +39,18 @@ Var step(Tape& tape, const Var& x, std::int64_t t);
 struct Cell {
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;          ///< H
-  Parameter* recurrent = nullptr;  ///< [H, (recurrents+late)*H]
+  Parameter* recurrent = nullptr;  ///< [H, (recurrents+late)*H], or with groups [K, H/K, (recurrents+late)*H/K]
   Parameter* bias = nullptr;       ///< [(recurrents+late)*H]
   Parameter* gain = nullptr;       ///< [(recurrents+late)*H] layer normalisation of h'U
   Parameter* shift = nullptr;      ///< [(recurrents+late)*H]
   Parameter* vectors = nullptr;    ///< [vectors*H]
+  std::int64_t groups = 1;         ///< K
+  bool rearrange = false;          ///< the matrices read their rows rearranged
 };
 /// Packs a cell's matrices for inference.
 void freeze(const Context& context, const Cell& cell);
+/// Packs a block_linear weight and drops the plain values.
+void freeze_blocks(const Context& context, Parameter& weight, int planes);
 /// Packs a [K,N] weight, or the transpose of a table [V,E], and drops the plain values.
 void freeze(const Context& context, Parameter& weight, bool transpose = false);
 
@@ -72,7 +81,7 @@ struct Conditional {
   Cell lower, higher;
   AttentionShape attention;
   Parameter* query = nullptr;         ///< [H,A]
-  Parameter* context = nullptr;       ///< [M, inputs*H]
+  Parameter* context = nullptr;       ///< [M, inputs*H], or with the higher cell's groups [K, M/K, inputs*H/K]
   Parameter* context_bias = nullptr;  ///< [inputs*H]
   Parameter* context_gain = nullptr;  ///< [inputs*H]
   Parameter* context_shift = nullptr;

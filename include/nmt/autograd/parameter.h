@@ -29,10 +29,11 @@ class ParameterSet {
     one,
     glorot,     ///< uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a gate matrix
     embedding,  ///< normal with deviation width^-1/2
-    orthogonal  ///< each square plane orthogonal (Saxe et al. 2014)
+    orthogonal  ///< each square plane (of each block) orthogonal (Saxe et al. 2014)
   };
   /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the matrix stands for so many
-  /// gates side by side, each initialised alone. A context without an arena makes names and shapes alone: for counting.
+  /// gates side by side, each initialised alone. Rank 3 [K,rows,columns] is K blocks of a block-diagonal matrix, each likewise.
+  /// A context without an arena makes names and shapes alone: for counting.
   Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1);
   Parameter* find(const std::string& name);
 

@@ -11,7 +11,7 @@ namespace nmt::kernels {
 ///   s = lower(h', y);  c = attention(s Wq);  h = higher(s, c Wc)
 /// As one loop over the steps; on the CPU every worker takes its share of the rows through all of them.
 struct Conditional {
-  Cell lower, higher;  ///< the same unit and width
+  Cell lower, higher;  ///< the same unit, width and groups
   Attention attention;
   std::int64_t steps = 0;  ///< T
   std::int64_t batch = 0;  ///< rows: sentences in training, hypotheses in search
@@ -19,7 +19,7 @@ struct Conditional {
   const float* x = nullptr;               ///< [T,B,inputs*H] the lower unit's projections
   const std::int32_t* sentence = nullptr; ///< [B] the memory's sentence of each row; null: row b reads sentence b
   const float* query = nullptr;           ///< Wq packed [H,A]
-  const float* context = nullptr;         ///< Wc packed [M, inputs*H]
+  const float* context = nullptr;         ///< Wc packed [M, inputs*H], with the higher cell's groups and rearrangement
   const float* context_bias = nullptr;    ///< [inputs*H] or null
   const float* context_gain = nullptr;    ///< [inputs*H] layer normalisation of each plane of cWc, or null: off
   const float* context_shift = nullptr;
@@ -33,6 +33,7 @@ struct Conditional {
 
   float* middle[max_states]{};  ///< record [.., B,H] the lower unit's states
   float* queries = nullptr;     ///< record [.., B,A]
+  float* contexts_rearranged = nullptr;  ///< record [.., B,M] where the context is rearranged
   float* xc = nullptr;          ///< record [.., B,inputs*H]
   float* xc_normal = nullptr;   ///< record [.., B,inputs*H] with layer normalisation
   float* xc_rstd = nullptr;     ///< record [.., B,inputs]

@@ -7,10 +7,13 @@
 
 namespace nmt::kernels {
 
-/// One unit's recurrent weights. R = unit->recurrents, L = unit->late; the planes of R come first in [.. (R+L)*H].
+/// One unit's recurrent weights. R = unit->recurrents, L = unit->late; the planes of R come first in [.. (R+L)*H]. With groups the
+/// planes of both matrices are block-diagonal and packed as a batch (BlockDiagonal in gemm_batched.h).
 struct Cell {
   const Unit* unit = nullptr;
   std::int64_t width = 0;            ///< H
+  std::int64_t groups = 1;           ///< K divides H
+  bool rearrange = false;            ///< the matrices read rows rearranged (rearrange.h)
   const float* recurrent = nullptr;  ///< packed [H, R*H]
   const float* late = nullptr;       ///< packed [H, L*H]
   const float* bias = nullptr;       ///< [(R+L)*H] or null
@@ -23,13 +26,14 @@ struct Cell {
 
 /// What a cell's forward pass leaves for the backward pass, a row a (step, sentence).
 struct CellRecord {
+  float* rearranged = nullptr;   ///< [.., H] the h' that the matrix reads, where it is rearranged
   float* u = nullptr;            ///< [.., R*H]
   float* u_normal = nullptr;     ///< [.., R*H] with layer normalisation
   float* u_rstd = nullptr;       ///< [.., R]
   float* late = nullptr;         ///< [.., L*H]
   float* late_normal = nullptr;  ///< [.., L*H]
   float* late_rstd = nullptr;    ///< [.., L]
-  float* late_value = nullptr;   ///< [.., H]
+  float* late_value = nullptr;   ///< [.., H] as the late matrix reads it
 };
 
 /// Gradients of a cell over all steps. du and dlate are those of the bare products, before bias and normalisation.

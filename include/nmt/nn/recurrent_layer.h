@@ -14,24 +14,30 @@ struct UnitSettings {
   std::int64_t width = 0;  ///< H
   bool layer_normalization = false;
   bool bias = false;       ///< a bias on xW too; without effect beside layer normalisation, which has its own
+  std::int64_t groups = 1;  ///< K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1)
+  bool rearrange = false;   ///< W and U read x and h' rearranged (section 2.2); the states themselves stay in their order
 };
 
-/// xW for the planes of a unit, with bias or layer normalisation of each plane: [.., inputs*H] for all steps as one product.
+/// xW for the planes of a unit, with bias or layer normalisation of each plane: [.., inputs*H] for all steps as one product, batched
+/// over the groups. Error (usage): groups do not divide the input's or the unit's width.
 class InputProjection {
  public:
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
   void freeze(const Context& context) const;
 
-  Parameter* weight = nullptr;  ///< [input, inputs*H]
+  Parameter* weight = nullptr;  ///< [input, inputs*H], or with groups [K, input/K, inputs*H/K]
   Parameter* bias = nullptr;    ///< [inputs*H] or null
   Normalization normalization;  ///< [inputs*H] or none
 
  private:
   int planes_;
+  std::int64_t groups_;
+  bool rearrange_;
 };
 
-/// The recurrent parameters of a unit: recurrent_projection [H,(recurrents+late)*H], its bias or normalisation, vectors.
+/// The recurrent parameters of a unit: recurrent_projection [H,(recurrents+late)*H], with groups
+/// [K,H/K,(recurrents+late)*H/K], its bias or normalisation, vectors.
 ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 
 /// One recurrent layer in one direction.
