@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Draws the figures of compare_units.py: plot_units.py FOLDER BASELINE reads FOLDER/table.csv and curves.json and writes bleu.png, speed.png
+and curves.png there. Needs matplotlib (PyPI). A figure without anything to show is left out."""
+import csv
+import json
+import pathlib
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+BASE, OTHER = "#b35900", "#33658a"
+
+
+def number(row, key):
+    return float(row[key]) if row[key] else None
+
+
+def save(figure, folder, name):
+    figure.tight_layout()
+    figure.savefig(folder / name, dpi=110)
+    plt.close(figure)
+    return name
+
+
+def bars(axis, rows, key, baseline, form, errors=None):
+    values = [number(row, key) for row in rows]
+    names = [row["unit"] for row in rows]
+    axis.barh(names, values, xerr=errors, color=[BASE if name == baseline else OTHER for name in names], ecolor="#555555", capsize=2)
+    for place, value in enumerate(values):
+        axis.text(0, place, " " + form.format(value), va="center", ha="left", color="white", fontsize=8)
+    axis.invert_yaxis()
+
+
+def bleu(folder, rows, baseline):
+    rows = sorted((row for row in rows if row["bleu"]), key=lambda row: -number(row, "bleu"))
+    if not rows:
+        return None
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 1.5 + 0.28 * len(rows)), width_ratios=[3, 2])
+    bars(left, rows, "bleu", baseline, "{:.1f}", [number(row, "ci") for row in rows])
+    left.set_xlabel("BLEU with 95 % interval")
+    for row in rows:
+        color = BASE if row["unit"] == baseline else OTHER
+        right.plot(number(row, "parameters") / 1e6, number(row, "bleu"), "o", color=color)
+        right.annotate(row["unit"], (number(row, "parameters") / 1e6, number(row, "bleu")), fontsize=7, xytext=(3, 3), textcoords="offset points")
+    right.set_xlabel("parameters, millions")
+    right.set_ylabel("BLEU")
+    right.margins(0.15)
+    return save(figure, folder, "bleu.png")
+
+
+def speed(folder, rows, baseline):
+    rows = sorted((row for row in rows if row["tokens_per_second"]), key=lambda row: -number(row, "tokens_per_second"))
+    if not rows:
+        return None
+    decoded = [row for row in rows if row["ms_batch_1"]]
+    figure, axes = plt.subplots(1, 2 if decoded else 1, figsize=(11 if decoded else 7, 1.5 + 0.28 * len(rows)), squeeze=False)
+    bars(axes[0][0], rows, "tokens_per_second", baseline, "{:,.0f}")
+    axes[0][0].set_xlabel("training, target tokens a second")
+    if decoded:
+        bars(axes[0][1], sorted(decoded, key=lambda row: number(row, "ms_batch_1")), "ms_batch_1", baseline, "{:.1f}")
+        axes[0][1].set_xlabel("ms a decoded sentence, batch 1")
+    return save(figure, folder, "speed.png")
+
+
+def curves(folder, points, baseline):
+    points = {unit: curve for unit, curve in points.items() if len(curve) > 1}
+    if not points:
+        return None
+    figure, axis = plt.subplots(figsize=(9, 5.5))
+    colors = plt.get_cmap("tab20").colors
+    for place, (unit, curve) in enumerate(points.items()):
+        width, color = (2.6, "black") if unit == baseline else (1.2, colors[place % len(colors)])
+        axis.plot(*zip(*curve), label=unit, linewidth=width, color=color)
+    axis.set_xlabel("updates")
+    axis.set_ylabel("development BLEU")
+    axis.legend(fontsize=8, ncol=2)
+    axis.grid(alpha=0.3)
+    return save(figure, folder, "curves.png")
+
+
+def main():
+    folder, baseline = pathlib.Path(sys.argv[1]), sys.argv[2]
+    with open(folder / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    points = json.loads((folder / "curves.json").read_text())
+    names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), curves(folder, points, baseline)]
+    print("figures: " + (", ".join(filter(None, names)) or "none, there is nothing to show yet"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""The table and the figures of compare_units.py: reads what trainings, translations and the speed stage left, writes Markdown and CSV."""
+import csv
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import shlex
+import sys
+import time
+
+COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_second", "tokens_ratio", "ms_batch_1", "ms_batch_64", "bleu", "ci", "bleu_sd",
+           "p_value", "dev_bleu", "brevity", "why"]  # fmt: skip
+
+
+def write_whole(path, text):
+    """The file is either as it was or has all of the text."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.rename(path)
+
+
+def events(model, kind):
+    lines = (pathlib.Path(model) / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    return [event for event in map(json.loads, lines) if event.get("event") == kind]
+
+
+def parameters(programs, model, log):
+    """From nmt-info; without that program from nmt-train's own words."""
+    if (programs / "nmt-info").exists():
+        done = subprocess.run([programs / "nmt-info", "-m", model, "--json"], capture_output=True, text=True)
+        if done.returncode == 0:
+            return json.loads(done.stdout)["parameters"]["total"]
+    words = re.findall(r"model: .* ([\d,]+) weights", log.read_text(encoding="utf-8", errors="replace"))
+    return int(words[-1].replace(",", "")) if words else None
+
+
+def read_training(programs, model, log):
+    displays, validations = events(model, "display"), events(model, "validation")
+    return {"parameters": parameters(programs, model, log), "updates": displays[-1]["updates"] if displays else None,
+            "seconds": displays[-1]["seconds"] if displays else None,
+            "training_tokens_per_second": statistics.median(d["target_tokens_per_second"] for d in displays) if displays else None,
+            "curve": [(v["updates"], v["bleu"]) for v in validations if v.get("bleu") is not None]}  # fmt: skip
+
+
+def bleu(programs, reference, systems, *more):
+    command = [programs / "nmt-bleu", reference, "-i", *systems, "-f", "json", "-w", "4", "-q", *more]
+    return json.loads(subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout)
+
+
+def result_of(args, unit, seed):
+    file = args.work / unit.folder / f"seed-{seed}" / "result.json"
+    if not file.exists():
+        return {"status": "failed", "why": "not trained yet"}
+    return json.loads(file.read_text())
+
+
+def score(programs, args, unit, seeds):
+    """BLEU and its interval for each seed: sacreBLEU's bootstrap of 1,000 resamples, 95 %."""
+    scores = []
+    for seed in seeds:
+        one = bleu(programs, args.test_sets[1], [args.work / unit.folder / f"seed-{seed}" / "hypothesis"], "--confidence")
+        brevity = float(re.search(r"BP = ([\d.]+)", one["verbose_score"])[1])
+        interval = float(one.get("confidence_var", 0))  # there is none where every sentence scores 0
+        scores.append((float(one["score"]), interval, brevity))
+    return scores
+
+
+def p_values(programs, args, unit, baseline, seeds):
+    """Of the paired bootstrap against the baseline trained with the same seed."""
+    values = []
+    for seed in seeds:
+        systems = [args.work / one.folder / f"seed-{seed}" / "hypothesis" for one in (baseline, unit)]
+        if systems[0].exists():
+            values.append(bleu(programs, args.test_sets[1], systems, "--paired-bs")[1]["BLEU"]["p_value"])
+    return values
+
+
+def rows(programs, args, units):
+    """One row a unit: means over its finished seeds, and the interval and p-value of the median seed."""
+    speed_file = args.work / "speed.json"
+    speeds = json.loads(speed_file.read_text())["units"] if speed_file.exists() else {}
+    baseline = next((unit for unit in units if unit.name == args.baseline), None)
+    table = []
+    for unit in units:
+        results = {seed: result_of(args, unit, seed) for seed in args.seeds}
+        good = [seed for seed, result in results.items() if result["status"] == "ok"]
+        row = dict.fromkeys(COLUMNS) | {"unit": unit.name, "status": "ok" if good else "failed", "seeds": len(good)}
+        row["why"] = "; ".join(f"seed {seed}: {result['why']}" for seed, result in results.items() if result["status"] != "ok") or None
+        if good:
+            scores = score(programs, args, unit, good)
+            row["parameters"], row["updates"] = results[good[0]]["parameters"], results[good[0]]["updates"]
+            row["bleu"], row["ci"] = statistics.mean(s[0] for s in scores), statistics.median(s[1] for s in scores)
+            row["brevity"] = statistics.mean(s[2] for s in scores)
+            row["bleu_sd"] = statistics.stdev(s[0] for s in scores) if len(scores) > 1 else None
+            curves = [results[seed]["curve"] for seed in good if results[seed]["curve"]]
+            row["dev_bleu"] = statistics.mean(max(point[1] for point in curve) for curve in curves) if curves else None
+            row["curve"] = curves[0] if curves else []
+            if baseline and unit is not baseline:
+                values = p_values(programs, args, unit, baseline, good)
+                row["p_value"] = statistics.median(values) if values else None
+        mine = speeds.get(unit.name, {})
+        row["tokens_per_second"], row["ms_batch_1"], row["ms_batch_64"] = mine.get("tokens"), mine.get("ms_1"), mine.get("ms_batch")
+        base = speeds.get(args.baseline, {}).get("tokens")
+        row["tokens_ratio"] = mine["tokens"] / base if base and "tokens" in mine else None
+        if mine.get("why"):
+            row["why"] = "; ".join(filter(None, [row["why"], f"speed: {mine['why']}"]))
+        table.append(row)
+    return table
+
+
+def shown(row, key, form):
+    return "" if row[key] is None else form.format(row[key])
+
+
+def processor():
+    try:
+        names = re.findall(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+        return names[0] if names else platform.machine()
+    except OSError:
+        return platform.machine()
+
+
+def markdown(args, table, command):
+    base = args.baseline
+    head = ["unit", "parameters", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "best dev BLEU"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in table:
+        score_text = shown(row, "bleu", "{:.1f}") + shown(row, "ci", " ± {:.1f}") + shown(row, "bleu_sd", " (sd {:.2f})")
+        cells = [f"`{row['unit']}`", shown(row, "parameters", "{:,}"), shown(row, "tokens_per_second", "{:,.0f}"), shown(row, "tokens_ratio", "{:.2f}"),
+                 shown(row, "ms_batch_1", "{:.1f}"), shown(row, "ms_batch_64", "{:.2f}"), score_text if row["status"] == "ok" else "failed",
+                 shown(row, "p_value", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    budget = f"{args.updates:,} updates" if args.updates else f"{args.minutes:g} minutes"
+    notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} threads. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
+    speed_file = args.work / "speed.json"
+    if speed_file.exists():
+        c = json.loads(speed_file.read_text())["conditions"]
+        notes.append(f"Speed: medians of {c['rounds']} rounds over all units in turn, {c['updates']} updates each of which the second half counts, "
+                     f"{c['threads']} threads, {c['date']}, load average after it {c['load']:.1f}.")  # fmt: skip
+    notes += [f"{row['unit']}: {row['why']}" for row in table if row["why"]]
+    return "\n".join(lines) + "\n\n" + "\n".join(f"- {note}" for note in notes) + f"\n\n    {shlex.join(command)}\n"
+
+
+def write(args, table, command):
+    write_whole(args.work / "table.md", markdown(args, table, command))
+    temporary = args.work / "table.csv.tmp"
+    with open(temporary, "w", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(table)
+    temporary.rename(args.work / "table.csv")
+    write_whole(args.work / "curves.json", json.dumps({row["unit"]: row.get("curve", []) for row in table}) + "\n")
+
+
+def python_with_matplotlib(root):
+    """The Python that draws: this one, or that of .venv, which is made if need be. None, and a word, where that fails."""
+    venv = root / ".venv" / "bin" / "python"
+    for python in (sys.executable, venv):
+        if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0:
+            return python
+    made = venv.exists() or subprocess.run([sys.executable, "-m", "venv", root / ".venv"], capture_output=True).returncode == 0
+    pip = [venv, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--timeout", "20", "matplotlib"]
+    if made and subprocess.run(pip, capture_output=True).returncode == 0:
+        return venv
+    return None
+
+
+def draw(args, root):
+    python = python_with_matplotlib(root)
+    if python is None:
+        print(f"no figures: matplotlib is missing and could not be installed into {root / '.venv'}; the table is whole without them", flush=True)
+        return
+    done = subprocess.run([python, root / "scripts" / "plot_units.py", args.work, args.baseline], capture_output=True, text=True)
+    print(done.stdout.strip() if done.returncode == 0 else f"no figures: {done.stderr.strip().splitlines()[-1]}", flush=True)

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""scripts/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
+Usage: test_compare_units.py BIN_DIR"""
+import csv
+import importlib.util
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SETTINGS = """
+type: deep
+dim-emb: 16
+dim-rnn: 16
+enc-depth: 1
+dec-depth: 1
+mini-batch-words: 200
+valid-freq: 10u
+save-freq: 10u
+disp-freq: 5u
+valid-metrics: [bleu]
+valid-max-sentences: 5
+early-stopping: 0
+beam-size: 1
+max-length-factor: 1
+"""
+
+
+class CompareUnits(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory(prefix="nmt-compare-test-")
+        self.folder = pathlib.Path(self.temporary.name)
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "20", "--test", "20", self.folder], check=True)
+        (self.folder / "base.yaml").write_text(SETTINGS)
+        (self.folder / "overlay.yaml").write_text("unit: lrn\nactivation: identity\n")
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def command(self, *arguments, updates=20):
+        sets = [word for name, file in (("train", "train"), ("valid", "valid"), ("test", "test"))
+                for word in (f"--{name}-sets", self.folder / f"{file}.en", self.folder / f"{file}.de")]  # fmt: skip
+        command = [sys.executable, ROOT / "scripts/compare_units.py", "--config", self.folder / "base.yaml", "--updates", updates, "--pieces", 200,
+                   "--work", self.folder / "work", "--no-figures", *sets, *arguments]  # fmt: skip
+        return [str(word) for word in command]
+
+    def run_it(self, *arguments, status=0, **options):
+        done = subprocess.run(self.command(*arguments, **options), capture_output=True, text=True, timeout=120, env=self.environment())
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    @staticmethod
+    def environment():
+        return {**os.environ, "NMT_BUILD": str(BIN.parent)}
+
+    def rows(self):
+        with open(self.folder / "work/table.csv", newline="", encoding="utf-8") as file:
+            return {row["unit"]: row for row in csv.DictReader(file)}
+
+    def test_a_failed_unit_does_not_lose_the_others(self):
+        units = ["gru", str(self.folder / "overlay.yaml"), "gru:reset=never"]
+        self.run_it(*units, "--jobs", "2")
+        rows = self.rows()
+        self.assertEqual([rows[name]["status"] for name in ("gru", "overlay", "gru:reset=never")], ["ok", "ok", "failed"])
+        self.assertIn("'never'", rows["gru:reset=never"]["why"])
+        self.assertIn("'never'", (self.folder / "work/table.md").read_text(encoding="utf-8"))
+        # The figures are those of the programs: weights counted in the file itself, BLEU and p-value by nmt-bleu.
+        for name in ("gru", "overlay"):
+            run = self.folder / "work" / name / "seed-1"
+            raw = (run / "model/latest/model.safetensors").read_bytes()
+            header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+            weights = sum(tensor["data_offsets"][1] - tensor["data_offsets"][0] for key, tensor in header.items() if key != "__metadata__") // 4
+            self.assertEqual(int(rows[name]["parameters"]), weights)
+            self.assertEqual(len((run / "hypothesis").read_text(encoding="utf-8").splitlines()), 20)
+            score = subprocess.run([BIN / "nmt-bleu", self.folder / "test.de", "-i", run / "hypothesis", "-b", "-w", "4"], capture_output=True, text=True, check=True)
+            self.assertAlmostEqual(float(rows[name]["bleu"]), float(score.stdout), places=3)
+        config = json.loads((self.folder / "work/overlay/seed-1/model/config.json").read_text())
+        self.assertIn("identity", json.dumps(config))
+        self.assertEqual(rows["gru"]["p_value"], "")
+        self.assertTrue(0 < float(rows["overlay"]["p_value"]) <= 1)
+
+        # The same command again trains nothing of what is finished and tries the failed one once more.
+        said = self.run_it(*units)
+        self.assertIn("2 of 3 trainings are done already", said)
+        self.assertIn("gru:reset=never, seed 1: starts", said)
+        self.assertNotIn("gru, seed 1", said)
+
+        # The speed stage fills its columns and leaves the others.
+        self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "4", "--speed-sentences", "3")
+        after = self.rows()
+        self.assertGreater(float(after["gru"]["tokens_per_second"]), 0)
+        self.assertGreater(float(after["overlay"]["ms_batch_1"]), 0)
+        self.assertAlmostEqual(float(after["gru"]["tokens_ratio"]), 1)
+        self.assertEqual(after["overlay"]["bleu"], rows["overlay"]["bleu"])
+        self.assertEqual(after["gru:reset=never"]["status"], "failed")
+
+    def test_a_killed_run_goes_on(self):
+        log = self.folder / "work/gru/seed-1/train.log"
+        process = subprocess.Popen(self.command("gru", updates=60), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+        for _ in range(600):
+            if log.exists() and "saved update 10" in log.read_text(encoding="utf-8") or process.poll() is not None:
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.run_it("gru", updates=60)
+        text = log.read_text(encoding="utf-8")
+        self.assertIn("going on from update", text)
+        self.assertEqual(self.rows()["gru"]["updates"], "60")
+        # and it is what an undisturbed training gives
+        weights = (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes()
+        (self.folder / "work").rename(self.folder / "first")
+        self.run_it("gru", "--vocabs", self.folder / "first/vocab.spm", updates=60)
+        self.assertEqual(weights, (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes())
+
+    def test_nonsense_is_refused(self):
+        self.assertIn("is given twice", self.run_it("gru", "gru", status=2))
+        self.assertIn("no option=value", self.run_it("gru:groups", status=1))
+        self.assertIn("must be above 0", self.run_it("gru", updates=-3, status=2))
+
+    def test_figures(self):
+        if importlib.util.find_spec("matplotlib") is None:
+            self.skipTest("matplotlib is not installed")
+        folder = self.folder
+        (folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1\ngru,20,1,1000,50,3\nlrn,21,1,900,90,2\nfail,,,,,\n")
+        (folder / "curves.json").write_text('{"gru": [[1, 2], [3, 4]], "lrn": [[1, 3]], "fail": []}')
+        subprocess.run([sys.executable, ROOT / "scripts/plot_units.py", folder, "gru"], check=True)
+        for name in ("bleu.png", "speed.png", "curves.png"):
+            self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
