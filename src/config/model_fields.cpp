@@ -24,7 +24,13 @@ std::vector<Option> list(ModelSpec& s) {
           Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder").meta("UNIT"),
           Option("reset", &s.reset, "where a gru's reset gate stands: before or after the recurrent product")
               .one_of({"before", "after"}),
-          Option("activation", &s.activation, "output activation of an lrn").one_of({"tanh", "identity"}),
+          Option("activation", &s.activation, "output activation of an lrn, glrn, elrn or ran").one_of({"tanh", "identity"}),
+          Option("forget-gate", &s.forget_gate,
+                 "an atr's forget gate: as its authors' system computes it, sigmoid(xW - h'U), or as the paper prints it, "
+                 "sigmoid(h'U - xW)")
+              .one_of({"released", "paper"}),
+          Option("input-gate", &s.input_gate, "an atr's input gate: its own, or 1 - the forget gate")
+              .one_of({"own", "complement"}),
           Option("bias", &s.bias, "a bias on the units' input projections as well"),
           Option("dim-emb", &s.dim_emb, "width of the embeddings").range(1, 65536).chosen_by_default(),
           Option("dim-rnn", &s.dim_rnn, "width of the recurrent layers").range(1, 65536).chosen_by_default(),

@@ -95,13 +95,31 @@ void late_backward(const UnitStep& a, const float* dlate, const UnitStepGradient
 }
 
 template <class U>
+concept Gated = requires(const Step<float, U>& step, float& gate) { U::gates(step, gate, gate); };
+
+template <Gated U>
+void gates(const UnitStep& a, float* input, float* forget) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) {
+      float i, f;
+      U::gates(load<U>(a, r, j, false), i, f);
+      input[r * h + j] = i;
+      forget[r * h + j] = f;
+    }
+  }
+}
+
+template <class U>
 constexpr Unit describe(const char* name, const char* variant) {
   Unit unit{name,      variant, U::inputs,   U::recurrents, U::late, U::vectors, U::states, U::bias,
-            forward<U>, backward<U>, nullptr, nullptr};
+            forward<U>, backward<U>, nullptr, nullptr, nullptr};
   if constexpr (U::late > 0) {
     unit.late_value = late_value<U>;
     unit.late_backward = late_backward<U>;
   }
+  if constexpr (Gated<U>) unit.gates = gates<U>;
   return unit;
 }
 

@@ -18,7 +18,11 @@ Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) 
 void Residual::freeze(const Context& context) const { ops::freeze(context, *weight_); }
 
 UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
-  return {&find_unit(cell, {{"reset", spec.reset}, {"activation", spec.activation}}), spec.dim_rnn, spec.layer_normalization, spec.bias};
+  const kernels::Unit& unit = find_unit(cell, {{"reset", spec.reset},
+                                               {"activation", spec.activation},
+                                               {"forget-gate", spec.forget_gate},
+                                               {"input-gate", spec.input_gate}});
+  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias};
 }
 
 Encoder::Encoder(const Builder& builder, const ModelSpec& spec)

@@ -22,7 +22,7 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
   const std::int64_t wide = settings.unit->inputs * settings.width;
   weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
   if (settings.layer_normalization) normalization = Normalization(builder, name + "_norm", wide);
-  else if (settings.bias) bias = &builder.add(name + "_bias", {wide}, Init::zero);
+  else if (settings.bias || (settings.unit->bias && !settings.unit->is_matrix())) bias = &builder.add(name + "_bias", {wide}, Init::zero);
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {

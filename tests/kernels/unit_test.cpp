@@ -17,39 +17,85 @@ using namespace units;
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
 struct Values {
-  std::vector<double> x, u, late, s;
+  std::vector<double> x, u, late, v, s;
+};
+using Numbers = std::vector<double>;
+
+// A paper's equations, typed again by hand: the next states, and the input and forget gate where the unit has them.
+struct Equations {
+  std::function<Numbers(const Values&)> next, gates;
 };
 
-// The papers' equations, typed again by hand.
-std::vector<double> lrn(const Values& v, bool tanh) {
-  const double q = v.x[0], k = v.x[1], value = v.x[2], h = v.s[0];
-  const double c = sigma(k + h) * value + sigma(q - h) * h;
-  return {tanh ? std::tanh(c) : c};
+Equations lrn_family(std::function<Numbers(const Values&)> gates, int value, bool tanh) {
+  return {[gates, value, tanh](const Values& v) -> Numbers {
+            const Numbers at = gates(v);
+            const double c = at[0] * v.x[value] + at[1] * v.s[0];
+            return {tanh ? std::tanh(c) : c};
+          },
+          gates};
 }
-const std::map<std::string, std::function<std::vector<double>(const Values&)>> equations = {
-    {"lrn activation=tanh", [](const Values& v) { return lrn(v, true); }},
-    {"lrn activation=identity", [](const Values& v) { return lrn(v, false); }},
+Numbers lrn_gates(const Values& v) { return {sigma(v.x[1] + v.s[0]), sigma(v.x[0] - v.s[0])}; }
+Numbers glrn_gates(const Values& v) { return {1 - sigma(v.x[0] - v.s[0]), sigma(v.x[0] - v.s[0])}; }
+Numbers elrn_gates(const Values& v) { return {1 - sigma(-v.s[0]), sigma(-v.s[0])}; }
+Equations atr(bool paper, bool complement) {
+  const auto gates = [=](const Values& v) -> Numbers {
+    const double p = v.u[0], q = v.x[0], f = sigma(paper ? p - q : q - p);
+    return {complement ? 1 - f : sigma(p + q), f};
+  };
+  return lrn_family(gates, 0, false);
+}
+Numbers gru_gates(const Values& v) { return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])}; }
+Numbers lstm_gates(const Values& v) { return {sigma(v.x[0] + v.u[0]), sigma(v.x[1] + v.u[1])}; }
+
+// A unit of units.def that is missing here is still held against its own header, in double, and its gradients.
+const std::map<std::string, Equations> equations = {
+    {"lrn activation=tanh", lrn_family(lrn_gates, 2, true)},
+    {"lrn activation=identity", lrn_family(lrn_gates, 2, false)},
+    {"glrn activation=tanh", lrn_family(glrn_gates, 1, true)},
+    {"glrn activation=identity", lrn_family(glrn_gates, 1, false)},
+    {"elrn activation=tanh", lrn_family(elrn_gates, 0, true)},
+    {"elrn activation=identity", lrn_family(elrn_gates, 0, false)},
     {"olrn ",
-     [](const Values& v) -> std::vector<double> {
-       const double c = lrn(v, false)[0];
-       return {sigma(v.x[3] - c) * c};
-     }},
+     {[](const Values& v) -> Numbers {
+        const Numbers at = lrn_gates(v);
+        const double c = at[0] * v.x[2] + at[1] * v.s[0];
+        return {sigma(v.x[3] - c) * c};
+      },
+      lrn_gates}},
+    {"sru ",
+     {[](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0] + v.v[0] * v.s[1]), r = sigma(v.x[2] + v.v[1] * v.s[1]);
+        const double c = f * v.s[1] + (1 - f) * v.x[1];
+        return {r * c + (1 - r) * v.x[3], c};
+      },
+      [](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0] + v.v[0] * v.s[1]);
+        return {1 - f, f};
+      }}},
+    {"srn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
+    {"atr forget-gate=released input-gate=own", atr(false, false)},
+    {"atr forget-gate=released input-gate=complement", atr(false, true)},
+    {"atr forget-gate=paper input-gate=own", atr(true, false)},
+    {"atr forget-gate=paper input-gate=complement", atr(true, true)},
     {"gru reset=before",
-     [](const Values& v) -> std::vector<double> {
-       const double z = sigma(v.x[0] + v.u[0]), n = std::tanh(v.x[2] + v.late[0]);
-       return {z * v.s[0] + (1 - z) * n};
-     }},
+     {[](const Values& v) -> Numbers {
+        const double z = sigma(v.x[0] + v.u[0]), n = std::tanh(v.x[2] + v.late[0]);
+        return {z * v.s[0] + (1 - z) * n};
+      },
+      gru_gates}},
     {"gru reset=after",
-     [](const Values& v) -> std::vector<double> {
-       const double z = sigma(v.x[0] + v.u[0]), r = sigma(v.x[1] + v.u[1]), n = std::tanh(v.x[2] + r * v.u[2]);
-       return {z * v.s[0] + (1 - z) * n};
-     }},
+     {[](const Values& v) -> Numbers {
+        const double z = sigma(v.x[0] + v.u[0]), r = sigma(v.x[1] + v.u[1]), n = std::tanh(v.x[2] + r * v.u[2]);
+        return {z * v.s[0] + (1 - z) * n};
+      },
+      gru_gates}},
     {"lstm ",
-     [](const Values& v) -> std::vector<double> {
-       const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]), o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
-       const double c = f * v.s[1] + i * g;
-       return {o * std::tanh(c), c};
-     }},
+     {[](const Values& v) -> Numbers {
+        const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]), o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
+        const double c = f * v.s[1] + i * g;
+        return {o * std::tanh(c), c};
+      },
+      lstm_gates}},
 };
 
 template <class U>
@@ -73,9 +119,20 @@ void check_equation(const std::string& key, Rng& rng) {
   const Values values{{std::begin(step.x), std::end(step.x)},
                       {std::begin(step.u), std::end(step.u)},
                       {std::begin(step.late), std::end(step.late)},
+                      {std::begin(step.v), std::end(step.v)},
                       {std::begin(step.s), std::end(step.s)}};
-  const std::vector<double> expected = equation->second(values);
+  const Numbers expected = equation->second.next(values);
   for (int p = 0; p < U::states; ++p) EXPECT_NEAR(next[p], expected[p], 1e-12) << key;
+  double i = 0, f = 0;
+  if constexpr (requires { U::gates(step, i, f); }) {
+    ASSERT_TRUE(equation->second.gates) << key;
+    U::gates(step, i, f);
+    const Numbers gates = equation->second.gates(values);
+    EXPECT_NEAR(i, gates[0], 1e-12) << key;
+    EXPECT_NEAR(f, gates[1], 1e-12) << key;
+  } else {
+    EXPECT_FALSE(equation->second.gates) << key;
+  }
 }
 
 // Gradients of an asymmetric sum of the next states, with the late value held fixed as an input of its own.
@@ -134,6 +191,8 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
       step.next[p] = next.data() + p * rows * h;
     }
     unit.forward(step);
+    std::vector<float> input(rows * h), forget(rows * h);
+    if (unit.gates) unit.gates(step, input.data(), forget.data());
     for (int r = 0; r < rows; ++r)
       for (std::int64_t j = 0; j < h; ++j) {
         Step<double, U> one{};
@@ -147,6 +206,14 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
         for (int p = 0; p < U::states; ++p) {
           const double want = mask[r] != 0 ? expected[p] : one.s[p];
           ASSERT_NEAR(step.next[p][r * h + j], want, 2e-6 * (1 + std::abs(want))) << unit.name << ' ' << h << ' ' << r << ' ' << j;
+        }
+        double i = 0, f = 0;
+        if constexpr (requires { U::gates(one, i, f); }) {
+          U::gates(one, i, f);
+          ASSERT_NEAR(input[r * h + j], i, 1e-6) << unit.name << ' ' << h << ' ' << r << ' ' << j;
+          ASSERT_NEAR(forget[r * h + j], f, 1e-6) << unit.name << ' ' << h << ' ' << r << ' ' << j;
+        } else {
+          ASSERT_EQ(unit.gates, nullptr) << unit.name;
         }
       }
   }
@@ -170,7 +237,8 @@ TEST(Units, equations_gradients_and_rows) {
 
 // Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper, section 3.
 TEST(Units, weight_matrices) {
-  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"gru", 6}, {"lstm", 8}};
+  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4},
+                                               {"srn", 2}, {"atr", 2},  {"gru", 6},  {"lstm", 8}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name); it != expected.end()) {
       EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second) << unit.name << ' ' << unit.variant;

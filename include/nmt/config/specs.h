@@ -15,7 +15,9 @@ struct ModelSpec {
   std::string enc_cell = "lrn";                ///< unit of the encoder
   std::string dec_cell = "lrn";                ///< unit of the decoder
   std::string reset = "before";                ///< gru: before | after
-  std::string activation = "tanh";             ///< lrn: tanh | identity
+  std::string activation = "tanh";             ///< lrn, glrn, elrn, ran: tanh | identity
+  std::string forget_gate = "released";        ///< atr: released | paper
+  std::string input_gate = "own";              ///< atr: own | complement
   bool bias = false;                           ///< bias on xW too (the recurrent product's bias is the unit's own)
   int dim_emb = 0;                             ///< E, chosen
   int dim_rnn = 0;                             ///< H, chosen

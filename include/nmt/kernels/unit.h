@@ -40,6 +40,7 @@ struct Unit {
   void (*backward)(const UnitStep&, const UnitStepGradient&);
   void (*late_value)(const UnitStep&, float* out);                                    ///< [rows,H]; null without late planes
   void (*late_backward)(const UnitStep&, const float* dlate_value, const UnitStepGradient&);  ///< adds; null likewise
+  void (*gates)(const UnitStep&, float* input, float* forget);  ///< [rows,H] each, masked rows too; null: it has no gates
   /// Whether it is of the matrix family: a product with U a step.
   bool is_matrix() const { return recurrents + late > 0; }
 };

@@ -20,6 +20,12 @@ struct Gru {
   static constexpr bool bias = true;
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Gru>& step, T& input, T& forget) {
+    forget = math::sigmoid<T>(step.x[0] + step.u[0]);  // z
+    input = T(1) - forget;
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static T candidate(const Step<T, Gru>& step, T r) {
     if constexpr (before) return math::tanh<T>(step.x[2] + step.late[0]);
     else return math::tanh<T>(step.x[2] + r * step.u[2]);

@@ -15,19 +15,24 @@ struct Lrn {
   static constexpr bool bias = false;
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Lrn>& step, T& input, T& forget) {
+    input = math::sigmoid<T>(step.x[1] + step.s[0]);   // eq. 2
+    forget = math::sigmoid<T>(step.x[0] - step.s[0]);  // eq. 3
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static void forward(const Step<T, Lrn>& step, T (&next)[1]) {
-    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
-    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);  // eq. 2, 3
-    const T c = i * v + f * h;
-    next[0] = g == Activation::tanh ? math::tanh<T>(c) : c;  // eq. 4
+    T i, f;
+    gates(step, i, f);
+    next[0] = activate<g>(i * step.x[2] + f * step.s[0]);  // eq. 4
   }
 
   template <class T>
   NMT_HOST_DEVICE static void backward(const Step<T, Lrn>& step, const T (&dnext)[1], Step<T, Lrn>& d) {
-    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
-    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);
-    const T c = i * v + f * h;
-    const T dc = g == Activation::tanh ? dnext[0] * tanh_slope(math::tanh<T>(c)) : dnext[0];
+    T i, f;
+    gates(step, i, f);
+    const T v = step.x[2], h = step.s[0];
+    const T dc = dnext[0] * activation_slope<g>(i * v + f * h);
     const T dk = dc * v * sigmoid_slope(i), dq = dc * h * sigmoid_slope(f);
     d.x[0] = dq;
     d.x[1] = dk;

@@ -14,13 +14,13 @@ struct Lstm {
   static constexpr bool bias = true;
 
   template <class T>
-  struct Gates {
+  struct Values {
     T i, f, o, g, c;
   };
 
   template <class T>
-  NMT_HOST_DEVICE static Gates<T> gates(const Step<T, Lstm>& step) {
-    Gates<T> at;
+  NMT_HOST_DEVICE static Values<T> values(const Step<T, Lstm>& step) {
+    Values<T> at;
     at.i = math::sigmoid<T>(step.x[0] + step.u[0]);
     at.f = math::sigmoid<T>(step.x[1] + step.u[1]);
     at.o = math::sigmoid<T>(step.x[2] + step.u[2]);
@@ -30,15 +30,21 @@ struct Lstm {
   }
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {
+    input = math::sigmoid<T>(step.x[0] + step.u[0]);
+    forget = math::sigmoid<T>(step.x[1] + step.u[1]);
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static void forward(const Step<T, Lstm>& step, T (&next)[2]) {
-    const Gates<T> at = gates(step);
+    const Values<T> at = values(step);
     next[0] = at.o * math::tanh<T>(at.c);  // eq. 7
     next[1] = at.c;
   }
 
   template <class T>
   NMT_HOST_DEVICE static void backward(const Step<T, Lstm>& step, const T (&dnext)[2], Step<T, Lstm>& d) {
-    const Gates<T> at = gates(step);
+    const Values<T> at = values(step);
     const T y = math::tanh<T>(at.c);
     const T dc = dnext[1] + dnext[0] * at.o * tanh_slope(y);
     d.x[0] = d.u[0] = dc * at.g * sigmoid_slope(at.i);

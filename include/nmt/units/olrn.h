@@ -15,17 +15,24 @@ struct Olrn {
   static constexpr bool bias = false;
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Olrn>& step, T& input, T& forget) {
+    input = math::sigmoid<T>(step.x[1] + step.s[0]);
+    forget = math::sigmoid<T>(step.x[0] - step.s[0]);
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static void forward(const Step<T, Olrn>& step, T (&next)[1]) {
-    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
-    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);
-    const T c = i * v + f * h;                          // eq. 11
-    next[0] = math::sigmoid<T>(step.x[3] - c) * c;      // eq. 12, 13
+    T i, f;
+    gates(step, i, f);
+    const T c = i * step.x[2] + f * step.s[0];      // eq. 11
+    next[0] = math::sigmoid<T>(step.x[3] - c) * c;  // eq. 12, 13
   }
 
   template <class T>
   NMT_HOST_DEVICE static void backward(const Step<T, Olrn>& step, const T (&dnext)[1], Step<T, Olrn>& d) {
-    const T q = step.x[0], k = step.x[1], v = step.x[2], h = step.s[0];
-    const T i = math::sigmoid<T>(k + h), f = math::sigmoid<T>(q - h);
+    T i, f;
+    gates(step, i, f);
+    const T v = step.x[2], h = step.s[0];
     const T c = i * v + f * h;
     const T o = math::sigmoid<T>(step.x[3] - c);
     const T d_o = dnext[0] * c * sigmoid_slope(o);

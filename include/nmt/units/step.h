@@ -13,7 +13,7 @@ constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 ///   late        planes of a second recurrent product, of a value that the step itself computes first (gru with reset: before)
 ///   vectors     per-channel trained vectors
 ///   states      state vectors; states[0] is h, the unit's output
-///   bias        whether the recurrent product carries a bias
+///   bias        whether the recurrent product carries a bias (the projection xW where the unit has no such product)
 /// and with the scalar mathematics of one step, templated on the value type (float in a SIMD loop or a CUDA thread, double
 /// in a gradient check):
 ///   forward(step, next)         next[states] from the step's values
@@ -21,6 +21,8 @@ constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 ///                               value to late_backward
 ///   late_value(step)            [late > 0] what the late matrix multiplies
 ///   late_backward(step, dl, d)  [late > 0] adds the gradients that run through the late value to d.x, d.u and d.s
+/// and, where it has gates,
+///   gates(step, input, forget)  the share of the new input and of the old state that the next state takes; reads no late plane
 template <class T, class U>
 struct Step {
   T x[at_least_one(U::inputs)];
@@ -41,5 +43,17 @@ NMT_HOST_DEVICE T sigmoid_slope(T y) {
 }
 
 enum class Activation { tanh, identity };
+
+/// g of the papers, and its derivative at x.
+template <Activation g, class T>
+NMT_HOST_DEVICE T activate(T x) {
+  if constexpr (g == Activation::tanh) return math::tanh<T>(x);
+  else return x;
+}
+template <Activation g, class T>
+NMT_HOST_DEVICE T activation_slope(T x) {
+  if constexpr (g == Activation::tanh) return tanh_slope(math::tanh<T>(x));
+  else return T(1);
+}
 
 }  // namespace nmt::units
