@@ -7,23 +7,20 @@
 #include <fmt/format.h>
 
 namespace nmt::tools {
-namespace {
 
-/// The processor's name as the system tells it; "" where it does not.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("model name")) continue;
     const std::size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : " (" + line.substr(begin) + ")";
+    return begin == std::string::npos ? "" : line.substr(begin);
   }
   return "";
 }
 
-}  // namespace
-
 std::string describe_compute(const std::string& program, const ThreadPool& pool) {
-  return fmt::format("{} {} on cpu{}, {} thread{}, {}, fp32", program, NMT_VERSION, processor(), pool.size(),
+  const std::string name = processor();
+  return fmt::format("{} {} on cpu{}, {} thread{}, {}, fp32", program, NMT_VERSION, name.empty() ? "" : " (" + name + ")", pool.size(),
                      pool.size() == 1 ? "" : "s", kernels::instruction_set());
 }
 

@@ -10,4 +10,7 @@ namespace nmt::tools {
 /// fp32".
 std::string describe_compute(const std::string& program, const ThreadPool& pool);
 
+/// The processor's name as the system tells it; "" where it does not.
+std::string processor();
+
 }  // namespace nmt::tools

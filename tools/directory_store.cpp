@@ -17,7 +17,8 @@ namespace nmt::tools {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::array own_names = {"config.json", "vocab.spm", "src.spm", "trg.spm", "checkpoints", "latest", "best", "train.jsonl"};
+constexpr std::array own_names = {"config.json", "vocab.spm", "src.spm", "trg.spm", "checkpoints", "latest", "best", "train.jsonl",
+                                  "development.json"};
 
 void refuse_foreign(const std::string& path) {
   std::error_code error;
@@ -60,7 +61,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
   if (room < bytes)
     fail(ExitStatus::failed, "model: {} checkpoints need {:.1f} MB in {}, where {:.1f} MB are free; lower keep-last or make room", keep_last_ + keep_best_,
          static_cast<double>(bytes) * 1e-6, path_, static_cast<double>(room) * 1e-6);
-  fs::remove(fs::path(path_) / "train.jsonl");
+  for (const char* name : {"train.jsonl", "development.json"}) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
 }
 

@@ -1,6 +1,7 @@
 // nmt-train SOURCE TARGET: trains a translation model on two parallel files.
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "nmt/core/log.h"
@@ -11,6 +12,7 @@
 #include "tools/corpus_source.h"
 #include "tools/directory_store.h"
 #include "tools/program.h"
+#include "tools/run_record.h"
 #include "tools/train_settings.h"
 #include "tools/training_text.h"
 #include "tools/validation.h"
@@ -27,7 +29,7 @@ std::string batching_of(const DataSpec& data, const TrainingText& text) {
                      data.mini_batch_words, data.maxi_batch);
 }
 
-ExitStatus train(TrainSettings& settings, Clock::time_point started) {
+ExitStatus train(TrainSettings& settings, const std::vector<std::string>& command, Clock::time_point started) {
   ModelSpec& model_spec = settings.model;
   DataSpec& data = settings.data;
   TrainSpec& spec = settings.train;
@@ -69,6 +71,7 @@ ExitStatus train(TrainSettings& settings, Clock::time_point started) {
   } else {
     store.create(model_spec, vocabularies, model.parameters().elements(), spec.exponential_smoothing > 0);
   }
+  validator.keep_translations(spec.model + "/development.json");
   train::Reporter reporter(spec.model + "/train.jsonl");
   train::Trainer trainer(spec, {model, source, &validator, store, reporter, heartbeat, batching_of(data, text), text.development_hash(),
                                 settings.settings.yaml(), started});
@@ -81,6 +84,8 @@ ExitStatus train(TrainSettings& settings, Clock::time_point started) {
     }
     reporter.event("resume", progress, fmt::format("{}: going on from update {}, epoch {:.2f}", spec.model, train::grouped(progress.updates), progress.epochs));
   }
+  reporter.record("run", trainer.state().progress,
+                  run_record(command, settings.settings.yaml(), pool, text, data, *vocabularies.source, *vocabularies.target, model));
   const train::Signals signals;
   const ExitStatus status = trainer.run();
   if (status != ExitStatus::ok) {
@@ -99,5 +104,5 @@ ExitStatus train(TrainSettings& settings, Clock::time_point started) {
 int main(int argc, char** argv) {
   const auto started = std::chrono::steady_clock::now();
   nmt::tools::TrainSettings settings;
-  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::train(settings, started); });
+  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::train(settings, {argv, argv + argc}, started); });
 }

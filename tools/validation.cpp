@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "nmt/core/error.h"
+#include "nmt/core/file.h"
+#include "nmt/core/log.h"
 #include "nmt/eval/bleu.h"
 #include "nmt/eval/chrf.h"
 #include "nmt/model/model_scorer.h"
@@ -124,13 +127,16 @@ std::vector<std::string> TranslationValidator::translate(Copy& copy, const std::
   return texts;
 }
 
-train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights, const Progress&) {
+train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights, const Progress& progress) {
   try {
     const auto model = copy(weights);
     double entropy = 0;
     std::vector<std::string> texts;
     if (wants("cross-entropy", "perplexity")) entropy = cross_entropy(*model);
-    if (wants("bleu", "chrf")) texts = translate(*model, decoded_sources_);
+    if (wants("bleu", "chrf")) {
+      texts = translate(*model, decoded_sources_);
+      keep(texts, progress.updates);
+    }
     train::ValidationResult result;
     for (const std::string& metric : metrics_) {
       if (metric == "bleu") result.push_back({metric, corpus_bleu(texts, decoded_references_).score, true});
@@ -144,6 +150,16 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
   }
 }
 
+void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
+  if (path_.empty()) return;
+  try {
+    write_file(path_, development_json(updates, decoded_sources_, decoded_references_, outputs));
+  } catch (const Error& error) {
+    log::warn("{}; training goes on without it", error.what());
+    path_.clear();
+  }
+}
+
 void TranslationValidator::rehearse(const train::CopyWeights& weights) {
   const auto model = copy(weights);
   model->model->evaluate(batches_.front());
@@ -154,6 +170,12 @@ void TranslationValidator::rehearse(const train::CopyWeights& weights) {
   } catch (const Interrupted&) {
     return;  // the training loop sees the signal too
   }
+}
+
+std::string development_json(std::int64_t updates, const std::vector<std::string>& sources, const std::vector<std::string>& references,
+                             const std::vector<std::string>& outputs) {
+  const nlohmann::ordered_json json{{"updates", updates}, {"sources", sources}, {"references", references}, {"outputs", outputs}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace nmt::tools

@@ -31,6 +31,9 @@ class TranslationValidator : public train::Validator {
   train::ValidationResult validate(const train::CopyWeights& weights, const Progress& progress) override;
   void rehearse(const train::CopyWeights& weights) override;
   const DevelopmentSet& set() const { return set_; }
+  /// Writes every validation's translations there, in place of those before, as development_json() has it; "": nowhere. A file that
+  /// cannot be written is told once and never stops a training.
+  void keep_translations(std::string path) { path_ = std::move(path); }
 
  private:
   struct Copy;
@@ -38,6 +41,7 @@ class TranslationValidator : public train::Validator {
   std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
   double cross_entropy(Copy& copy) const;
   bool wants(const char* a, const char* b) const;
+  void keep(const std::vector<std::string>& outputs, std::int64_t updates);
 
   ModelSpec model_;
   std::vector<std::string> metrics_;
@@ -47,6 +51,11 @@ class TranslationValidator : public train::Validator {
   std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
   std::vector<Batch> batches_;                                     // for the cross-entropy
   ThreadPool& pool_;
+  std::string path_;  // of keep_translations()
 };
+
+/// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: three lists of the same length.
+std::string development_json(std::int64_t updates, const std::vector<std::string>& sources, const std::vector<std::string>& references,
+                             const std::vector<std::string>& outputs);
 
 }  // namespace nmt::tools

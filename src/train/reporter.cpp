@@ -1,8 +1,11 @@
 #include "nmt/train/reporter.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -28,6 +31,33 @@ std::string figures_text(const Figures& f) {
                      f.target_speed, f.loss, f.perplexity, f.rate, f.norm);
 }
 
+// Lines that a resumed training writes again.
+bool is_repeated(const std::string& line) {
+  constexpr std::array repeated = {"display", "validation", "skipped", "recovery"};
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("event") || !json["event"].is_string()) return true;
+  const auto& event = json["event"].get_ref<const std::string&>();
+  return std::find(repeated.begin(), repeated.end(), event) != repeated.end();
+}
+
+std::int64_t size_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
+}
+
+// The file's bytes from `begin` on.
+std::string tail(int file, std::int64_t begin) {
+  std::string text(static_cast<std::size_t>(std::max<std::int64_t>(size_of(file) - begin, 0)), '\0');
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const ssize_t n = ::pread(file, text.data() + got, text.size() - got, begin + static_cast<std::int64_t>(got));
+    if (n <= 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  text.resize(got);
+  return text;
+}
+
 }  // namespace
 
 std::string duration_text(double seconds) {
@@ -49,8 +79,22 @@ std::string grouped(std::int64_t number) {
 
 Reporter::Reporter(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
-  file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) log::warn("{}: cannot be written ({}); training goes on without it", path_, std::strerror(errno));
+  file_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) {
+    close_with_warning();
+    return;
+  }
+  // What is left of a last line goes: back to the end of the line before it.
+  constexpr std::int64_t block = 1 << 16;
+  for (std::int64_t end = size_of(file_); end > 0;) {
+    const std::int64_t begin = std::max<std::int64_t>(end - block, 0);
+    const std::string text = tail(file_, begin).substr(0, static_cast<std::size_t>(end - begin));
+    const std::size_t last = text.rfind('\n');
+    end = last == std::string::npos ? begin : begin + static_cast<std::int64_t>(last) + 1;
+    if (last == std::string::npos && begin > 0) continue;
+    if (end < size_of(file_) && ::ftruncate(file_, end) != 0) close_with_warning();
+    break;
+  }
 }
 
 Reporter::~Reporter() {
@@ -62,9 +106,33 @@ void Reporter::append(const std::string& json) {
   if (file_ < 0) return;
   const std::string line = json + "\n";
   if (::write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
+  close_with_warning();
+}
+
+void Reporter::close_with_warning() {
   log::warn("{}: cannot be written ({}); training goes on without it", path_, std::strerror(errno));
-  ::close(file_);
+  if (file_ >= 0) ::close(file_);
   file_ = -1;
+}
+
+std::int64_t Reporter::position() {
+  if (file_ < 0) return 0;
+  ::fdatasync(file_);  // a checkpoint that names the position must not be older than what stands before it
+  return size_of(file_);
+}
+
+void Reporter::rewind(std::int64_t position) {
+  if (file_ < 0 || position < 0 || position >= size_of(file_)) return;
+  const std::string text = tail(file_, position);
+  std::string kept;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (!is_repeated(line)) kept += line + "\n";
+    begin = end + 1;
+  }
+  if (kept.size() == text.size()) return;
+  if (::ftruncate(file_, position) != 0 || ::write(file_, kept.data(), kept.size()) != static_cast<ssize_t>(kept.size())) close_with_warning();
 }
 
 void Reporter::bar(const Figures& figures) {
@@ -117,6 +185,12 @@ void Reporter::event(std::string_view name, const Progress& progress, std::strin
   log::line(warning ? log::Level::warn : log::Level::info, sentence);
   Json json = begin(name, progress);
   json["text"] = sentence;
+  append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void Reporter::record(std::string_view event, const Progress& progress, const Json& members) {
+  Json json = begin(event, progress);
+  json.update(members);
   append(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 

@@ -224,6 +224,7 @@ void Trainer::save(const std::string& reason, bool best) {
   state_.position = parts_.source.position();
   TrainingState saved = state_;
   saved.seconds = seconds();
+  saved.history = parts_.reporter.position();
   Checkpoint whole = checkpoint();
   whole.training_state = saved.to_json();
   parts_.store.save(whole, best);
@@ -232,7 +233,9 @@ void Trainer::save(const std::string& reason, bool best) {
 }
 
 bool Trainer::resume() {
-  if (!parts_.store.newest()) return false;
+  const std::optional<std::string> newest = parts_.store.newest();
+  if (!newest) return false;
+  parts_.reporter.rewind(TrainingState::from_json(*newest, "the newest checkpoint").history);
   load();
   seconds_before_ = state_.seconds;
   return true;

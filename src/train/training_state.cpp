@@ -42,6 +42,7 @@ std::string TrainingState::to_json() const {
   nlohmann::ordered_json json;
   fields(*this, [&](const char* name, const auto& value) { json[name] = value; });
   if (best) json["best"] = *best;
+  json["history"] = history;
   return json.dump(1) + "\n";
 }
 
@@ -51,6 +52,7 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
     const auto json = nlohmann::json::parse(text);
     fields(state, [&](const char* key, auto& value) { json.at(key).get_to(value); });
     if (json.contains("best")) state.best = json.at("best").get<double>();
+    if (json.contains("history")) state.history = json.at("history").get<std::int64_t>();
   } catch (const nlohmann::json::exception& error) {
     fail(ExitStatus::data, "{}: not a training state: {}", name, error.what());
   }

@@ -65,6 +65,45 @@ TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
   std::filesystem::remove(path);
 }
 
+// A killed process leaves figures after its last checkpoint, and perhaps half a line.
+TEST(Reporter, TakesBackWhatWillBeComputedAgain) {
+  const std::string path = testing::TempDir() + "nmt_reporter_rewind_test.jsonl";
+  std::filesystem::remove(path);
+  testing::internal::CaptureStderr();
+  Figures f;
+  std::int64_t checkpoint = 0;
+  {
+    Reporter reporter(path);
+    f.progress.updates = 10;
+    reporter.display(f);
+    checkpoint = reporter.position();
+    EXPECT_EQ(checkpoint, static_cast<std::int64_t>(std::filesystem::file_size(path)));
+    reporter.saved(f.progress, "save-freq", 0.5);
+    f.progress.updates = 20;
+    reporter.display(f);
+    reporter.validation(f.progress, {{"bleu", 1, true}}, true, 0, 10, 3.5);
+    reporter.event("skipped", f.progress, "because", true);
+  }
+  std::ofstream(path, std::ios::app) << R"({"event":"display","upda)";
+  {
+    Reporter reporter(path);
+    reporter.rewind(-1);  // not known: only the half line goes
+    EXPECT_EQ(reporter.position(), static_cast<std::int64_t>(std::filesystem::file_size(path)));
+    reporter.rewind(checkpoint);
+    reporter.display(f);
+    reporter.rewind(1 << 30);  // beyond the end: another's file
+  }
+  testing::internal::GetCapturedStderr();
+  std::ifstream file(path);
+  std::vector<std::string> events;
+  for (std::string line; std::getline(file, line);) {
+    const auto json = nlohmann::json::parse(line);
+    events.push_back(json["event"].get<std::string>() + std::to_string(json["updates"].get<int>()));
+  }
+  EXPECT_EQ(events, (std::vector<std::string>{"display10", "save10", "display20"}));
+  std::filesystem::remove(path);
+}
+
 TEST(Heartbeat, BreaksASilenceAndOnlyThat) {
   testing::internal::CaptureStderr();
   {

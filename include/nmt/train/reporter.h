@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,10 +22,12 @@ struct Figures {
   double norm = 0;                     ///< mean of the updates' gradient norms, before clipping
 };
 
-/// The voice of a training: a bar on a terminal, plain lines otherwise, and the same figures as JSON lines in a file.
+/// The voice of a training: a bar on a terminal, plain lines otherwise, and the same figures as JSON lines in a file. Each line is
+/// one write to the file's end: a process killed at any moment leaves at most its last line cut off.
 class Reporter {
  public:
-  /// Appends to `path`; "" writes no file. A file that cannot be written is told once and never stops a training.
+  /// Appends to `path`, without what a killed process left of a last line; "" writes no file. A file that cannot be written is told
+  /// once and never stops a training.
   explicit Reporter(std::string path);
   ~Reporter();
   Reporter(const Reporter&) = delete;
@@ -35,8 +38,17 @@ class Reporter {
   void saved(const Progress& progress, std::string_view reason, double seconds);
   /// A sentence of its own: start, resume, a skipped update, the end. `event` is its name in the JSON lines.
   void event(std::string_view event, const Progress& progress, std::string_view sentence, bool warning = false);
+  /// A line of the file alone, with these members beside the progress.
+  void record(std::string_view event, const Progress& progress, const nlohmann::ordered_json& members);
+
+  /// Bytes of the file so far, all of them on the disk; kept in a checkpoint. 0 without a file.
+  std::int64_t position();
+  /// Takes back what was told after that position and will be computed again: displays, validations, skipped updates and recoveries.
+  /// -1: not known, nothing is taken back.
+  void rewind(std::int64_t position);
 
  private:
+  void close_with_warning();
   void append(const std::string& json);
   std::string path_;
   int file_ = -1;

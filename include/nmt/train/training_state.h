@@ -35,6 +35,7 @@ struct TrainingState {
   std::string position;              ///< of the batch source
   std::string corpus;                ///< what the position belongs to: a hash of the training files and of how they are batched
   std::string development;           ///< what the best value belongs to: a hash of the development set
+  std::int64_t history = -1;         ///< bytes of the training's log (Reporter::position()) when this was saved; -1: not known
   std::string settings;              ///< YAML of all settings, choices included
 
   std::string to_json() const;
