@@ -42,20 +42,24 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
   if (!upper_.empty()) final_width_ = spec.dim_rnn;
 }
 
-Encoder::Result Encoder::operator()(Tape& tape, const Var& x, const Tensor& mask) const {
-  const Var ahead = forward_(tape, x, {}, mask)[0];
-  const Var back = backward_(tape, x, {}, mask, true)[0];
-  const Var both = ops::concat(tape, {ahead, back});
+Encoder::Result Encoder::operator()(Tape& tape, Var x, const Tensor& mask) const {
   const std::int64_t last = x->value.shape()[0] - 1;  // the mask carries a shorter sentence's state to here
-  if (residuals_.empty()) return {ops::dropout(tape, both, dropout_), ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
-  Var out = residuals_[0](tape, x, both, dropout_);
-  Var top;
-  for (std::size_t layer = 0; layer < upper_.size(); ++layer) {
-    top = upper_[layer](tape, out, {}, mask)[0];
-    out = residuals_[layer + 1](tape, out, top, dropout_);
+  Var both, top;
+  {
+    const Var ahead = forward_(tape, x, {}, mask)[0];
+    const Var back = backward_(tape, x, {}, mask, true)[0];
+    both = ops::concat(tape, {ahead, back});
+    if (upper_.empty()) top = ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)});
   }
-  if (top) return {out, ops::step(tape, top, last)};
-  return {out, ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
+  if (residuals_.empty()) return {ops::dropout(tape, both, dropout_), top};
+  x = residuals_[0](tape, x, both, dropout_);
+  both = {};
+  if (upper_.empty()) return {x, top};
+  for (std::size_t layer = 0; layer < upper_.size(); ++layer) {
+    top = upper_[layer](tape, x, {}, mask)[0];
+    x = residuals_[layer + 1](tape, x, top, dropout_);
+  }
+  return {x, ops::step(tape, top, last)};
 }
 
 void Encoder::freeze(const Context& context) const {

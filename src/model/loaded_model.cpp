@@ -18,7 +18,7 @@ std::string some(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void load_parameters(const safetensors::File& file, Model& model) {
+void load_frozen(const safetensors::File& file, Model& model) {
   ParameterSet& parameters = model.parameters();
   std::vector<std::string> missing, left_over;
   for (const Parameter& p : parameters.all())
@@ -32,12 +32,13 @@ void load_parameters(const safetensors::File& file, Model& model) {
     fail(ExitStatus::data, "{}: does not fit config.json: {}", file.path(), what);
   }
   NMT_CHECK(model.context().device.kind == DeviceKind::cpu, "this build has no CUDA backend");
-  for (Parameter& p : parameters.all()) {
-    const safetensors::View& view = file.require(p.name, safetensors::Dtype::f32, p.shape);
+  for (const Parameter& p : parameters.all()) file.require(p.name, safetensors::Dtype::f32, p.shape);
+  model.freeze([&](Parameter& p) {
+    const safetensors::View& view = *file.find(p.name);
     if (!p.value) p.value = model.context().empty(p.shape);
     std::memcpy(p.value.f32(), view.data, view.bytes());
     file.forget(view);
-  }
+  });
 }
 
 std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory, const Context& context) {
@@ -48,8 +49,7 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory, con
   loaded->folder_ = checkpoint.folder();
   loaded->vocabularies_ = place.load_vocabularies();
   loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(), context, 0, Model::Weights::none);
-  load_parameters(checkpoint.open_model(), *loaded->model_);
-  loaded->model_->freeze();
+  load_frozen(checkpoint.open_model(), *loaded->model_);
   const Vocabulary& target = *loaded->vocabularies_.target;
   loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());
   return loaded;

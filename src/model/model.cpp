@@ -131,12 +131,18 @@ BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
   return {sum, sum, batch.target_tokens};
 }
 
-void Model::freeze() {
+void Model::freeze(const std::function<void(Parameter&)>& fetch) {
   Impl& m = *impl_;
   if (m.frozen) return;
+  if (fetch) fetch(*m.output_table);
+  ops::freeze(m.context, *m.output_table, true);
+  if (fetch) {
+    m.context.arena->trim();
+    for (Parameter& p : m.parameters.all())
+      if (&p != m.output_table) fetch(p);
+  }
   m.encoder->freeze(m.context);
   m.decoder->freeze(m.context);
-  ops::freeze(m.context, *m.output_table, true);
   for (Parameter& p : m.parameters.all()) p.gradient = {};
   m.context.arena->trim();
   m.frozen = true;

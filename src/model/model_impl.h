@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "nmt/model/decoder.h"
 #include "nmt/model/encoder.h"
 #include "nmt/model/model.h"
@@ -15,6 +17,8 @@ struct Model::Impl {
     Var final_state;
   };
   Encoded encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const;
+  /// The same for sources without </s>, which may be many: for inference, in less memory.
+  Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const;
   Var embed_target(Tape& tape, const Tensor& ids) const;
   /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and their targets i32 [R].
   struct Readouts {

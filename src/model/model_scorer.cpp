@@ -4,10 +4,16 @@
 #include <functional>
 
 #include "model_impl.h"
+#include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
 
 namespace nmt {
 namespace {
+
+// Logits [block,V] take an eighth of the output table's [V,E]; fewer rows would mean reading the table too often.
+constexpr std::int64_t table_share = 8, least_block = 32;
+// Hypotheses that pass through the decoder at a time, so that its own values are those of so many.
+constexpr std::int64_t rows_of_part = 128;
 
 using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
 
@@ -22,7 +28,7 @@ class ModelDecoding : public Decoding {
     for (std::size_t b = 0; b < sentence_.size(); ++b) sentence_[b] = static_cast<std::int32_t>(b);
   }
 
-  NextTokens advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
+  DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
     const std::int64_t rows = static_cast<std::int64_t>(parents.size());
     NMT_CHECK(parents.size() == tokens.size() && rows > 0, "{} parents for {} tokens", parents.size(), tokens.size());
     next_sentence_.clear();
@@ -31,29 +37,49 @@ class ModelDecoding : public Decoding {
       next_sentence_.push_back(sentence_[parent]);
     }
     sentence_.swap(next_sentence_);
-    logits_ = normalizer_ = attention_ = {};  // the last step's make room for this one's
+    readout_ = attention_ = logits_ = {};  // the last step's make room for this one's
     Tape tape(context_, false);
-    const Tensor parent_rows = host(parents, {rows}), ids = host(tokens, {1, rows});
-    for (std::vector<Var>& layer : state_)
-      for (Var& state : layer) state = ops::select_rows(tape, state, parent_rows);
-    Decoder::Result out = decoder_(tape, embed_(tape, ids), memory_, state_, host(std::span<const std::int32_t>(sentence_), {rows}));
-    state_ = std::move(out.state);
-    const Shape& features = out.features->value.shape();
-    const Var flat = tape.constant(out.features->value.reshape({rows, features[-1]}));
-    logits_ = ops::logits(tape, decoder_.readout(tape, flat), table_, &bias_);
-    normalizer_ = context_.empty({rows});
-    const std::int64_t vocabulary = logits_.width();
+    const std::int64_t steps = memory_.keys->value.shape()[0];
+    if (want_attention_) attention_ = context_.empty({rows, steps});
+    DecoderState next(state_.size());
+    for (std::int64_t first = 0; first < rows; first += rows_of_part) {
+      const std::int64_t count = std::min(rows_of_part, rows - first);
+      const Tensor parent_rows = host(parents.subspan(first, count), {count}), ids = host(tokens.subspan(first, count), {1, count});
+      DecoderState state(state_.size());
+      for (std::size_t layer = 0; layer < state_.size(); ++layer)
+        for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, parent_rows));
+      const Decoder::Result out = decoder_(tape, embed_(tape, ids), memory_, state,
+                                           host(std::span<const std::int32_t>(sentence_).subspan(first, count), {count}));
+      const Shape& features = out.features->value.shape();
+      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
+      for (std::size_t layer = 0; layer < state_.size(); ++layer) {
+        next[layer].resize(state_[layer].size(), tape.constant({}));
+        for (std::size_t i = 0; i < next[layer].size(); ++i) {
+          Tensor whole = next[layer][i]->value;
+          put(out.state[layer][i]->value, first, rows, whole);
+          next[layer][i] = tape.constant(std::move(whole));
+        }
+      }
+      if (want_attention_) mean_over_heads(out.weights, count, attention_.f32() + first * steps);
+    }
+    state_ = std::move(next);
+    DecodingStep step;
+    step.rows = static_cast<int>(rows);
+    step.block = static_cast<int>(std::max<std::int64_t>(least_block, readout_.width() / table_share));
+    if (want_attention_) step.attention = attention_.f32();
+    step.source_steps = static_cast<int>(steps);
+    return step;
+  }
+
+  NextTokens score(int first, int count) override {
+    logits_ = {};
+    Tape tape(context_, false);
+    logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
+    if (!normalizer_ || normalizer_.elements() < count) normalizer_ = context_.empty({count});
     dispatch(context_, [&](const auto& backend) {
-      kernels::log_sum_exp(backend, rows, vocabulary, logits_.f32(), normalizer_.f32());
+      kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
-    NextTokens next;
-    next.rows = static_cast<int>(rows);
-    next.vocabulary = static_cast<int>(vocabulary);
-    next.logits = logits_.f32();
-    next.log_normalizer = normalizer_.f32();
-    if (want_attention_) next.attention = mean_over_heads(out.weights, rows);
-    next.source_steps = static_cast<int>(out.weights.shape()[3]);
-    return next;
+    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32()};
   }
 
  private:
@@ -63,16 +89,27 @@ class ModelDecoding : public Decoding {
     return tensor;
   }
 
-  const float* mean_over_heads(const Tensor& weights, std::int64_t rows) {
+  // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no other.
+  void put(const Tensor& part, std::int64_t first, std::int64_t rows, Tensor& whole) const {
+    const std::int64_t count = part.rows(), width = part.width();
+    if (count == rows) {
+      whole = part;
+      return;
+    }
+    if (!whole) whole = context_.empty({rows, width});
+    dispatch(context_, [&](const auto& backend) {
+      kernels::copy_columns(backend, count, width, part.f32(), width, whole.f32() + first * width, width, false);
+    });
+  }
+
+  static void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) {
     const std::int64_t heads = weights.shape()[2], steps = weights.shape()[3];
-    attention_ = context_.empty({rows, steps});
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t s = 0; s < steps; ++s) {
         float sum = 0;
         for (std::int64_t head = 0; head < heads; ++head) sum += weights.f32()[(r * heads + head) * steps + s];
-        attention_.f32()[r * steps + s] = sum / static_cast<float>(heads);
+        out[r * steps + s] = sum / static_cast<float>(heads);
       }
-    return attention_.f32();
   }
 
   Context context_;
@@ -84,7 +121,7 @@ class ModelDecoding : public Decoding {
   DecoderState state_;
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
-  Tensor logits_, normalizer_, attention_;
+  Tensor readout_, logits_, normalizer_, attention_;
 };
 
 }  // namespace
@@ -98,17 +135,8 @@ int ModelScorer::vocabulary() const { return model_.target_vocabulary(); }
 std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) {
   NMT_CHECK(!sources.empty(), "no sentences to decode");
   Model::Impl& m = *model_.impl_;
-  std::vector<const Ids*> pointers;
-  std::vector<std::int32_t> lengths;
-  for (const Ids& source : sources) {
-    pointers.push_back(&source);
-    lengths.push_back(static_cast<std::int32_t>(source.size()) + 1);  // with </s>
-  }
-  const Batch batch = make_batch(pointers, {}, bos_, eos_);
   Tape tape(m.context, false);
-  const std::int64_t b = batch.sentences, s = batch.source_steps;
-  const Model::Impl::Encoded encoded =
-      m.encode(tape, upload(m.context, batch.source, {s, b}), upload(m.context, batch.source_mask, {s, b}), upload(m.context, lengths, {b}));
+  const Model::Impl::Encoded encoded = m.encode_in_parts(tape, sources, bos_, eos_);
   DecoderState state = m.decoder->start(tape, encoded.final_state);
   return std::make_unique<ModelDecoding>(
       m.context, *m.decoder, [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, ids); }, *m.output_table, *m.output_bias,

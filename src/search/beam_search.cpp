@@ -61,6 +61,8 @@ class BeamSearch {
     const std::size_t rows = sources.size() * static_cast<std::size_t>(options.beam_size);
     top_values_.resize(rows * k_);
     top_tokens_.resize(rows * k_);
+    log_normalizers_.resize(rows);
+    eos_logits_.resize(rows);
     for (std::vector<std::int32_t>* v :
          {&parents_, &tokens_, &next_parents_, &next_tokens_, &nodes_of_rows_, &next_nodes_})
       v->reserve(rows);
@@ -79,13 +81,11 @@ class BeamSearch {
 
   std::vector<SentenceResult> run() {
     for (int step = 0; !active_.empty(); ++step) {
-      const NextTokens next = decoding_->advance(parents_, tokens_);
-      NMT_CHECK(next.rows == static_cast<int>(parents_.size()) && next.vocabulary == vocabulary_,
-                "the scorer gave [{},{}] for {} hypotheses over {} tokens", next.rows, next.vocabulary, parents_.size(),
-                vocabulary_);
+      const DecodingStep next = decoding_->advance(parents_, tokens_);
+      NMT_CHECK(next.rows == static_cast<int>(parents_.size()), "the scorer gave {} rows for {} hypotheses", next.rows,
+                parents_.size());
       NMT_CHECK(!keep_attention_ || next.attention, "the scorer gave no attention, which was asked for");
-      kernels::top_k(options_.cpu, next.rows, vocabulary_, next.logits, k_, skip_, top_values_.data(),
-                     top_tokens_.data());
+      for_each_block(*decoding_, next, [&](int first, const NextTokens& scores) { choose(first, scores); });
       next_parents_.clear();
       next_tokens_.clear();
       next_nodes_.clear();
@@ -106,6 +106,18 @@ class BeamSearch {
   }
 
  private:
+  /// Keeps of the scores of rows [first, ..) what extend() will look at.
+  void choose(int first, const NextTokens& scores) {
+    NMT_CHECK(scores.vocabulary == vocabulary_, "the scorer scored {} tokens of {}", scores.vocabulary, vocabulary_);
+    const std::int64_t at = std::int64_t{first} * k_;
+    kernels::top_k(options_.cpu, scores.rows, vocabulary_, scores.logits, k_, skip_, top_values_.data() + at,
+                   top_tokens_.data() + at);
+    for (int row = 0; row < scores.rows; ++row) {
+      log_normalizers_[first + row] = scores.log_normalizer[row];
+      eos_logits_[first + row] = scores.logits[std::int64_t{row} * vocabulary_ + options_.eos];
+    }
+  }
+
   float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes_[node].sum; }
 
   void add_candidate(int sentence, int row, int rank, std::int32_t token, float logit, float log_normalizer) {
@@ -118,15 +130,14 @@ class BeamSearch {
   }
 
   /// Replaces the sentence's live rows [first_row, + rows) by their best extensions.
-  void extend(int index, int first_row, int step, const NextTokens& next) {
+  void extend(int index, int first_row, int step, const DecodingStep& next) {
     Sentence& sentence = sentences_[index];
     const int end_row = first_row + sentence.rows;
     candidates_.clear();
     for (int row = first_row; row < end_row; ++row) {
-      const float log_normalizer = next.log_normalizer[row];
+      const float log_normalizer = log_normalizers_[row];
       if (step == sentence.longest) {
-        add_candidate(index, row, 0, options_.eos, next.logits[std::int64_t{row} * vocabulary_ + options_.eos],
-                      log_normalizer);
+        add_candidate(index, row, 0, options_.eos, eos_logits_[row], log_normalizer);
         continue;
       }
       const float* values = top_values_.data() + std::int64_t{row} * k_;
@@ -171,7 +182,7 @@ class BeamSearch {
   }
 
   /// Copies the attention of a row once, for all its extensions.
-  std::int64_t keep_attention(std::int64_t& offset, const NextTokens& next, int row, int source_steps) {
+  std::int64_t keep_attention(std::int64_t& offset, const DecodingStep& next, int row, int source_steps) {
     if (offset >= 0) return offset;
     NMT_CHECK(next.source_steps >= source_steps, "the scorer's attention is over {} source steps, {} are needed",
               next.source_steps, source_steps);
@@ -238,7 +249,7 @@ class BeamSearch {
   // Rows: the hypothesis of the step before that each extends, by what token, and its node.
   std::vector<std::int32_t> parents_, tokens_, nodes_of_rows_, next_parents_, next_tokens_, next_nodes_;
   std::vector<std::int32_t> skip_;
-  std::vector<float> top_values_;
+  std::vector<float> top_values_, log_normalizers_, eos_logits_;
   std::vector<std::int32_t> top_tokens_;
   std::vector<Candidate> candidates_;
   std::vector<std::int64_t> row_attention_;

@@ -23,20 +23,29 @@ std::vector<ForcedScore> force_decode(Scorer& scorer, std::span<const std::vecto
     tokens.push_back(bos);
     scores[i].log_probs.reserve(targets[i].size() + 1);
   }
+  std::vector<float> log_probs;
   const std::unique_ptr<Decoding> decoding = scorer.begin(sources, want_attention);
   for (std::size_t step = 0; !pairs.empty(); ++step) {
-    const NextTokens next = decoding->advance(parents, tokens);
-    NMT_CHECK(next.rows == static_cast<int>(pairs.size()) && next.vocabulary == vocabulary,
-              "the scorer gave [{},{}] for {} pairs over {} tokens", next.rows, next.vocabulary, pairs.size(),
-              vocabulary);
+    const DecodingStep next = decoding->advance(parents, tokens);
+    NMT_CHECK(next.rows == static_cast<int>(pairs.size()), "the scorer gave {} rows for {} pairs", next.rows,
+              pairs.size());
     NMT_CHECK(!want_attention || next.attention, "the scorer gave no attention, which was asked for");
+    log_probs.resize(pairs.size());
+    for_each_block(*decoding, next, [&](int first, const NextTokens& block) {
+      NMT_CHECK(block.vocabulary == vocabulary, "the scorer scored {} tokens of {}", block.vocabulary, vocabulary);
+      for (int row = 0; row < block.rows; ++row) {
+        const std::vector<std::int32_t>& target = targets[pairs[first + row]];
+        const std::int32_t token = step == target.size() ? eos : target[step];
+        log_probs[first + row] = block.logits[std::int64_t{row} * vocabulary + token] - block.log_normalizer[row];
+      }
+    });
     std::size_t live = 0;
     for (std::size_t row = 0; row < pairs.size(); ++row) {
       const std::int32_t pair = pairs[row];
       ForcedScore& score = scores[pair];
       const bool last = step == targets[pair].size();
       const std::int32_t token = last ? eos : targets[pair][step];
-      const float log_prob = next.logits[row * vocabulary + token] - next.log_normalizer[row];
+      const float log_prob = log_probs[row];
       NMT_CHECK(!std::isnan(log_prob) && log_prob < 1e30f,
                 "the model's score is {} for token {} of pair {} of the batch", log_prob, token, pair);
       score.log_probs.push_back(log_prob);

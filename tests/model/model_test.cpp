@@ -113,14 +113,19 @@ std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& so
   std::iota(parents.begin(), parents.end(), 0);
   std::iota(live.begin(), live.end(), 0);
   for (std::size_t t = 0; !live.empty(); ++t) {
-    const NextTokens next = decoding->advance(parents, tokens);
+    const DecodingStep step = decoding->advance(parents, tokens);
     std::vector<std::int32_t> still;
     parents.clear();
     tokens.clear();
+    std::vector<float> log_probs;  // [live,V]
+    for_each_block(*decoding, step, [&](int, const NextTokens& next) {
+      for (int i = 0; i < next.rows * next.vocabulary; ++i) log_probs.push_back(next.logits[i] - next.log_normalizer[i / next.vocabulary]);
+    });
+    const std::size_t vocabulary = log_probs.size() / live.size();
     for (std::size_t r = 0; r < live.size(); ++r) {
       const Ids& target = targets[live[r]];
       const std::int32_t token = t < target.size() ? target[t] : eos;
-      sums[live[r]] += next.logits[r * next.vocabulary + token] - next.log_normalizer[r];
+      sums[live[r]] += log_probs[r * vocabulary + token];
       if (token == eos) continue;
       still.push_back(live[r]);
       parents.push_back(static_cast<std::int32_t>(r));
@@ -152,6 +157,20 @@ TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbours) 
       if (one_thread.empty()) one_thread = together;
       EXPECT_EQ(together, one_thread) << name_of(spec);
     }
+  }
+}
+
+// More sentences than pass at a time through the encoder, the decoder or the softmax: parts say what the sentence alone says.
+TEST(Model, parts_of_a_batch_change_no_bit) {
+  for (const char* type : {"rnnsearch", "deep"}) {
+    test::Engine engine(2);
+    Model model(small(type, "gru"), source_size, target_size, engine.context, 3);
+    model.freeze();
+    ModelScorer scorer(model, bos, eos);
+    const std::vector<Ids> sources = random_sentences(engine.rng, 150, source_size, 9), targets = random_sentences(engine.rng, 150, target_size, 8);
+    const std::vector<double> together = step_by_step(scorer, sources, targets);
+    for (const std::size_t i : {0, 1, 27, 28, 31, 32, 127, 128, 149})
+      EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i]) << type << ", sentence " << i;
   }
 }
 

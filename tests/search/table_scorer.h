@@ -50,7 +50,7 @@ class TableScorer : public Scorer {
       prefixes.resize(sources.size());
     }
 
-    NextTokens advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
+    DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
       std::vector<Ids> next_prefixes;
       std::vector<int> next_sentence;
       for (std::size_t i = 0; i < parents.size(); ++i) {
@@ -76,8 +76,13 @@ class TableScorer : public Scorer {
         const std::vector<float> weights = owner.attention_(sources[sentence[i]], prefixes[i]);
         std::copy(weights.begin(), weights.end(), attention.begin() + static_cast<std::ptrdiff_t>(i * steps));
       }
-      return {static_cast<int>(prefixes.size()),           owner.vocabulary_,      logits.data(), normalizers.data(),
-              want_attention ? attention.data() : nullptr, static_cast<int>(steps)};
+      return {static_cast<int>(prefixes.size()), 3, want_attention ? attention.data() : nullptr,
+              static_cast<int>(steps)};
+    }
+
+    NextTokens score(int from, int count) override {
+      return {count, owner.vocabulary_, logits.data() + std::ptrdiff_t{from} * owner.vocabulary_,
+              normalizers.data() + from};
     }
 
     TableScorer& owner;

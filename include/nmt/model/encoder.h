@@ -34,8 +34,8 @@ class Encoder {
     Var annotations;  ///< [S,B,M]
     Var final_state;  ///< [B, final_width()]: of the top layer; both directions' when that is bidirectional
   };
-  /// x [S,B,E], mask [S,B].
-  Result operator()(Tape& tape, const Var& x, const Tensor& mask) const;
+  /// x [S,B,E], mask [S,B]. Callers move x in: without recording, no value outlives its last use.
+  Result operator()(Tape& tape, Var x, const Tensor& mask) const;
   std::int64_t width() const { return width_; }              ///< M
   std::int64_t final_width() const { return final_width_; }
   void freeze(const Context& context) const;

@@ -34,8 +34,9 @@ class LoadedModel {
   std::string folder_;
 };
 
-/// Fills the model's parameters from a safetensors file, giving its pages back as it goes. Errors (data): a parameter that the file lacks or holds in another shape
-/// or dtype, or tensors that the model has no place for; all missing and all left-over names in one line.
-void load_parameters(const safetensors::File& file, Model& model);
+/// Fills the model's parameters from a safetensors file, giving its pages back as it goes, and freezes the model. Errors (data): a
+/// parameter that the file lacks or holds in another shape or dtype, or tensors that the model has no place for; all missing and all
+/// left-over names in one line.
+void load_frozen(const safetensors::File& file, Model& model);
 
 }  // namespace nmt

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,7 @@ struct TrainPass {
 /// A translation model: embeddings, encoder, attention, decoder, loss.
 class Model {
  public:
-  /// `none`: parameters are names and shapes until their values are loaded (load_parameters); for inference alone.
+  /// `none`: parameters are names and shapes until their values are loaded (load_frozen); for inference alone.
   enum class Weights { fresh, none };
   /// Fresh weights are drawn from `seed`; none at all, for counting parameters, when the context has no arena. Errors (usage): a
   /// spec whose numbers do not fit together.
@@ -48,7 +49,9 @@ class Model {
   BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
 
   /// Packs the matrices for decoding and drops what packing replaces; gradients go too. The model decodes from here on.
-  void freeze();
+  /// `fetch`, when given, is asked for every parameter's value, the output table first: it is packed before the others are
+  /// there, so that the largest copy does not come on top of the whole model.
+  void freeze(const std::function<void(Parameter&)>& fetch = {});
 
  private:
   struct Impl;

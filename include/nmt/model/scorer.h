@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -7,15 +8,21 @@
 
 namespace nmt {
 
-/// Next-token scores of n hypotheses: log p(v | row r) = logits[r * vocabulary + v] - log_normalizer[r].
-/// Kept apart so that no pass over [n,V] is spent on the subtraction. Valid until the next advance().
+/// What a step says of its n hypotheses as a whole. Valid until the next advance().
+struct DecodingStep {
+  int rows = 0;                      ///< n
+  int block = 0;                     ///< rows that score() takes at a time, at most
+  const float* attention = nullptr;  ///< [n,S] mean over heads, or null when not asked for
+  int source_steps = 0;              ///< S of `attention`, the longest source of the batch with its </s>
+};
+
+/// Next-token scores of m rows of a step: log p(v | r-th of them) = logits[r * vocabulary + v] - log_normalizer[r].
+/// Kept apart so that no pass over [m,V] is spent on the subtraction. Valid until the next score() or advance().
 struct NextTokens {
-  int rows = 0;
+  int rows = 0;  ///< m
   int vocabulary = 0;
-  const float* logits = nullptr;          ///< [n,V]
-  const float* log_normalizer = nullptr;  ///< [n]
-  const float* attention = nullptr;       ///< [n,S] mean over heads, or null when not asked for
-  int source_steps = 0;                   ///< S of `attention`, the longest source of the batch with its </s>
+  const float* logits = nullptr;          ///< [m,V]
+  const float* log_normalizer = nullptr;  ///< [m]
 };
 
 /// One batch of sentences being decoded. At first hypothesis i is the empty one of sentence i.
@@ -24,8 +31,17 @@ class Decoding {
   virtual ~Decoding() = default;
   /// New hypothesis i extends hypothesis parents[i] of the step before by tokens[i] (at the first call: parents[i] is a
   /// sentence and tokens[i] is <s>). Hypotheses not named are dropped; those of a finished sentence thus leave the batch.
-  virtual NextTokens advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) = 0;
+  virtual DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) = 0;
+  /// Scores of rows [first, first + count) of the last step, count at most its `block`: the scores of all hypotheses over the
+  /// whole vocabulary are never held at once.
+  virtual NextTokens score(int first, int count) = 0;
 };
+
+/// Calls use(first, scores) for all rows of the step, block after block.
+template <class Use>
+void for_each_block(Decoding& decoding, const DecodingStep& step, Use&& use) {
+  for (int first = 0; first < step.rows; first += step.block) use(first, decoding.score(first, std::min(step.block, step.rows - first)));
+}
 
 /// All that search knows of a model (or of an ensemble): encode a batch of sources, then score step by step.
 class Scorer {

@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "model_impl.h"
+#include "nmt/kernels/pointwise.h"
+
+namespace nmt {
+namespace {
+
+// Padded tokens that pass through the encoder at a time.
+constexpr std::int64_t rows_of_part = 256;
+
+// Copies a part [S',n,W] into the columns of its sentences of the whole [S,B,W], made at the first call. What lies behind a
+// sentence's end is never read.
+void place(const Context& context, const Tensor& part, std::int64_t sentence, const Shape& shape, Tensor& whole) {
+  if (!whole) whole = context.empty(shape);
+  const std::int64_t steps = part.shape()[0], count = part.shape()[1], width = shape[2], row = shape[1] * width;
+  NMT_CHECK(steps <= shape[0] && sentence + count <= shape[1], "{} has no place in {} at {}", part.shape().text(), shape.text(), sentence);
+  dispatch(context, [&](const auto& backend) {
+    kernels::copy_columns(backend, steps, count * width, part.f32(), count * width, whole.f32() + sentence * width, row, false);
+  });
+}
+
+}  // namespace
+
+// The encoder's own values take several times the room of the memory that it leaves, so a batch passes through it in parts. A
+// sentence's row depends on no other, so the parts give the very numbers of the whole.
+Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const {
+  const std::int64_t sentences = static_cast<std::int64_t>(sources.size());
+  std::int64_t longest = 0;
+  for (const Ids& source : sources) longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
+  std::vector<std::int32_t> all_lengths;
+  Tensor values, keys, final_state;
+  for (std::int64_t first = 0, count = 0; first < sentences; first += count) {
+    std::vector<const Ids*> pointers;
+    std::vector<std::int32_t> lengths;
+    std::int64_t steps = 0;
+    for (count = 0; first + count < sentences; ++count) {
+      const Ids& source = sources[first + count];
+      const std::int64_t length = static_cast<std::int64_t>(source.size()) + 1;  // with </s>
+      if (count > 0 && std::max(steps, length) * (count + 1) > rows_of_part) break;
+      steps = std::max(steps, length);
+      pointers.push_back(&source);
+      lengths.push_back(static_cast<std::int32_t>(length));
+    }
+    const Batch batch = make_batch(pointers, {}, bos, eos);
+    all_lengths.insert(all_lengths.end(), lengths.begin(), lengths.end());
+    const Encoded part = encode(tape, upload(context, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
+                                upload(context, lengths, {count}));
+    if (count == sentences) return part;
+    const Tensor &values_of_part = part.memory.values->value, &keys_of_part = part.memory.keys->value, &final_of_part = part.final_state->value;
+    place(context, values_of_part, first, {longest, sentences, values_of_part.width()}, values);
+    place(context, keys_of_part, first, {longest, sentences, keys_of_part.width()}, keys);
+    place(context, final_of_part.reshape({1, count, final_of_part.width()}), first, {1, sentences, final_of_part.width()}, final_state);
+  }
+  return {{tape.constant(values), tape.constant(keys), upload(context, all_lengths, {sentences})},
+          tape.constant(final_state.reshape({sentences, final_state.width()}))};
+}
+
+}  // namespace nmt
