@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <new>
 
 #include "nmt/core/error.h"
 
@@ -15,9 +14,7 @@ constexpr std::size_t alignment = 64;
 class Heap : public MemorySource {
  public:
   char* allocate(std::size_t bytes) override {
-    void* data = std::aligned_alloc(alignment, bytes);
-    if (!data) throw std::bad_alloc();
-    return static_cast<char*>(data);
+    return static_cast<char*>(std::aligned_alloc(alignment, bytes));
   }
   void release(char* data) noexcept override { std::free(data); }
 };
@@ -81,6 +78,11 @@ Block* Arena::allocate(std::size_t bytes) {
   } else {
     const std::size_t chunk = std::max(size, growth_);
     char* data = source_->allocate(chunk);
+    if (!data) {
+      trim();
+      data = source_->allocate(chunk);
+    }
+    if (!data) source_->refuse(size);
     block = new_block();
     block->data = data;
     block->size = chunk;

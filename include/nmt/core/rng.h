@@ -67,7 +67,7 @@ class Rng {
   std::uint64_t position() const { return position_; }
 
  private:
-  __extension__ using Wide = unsigned __int128;
+  __extension__ typedef unsigned __int128 Wide;
   std::uint64_t seed_, stream_, position_;
 };
 

@@ -3,6 +3,7 @@
 namespace nmt {
 
 class ThreadPool;
+class CudaDevice;
 
 // A kernel is a plain function overloaded on one of these handles. Every kernel is declared for both in one header; a
 // missing one is a link error.
@@ -12,10 +13,10 @@ struct Cpu {
   ThreadPool* pool = nullptr;
 };
 
-/// One CUDA device and a stream on it (cudaStream_t), as void so that this header needs no toolkit.
+/// One CUDA device and its stream (tensor/cuda_device.h), which the handle does not own. Pointers that a kernel gets are
+/// into the device's memory unless its declaration says otherwise, and the work is only queued when it returns.
 struct Cuda {
-  int device = 0;
-  void* stream = nullptr;
+  CudaDevice* device = nullptr;
 };
 
 }  // namespace nmt

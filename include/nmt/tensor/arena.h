@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace nmt {
@@ -26,9 +27,11 @@ struct Block {
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Throws std::bad_alloc when there is no more.
+  /// Null when there is no more; the arena then gives back what it does not use and asks again, and refuses.
   virtual char* allocate(std::size_t bytes) = 0;
   virtual void release(char* data) noexcept = 0;
+  /// Throws: there is no memory for so many bytes. std::bad_alloc by default.
+  [[noreturn]] virtual void refuse(std::size_t) { throw std::bad_alloc(); }
 };
 
 /// The caching allocator of one device: good-fit over chunks taken from the system, free neighbours merged. Once a training

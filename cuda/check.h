@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "nmt/core/error.h"
+
+namespace nmt::cuda {
+
+/// "cudaMalloc" of "cudaMalloc(&data, bytes)".
+std::string call_name(const char* call);
+
+inline void check(cudaError_t status, const char* call) {
+  if (status != cudaSuccess)
+    NMT_FAIL("{}: {} ({})", call_name(call), cudaGetErrorString(status), cudaGetErrorName(status));
+}
+
+}  // namespace nmt::cuda
+
+/// Fails when a call of the CUDA libraries fails, naming the call. Each library's status type has an overload of check().
+#define NMT_CUDA_CHECK(call) ::nmt::cuda::check((call), #call)

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nmt/tensor/cuda_device.h"
+
+namespace nmt {
+namespace cuda {
+
+class Blas;
+
+/// What a kernel that meets a wrong value leaves for the host: the first one wins. Lies in memory that both can see.
+struct Fault {
+  int kind;  ///< FaultKind
+  long long value, limit;
+};
+enum FaultKind : int { no_fault = 0, symbol_outside_vocabulary = 1 };
+
+/// A buffer that grows to the largest size ever asked for.
+class Workspace {
+ public:
+  ~Workspace();
+  void* get(CudaDevice::State& state, std::size_t bytes);
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace cuda
+
+struct CudaDevice::State {
+  int index = 0;
+  std::string name;
+  int multiprocessors = 0;
+  cudaStream_t stream = nullptr;
+  cuda::Fault* fault = nullptr;         ///< pinned, seen by the host and
+  cuda::Fault* device_fault = nullptr;  ///< by kernels
+  cuda::Workspace workspace;
+  cuda::Workspace table;               ///< the optimiser's slices
+  std::vector<char> table_contents;    ///< what lies there
+  std::shared_ptr<cuda::Blas> blas;    ///< made at the first product
+};
+
+namespace cuda {
+
+inline CudaDevice::State& state_of(const Cuda& cuda) { return cuda.device->state(); }
+
+/// Scratch memory of the stream, `count` elements, valid until the next call. Kernels that run later in the stream may use it
+/// for something else.
+template <class T>
+T* workspace(const Cuda& cuda, std::int64_t count) {
+  CudaDevice::State& state = state_of(cuda);
+  return static_cast<T*>(state.workspace.get(state, static_cast<std::size_t>(count) * sizeof(T)));
+}
+
+}  // namespace cuda
+}  // namespace nmt

@@ -1,0 +1,29 @@
+#pragma once
+
+// 16-byte accesses: four floats at once where a row allows it.
+
+#include "cuda/launch.h"
+
+namespace nmt::cuda {
+
+struct alignas(16) Float4 {
+  float value[4];
+  NMT_HOST_DEVICE float& operator[](int i) { return value[i]; }
+  NMT_HOST_DEVICE float operator[](int i) const { return value[i]; }
+};
+
+/// Four floats from an address that is a multiple of 16 bytes.
+__device__ __forceinline__ Float4 load4(const float* x) {
+  return *reinterpret_cast<const Float4*>(x);
+}
+__device__ __forceinline__ void store4(float* x, const Float4& value) {
+  *reinterpret_cast<Float4*>(x) = value;
+}
+
+/// Whether rows of `width` floats that start at these addresses can be read four at a time.
+template <class... Pointers>
+bool by_fours(std::int64_t width, const Pointers*... pointers) {
+  return width % 4 == 0 && ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,28 @@
+// CudaDevice in a build without CUDA: it can be asked for, and is not there.
+
+#include "nmt/core/error.h"
+#include "nmt/tensor/cuda_device.h"
+
+namespace nmt {
+
+struct CudaDevice::State {};
+
+int CudaDevice::count(std::string& why) {
+  why = "this build has no CUDA backend";
+  return 0;
+}
+
+CudaDevice::CudaDevice(int) { fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend"); }
+CudaDevice::~CudaDevice() = default;
+
+// No object exists to call these on.
+int CudaDevice::index() const { NMT_FAIL("this build has no CUDA backend"); }
+const std::string& CudaDevice::name() const { NMT_FAIL("this build has no CUDA backend"); }
+CudaDevice::Memory CudaDevice::memory() const { NMT_FAIL("this build has no CUDA backend"); }
+std::unique_ptr<MemorySource> CudaDevice::memory_source() { NMT_FAIL("this build has no CUDA backend"); }
+void CudaDevice::to_device(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
+void CudaDevice::from_device(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
+void CudaDevice::copy(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
+void CudaDevice::synchronize() { NMT_FAIL("this build has no CUDA backend"); }
+
+}  // namespace nmt

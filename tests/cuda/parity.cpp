@@ -1,0 +1,107 @@
+#include "tests/cuda/parity.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+namespace nmt::test {
+namespace {
+
+double difference(double a, double b, double scale) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0.0 : std::numeric_limits<double>::infinity();
+  if (a == b) return 0.0;
+  return std::abs(a - b) / (std::abs(a) + scale);
+}
+
+double root_mean_square(const std::vector<float>& x) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (float v : x)
+    if (std::isfinite(v)) sum += double{v} * v, ++n;
+  return n == 0 ? 0.0 : std::sqrt(sum / static_cast<double>(n));
+}
+
+}  // namespace
+
+Buffer::Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, bool is_float)
+    : device_(device), source_(source), name_(std::move(name)), host_(std::move(contents)), is_float_(is_float) {
+  if (host_.empty()) return;
+  data_ = source.allocate(host_.size());
+  device.to_device(data_, host_.data(), host_.size());
+}
+
+Buffer::~Buffer() {
+  if (data_) source_.release(data_);
+}
+
+std::string Buffer::difference(double tolerance) {
+  std::vector<char> bytes(host_.size());
+  device_.from_device(bytes.data(), data_, bytes.size());
+  if (!is_float_) {
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      if (bytes[i] != host_[i]) return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
+    return "";
+  }
+  std::vector<float> cpu(bytes.size() / sizeof(float)), cuda(cpu.size());
+  std::memcpy(cpu.data(), host_.data(), bytes.size());
+  std::memcpy(cuda.data(), bytes.data(), bytes.size());
+  const double scale = root_mean_square(cpu);
+  std::size_t worst = 0;
+  double most = 0;
+  for (std::size_t i = 0; i < cpu.size(); ++i)
+    if (const double d = test::difference(cpu[i], cuda[i], scale); d > most) {
+      most = d;
+      worst = i;
+    }
+  if (most <= tolerance) return "";
+  return fmt::format("{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name_, worst,
+                     cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+}
+
+Parity::Parity(CudaDevice& device) : device_(device), source_(device.memory_source()) {}
+Parity::~Parity() = default;
+
+void Parity::start(std::string text) {
+  text_ = std::move(text);
+  buffers_.clear();
+  scratch_.clear();
+}
+
+Buffer& Parity::add(std::vector<char> contents, bool is_float) {
+  buffers_.push_back(std::make_unique<Buffer>(device_, *source_, fmt::format("buffer {}", buffers_.size() + 1), std::move(contents), is_float));
+  return *buffers_.back();
+}
+
+Both<float> Parity::floats(std::int64_t n, float mean) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (float& v : x) v = mean + 2 * rng_.uniform() - 1;
+  return values(x, true);
+}
+
+Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below) {
+  std::vector<std::int32_t> x(static_cast<std::size_t>(n));
+  for (std::int32_t& v : x) v = static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below)));
+  return integers(x);
+}
+
+Both<std::int32_t> Parity::integers(const std::vector<std::int32_t>& x) { return values(x, false); }
+
+Both<float> Parity::scratch(std::int64_t cpu_floats, std::int64_t cuda_floats) {
+  const auto floats = static_cast<std::size_t>(std::max<std::int64_t>({cpu_floats, cuda_floats, 1}));
+  scratch_.push_back(std::make_unique<Buffer>(device_, *source_, "scratch", std::vector<char>(floats * sizeof(float), '\xFF'), true));
+  return Both<float>(*scratch_.back());
+}
+
+void Parity::compare(double tolerance) {
+  for (const auto& buffer : buffers_) {
+    const std::string difference = buffer->difference(tolerance);
+    EXPECT_EQ(difference, "") << text_;
+  }
+}
+
+void Parity::same(double cpu, double cuda, double tolerance) {
+  EXPECT_LE(difference(cpu, cuda, 0.0), tolerance) << text_ << ": " << cpu << " on the CPU, " << cuda << " on CUDA";
+}
+
+}  // namespace nmt::test

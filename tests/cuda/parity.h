@@ -1,0 +1,122 @@
+#pragma once
+
+// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel called on both, every buffer
+// compared afterwards, those that the kernel only reads among them.
+//
+//   void add_bias_parity(Parity& p) {
+//     for (std::int64_t width : odd_sizes) {
+//       p.sizes("width {}", width);
+//       const auto x = p.floats(7 * width), bias = p.floats(width), y = p.floats(7 * width);
+//       p.run([&](const auto& on) { add_bias(on, 7, width, x(on), bias(on), y(on)); });
+//     }
+//   }
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "nmt/core/rng.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/backend.h"
+#include "nmt/tensor/cuda_device.h"
+
+namespace nmt::test {
+
+inline constexpr std::int64_t odd_sizes[] = {1, 3, 31, 33, 257};
+
+/// Memory of `n` elements on both sides; on the device exactly so many, 256-byte aligned.
+class Buffer {
+ public:
+  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, bool is_float);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  char* host() { return host_.data(); }
+  char* device() { return data_; }
+  /// Brings the device's contents over; "" or how they differ.
+  std::string difference(double tolerance);
+
+ private:
+  CudaDevice& device_;
+  MemorySource& source_;
+  std::string name_;
+  std::vector<char> host_;
+  bool is_float_;
+  char* data_ = nullptr;
+};
+
+/// A buffer's address on either side: x(cpu), x(cuda).
+template <class T>
+class Both {
+ public:
+  explicit Both(Buffer& buffer) : buffer_(&buffer) {}
+  T* operator()(const Cpu&) const { return reinterpret_cast<T*>(buffer_->host()); }
+  T* operator()(const Cuda&) const { return reinterpret_cast<T*>(buffer_->device()); }
+
+ private:
+  Buffer* buffer_;
+};
+
+class Parity {
+ public:
+  explicit Parity(CudaDevice& device);
+  ~Parity();
+
+  /// Starts a new set of buffers; the text says which in a failure.
+  template <class... Args>
+  void sizes(fmt::format_string<Args...> format, Args&&... args) {
+    start(fmt::format(format, std::forward<Args>(args)...));
+  }
+  /// Floats uniform in [mean-1, mean+1), other ones every time.
+  Both<float> floats(std::int64_t n, float mean = 0.0f);
+  /// Integers uniform in [0, below), or those given.
+  Both<std::int32_t> integers(std::int64_t n, std::int32_t below);
+  Both<std::int32_t> integers(const std::vector<std::int32_t>& values);
+  template <class T>
+  Both<T> values(const std::vector<T>& values, bool is_float) {
+    const char* bytes = reinterpret_cast<const char*>(values.data());
+    return Both<T>(add({bytes, bytes + values.size() * sizeof(T)}, is_float));
+  }
+  /// Bytes that neither side compares.
+  Both<float> scratch(std::int64_t cpu_floats, std::int64_t cuda_floats);
+
+  /// Calls body(cpu) and body(cuda) and compares all buffers: |a - b| <= tolerance (|a| + root mean square of a).
+  template <class Body>
+  void run(Body&& body, double tolerance = 2e-6) {
+    body(cpu());
+    body(cuda());
+    compare(tolerance);
+  }
+  /// A number that a kernel returns on the host.
+  void same(double cpu, double cuda, double tolerance);
+  Cpu cpu() { return {&pool_}; }
+  Cuda cuda() { return device_.handle(); }
+  Rng& rng() { return rng_; }
+
+ private:
+  void start(std::string text);
+  Buffer& add(std::vector<char> contents, bool is_float);
+  void compare(double tolerance);
+
+  CudaDevice& device_;
+  std::unique_ptr<MemorySource> source_;
+  ThreadPool pool_{1};
+  Rng rng_{20};
+  std::string text_;
+  std::vector<std::unique_ptr<Buffer>> buffers_, scratch_;
+};
+
+/// A row of the table: a kernel, and its cases.
+struct ParityRow {
+  std::string kernel;
+  std::function<void(Parity&)> cases;
+};
+inline void PrintTo(const ParityRow& row, std::ostream* out) { *out << row.kernel; }
+
+}  // namespace nmt::test

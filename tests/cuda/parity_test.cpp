@@ -1,0 +1,31 @@
+#include <gtest/gtest.h>
+
+#include "tests/cuda/table.h"
+
+namespace nmt::test {
+
+std::vector<ParityRow> parity_table() {
+  std::vector<ParityRow> table;
+#define NMT_PARITY_GROUP(name) \
+  for (ParityRow& row : name##_parity()) table.push_back(std::move(row));
+#include "tests/cuda/groups.def"
+#undef NMT_PARITY_GROUP
+  return table;
+}
+
+namespace {
+
+class CudaParity : public testing::TestWithParam<ParityRow> {};
+
+TEST_P(CudaParity, CpuAndCudaAgree) {
+  std::string why;
+  if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
+  CudaDevice device;
+  Parity parity(device);
+  GetParam().cases(parity);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, CudaParity, testing::ValuesIn(parity_table()), [](const auto& row) { return row.param.kernel; });
+
+}  // namespace
+}  // namespace nmt::test

@@ -1,0 +1,206 @@
+// The runtime's host functions: device memory is host memory that host code must not touch.
+
+#include <cstdlib>
+#include <map>
+
+#include "running.h"
+
+namespace nmt::emulator {
+namespace {
+
+struct Memory {
+  std::map<const char*, Region> regions;  // by their ends
+  std::map<const char*, Region> pinned;   // host memory that kernels may use too
+  std::size_t used = 0;
+  Region last;
+};
+Memory memory;
+constexpr std::size_t total_memory = std::size_t{1} << 30;
+
+Region find(const std::map<const char*, Region>& regions, const void* p) {
+  const auto found = regions.upper_bound(static_cast<const char*>(p));
+  return found == regions.end() || !found->second.has(p) ? Region{} : found->second;
+}
+
+// Copies run while device memory is open.
+struct Opened {
+  Opened() { open_device_memory(); }
+  ~Opened() { close_device_memory(); }
+};
+
+}  // namespace
+
+Region device_region(const void* p) {
+  if (memory.last.has(p)) return memory.last;
+  const Region found = find(memory.regions, p);
+  if (found.begin) memory.last = found;
+  return found;
+}
+
+Region pinned_region(const void* p) { return find(memory.pinned, p); }
+
+#if defined(__SANITIZE_ADDRESS__)
+void open_device_memory() {
+  for (const auto& [end, region] : memory.regions) __asan_unpoison_memory_region(region.begin, region.size());
+}
+void close_device_memory() {
+  for (const auto& [end, region] : memory.regions) __asan_poison_memory_region(region.begin, region.size());
+}
+#else
+void open_device_memory() {}
+void close_device_memory() {}
+#endif
+
+}  // namespace nmt::emulator
+
+using namespace nmt::emulator;
+
+const char* cudaGetErrorString(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+  }
+  return "unknown error";
+}
+
+const char* cudaGetErrorName(cudaError_t status) {
+  switch (status) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+  }
+  return "cudaErrorUnknown";
+}
+
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) return cudaErrorInvalidDevice;
+  *properties = {"emulator", 9, 0, 2};
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = total_memory;
+  *free = total_memory - memory.used;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  if (bytes == 0 || bytes > total_memory - memory.used) return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
+  // As malloc gives it, so that the first byte past the end is out of bounds.
+  char* block = static_cast<char*>(std::malloc(bytes));
+  if (!block) return cudaErrorMemoryAllocation;
+  std::memset(block, 0xFF, bytes);
+  const Region region{block, block + bytes};
+  memory.regions[region.end] = region;
+  memory.used += bytes;
+  forget(region);
+  close_device_memory();
+  *data = block;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* data) {
+  if (!data) return cudaSuccess;
+  const Region region = device_region(data);
+  if (region.begin != data) return cudaErrorInvalidValue;
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(region.begin, region.size());
+#endif
+  memory.regions.erase(region.end);
+  memory.used -= region.size();
+  memory.last = {};
+  forget(region);
+  std::free(data);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
+  char* block = static_cast<char*>(std::malloc(bytes));
+  if (!block) return cudaErrorMemoryAllocation;
+  memory.pinned[block + bytes] = {block, block + bytes};
+  *data = block;
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* data) {
+  const Region region = pinned_region(data);
+  if (region.begin != data) return cudaErrorInvalidValue;
+  memory.pinned.erase(region.end);
+  std::free(data);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes)) return cudaErrorInvalidValue;
+  const Opened opened;
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t) {
+  if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
+  const Opened opened;
+  std::memset(data, value, bytes);
+  return cudaSuccess;
+}
+
+// There is one stream, and everything in it has happened when the call returns.
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+
+namespace {
+
+template <class T, class Change>
+T atomic(T* address, Change change) {
+  note_atomic(address, sizeof(T));
+  const T before = *address;
+  *address = change(before);
+  return before;
+}
+
+}  // namespace
+
+#define NMT_EMULATED_ATOMICS(T)                                                                              \
+  T atomicAdd(T* address, T value) { return atomic(address, [=](T x) { return x + value; }); }              \
+  T atomicMax(T* address, T value) { return atomic(address, [=](T x) { return x > value ? x : value; }); }  \
+  T atomicMin(T* address, T value) { return atomic(address, [=](T x) { return x < value ? x : value; }); }  \
+  T atomicExch(T* address, T value) { return atomic(address, [=](T) { return value; }); }                   \
+  T atomicCAS(T* address, T expected, T value) { return atomic(address, [=](T x) { return x == expected ? value : x; }); }
+NMT_EMULATED_ATOMICS(int)
+NMT_EMULATED_ATOMICS(unsigned)
+NMT_EMULATED_ATOMICS(unsigned long long)
+NMT_EMULATED_ATOMICS(float)
+NMT_EMULATED_ATOMICS(double)

@@ -1,0 +1,145 @@
+// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the process, the emulator's own
+// hooks fail the launch; without either (none of the presets) there would be nothing to test.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "faulty.h"
+#include "nmt/core/error.h"
+#include "nmt/tensor/cuda_device.h"
+
+namespace nmt::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool with_hooks = false;
+#else
+constexpr bool with_hooks = true;
+#endif
+
+std::string message_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A stray access, whichever of the two finds it.
+void expect_stray(const std::function<void()>& body, const char* message) {
+  if (with_hooks)
+    EXPECT_THAT(message_of(body), testing::HasSubstr(message));
+  else
+    EXPECT_DEATH(body(), "AddressSanitizer");
+}
+
+class Emulator : public testing::Test {
+ protected:
+  ~Emulator() override {
+    for (char* data : memory_) source_->release(data);
+  }
+  float* floats(const std::vector<float>& values) {
+    memory_.push_back(source_->allocate(values.size() * sizeof(float)));
+    device_.to_device(memory_.back(), values.data(), values.size() * sizeof(float));
+    return reinterpret_cast<float*>(memory_.back());
+  }
+  std::vector<float> host(const float* x, int n) {
+    std::vector<float> values(static_cast<std::size_t>(n));
+    device_.from_device(values.data(), x, values.size() * sizeof(float));
+    return values;
+  }
+  static std::vector<float> ascending(int n) {
+    std::vector<float> x(static_cast<std::size_t>(n));
+    std::iota(x.begin(), x.end(), 1.0f);
+    return x;
+  }
+
+  CudaDevice device_;
+  Cuda cuda_ = device_.handle();
+  std::unique_ptr<MemorySource> source_ = device_.memory_source();
+  std::vector<char*> memory_;
+};
+
+TEST_F(Emulator, BarrierOrdersSharedMemory) {
+  for (int n : {1, 31, 257, 1024}) {
+    float* out = floats(ascending(n));
+    reverse(cuda_, false, n, floats(ascending(n)), out);
+    std::vector<float> want = ascending(n);
+    std::reverse(want.begin(), want.end());
+    EXPECT_EQ(host(out, n), want);
+  }
+}
+
+TEST_F(Emulator, MissingBarrierIsCaught) {
+  float* x = floats(ascending(64));
+  float* out = floats(ascending(64));
+  if (with_hooks) {
+    // A thread may also come to a place that nobody has written yet.
+    EXPECT_THAT(message_of([&] { reverse(cuda_, true, 64, x, out); }),
+                testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
+  } else {
+    reverse(cuda_, true, 64, x, out);
+    EXPECT_THAT(host(out, 64), testing::Contains(testing::IsNan()));
+  }
+  reverse(cuda_, false, 64, x, out);  // a failed launch leaves nothing behind
+  EXPECT_EQ(host(out, 64).front(), 64.0f);
+}
+
+TEST_F(Emulator, StrayAccessesAreCaught) {
+  float* x = floats(ascending(33));
+  float* out = floats(ascending(33));
+  copy(cuda_, false, 33, x, out);
+  expect_stray([&] { copy(cuda_, true, 33, x, out); }, "which is neither device nor shared memory");
+  expect_stray([&] { reverse_past_shared(cuda_, 33, x, out); }, "neither device nor shared memory");
+  EXPECT_DEATH(read_on_host(x), with_hooks ? "host code reads device memory" : "AddressSanitizer");
+  if (!with_hooks) return;
+  std::vector<float> ours(33);
+  EXPECT_THAT(message_of([&] { copy(cuda_, false, 33, x, ours.data()); }), testing::HasSubstr("neither device nor shared memory"));
+}
+
+TEST_F(Emulator, DivergenceIsCaught) {
+  EXPECT_THAT(message_of([&] { divergent_barrier(cuda_, 64, 40); }), testing::HasSubstr("deadlock: thread (0,0,0) of block (0,0,0) waits"));
+  EXPECT_THAT(message_of([&] { two_barriers(cuda_, 32); }), testing::HasSubstr("divergent barrier"));
+  EXPECT_THAT(message_of([&] { partial_shuffle(cuda_); }), testing::HasSubstr("deadlock"));
+  float* out = floats(ascending(32));
+  EXPECT_THAT(message_of([&] { shuffle_outside_mask(cuda_, out); }), testing::HasSubstr("reads lane 20"));
+  divergent_barrier(cuda_, 64, 64);
+}
+
+TEST_F(Emulator, RacesAreCaught) {
+  float* out = floats({0.0f});
+  two_writers(cuda_, false, out);
+  EXPECT_EQ(host(out, 1).front(), 3.0f);
+  float* values = floats(ascending(64));
+  warp_neighbour(cuda_, 32, values);
+  EXPECT_EQ(host(values, 32)[31], 0.0f);
+  if (!with_hooks) return;
+  EXPECT_THAT(message_of([&] { two_writers(cuda_, true, out); }), testing::HasSubstr("race"));
+  EXPECT_THAT(message_of([&] { warp_neighbour(cuda_, 64, values); }),
+              testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
+}
+
+TEST_F(Emulator, UnwrittenSharedMemoryIsNoNumber) {
+  float* out = floats(ascending(32));
+  if (with_hooks) {
+    EXPECT_THAT(message_of([&] { read_unwritten(cuda_, out); }), testing::HasSubstr("nobody has written"));
+  } else {
+    read_unwritten(cuda_, out);
+    EXPECT_TRUE(std::isnan(host(out, 32)[31]));
+  }
+}
+
+TEST_F(Emulator, MemoryIsLimitedAndSaysSo) {
+  Arena arena(1, device_.memory_source());
+  EXPECT_THAT(message_of([&] { arena.allocate(std::size_t{2} << 30); }),
+              testing::AllOf(testing::HasSubstr("2048.0 MB asked for"), testing::HasSubstr("of 1024.0 MB free"),
+                             testing::HasSubstr("--mini-batch-words")));
+  EXPECT_THAT(message_of([] { CudaDevice second(1); }), testing::HasSubstr("--device cuda:1: there is 1 CUDA device, from 0 to 0"));
+}
+
+}  // namespace
+}  // namespace nmt::test

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <nmt/kernels/backend.h>
+
+namespace nmt::test {
+
+// Kernels with a planted fault each, and their correct twins. Memory is the device's.
+
+/// out[i] = x[n-1-i] through shared memory, n the threads of the one block; without the barrier when faulty.
+void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out);
+/// The same through 48 bytes more than launch() gives.
+void reverse_past_shared(const Cuda& cuda, int n, const float* x, float* out);
+/// out[i] = x[i] for i < n; one element too many when faulty.
+void copy(const Cuda& cuda, bool faulty, int n, const float* x, float* out);
+/// Only the first threads reach the barrier.
+void divergent_barrier(const Cuda& cuda, int threads, int reaching);
+/// The threads wait at two different barriers.
+void two_barriers(const Cuda& cuda, int threads);
+/// Half of a warp shuffles with a mask of the whole.
+void partial_shuffle(const Cuda& cuda);
+/// A lane reads another that its mask leaves out.
+void shuffle_outside_mask(const Cuda& cuda, float* out);
+/// Two blocks write one element; with atomics when not faulty.
+void two_writers(const Cuda& cuda, bool faulty, float* out);
+/// Reads shared memory that nobody has written.
+void read_unwritten(const Cuda& cuda, float* out);
+/// A neighbour's value through shared memory, with __syncwarp() alone; right within a warp.
+void warp_neighbour(const Cuda& cuda, int threads, float* out);
+/// Host code that reads device memory.
+float read_on_host(const float* x);
+
+}  // namespace nmt::test

@@ -1,0 +1,163 @@
+#pragma once
+
+// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the toolkit's header of this
+// name. No toolkit is needed. emulator.h says what is checked.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ [[gnu::always_inline]] inline
+#define __launch_bounds__(...)
+#define __restrict__ __restrict
+
+struct dim3 {
+  unsigned x, y, z;
+  constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+
+extern dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+#include "emulator.h"
+
+// ---- in kernels ----------------------------------------------------------------------------------------------------
+
+inline void __syncthreads(std::source_location at = std::source_location::current()) { nmt::emulator::barrier(at); }
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, std::source_location at = std::source_location::current()) {
+  nmt::emulator::warp_barrier(mask, at);
+}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+// Each lane gives a value and the lane that it wants to hear.
+template <class T>
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::from, lane, width, at);
+}
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::up, static_cast<int>(distance), width, at);
+}
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                   std::source_location at = std::source_location::current()) {
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::down, static_cast<int>(distance), width, at);
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::exclusive_or, bits, width, at);
+}
+inline unsigned __ballot_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::ballot(mask, predicate != 0, at);
+}
+inline int __any_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::ballot(mask, predicate != 0, at) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+  return nmt::emulator::ballot(mask, predicate != 0, at) == mask;
+}
+
+template <class T>
+T __ldg(const T* address) {
+  return *address;
+}
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
+inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+
+// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their accesses are told apart from
+// ordinary ones.
+#define NMT_EMULATED_ATOMICS(T)          \
+  T atomicAdd(T* address, T value);      \
+  T atomicMax(T* address, T value);      \
+  T atomicMin(T* address, T value);      \
+  T atomicExch(T* address, T value);     \
+  T atomicCAS(T* address, T expected, T value)
+NMT_EMULATED_ATOMICS(int);
+NMT_EMULATED_ATOMICS(unsigned);
+NMT_EMULATED_ATOMICS(unsigned long long);
+NMT_EMULATED_ATOMICS(float);
+NMT_EMULATED_ATOMICS(double);
+#undef NMT_EMULATED_ATOMICS
+
+// ---- on the host ---------------------------------------------------------------------------------------------------
+
+enum cudaError_t : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101
+};
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+using cudaStream_t = struct EmulatedStream*;
+using cudaEvent_t = struct EmulatedEvent*;
+constexpr unsigned cudaStreamNonBlocking = 1, cudaHostAllocMapped = 2, cudaEventDisableTiming = 2;
+#define CUDART_VERSION 13000
+
+struct cudaDeviceProp {
+  char name[256];
+  int major, minor, multiProcessorCount;
+};
+
+const char* cudaGetErrorString(cudaError_t status);
+const char* cudaGetErrorName(cudaError_t status);
+cudaError_t cudaGetLastError();
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
+cudaError_t cudaMalloc(void** data, std::size_t bytes);
+template <class T>
+cudaError_t cudaMalloc(T** data, std::size_t bytes) {
+  return cudaMalloc(reinterpret_cast<void**>(data), bytes);
+}
+cudaError_t cudaFree(void* data);
+cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags);
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaDeviceSynchronize();
+
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int bytes) {
+  return bytes <= nmt::emulator::most_shared ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+namespace nmt::emulator {
+template <class... Parameters>
+struct Call {
+  void (*kernel)(Parameters...);
+  void** arguments;
+};
+/// One thread's call, with its own copies of the arguments. Reading the launch's arguments is no access of the kernel.
+template <class... Parameters, std::size_t... I>
+[[gnu::no_sanitize("thread")]] void call(const Call<Parameters...>* launch, std::index_sequence<I...>) {
+  launch->kernel(*static_cast<std::remove_reference_t<Parameters>*>(launch->arguments[I])...);
+}
+}  // namespace nmt::emulator
+
+template <class... Parameters>
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared, cudaStream_t) {
+  using Call = nmt::emulator::Call<Parameters...>;
+  Call launch{kernel, arguments};
+  const auto thread = [](void* data) { nmt::emulator::call(static_cast<const Call*>(data), std::index_sequence_for<Parameters...>()); };
+  return nmt::emulator::run(grid, block, shared, thread, &launch);
+}

@@ -1,0 +1,189 @@
+// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook before each one; the hooks are
+// ours here, no sanitizer is linked. Rules, for a kernel's thread:
+//   it touches its own stack, device memory, pinned memory and its block's shared memory, inside their bounds;
+//   it reads shared memory only where somebody has written;
+//   two threads touch one byte, one of them writing, only with a barrier between (of the block, or of the warp when they
+//   share one), never from two blocks of a launch; or both with atomics.
+// Host code touches no device memory.
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <unordered_map>
+
+#include "running.h"
+
+namespace nmt::emulator {
+
+#if !defined(NMT_EMULATOR_HOOKS)
+
+void note_atomic(const void*, std::size_t) {}
+void forget(const Region&) {}
+
+#else
+
+namespace {
+
+enum class Access { read, write, atomic };
+
+const char* name_of(Access access) {
+  return access == Access::read ? "reads" : access == Access::write ? "writes" : "changes atomically";
+}
+
+// When and by whom.
+struct Event {
+  std::uint32_t launch = 0;  // 0: never
+  std::uint32_t block = 0, thread = 0;
+  std::uint32_t block_epoch = 0, warp_epoch = 0;
+};
+
+// What happened to one byte: the last write, and the last reads.
+struct Cell {
+  Event write, read;
+  bool atomic = false;       // the last write
+  bool many_readers = false; // others since the write read it too, in the same epoch,
+  bool many_warps = false;   // in other warps,
+  bool many_blocks = false;  // in other blocks
+  bool written = false;      // ever
+};
+
+using Cells = std::vector<Cell>;
+std::unordered_map<const char*, Cells> cells;  // by the region's begin
+const char* last_begin = nullptr;
+Cells* last_cells = nullptr;
+
+Cells& cells_of(const Region& region) {
+  if (region.begin != last_begin) {
+    Cells& found = cells[region.begin];
+    if (found.empty()) found.resize(region.size());
+    last_begin = region.begin;
+    last_cells = &found;
+  }
+  return *last_cells;
+}
+
+Event now() { return {running.launch, running.block, running.thread, running.block_epoch, running.warp_epoch}; }
+
+bool same_warp(const Event& a, const Event& b) { return a.thread / warp_size == b.thread / warp_size; }
+
+// Whether `before` is known to have happened before the running thread's next access.
+bool ordered(const Event& before, const Event& after) {
+  if (before.launch != after.launch) return true;
+  if (before.block != after.block) return false;
+  return before.thread == after.thread || before.block_epoch < after.block_epoch ||
+         (same_warp(before, after) && before.warp_epoch < after.warp_epoch);
+}
+
+bool reads_ordered(const Cell& cell, const Event& after) {
+  if (cell.read.launch != after.launch) return true;
+  if (cell.many_blocks) return false;
+  if (cell.many_warps) return cell.read.block == after.block && cell.read.block_epoch < after.block_epoch;
+  if (cell.many_readers)
+    return cell.read.block == after.block && (cell.read.block_epoch < after.block_epoch ||
+                                              (same_warp(cell.read, after) && cell.read.warp_epoch < after.warp_epoch));
+  return ordered(cell.read, after);
+}
+
+void note_read(Cell& cell, const Event& event) {
+  if (reads_ordered(cell, event) && cell.read.block_epoch <= event.block_epoch) {
+    cell.many_readers = cell.many_warps = cell.many_blocks = false;
+  } else {
+    cell.many_readers = true;
+    cell.many_warps = cell.many_warps || !same_warp(cell.read, event);
+    cell.many_blocks = cell.many_blocks || cell.read.block != event.block;
+  }
+  cell.read = event;
+}
+
+std::string name_of_event(const Event& event) {
+  return fmt::format("thread {} of block {}", event.thread, event.block);
+}
+
+void check_cell(Cell& cell, Access access, const void* address, bool shared) {
+  const Event event = now();
+  const bool both_atomic = access == Access::atomic && cell.atomic;
+  if (cell.write.launch != 0 && !both_atomic && !ordered(cell.write, event))
+    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has written, with no barrier between", thread_name(), name_of(access),
+                             shared ? "shared" : "device", address, name_of_event(cell.write)));
+  if (access != Access::read && cell.read.launch != 0 && !reads_ordered(cell, event))
+    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has read, with no barrier between", thread_name(), name_of(access),
+                             shared ? "shared" : "device", address, name_of_event(cell.read)));
+  if (access == Access::read) {
+    if (shared && !cell.written) abort_launch(fmt::format("{} reads shared memory at {} that nobody has written", thread_name(), address));
+    note_read(cell, event);
+  } else {
+    cell.write = event;
+    cell.atomic = access == Access::atomic;
+    cell.written = true;
+  }
+}
+
+void check_region(const Region& region, const char* address, std::size_t bytes, Access access, bool shared) {
+  if (!region.has(address, bytes))
+    abort_launch(fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin", thread_name(), name_of(access), bytes,
+                             region.size(), shared ? "shared" : "device", address - region.begin));
+  Cells& of_region = cells_of(region);
+  for (std::size_t i = 0; i < bytes; ++i) check_cell(of_region[static_cast<std::size_t>(address - region.begin) + i], access, address, shared);
+}
+
+extern "C" char __executable_start, end;
+
+void check(const void* pointer, std::size_t bytes, Access access) {
+  const char* address = static_cast<const char*>(pointer);
+  if (!running.in_kernel) {
+    if (!device_region(address).begin) return;
+    // A hook cannot throw.
+    fmt::print(stderr, "emulator: host code {} device memory at {}\n", name_of(access), pointer);
+    std::abort();
+  }
+  if (running.stack.has(address)) return;
+  for (const SharedMemory& memory : shared_memories())
+    if (memory.region.has(address)) return check_region(memory.region, address, bytes, access, true);
+  if (const Region region = device_region(address); region.begin) return check_region(region, address, bytes, access, false);
+  if (pinned_region(address).has(address, bytes)) return;
+  // Constants, and threadIdx and its like.
+  if (access == Access::read && address >= &__executable_start && address < &end) return;
+  abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory", thread_name(), name_of(access), bytes, pointer));
+}
+
+}  // namespace
+
+void note_atomic(const void* address, std::size_t bytes) { check(address, bytes, Access::atomic); }
+
+void forget(const Region& region) {
+  cells.erase(region.begin);
+  if (last_begin == region.begin) last_begin = nullptr;
+}
+
+#endif
+
+}  // namespace nmt::emulator
+
+#if defined(NMT_EMULATOR_HOOKS)
+
+using nmt::emulator::Access;
+using nmt::emulator::check;
+
+#define NMT_HOOKS(bytes)                                                                       \
+  void __tsan_read##bytes(void* p) { check(p, bytes, Access::read); }                         \
+  void __tsan_write##bytes(void* p) { check(p, bytes, Access::write); }                       \
+  void __tsan_unaligned_read##bytes(void* p) { check(p, bytes, Access::read); }               \
+  void __tsan_unaligned_write##bytes(void* p) { check(p, bytes, Access::write); }             \
+  void __tsan_volatile_read##bytes(void* p) { check(p, bytes, Access::read); }                \
+  void __tsan_volatile_write##bytes(void* p) { check(p, bytes, Access::write); }
+
+extern "C" {
+NMT_HOOKS(1)
+NMT_HOOKS(2)
+NMT_HOOKS(4)
+NMT_HOOKS(8)
+NMT_HOOKS(16)
+void __tsan_read_range(void* p, std::size_t bytes) { check(p, bytes, Access::read); }
+void __tsan_write_range(void* p, std::size_t bytes) { check(p, bytes, Access::write); }
+void __tsan_vptr_update(void**, void*) {}
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+}
+
+#endif

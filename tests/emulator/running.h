@@ -1,0 +1,70 @@
+#pragma once
+
+// What the emulator knows of the thread that runs now, and of memory; shared by its parts.
+
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace nmt::emulator {
+
+struct Region {
+  const char* begin = nullptr;
+  const char* end = nullptr;
+  bool has(const void* p) const { return p >= begin && p < end; }
+  bool has(const void* p, std::size_t bytes) const { return p >= begin && static_cast<const char*>(p) + bytes <= end; }
+  std::size_t size() const { return static_cast<std::size_t>(end - begin); }
+};
+
+/// The thread whose code runs now.
+struct Running {
+  bool in_kernel = false;
+  std::uint32_t launch = 0;        ///< counts launches
+  std::uint32_t block = 0;         ///< number of the block in the grid
+  std::uint32_t thread = 0;        ///< number of the thread in the block
+  std::uint32_t block_epoch = 0;   ///< barriers of the block so far
+  std::uint32_t warp_epoch = 0;    ///< barriers of the thread's warp so far, those of the block among them
+  Region stack;
+};
+extern Running running;
+
+/// "thread (3,0,0) of block (0,1,0)"
+std::string thread_name();
+
+/// Ends the launch with an error; called by a kernel's thread.
+[[noreturn]] void abort_launch(const std::string& message);
+
+/// Shared memory of the running block.
+struct SharedMemory {
+  const void* key;
+  Region region;
+  std::unique_ptr<char[]> data;
+};
+const std::vector<SharedMemory>& shared_memories();
+
+// ---- device memory (device_memory.cpp) ----
+
+/// The allocation that holds p, or an empty region.
+Region device_region(const void* p);
+/// Likewise of pinned host memory.
+Region pinned_region(const void* p);
+/// While kernels and copies run, device memory may be touched; host code may not.
+void open_device_memory();
+void close_device_memory();
+
+// ---- races and bounds (memory_check.cpp) ----
+
+/// An atomic access of the running thread.
+void note_atomic(const void* address, std::size_t bytes);
+/// This memory is new or gone: nobody has touched it.
+void forget(const Region& region);
+
+}  // namespace nmt::emulator
