@@ -126,6 +126,12 @@ kernels::CellGradient CellGradients::view(const Cell& cell) const {
   return {dx.f32(), pointer(du), pointer(dlate), gradient_of(cell.vectors), gradient_of(cell.gain), gradient_of(cell.shift)};
 }
 
+std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse) {
+  const std::int64_t rows = states.rows(), batch = start.rows();
+  if (reverse) return {{start.f32(), rows - batch, batch}, {states.f32() + batch * states.width(), 0, rows - batch}};
+  return {{start.f32(), 0, batch}, {states.f32(), batch, rows - batch}};
+}
+
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
                           const std::vector<Piece>& previous, std::int64_t rows) {
   if (!cell.unit->is_matrix()) return;

@@ -38,6 +38,8 @@ struct Piece {
   std::int64_t first;   // row in [T,B]
   std::int64_t rows;
 };
+/// Those of a recurrence over states [T,B,H] from start [B,H]; `reverse`: from the last step to the first.
+std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse);
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
                           const std::vector<Piece>& previous, std::int64_t rows);
 

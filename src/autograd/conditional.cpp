@@ -69,8 +69,7 @@ void backward(const Tape& tape, const Saved& s) {
     }
     if (s.layer.context_bias) kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
   });
-  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
-                       {{s.start[0].f32(), 0, a.batch}, {states.value.f32(), a.batch, rows - a.batch}}, rows);
+  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower, previous_rows(s.start[0], states.value, false), rows);
   add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher, {{s.middle[0].f32(), 0, rows}}, rows);
   tape.give(*s.x, lower.dx.reshape(s.x->value.shape()));
   for (std::size_t p = 0; p < s.initial.size(); ++p) tape.give(*s.initial[p], dinitial[p]);

@@ -50,12 +50,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
       g.scratch = scratch.f32();
       kernels::recurrence_backward(backend, args, g);
     });
-    const std::int64_t first = args.reverse ? (args.steps - 1) * args.batch : 0, rest = rows - args.batch;
-    const float* h_all = states[0]->value.f32();
-    add_weight_gradients(at, cell, buffers, gradients,
-                         {{start[0].f32(), first, args.batch},
-                          args.reverse ? Piece{h_all + args.batch * width, 0, rest} : Piece{h_all, args.batch, rest}},
-                         rows);
+    add_weight_gradients(at, cell, buffers, gradients, previous_rows(start[0], states[0]->value, args.reverse), rows);
     tape.give(*x, gradients.dx.reshape(x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
   });

@@ -14,8 +14,12 @@ std::vector<Option> list(ModelSpec& s) {
       {
           Option("type", &s.type,
                  "architecture: rnnsearch is one bidirectional layer and a conditional decoder, deep a stack of "
-                 "residual layers")
-              .one_of({"rnnsearch", "deep"}),
+                 "residual layers, seq2seq a plain stack with or without attention, gnmt a stack with residuals from "
+                 "the third layer on")
+              .one_of({"rnnsearch", "deep", "seq2seq", "gnmt"}),
+          Option("context-aware", &s.context_aware,
+                 "rnnsearch, deep: the encoder's backward pass reads the forward states through a second unit; in deep "
+                 "so do the upper decoder layers the context"),
           Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it")
               .alias({"cell"})
               .meta("UNIT")
@@ -37,16 +41,18 @@ std::vector<Option> list(ModelSpec& s) {
           Option("enc-depth", &s.enc_depth, "layers of the encoder").range(1, 64).chosen_by_default(),
           Option("dec-depth", &s.dec_depth, "layers of the decoder").range(1, 64).chosen_by_default(),
           Option("layer-normalization", &s.layer_normalization, "layer normalisation in units and between layers"),
-          Option("attention", &s.attention, "score of a query and a key: additive (Bahdanau) or scaled dot product")
-              .one_of({"additive", "dot"}),
+          Option("attention", &s.attention, "score of a query and a key: additive (Bahdanau) or scaled dot product; none: seq2seq reads the source "
+                 "through the initial state alone")
+              .one_of({"additive", "dot", "none"}),
           Option("heads", &s.heads, "attention heads; divides the attention space and the memory's width")
               .range(1, 1024),
           Option("dim-attention", &s.dim_attention, "width of the attention space; 0: that of the memory")
               .range(0, 65536),
           Option(
               "attention-query", &s.attention_query,
-              "what asks the source: the conditional layer's lower unit, or a plain first layer for all steps at once")
-              .one_of({"recurrent", "first-layer"}),
+              "what asks the source: the conditional layer's lower unit, or a plain first layer for all steps at once; "
+              "auto: first-layer in gnmt, else recurrent")
+              .one_of({"auto", "recurrent", "first-layer"}),
           Option("tied-embeddings", &s.tied_embeddings, "one matrix for target embedding and softmax"),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
                  "one matrix for source and target embedding; needs a joint vocabulary"),

@@ -1,103 +1,147 @@
 #include "nmt/model/decoder.h"
 
+#include "nmt/kernels/pointwise.h"
+#include "nmt/model/check.h"
+
 namespace nmt {
 
 using Init = Builder::Init;
 
+namespace {
+
+std::string layer_name(std::size_t layer) { return "layer_" + std::to_string(layer); }
+
+}  // namespace
+
 Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width, std::int64_t final_width)
-    : rnnsearch_(spec.type == "rnnsearch"),
+    : type_(spec.type == "rnnsearch" ? Type::rnnsearch
+            : spec.type == "seq2seq" ? Type::seq2seq
+            : spec.type == "gnmt"    ? Type::gnmt
+                                     : Type::deep),
+      settings_(unit_settings(spec, spec.dec_cell)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
-      dropout_readout_(static_cast<float>(spec.dropout_readout)) {
-  const UnitSettings settings = unit_settings(spec, spec.dec_cell);
-  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn, m = memory_width;
-  const std::int64_t space = spec.dim_attention > 0 ? spec.dim_attention : m;
-  if (space % spec.heads != 0 || m % spec.heads != 0)
-    fail(ExitStatus::usage, "heads: {} must divide the attention space {} and the memory's width {}", spec.heads, space, m);
-  states_ = settings.unit->states;
-  attention_.kind = spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
-  attention_.heads = spec.heads;
-  const Builder first(builder, "layer_0");
-  memory_projection_ = &first.add("attention.memory_projection", {m, space}, Init::glorot);
-  if (attention_.kind == kernels::AttentionKind::additive) attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
-  if (spec.attention_query == "recurrent") {
-    conditional_.emplace(first, settings, e, m, space, attention_);
-  } else {
-    first_.emplace(first, settings, e);
-    query_ = &first.add("attention.query_projection", {h, space}, Init::glorot);
-  }
-  if (!rnnsearch_) {
-    residuals_.emplace_back(first, h, e, spec.layer_normalization);
-    for (int layer = 1; layer < spec.dec_depth; ++layer) {
-      const Builder at(builder, "layer_" + std::to_string(layer));
-      upper_.emplace_back(at, settings, e + m);
-      residuals_.emplace_back(at, h, e, spec.layer_normalization);
-    }
-  }
-  const int layers = rnnsearch_ ? 1 : spec.dec_depth;
-  for (int layer = 0; layer < layers; ++layer) {
-    for (int state = 0; state < states_; ++state) {
-      const std::string name = "layer_" + std::to_string(layer) + ".initial_state_" + std::to_string(state);
-      initial_.push_back(&builder.add(name, {final_width, h}, Init::glorot));
-      initial_bias_.push_back(&builder.add(name + "_bias", {h}, Init::zero));
-    }
-  }
-  readout_ = &builder.add("readout", {rnnsearch_ ? h + m + e : e + m, e}, Init::glorot);
+      dropout_readout_(static_cast<float>(spec.dropout_readout)),
+      layers_(static_cast<std::size_t>(spec.dec_depth)) {
+  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn, m = spec.attention == "none" ? 0 : memory_width;
+  make_layers(builder, spec, m);
+  if (type_ == Type::gnmt) return;
+  make_initial_states(builder, spec.dec_depth, final_width);
+  readout_ = &builder.add("readout", {type_ == Type::deep ? e + m : h + m + e, e}, Init::glorot);
   if (spec.layer_normalization) readout_normalization_ = Normalization(builder, "readout_norm", e);
   else readout_bias_ = &builder.add("readout_bias", {e}, Init::zero);
 }
 
+void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
+  const std::int64_t space = spec.dim_attention > 0 ? spec.dim_attention : m;
+  if (space % spec.heads != 0 || m % spec.heads != 0)
+    fail(ExitStatus::usage, "heads: {} must divide the attention space {} and the memory's width {}", spec.heads, space, m);
+  attention_.kind = spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
+  attention_.heads = spec.heads;
+  memory_projection_ = &first.add("attention.memory_projection", {m, space}, Init::glorot);
+  if (attention_.kind == kernels::AttentionKind::additive) attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
+  if (asks_recurrently(spec)) {
+    conditional_.emplace(first, settings_, spec.dim_emb, m, space, attention_);
+  } else {
+    first_.emplace(first, settings_, spec.dim_emb);
+    query_ = &first.add("attention.query_projection", {spec.dim_rnn, space}, Init::glorot);
+  }
+}
+
+void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
+  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
+  const bool deep = type_ == Type::deep;
+  for (std::size_t layer = 0; layer < layers_; ++layer) {
+    const Builder at(builder, layer_name(layer));
+    const std::int64_t input = deep ? e : h;  // what the layer below gives
+    if (layer == 0 && m > 0) make_attention(at, spec, m);
+    else if (layer == 0) first_.emplace(at, settings_, e);
+    else if (deep && spec.context_aware) aware_.emplace_back(at, settings_, input, m);
+    else upper_.emplace_back(at, settings_, input + m);
+    if (deep) residuals_.emplace_back(at, h, e, spec.layer_normalization);
+  }
+}
+
+void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from) {
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    for (int state = 0; state < settings_.unit->states; ++state) {
+      const std::string name = layer_name(static_cast<std::size_t>(layer)) + ".initial_state_" + std::to_string(state);
+      initial_.push_back(&builder.add(name, {from, settings_.width}, Init::glorot));
+      initial_bias_.push_back(&builder.add(name + "_bias", {settings_.width}, Init::zero));
+    }
+  }
+}
+
 ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& lengths) const {
-  return {annotations, ops::linear(tape, annotations, *memory_projection_), lengths};
+  return {annotations, memory_projection_ ? ops::linear(tape, annotations, *memory_projection_) : nullptr, lengths};
 }
 
 DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
-  DecoderState state(initial_.size() / states_);
-  for (std::size_t i = 0; i < initial_.size(); ++i) {
+  const std::size_t states = static_cast<std::size_t>(settings_.unit->states);
+  DecoderState start(layers_);
+  for (std::size_t i = 0; i < layers_ * states; ++i) {
+    if (initial_.empty()) {
+      Tensor zeros = tape.context().empty({final_state->value.rows(), settings_.width});
+      dispatch(tape.context(), [&](const auto& backend) { kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f); });
+      start[i / states].push_back(tape.constant(std::move(zeros)));
+      continue;
+    }
     Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
-    state[i / states_].push_back(rnnsearch_ ? ops::tanh(tape, std::move(mapped)) : mapped);
+    start[i / states].push_back(type_ == Type::deep ? mapped : ops::tanh(tape, std::move(mapped)));
   }
-  return state;
+  return start;
+}
+
+std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory, const std::vector<Var>& initial,
+                                      const Tensor& sentence, ops::Attended& attended) const {
+  if (conditional_) {
+    ops::ConditionalResult out = (*conditional_)(tape, y, memory, initial, sentence);
+    attended = out.attended;
+    return out.states;
+  }
+  const std::vector<Var> states = (*first_)(tape, y, initial, {});
+  if (query_) attended = ops::attention(tape, attention_, memory, ops::linear(tape, states[0], *query_), sentence);
+  return states;
+}
+
+std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial) const {
+  if (!aware_.empty()) return aware_[layer - 1](tape, x, c, initial, {});
+  Var input = c ? ops::concat(tape, {x, c}) : x;
+  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_), initial, {});
 }
 
 Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state,
                                     const Tensor& sentence) const {
   Result result;
   const std::int64_t last = y->value.shape()[0] - 1;
-  const auto keep_last = [&](const std::vector<Var>& states) {
-    std::vector<Var>& to = result.state.emplace_back();
-    if (tape.recording()) return;  // training runs all steps at once
-    for (const Var& s : states) to.push_back(ops::step(tape, s, last));
-  };
-  Var h;
-  ops::Attended attended;
-  if (conditional_) {
-    ops::ConditionalResult out = (*conditional_)(tape, y, memory, state[0], sentence);
-    h = out.states[0];
-    attended = out.attended;
-    keep_last(out.states);
+  Var x = y, c;  // x: what the layer below gives
+  for (std::size_t layer = 0; layer < layers_; ++layer) {
+    ops::Attended attended;
+    const std::vector<Var> states =
+        layer == 0 ? first_layer(tape, y, memory, state[0], sentence, attended) : upper_layer(tape, layer, x, c, state[layer]);
+    if (layer == 0) {
+      c = attended.context;
+      result.weights = attended.weights;
+    }
+    std::vector<Var>& kept = result.state.emplace_back();
+    if (!tape.recording())  // training runs all steps at once
+      for (const Var& s : states) kept.push_back(ops::step(tape, s, last));
+    if (type_ == Type::deep) x = residuals_[layer](tape, x, states[0], dropout_);
+    else x = type_ == Type::gnmt && layer >= 2 ? ops::add(tape, states[0], x) : states[0];
+  }
+  if (type_ == Type::gnmt) {
+    result.features = x;
+  } else if (type_ == Type::deep) {
+    result.features = ops::concat(tape, {x, c});
   } else {
-    const std::vector<Var> states = (*first_)(tape, y, state[0], {});
-    h = states[0];
-    attended = ops::attention(tape, attention_, memory, ops::linear(tape, h, *query_), sentence);
-    keep_last(states);
+    std::vector<Var> read = {ops::dropout(tape, x, dropout_), y};
+    if (c) read.insert(read.begin() + 1, c);
+    result.features = ops::concat(tape, read);
   }
-  result.weights = attended.weights;
-  const Var& c = attended.context;
-  if (rnnsearch_) {
-    result.features = ops::concat(tape, {ops::dropout(tape, h, dropout_), c, y});
-    return result;
-  }
-  Var x = residuals_[0](tape, y, h, dropout_);
-  for (std::size_t layer = 0; layer < upper_.size(); ++layer) {
-    const std::vector<Var> states = upper_[layer](tape, ops::concat(tape, {x, c}), state[layer + 1], {});
-    keep_last(states);
-    x = residuals_[layer + 1](tape, x, states[0], dropout_);
-  }
-  result.features = ops::concat(tape, {x, c});
   return result;
 }
 
 Var Decoder::readout(Tape& tape, const Var& features) const {
+  if (!readout_) return ops::dropout(tape, features, dropout_readout_);
   Var out = ops::linear(tape, features, *readout_, readout_bias_);
   if (readout_normalization_) out = ops::layer_norm(tape, std::move(out), *readout_normalization_.gain, *readout_normalization_.bias);
   return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_);
@@ -105,13 +149,14 @@ Var Decoder::readout(Tape& tape, const Var& features) const {
 
 void Decoder::freeze(const Context& context) const {
   for (Parameter* p : initial_) ops::freeze(context, *p);
-  ops::freeze(context, *memory_projection_);
+  if (memory_projection_) ops::freeze(context, *memory_projection_);
   if (query_) ops::freeze(context, *query_);
   if (conditional_) conditional_->freeze(context);
   if (first_) first_->freeze(context);
   for (const RecurrentLayer& layer : upper_) layer.freeze(context);
+  for (const TransitionLayer& layer : aware_) layer.freeze(context);
   for (const Residual& residual : residuals_) residual.freeze(context);
-  ops::freeze(context, *readout_);
+  if (readout_) ops::freeze(context, *readout_);
 }
 
 }  // namespace nmt

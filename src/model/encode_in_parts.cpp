@@ -47,12 +47,12 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     const Encoded part = encode(tape, upload(context, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
                                 upload(context, lengths, {count}));
     if (count == sentences) return part;
-    const Tensor &values_of_part = part.memory.values->value, &keys_of_part = part.memory.keys->value, &final_of_part = part.final_state->value;
+    const Tensor &values_of_part = part.memory.values->value, &final_of_part = part.final_state->value;
     place(context, values_of_part, first, {longest, sentences, values_of_part.width()}, values);
-    place(context, keys_of_part, first, {longest, sentences, keys_of_part.width()}, keys);
+    if (part.memory.keys) place(context, part.memory.keys->value, first, {longest, sentences, part.memory.keys->value.width()}, keys);
     place(context, final_of_part.reshape({1, count, final_of_part.width()}), first, {1, sentences, final_of_part.width()}, final_state);
   }
-  return {{tape.constant(values), tape.constant(keys), upload(context, all_lengths, {sentences})},
+  return {{tape.constant(values), keys ? tape.constant(keys) : nullptr, upload(context, all_lengths, {sentences})},
           tape.constant(final_state.reshape({sentences, final_state.width()}))};
 }
 

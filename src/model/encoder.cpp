@@ -25,46 +25,70 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
   return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias};
 }
 
+BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, bool context_aware)
+    : forward_(Builder(builder, "forward"), settings, input), width_(context_aware ? settings.width : 2 * settings.width) {
+  const Builder backward(builder, "backward");
+  if (context_aware) aware_.emplace(backward, settings, input, settings.width);
+  else backward_.emplace(backward, settings, input);
+}
+
+BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var& x, const Tensor& mask) const {
+  const Var ahead = forward_(tape, x, {}, mask)[0];
+  if (aware_) {
+    const Var back = (*aware_)(tape, x, ahead, {}, mask, true)[0];
+    return {back, ops::step(tape, back, 0)};
+  }
+  const Var back = (*backward_)(tape, x, {}, mask, true)[0];
+  const std::int64_t last = x->value.shape()[0] - 1;  // the mask carries a shorter sentence's state to here
+  return {ops::concat(tape, {ahead, back}), ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
+}
+
+void BidirectionalLayer::freeze(const Context& context) const {
+  forward_.freeze(context);
+  if (backward_) backward_->freeze(context);
+  if (aware_) aware_->freeze(context);
+}
+
 Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
-    : forward_(Builder(builder, "layer_0.forward"), unit_settings(spec, spec.enc_cell), spec.dim_emb),
-      backward_(Builder(builder, "layer_0.backward"), unit_settings(spec, spec.enc_cell), spec.dim_emb),
+    : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb, spec.context_aware),
+      sums_(spec.type == "gnmt"),
       dropout_(static_cast<float>(spec.dropout_rnn)),
-      width_(2 * spec.dim_rnn),
-      final_width_(2 * spec.dim_rnn) {
-  if (spec.type == "rnnsearch") return;
-  residuals_.emplace_back(Builder(builder, "layer_0"), 2 * spec.dim_rnn, spec.dim_emb, spec.layer_normalization);
+      width_(first_.width()),
+      final_width_(first_.width()) {
+  const bool deep = spec.type == "deep";
+  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
+  const auto close = [&](const Builder& at, std::int64_t from) {
+    if (deep) residuals_.emplace_back(at, from, e, spec.layer_normalization);
+    width_ = deep ? e : from;
+  };
+  close(Builder(builder, "layer_0"), first_.width());
   for (int layer = 1; layer < spec.enc_depth; ++layer) {
     const Builder at(builder, "layer_" + std::to_string(layer));
-    upper_.emplace_back(at, unit_settings(spec, spec.enc_cell), spec.dim_emb);
-    residuals_.emplace_back(at, spec.dim_rnn, spec.dim_emb, spec.layer_normalization);
+    upper_.emplace_back(at, unit_settings(spec, spec.enc_cell), width_);
+    close(at, h);
+    final_width_ = h;
   }
-  width_ = spec.dim_emb;
-  if (!upper_.empty()) final_width_ = spec.dim_rnn;
 }
 
 Encoder::Result Encoder::operator()(Tape& tape, Var x, const Tensor& mask) const {
+  const bool deep = !residuals_.empty();
   const std::int64_t last = x->value.shape()[0] - 1;  // the mask carries a shorter sentence's state to here
-  Var both, top;
-  {
-    const Var ahead = forward_(tape, x, {}, mask)[0];
-    const Var back = backward_(tape, x, {}, mask, true)[0];
-    both = ops::concat(tape, {ahead, back});
-    if (upper_.empty()) top = ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)});
+  auto [out, final_state] = first_(tape, x, mask);
+  if (deep) out = residuals_[0](tape, x, out, dropout_);
+  x = {};
+  Var top;
+  for (std::size_t i = 0; i < upper_.size(); ++i) {
+    top = upper_[i](tape, deep ? out : ops::dropout(tape, out, dropout_), {}, mask)[0];
+    if (deep) out = residuals_[i + 1](tape, out, top, dropout_);
+    else out = sums_ && i > 0 ? ops::add(tape, top, out) : top;
   }
-  if (residuals_.empty()) return {ops::dropout(tape, both, dropout_), top};
-  x = residuals_[0](tape, x, both, dropout_);
-  both = {};
-  if (upper_.empty()) return {x, top};
-  for (std::size_t layer = 0; layer < upper_.size(); ++layer) {
-    top = upper_[layer](tape, x, {}, mask)[0];
-    x = residuals_[layer + 1](tape, x, top, dropout_);
-  }
-  return {x, ops::step(tape, top, last)};
+  if (top) final_state = ops::step(tape, top, last);
+  // What attention reads; gnmt's has no dropout there, and a Residual has had it.
+  return {deep || sums_ ? out : ops::dropout(tape, out, dropout_), final_state};
 }
 
 void Encoder::freeze(const Context& context) const {
-  forward_.freeze(context);
-  backward_.freeze(context);
+  first_.freeze(context);
   for (const RecurrentLayer& layer : upper_) layer.freeze(context);
   for (const Residual& residual : residuals_) residual.freeze(context);
 }

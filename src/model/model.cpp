@@ -3,30 +3,11 @@
 #include <algorithm>
 
 #include "model_impl.h"
+#include "nmt/model/check.h"
 #include "nmt/kernels/softmax_loss.h"
 
 namespace nmt {
 namespace {
-
-void check(const ModelSpec& spec) {
-  const auto positive = [](const char* name, int value) {
-    if (value < 1) fail(ExitStatus::usage, "{}: {} is not a positive number", name, value);
-  };
-  const auto one_of = [](const char* name, const std::string& value, const char* a, const char* b) {
-    if (value != a && value != b) fail(ExitStatus::usage, "{}: '{}' is neither {} nor {}", name, value, a, b);
-  };
-  positive("dim-emb", spec.dim_emb);
-  positive("dim-rnn", spec.dim_rnn);
-  positive("enc-depth", spec.enc_depth);
-  positive("dec-depth", spec.dec_depth);
-  positive("heads", spec.heads);
-  one_of("type", spec.type, "rnnsearch", "deep");
-  one_of("attention", spec.attention, "additive", "dot");
-  one_of("attention-query", spec.attention_query, "recurrent", "first-layer");
-  if (spec.type == "rnnsearch" && (spec.enc_depth != 1 || spec.dec_depth != 1))
-    fail(ExitStatus::usage, "type rnnsearch has one layer on each side, not enc-depth {} and dec-depth {}; type deep takes any", spec.enc_depth,
-         spec.dec_depth);
-}
 
 std::vector<std::int32_t> lengths_of(const Batch& batch) {
   std::vector<std::int32_t> lengths(batch.sentences);
@@ -39,7 +20,7 @@ std::vector<std::int32_t> lengths_of(const Batch& batch) {
 
 Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
     : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
-  check(spec);
+  check_model(spec);
   const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
   if (shared && source_size != target_size)
     fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",

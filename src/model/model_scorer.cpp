@@ -39,7 +39,7 @@ class ModelDecoding : public Decoding {
     sentence_.swap(next_sentence_);
     readout_ = attention_ = logits_ = {};  // the last step's make room for this one's
     Tape tape(context_, false);
-    const std::int64_t steps = memory_.keys->value.shape()[0];
+    const std::int64_t steps = memory_.values->value.shape()[0];
     if (want_attention_) attention_ = context_.empty({rows, steps});
     DecoderState next(state_.size());
     for (std::int64_t first = 0; first < rows; first += rows_of_part) {
@@ -134,6 +134,8 @@ int ModelScorer::vocabulary() const { return model_.target_vocabulary(); }
 
 std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) {
   NMT_CHECK(!sources.empty(), "no sentences to decode");
+  if (want_attention && model_.spec().attention == "none")
+    fail(ExitStatus::usage, "attention none: the model has no attention, which --alignment and --coverage-penalty read");
   Model::Impl& m = *model_.impl_;
   Tape tape(m.context, false);
   const Model::Impl::Encoded encoded = m.encode_in_parts(tape, sources, bos_, eos_);

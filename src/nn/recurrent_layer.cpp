@@ -72,6 +72,24 @@ void RecurrentLayer::freeze(const Context& context) const {
   ops::freeze(context, cell_);
 }
 
+TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t guide)
+    : input_(Builder(builder, "lower"), "input_projection", settings, input),
+      guide_(Builder(builder, "higher"), "input_projection", settings, guide),
+      lower_(make_cell(Builder(builder, "lower"), settings)),
+      higher_(make_cell(Builder(builder, "higher"), settings)) {}
+
+std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
+                                             bool reverse) const {
+  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask, reverse);
+}
+
+void TransitionLayer::freeze(const Context& context) const {
+  input_.freeze(context);
+  guide_.freeze(context);
+  ops::freeze(context, lower_);
+  ops::freeze(context, higher_);
+}
+
 ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t memory,
                                    std::int64_t space, const ops::AttentionShape& attention)
     : input_(Builder(builder, "lower"), "input_projection", settings, input),

@@ -53,9 +53,12 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
   // A single layer of each side is what rnnsearch is.
-  const int depth = model.type == "rnnsearch" ? 1 : row.depth;
-  number("enc-depth", model.enc_depth, depth, model.type == "rnnsearch" ? "rnnsearch has one layer" : by_size);
-  number("dec-depth", model.dec_depth, depth, model.type == "rnnsearch" ? "rnnsearch has one layer" : by_size);
+  // gnmt's context is for the layers above the first.
+  const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;
+  const int depth = single ? 1 : pair ? 2 : row.depth;
+  const std::string why = single ? "rnnsearch has one layer" : pair ? "gnmt has at least two layers" : by_size;
+  number("enc-depth", model.enc_depth, depth, why);
+  number("dec-depth", model.dec_depth, depth, why);
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {
     data.dim_vocabs = {row.vocabulary};
     choices.push_back({"dim-vocabs", fmt::format("{}", row.vocabulary), by_size});

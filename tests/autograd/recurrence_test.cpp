@@ -112,6 +112,81 @@ TEST(Recurrence, matches_the_equations_in_double) {
 }
 
 template <class U>
+void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int threads) {
+  SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : ""));
+  const std::int64_t steps = 5, batch = 9, h = 6, wide = U::inputs * h;
+  test::Engine engine(threads);
+  CellParameters lower, higher;
+  make(engine, unit, h, normal, lower);
+  make(engine, unit, h, normal, higher);
+  Tape tape(engine.context, true);
+  const Var x = tape.result(engine.random({steps, batch, wide})), guide = tape.result(engine.random({steps, batch, wide}));
+  std::vector<Var> initial;
+  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  Tensor mask = engine.context.empty({steps, batch});
+  for (std::int64_t t = 0; t < steps; ++t)
+    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
+  const std::vector<Var> states = ops::transition(tape, lower.cell, higher.cell, x, guide, initial, mask, reverse);
+  const Tensor weights = engine.random(states[0]->value.shape());
+
+  test::CellValues lo = values(lower.cell), hi = values(higher.cell);
+  Row xs = test::doubles(x->value), gs = test::doubles(guide->value), out(steps * batch * h);
+  std::vector<Row> starts;
+  for (const Var& v : initial) starts.push_back(test::doubles(v->value));
+  const std::function<double()> loss = [&] {
+    double sum = 0;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<Row> s;
+      for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
+      for (std::int64_t i = 0; i < steps; ++i) {
+        const std::int64_t at = (reverse ? steps - 1 - i : i) * batch + b;
+        if (mask.f32()[at] != 0.0f) {
+          test::cell_step<U>(lo, h, &xs[at * wide], s);
+          test::cell_step<U>(hi, h, &gs[at * wide], s);
+        }
+        for (std::int64_t j = 0; j < h; ++j) sum += (out[at * h + j] = s[0][j]) * weights.f32()[at * h + j];
+      }
+    }
+    return sum;
+  };
+  loss();
+  for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(states[0]->value.f32()[i], out[i], 2e-5) << i;
+
+  states[0]->gradient = weights;
+  tape.backward();
+  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
+    for (int n = 0; n < 12; ++n) {
+      const std::size_t i = engine.rng.below(at.size());
+      const double expected = test::slope(loss, at[i]);
+      EXPECT_NEAR(gradient.f32()[i], expected, 5e-4 * (1 + std::abs(expected))) << name << ' ' << i;
+    }
+  };
+  compare(x->gradient, xs, "x");
+  compare(guide->gradient, gs, "guide");
+  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  const auto compare_cell = [&](const CellParameters& p, test::CellValues& c) {
+    if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
+    if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
+    if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
+    if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
+    if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
+  };
+  compare_cell(lower, lo);
+  compare_cell(higher, hi);
+}
+
+TEST(Transition, matches_the_equations_in_double) {
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...)                                                                    \
+  for (const bool reverse : {false, true})                                                                      \
+    for (const bool normal : {false, true})                                                                     \
+      for (const int threads : {1, 2}) check_transition<__VA_ARGS__>(kernels::units()[line], reverse, normal, threads); \
+  ++line;
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+}
+
+template <class U>
 void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t heads, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (additive ? " additive" : " dot") + (normal ? " normalised" : ""));
   const std::int64_t steps = 4, batch = 9, h = 5, source = 6, m = 6, space = 4, wide = U::inputs * h;

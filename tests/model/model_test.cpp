@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -51,7 +52,38 @@ std::vector<ModelSpec> specs() {
         spec.attention_query = query;
         all.push_back(spec);
       }
+  for (const char* unit : {"lrn", "gru", "lstm"}) {
+    for (const char* type : {"rnnsearch", "deep"}) {
+      ModelSpec spec = small(type, unit);
+      spec.context_aware = true;
+      all.push_back(spec);
+    }
+    for (const char* attention : {"none", "additive"}) {
+      ModelSpec spec = small("seq2seq", unit);
+      spec.attention = attention;
+      spec.enc_depth = 3;
+      all.push_back(spec);
+    }
+    ModelSpec spec = small("gnmt", unit);
+    spec.dim_emb = spec.dim_rnn;
+    spec.enc_depth = spec.dec_depth = 4;
+    all.push_back(spec);
+    spec.attention_query = "recurrent";
+    spec.layer_normalization = false;
+    all.push_back(spec);
+  }
   ModelSpec spec = small("deep", "gru");
+  spec.context_aware = true;
+  spec.attention_query = "first-layer";
+  all.push_back(spec);
+  spec = small("seq2seq", "gru");
+  spec.attention_query = "first-layer";
+  all.push_back(spec);
+  spec.attention = "none";
+  spec.attention_query = "auto";
+  spec.enc_depth = spec.dec_depth = 1;
+  all.push_back(spec);
+  spec = small("deep", "gru");
   spec.layer_normalization = false;
   spec.bias = true;
   spec.attention = "dot";
@@ -67,7 +99,7 @@ std::vector<ModelSpec> specs() {
 }
 
 std::string name_of(const ModelSpec& s) {
-  return s.type + " " + s.enc_cell + " " + s.attention_query + " " + s.attention + (s.layer_normalization ? " normalised" : "");
+  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " + s.attention_query + " " + s.attention + (s.layer_normalization ? " normalised" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.
@@ -106,8 +138,8 @@ TEST(Model, gradient_along_a_direction) {
 }
 
 // log p of given targets, one step at a time through the scorer.
-std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& sources, const std::vector<Ids>& targets) {
-  const std::unique_ptr<Decoding> decoding = scorer.begin(sources, true);
+std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& sources, const std::vector<Ids>& targets, bool want_attention = false) {
+  const std::unique_ptr<Decoding> decoding = scorer.begin(sources, want_attention);
   std::vector<double> sums(sources.size());
   std::vector<std::int32_t> parents(sources.size()), tokens(sources.size(), bos), live(sources.size());
   std::iota(parents.begin(), parents.end(), 0);
@@ -148,7 +180,7 @@ TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbours) 
       model.freeze();
       EXPECT_NEAR(model.evaluate(batch).cross_entropy, training, 1e-4 * training) << name_of(spec);
       ModelScorer scorer(model, bos, eos);
-      const std::vector<double> together = step_by_step(scorer, sources, targets);
+      const std::vector<double> together = step_by_step(scorer, sources, targets, spec.attention != "none");
       double sum = 0;
       for (const double x : together) sum -= x;
       EXPECT_NEAR(sum, model.evaluate(batch).cross_entropy, 1e-5 * training) << name_of(spec);
@@ -262,9 +294,45 @@ TEST(Model, names_what_does_not_fit) {
   EXPECT_NE(message(spec).find("joint vocabulary"), std::string::npos);
   spec = small("deep", "lnr");
   EXPECT_NE(message(spec).find("known: lrn"), std::string::npos);
-  spec = small("rnnsearch", "lrn");
-  spec.enc_depth = 2;
-  EXPECT_NE(message(spec).find("one layer"), std::string::npos);
+  const auto refuses = [&](const char* type, const std::function<void(ModelSpec&)>& change, const char* words) {
+    ModelSpec wrong = small(type, "lrn");
+    if (wrong.type == "gnmt") wrong.dim_emb = wrong.dim_rnn;
+    change(wrong);
+    EXPECT_NE(message(wrong).find(words), std::string::npos) << type << ": " << message(wrong);
+    EXPECT_EQ(message(wrong).find('\n'), std::string::npos);
+  };
+  refuses("rnnsearch", [](ModelSpec& s) { s.enc_depth = 2; }, "one layer on each side, not enc-depth 2");
+  refuses("rnnsearch", [](ModelSpec& s) { s.attention = "none"; }, "type rnnsearch reads the source through attention");
+  refuses("deep", [](ModelSpec& s) { s.attention = "none"; }, "type seq2seq takes none");
+  refuses("deep", [](ModelSpec& s) { s.attention_query = "never"; }, "attention-query: 'never'");
+  refuses("seq2seq", [](ModelSpec& s) { s.context_aware = true; }, "context-aware: is for types rnnsearch and deep, not seq2seq");
+  refuses("gnmt", [](ModelSpec& s) { s.context_aware = true; }, "not gnmt");
+  refuses("gnmt", [](ModelSpec& s) { s.dim_emb = 12; }, "dim-emb 12 must equal dim-rnn 10");
+  refuses("gnmt", [](ModelSpec& s) { s.dec_depth = 1; }, "at least 2");
+  refuses("gnmt", [](ModelSpec& s) { s.attention = "none"; }, "type gnmt reads the source through attention");
+  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.heads = 2; }, "heads: 2 means nothing beside attention none");
+  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.dim_attention = 8; }, "dim-attention: 8 means nothing");
+  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.attention_query = "recurrent"; }, "attention-query: 'recurrent' means nothing");
+}
+
+TEST(Model, alignments_need_attention) {
+  ModelSpec spec = small("seq2seq", "lrn");
+  spec.attention = "none";
+  test::Engine engine;
+  Model model(spec, source_size, target_size, engine.context, 3);
+  model.freeze();
+  ModelScorer scorer(model, bos, eos);
+  EXPECT_THROW(scorer.begin(std::vector<Ids>{{3, 4}}, true), Error);
+}
+
+// The source comes in where it should: another first word changes the probability of a target, for every model.
+TEST(Model, every_model_reads_the_source) {
+  for (const ModelSpec& spec : specs()) {
+    test::Engine engine;
+    Model model(spec, source_size, target_size, engine.context, 3);
+    const double one = model.evaluate(batch_of({{5, 4, 6, 7}}, {{3, 4}})).cross_entropy, other = model.evaluate(batch_of({{8, 4, 6, 7}}, {{3, 4}})).cross_entropy;
+    EXPECT_GT(std::abs(one - other), 1e-7) << name_of(spec);
+  }
 }
 
 }  // namespace

@@ -58,6 +58,11 @@ void freeze(const Context& context, Parameter& weight, bool transpose = false);
 /// x [T,B,inputs*H] holds the projections; initial [B,H] a state vector (empty: zeros); mask [T,B] f32 or empty.
 std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse);
 
+/// The same with two units a step, the second over a given sequence: s = lower(h', x), h = higher(s, guide) (kernels/transition.h).
+/// x and guide [T,B,inputs*H] hold the projections.
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide, const std::vector<Var>& initial,
+                            const Tensor& mask, bool reverse);
+
 /// An encoded source as attention sees it.
 struct Memory {
   Var values;      ///< [S,B,M]

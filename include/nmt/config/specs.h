@@ -11,7 +11,8 @@ namespace nmt {
 // 0, -1 or "" marked "chosen" means: picked from the corpus size by nmt-train when not set, and printed; users write "auto".
 
 struct ModelSpec {
-  std::string type = "deep";                   ///< rnnsearch | deep
+  std::string type = "deep";                   ///< rnnsearch | deep | seq2seq | gnmt
+  bool context_aware = false;                  ///< rnnsearch, deep: conditional units over forward states and over the context
   std::string enc_cell = "lrn";                ///< unit of the encoder
   std::string dec_cell = "lrn";                ///< unit of the decoder
   std::string reset = "before";                ///< gru: before | after
@@ -24,10 +25,10 @@ struct ModelSpec {
   int enc_depth = 0;                           ///< layers, chosen
   int dec_depth = 0;                           ///< layers, chosen
   bool layer_normalization = true;
-  std::string attention = "additive";          ///< additive | dot
+  std::string attention = "additive";          ///< additive | dot | none (seq2seq)
   int heads = 1;
   int dim_attention = 0;                       ///< A; 0: the memory's width
-  std::string attention_query = "recurrent";   ///< recurrent | first-layer
+  std::string attention_query = "auto";        ///< recurrent | first-layer; auto: first-layer in gnmt, else recurrent
   bool tied_embeddings = true;                 ///< target embedding = softmax weights
   bool tied_embeddings_src = false;            ///< source embedding = target embedding
   bool tied_embeddings_all = false;            ///< all three; needs a joint vocabulary

@@ -25,8 +25,32 @@ class Residual {
 /// Settings of a spec as layers take them.
 UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell);
 
-/// Source embeddings to annotations. `rnnsearch`: one bidirectional layer, annotations [forward; backward]. `deep`: the first
-/// layer bidirectional, the others forward, each followed by a Residual; annotations are as wide as the embedding.
+/// The first layer of every encoder, in both directions. Plain: the states of both side by side, [S,B,2H]. Context-aware (Zhang et
+/// al., ATR, EMNLP 2018, section 4.1): the backward pass reads the forward state of the same position through its second unit, and
+/// its states alone are the output, [S,B,H].
+class BidirectionalLayer {
+ public:
+  BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, bool context_aware);
+  struct Result {
+    Var states;
+    Var final_state;  ///< [B, width()] after the last step of each direction
+  };
+  Result operator()(Tape& tape, const Var& x, const Tensor& mask) const;
+  std::int64_t width() const { return width_; }
+  void freeze(const Context& context) const;
+
+ private:
+  RecurrentLayer forward_;
+  std::optional<RecurrentLayer> backward_;
+  std::optional<TransitionLayer> aware_;
+  std::int64_t width_;
+};
+
+/// Source embeddings to annotations. The first layer reads both directions, the others go forward.
+///   rnnsearch  one layer; annotations are its states
+///   deep       each layer is followed by a Residual; annotations are as wide as the embedding
+///   seq2seq    layers upon each other; annotations are the top one's states
+///   gnmt       the same, and from the third layer on the output is the sum of input and states (Wu et al. 2016, section 3.1)
 class Encoder {
  public:
   Encoder(const Builder& builder, const ModelSpec& spec);
@@ -41,9 +65,10 @@ class Encoder {
   void freeze(const Context& context) const;
 
  private:
-  RecurrentLayer forward_, backward_;
+  BidirectionalLayer first_;
   std::deque<RecurrentLayer> upper_;
-  std::deque<Residual> residuals_;
+  std::deque<Residual> residuals_;  // deep
+  bool sums_;                       // gnmt
   float dropout_;
   std::int64_t width_, final_width_;
 };

@@ -53,6 +53,20 @@ class RecurrentLayer {
   ops::Cell cell_;
 };
 
+/// A layer of two units a step, the second over a given sequence (kernels/transition.h).
+class TransitionLayer {
+ public:
+  TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t guide);
+  /// x [T,B,input], guide [T,B,guide] -> the higher unit's states after each step, [T,B,H] a state vector.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
+                              bool reverse = false) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_, guide_;
+  ops::Cell lower_, higher_;
+};
+
 /// The conditional decoder layer with attention between its two units (units.md 3.1; ATR paper, section 4.1).
 class ConditionalLayer {
  public:

@@ -1,0 +1,74 @@
+#include "nmt/kernels/transition.h"
+
+#include "cell.h"
+
+namespace nmt::ops {
+
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide, const std::vector<Var>& initial,
+                            const Tensor& mask, bool reverse) {
+  const Context& context = tape.context();
+  const Shape& shape = x->value.shape();
+  const kernels::Unit& unit = *lower.unit;
+  const std::int64_t h = lower.width;
+  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
+            shape.text());
+  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}", guide->value.shape().text(), shape.text());
+  const std::int64_t steps = shape[0], batch = shape[1];
+  const bool keep = tape.recording();
+  const std::int64_t kept = keep ? steps * batch : batch;
+  const CellView lower_view = view_cell(context, lower, keep), higher_view = view_cell(context, higher, keep);
+  const CellBuffers lower_buffers(context, lower, kept, keep), higher_buffers(context, higher, kept, keep);
+  const std::vector<Tensor> start = initial_states(context, lower, initial, batch);
+
+  kernels::Transition args;
+  args.lower = lower_view.cell;
+  args.higher = higher_view.cell;
+  args.steps = steps;
+  args.batch = batch;
+  args.reverse = reverse;
+  args.keep = keep;
+  args.x = x->value.f32();
+  args.guide = guide->value.f32();
+  args.mask = pointer(mask);
+  args.lower_record = lower_buffers.record();
+  args.higher_record = higher_buffers.record();
+  std::vector<Var> states;
+  std::vector<Tensor> middle;
+  for (int p = 0; p < unit.states; ++p) {
+    states.push_back(tape.result(context.empty({steps, batch, h})));
+    middle.push_back(context.empty({kept, h}));
+    args.initial[p] = start[p].f32();
+    args.states[p] = states[p]->value.f32();
+    args.middle[p] = middle[p].f32();
+  }
+  dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
+
+  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial, mask, x, guide, states, args] {
+    if (!states[0]->gradient) return;
+    const Context& at = tape.context();
+    const std::int64_t rows = args.steps * args.batch, width = lower.width;
+    const CellGradients lower_gradients(at, lower, rows), higher_gradients(at, higher, rows);
+    kernels::TransitionGradient g;
+    g.dh = states[0]->gradient.f32();
+    g.lower = lower_gradients.view(lower);
+    g.higher = higher_gradients.view(higher);
+    std::vector<Tensor> dinitial;
+    for (int p = 0; p < lower.unit->states; ++p) {
+      dinitial.push_back(at.empty({args.batch, width}));
+      g.dinitial[p] = dinitial[p].f32();
+    }
+    dispatch(at, [&](const auto& backend) {
+      const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
+      g.scratch = scratch.f32();
+      kernels::transition_backward(backend, args, g);
+    });
+    add_weight_gradients(at, lower, lower_buffers, lower_gradients, previous_rows(start[0], states[0]->value, args.reverse), rows);
+    add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}}, rows);
+    tape.give(*x, lower_gradients.dx.reshape(x->value.shape()));
+    tape.give(*guide, higher_gradients.dx.reshape(guide->value.shape()));
+    for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
+  });
+  return states;
+}
+
+}  // namespace nmt::ops

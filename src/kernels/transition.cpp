@@ -1,0 +1,88 @@
+#include "nmt/kernels/transition.h"
+
+#include "rows.h"
+
+namespace nmt::kernels {
+namespace {
+
+// Where the rows of step number i of a share that begins at `begin` stand.
+struct Place {
+  std::int64_t row;       // in [T,B]
+  std::int64_t at;        // in the records
+  std::int64_t previous;  // in states, or -1: the initial states
+};
+
+Place place(const Transition& a, std::int64_t i, std::int64_t begin) {
+  const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
+  return {t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
+}
+
+UnitStep lower_step(const Transition& a, const Place& at, std::int64_t begin, std::int64_t rows) {
+  const std::int64_t h = a.lower.width;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.x + at.row * a.lower.unit->inputs * h;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
+    step.next[p] = a.middle[p] + at.at * h;
+  }
+  return step;
+}
+
+UnitStep higher_step(const Transition& a, const Place& at, std::int64_t rows) {
+  const std::int64_t h = a.higher.width;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.guide + at.row * a.higher.unit->inputs * h;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at.at * h;
+    step.next[p] = a.states[p] + at.row * h;
+  }
+  return step;
+}
+
+}  // namespace
+
+void transition_forward(const Cpu& cpu, const Transition& a) {
+  Shares(cpu, a.batch).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < a.steps; ++i) {
+      const Place at = place(a, i, begin);
+      cell_forward(a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
+      cell_forward(a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
+    }
+  });
+}
+
+// A share's sums of the lower cell, then of the higher one; then rows*H of temporary space.
+std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
+  return Shares(cpu, a.batch).count * (cell_sums(a.lower) + cell_sums(a.higher)) + a.batch * a.lower.width;
+}
+
+void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
+  const Shares shares(cpu, a.batch);
+  const std::int64_t h = a.lower.width, lower_sums = cell_sums(a.lower), stride = lower_sums + cell_sums(a.higher);
+  std::fill_n(g.scratch, shares.count * stride, 0.0f);
+  float* temporary = g.scratch + shares.count * stride;
+  shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin, n = rows * h;
+    float* sums = g.scratch + share * stride;
+    float* carry[max_states]{};
+    for (int p = 0; p < a.lower.unit->states; ++p) {
+      carry[p] = g.dinitial[p] + begin * h;
+      std::fill_n(carry[p], n, 0.0f);
+    }
+    for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+      const Place at = place(a, i, begin);
+      const float* dh = g.dh + at.row * h;
+      for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
+      cell_backward(a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows), carry, sums + lower_sums, temporary + begin * h);
+      cell_backward(a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows), carry, sums, temporary + begin * h);
+    }
+  });
+  add_cell_sums(a.lower, g.scratch, shares.count, stride, g.lower);
+  add_cell_sums(a.higher, g.scratch + lower_sums, shares.count, stride, g.higher);
+}
+
+}  // namespace nmt::kernels
