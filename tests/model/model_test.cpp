@@ -52,7 +52,7 @@ std::vector<ModelSpec> specs() {
         spec.attention_query = query;
         all.push_back(spec);
       }
-  for (const char* unit : {"lrn", "gru", "lstm"}) {
+  for (const char* unit : {"lrn", "lstm"}) {
     for (const char* type : {"rnnsearch", "deep"}) {
       ModelSpec spec = small(type, unit);
       spec.context_aware = true;
@@ -66,7 +66,7 @@ std::vector<ModelSpec> specs() {
     }
     ModelSpec spec = small("gnmt", unit);
     spec.dim_emb = spec.dim_rnn;
-    spec.enc_depth = spec.dec_depth = 4;
+    spec.enc_depth = spec.dec_depth = 3;
     all.push_back(spec);
     spec.attention_query = "recurrent";
     spec.layer_normalization = false;

@@ -13,7 +13,7 @@ namespace nmt::kernels {
 /// All projections of x and g are outside, for all steps at once. On the CPU every worker takes its share of the sentences through
 /// all the steps.
 struct Transition {
-  Cell lower, higher;  ///< the same unit and width
+  Cell lower, higher;  ///< the same unit, width and groups
   std::int64_t steps = 0;         ///< T
   std::int64_t batch = 0;         ///< B
   bool reverse = false;           ///< from the last step to the first
