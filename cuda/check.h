@@ -6,7 +6,7 @@
 
 namespace nmt::cuda {
 
-/// "cudaMalloc" of "cudaMalloc(&data, bytes)".
+/// "cudaMalloc" of "cudaMalloc(&data, bytes)", "cublasCreate" of "library.cublasCreate(&handle)".
 std::string call_name(const char* call);
 
 inline void check(cudaError_t status, const char* call) {

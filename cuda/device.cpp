@@ -8,8 +8,8 @@ namespace nmt {
 namespace cuda {
 
 std::string call_name(const char* call) {
-  const std::string_view text(call);
-  return std::string(text.substr(0, text.find('(')));
+  const std::string_view text(call), name = text.substr(0, text.find('('));
+  return std::string(name.substr(name.find_last_of('.') + 1));  // of "library.cublasCreate" too
 }
 
 Workspace::~Workspace() {

@@ -22,12 +22,6 @@ Region find(const std::map<const char*, Region>& regions, const void* p) {
   return found == regions.end() || !found->second.has(p) ? Region{} : found->second;
 }
 
-// Copies run while device memory is open.
-struct Opened {
-  Opened() { open_device_memory(); }
-  ~Opened() { close_device_memory(); }
-};
-
 }  // namespace
 
 Region device_region(const void* p) {
@@ -160,14 +154,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes)) return cudaErrorInvalidValue;
-  const Opened opened;
+  const OpenDeviceMemory open;
   std::memcpy(to, from, bytes);
   return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t) {
   if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
-  const Opened opened;
+  const OpenDeviceMemory open;
   std::memset(data, value, bytes);
   return cudaSuccess;
 }

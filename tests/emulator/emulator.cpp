@@ -246,9 +246,8 @@ void add_shared(const void* key, std::size_t bytes) {
 
 // Whatever way a launch ends.
 struct Scope {
-  Scope() { open_device_memory(); }
+  OpenDeviceMemory open;
   ~Scope() {
-    close_device_memory();
     block.shared.clear();
     running.in_kernel = false;
     block.error.reset();

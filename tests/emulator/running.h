@@ -59,6 +59,10 @@ Region pinned_region(const void* p);
 /// While kernels and copies run, device memory may be touched; host code may not.
 void open_device_memory();
 void close_device_memory();
+struct OpenDeviceMemory {
+  OpenDeviceMemory() { open_device_memory(); }
+  ~OpenDeviceMemory() { close_device_memory(); }
+};
 
 // ---- races and bounds (memory_check.cpp) ----
 

@@ -14,9 +14,10 @@ namespace nmt::kernels {
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
            const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
-// Packed products, for weights that serve many products: B is laid out once in panels of packed_panel() columns.
+// Packed products, for weights that serve many products: B is laid out once in panels of packed_panel() columns. On CUDA a
+// packed matrix is op(B) transposed, [n,k] row-major.
 // Every output is one chain of fused multiply-adds along k ascending, so a row's result depends neither on the number of
-// rows, nor on its place among them, nor on the threads: what makes decoding batch-invariant.
+// rows, nor on its place among them, nor on the threads: what makes decoding batch-invariant (on the CPU).
 
 /// Columns of a panel (depends on the instruction set).
 std::int64_t packed_panel();

@@ -1,0 +1,92 @@
+#include "nmt/kernels/optimizer.h"
+
+#include "tests/cuda/table.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+constexpr std::int64_t tensors[] = {1, 3, 31, 0, 33, 257, 9001, 4096, 8192};
+
+// The tensors of a model, on both sides.
+struct Parameters {
+  Parameters(Parity& p, int states, bool averages) {
+    for (const std::int64_t n : tensors) {
+      columns.push_back({p.floats(n), p.floats(n), p.floats(states >= 1 ? n : 0, 1.0f), p.floats(states >= 2 ? n : 0, 1.0f), p.floats(averages ? n : 0)});
+      sizes.push_back({n, states, averages});
+    }
+  }
+  template <class Backend>
+  std::vector<OptimizerSlice> slices(const Backend& on) const {
+    std::vector<OptimizerSlice> all;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const auto& [value, gradient, first, second, average] = columns[i];
+      const auto [n, states, averages] = sizes[i];
+      all.push_back({n, value(on), gradient(on), states >= 1 ? first(on) : nullptr, states >= 2 ? second(on) : nullptr,
+                     averages ? average(on) : nullptr});
+    }
+    return all;
+  }
+  struct Columns {
+    Both<float> value, gradient, first, second, average;
+  };
+  struct Sizes {
+    std::int64_t n;
+    int states;
+    bool averages;
+  };
+  std::vector<Columns> columns;
+  std::vector<Sizes> sizes;
+};
+
+template <class Rule, class Update>
+ParityRow update_row(const char* name, Rule rule, Update update) {
+  rule.rate = 0.01f;
+  rule.gradient_scale = 0.5f;
+  return {name, [=](Parity& p) {
+            for (const float smoothing : {0.0f, 0.3f}) {
+              p.sizes("smoothing {}", smoothing);
+              Rule step = rule;
+              step.smoothing = smoothing;
+              const Parameters parameters(p, Rule::states, smoothing != 0.0f);
+              p.run(
+                  [&](const auto& on) {
+                    const auto slices = parameters.slices(on);
+                    for (int i = 0; i < 2; ++i) update(on, slices.data(), static_cast<std::int64_t>(slices.size()), step);
+                  },
+                  1e-5);
+            }
+          }};
+}
+
+AdamStep adam_step() {
+  AdamStep step;
+  step.epsilon = 1e-3f;
+  step.decay = 1e-3f;
+  return step;
+}
+
+}  // namespace
+
+std::vector<ParityRow> optimizer_parity() {
+  return {
+      {"gradient_norm_squared", [](Parity& p) {
+         p.sizes("all");
+         const Parameters parameters(p, 0, false);
+         const auto norm = [&](const auto& on) {
+           const auto slices = parameters.slices(on);
+           return gradient_norm_squared(on, slices.data(), static_cast<std::int64_t>(slices.size()));
+         };
+         p.same(norm(p.cpu()), norm(p.cuda()), 1e-12);
+         p.same(0, gradient_norm_squared(p.cuda(), nullptr, 0), 0);
+       }},
+      update_row("adam", adam_step(), [](const auto& on, auto slices, auto count, const auto& step) { adam(on, slices, count, step); }),
+      update_row("adadelta", AdadeltaStep(), [](const auto& on, auto slices, auto count, const auto& step) { adadelta(on, slices, count, step); }),
+      update_row("adagrad", AdagradStep(), [](const auto& on, auto slices, auto count, const auto& step) { adagrad(on, slices, count, step); }),
+      update_row("sgd", SgdStep(), [](const auto& on, auto slices, auto count, const auto& step) { sgd(on, slices, count, step); }),
+      update_row("momentum", MomentumStep(), [](const auto& on, auto slices, auto count, const auto& step) { momentum(on, slices, count, step); }),
+  };
+}
+
+}  // namespace nmt::test
