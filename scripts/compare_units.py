@@ -100,7 +100,8 @@ class Task:
         name, command = self.steps.pop(0)
         self.log = self.folder / name
         with open(self.log, "ab" if name == "train.log" else "wb") as log:
-            self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, close_fds=False, preexec_fn=die_with_parent)
+            self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, close_fds=False, start_new_session=True,
+                                            preexec_fn=die_with_parent)  # fmt: skip
 
     def poll(self):
         """True when all is over."""
@@ -113,7 +114,10 @@ class Task:
             self.next()
             return False
         else:
-            self.finish({"status": "ok", **units_table.read_training(BIN, self.model, self.folder / "train.log")})
+            result = units_table.read_training(BIN, self.model, self.folder / "train.log")
+            if self.args.updates and (result["updates"] or 0) > self.args.updates:
+                result = {"why": f"has {result['updates']} updates from an earlier run, more than the {self.args.updates} asked for: take another --work"}
+            self.finish({"status": "failed" if "why" in result else "ok", **result})
         return True
 
     def finish(self, result):

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -70,6 +71,16 @@ const std::map<std::string, Equations> equations = {
       },
       [](const Values& v) -> Numbers {
         const double f = sigma(v.x[0] + v.v[0] * v.s[1]);
+        return {1 - f, f};
+      }}},
+    // f_t = sigmoid(W_f x_t + b_f), c_t = f_t * c_(t-1) + (1 - f_t) * W x_t, h_t = ReLU(c_t): Kim et al., WNGT 2019
+    {"ssru ",
+     {[](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0] + v.v[0]), c = f * v.s[1] + (1 - f) * v.x[1];
+        return {std::max(c, 0.0), c};
+      },
+      [](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0] + v.v[0]);
         return {1 - f, f};
       }}},
     {"srn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
@@ -237,7 +248,7 @@ TEST(Units, equations_gradients_and_rows) {
 
 // Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper, section 3.
 TEST(Units, weight_matrices) {
-  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4},
+  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4}, {"ssru", 2},
                                                {"srn", 2}, {"atr", 2},  {"gru", 6},  {"lstm", 8}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name); it != expected.end()) {

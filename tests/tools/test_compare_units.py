@@ -92,6 +92,11 @@ class CompareUnits(unittest.TestCase):
         self.assertIn("gru:reset=never, seed 1: starts", said)
         self.assertNotIn("gru, seed 1", said)
 
+        # A training that has gone further than what is asked for now is no answer to it.
+        self.run_it("gru", updates=10, status=1)
+        self.assertIn("has 20 updates", self.rows()["gru"]["why"])
+        self.run_it(*units)
+
         # The speed stage fills its columns and leaves the others.
         self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "4", "--speed-sentences", "3")
         after = self.rows()
