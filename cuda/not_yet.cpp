@@ -6,6 +6,7 @@
 #include "nmt/kernels/recurrence.h"
 #include "nmt/kernels/softmax_loss.h"
 #include "nmt/kernels/top_k.h"
+#include "nmt/kernels/transition.h"
 
 namespace nmt::kernels {
 namespace {
@@ -42,5 +43,10 @@ void log_sum_exp(const Cuda&, std::int64_t, std::int64_t, const float*, float*) 
 void top_k(const Cuda&, std::int64_t, std::int64_t, const float*, int, std::span<const std::int32_t>, float*, std::int32_t*) {
   missing("top_k");
 }
+
+// transition.cu
+void transition_forward(const Cuda&, const Transition&) { missing("transition_forward"); }
+void transition_backward(const Cuda&, const Transition&, const TransitionGradient&) { missing("transition_backward"); }
+std::int64_t transition_scratch(const Cuda&, const Transition&) { missing("transition_scratch"); }
 
 }  // namespace nmt::kernels

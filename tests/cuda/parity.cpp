@@ -36,6 +36,7 @@ Buffer::~Buffer() {
 }
 
 std::string Buffer::difference(double tolerance) {
+  if (host_.empty()) return "";
   std::vector<char> bytes(host_.size());
   device_.from_device(bytes.data(), data_, bytes.size());
   if (!is_float_) {
