@@ -12,6 +12,7 @@
 #include "nmt/core/log.h"
 #include "nmt/eval/significance.h"
 #include "nmt/model/model_directory.h"
+#include "tools/model_text.h"
 
 namespace nmt::tools {
 namespace {
@@ -175,11 +176,6 @@ Json development(const std::string& path, int worst) {
   return result;
 }
 
-std::string summary(const ModelSpec& spec) {
-  const std::string cells = spec.enc_cell == spec.dec_cell ? spec.enc_cell : spec.enc_cell + " encoder and " + spec.dec_cell + " decoder";
-  return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", spec.type, cells, spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
-}
-
 }  // namespace
 
 Json training_report(const std::string& directory, int worst) {
@@ -187,9 +183,7 @@ Json training_report(const std::string& directory, int worst) {
   std::vector<Json> lines = read_log(directory + "/train.jsonl");
   drop_undone(lines);
   Json report{{"format", "nmt-report"}, {"version", 1}, {"nmt", NMT_VERSION}};
-  std::filesystem::path path = std::filesystem::weakly_canonical(directory);
-  if (path.filename().empty()) path = path.parent_path();  // "model/"
-  report["model"] = {{"name", path.filename().string()}, {"summary", summary(model.spec())}};
+  report["model"] = {{"name", directory_name(directory)}, {"summary", model_summary(model.spec())}};
   report["progress"] = {{"updates", lines.back()["updates"]}, {"epochs", number_of(lines.back(), "epochs")}};
   report["displays"] = columns(lines);
   report["validations"] = validations(lines);

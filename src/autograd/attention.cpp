@@ -36,6 +36,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
     kernels::attention_forward(backend, args, q[0], q[1], sentence ? sentence.data<std::int32_t>() : nullptr, query->value.f32(),
                                out.weights.f32(), out.context->value.f32());
   });
+  if (tape.probe()) tape.probe()->attention = out.weights;
   tape.record([&tape, shape, memory, query, out, args, q] {
     if (!out.context->gradient) return;
     const Context& at = tape.context();

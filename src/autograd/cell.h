@@ -46,6 +46,13 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
 /// The given initial states, zeros where none is given: [batch,H] each.
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch);
 
+/// The states that the steps of a recurrence read: [T,B,H] each, from the initial ones and those after each step.
+std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start, const std::vector<Var>& states, bool reverse);
+/// Adds the cell's gates at all steps to the tape's probe. x [T,B,inputs*H]; buffers of all steps; previous [T,B,H] a state vector;
+/// `lower`: as GateRecord has it.
+void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers, const std::vector<Tensor>& previous,
+                 bool reverse, int lower = -1);
+
 /// A pointer to a tensor's floats, or null when it is empty.
 inline float* pointer(const Tensor& tensor) { return tensor ? tensor.f32() : nullptr; }
 inline float* value_of(const Parameter* parameter) { return parameter ? parameter->value.f32() : nullptr; }

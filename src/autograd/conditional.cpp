@@ -85,14 +85,14 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   const std::int64_t h = layer.lower.width, wide = unit.inputs * h;
   NMT_CHECK(shape.rank() == 3 && shape[2] == wide, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, wide, shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
-  const bool keep = tape.recording();
+  const bool recording = tape.recording(), keep = recording || tape.probe();
   const kernels::Attention attention_view = view_attention(layer.attention, memory);
   NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch, attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
 
   Saved s{layer, memory, x, initial, initial_states(context, layer.lower, initial, batch), {}, {},
-          view_cell(context, layer.lower, keep), view_cell(context, layer.higher, keep),
-          CellBuffers(context, layer.lower, kept, keep), CellBuffers(context, layer.higher, kept, keep),
+          view_cell(context, layer.lower, recording), view_cell(context, layer.higher, recording),
+          CellBuffers(context, layer.lower, kept, recording), CellBuffers(context, layer.higher, kept, recording),
           {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
@@ -121,7 +121,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.queries = s.queries.f32();
   a.contexts_rearranged = pointer(s.contexts_rearranged);
   a.xc = s.xc.f32();
-  if (keep) {
+  if (recording) {
     a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed);
     a.context_transposed = pack_context(true, s.context_transposed);
     if (layer.context_gain) {
@@ -147,7 +147,12 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });
 
   ConditionalResult out = s.out;
-  if (keep)
+  if (Probe* probe = tape.probe()) {
+    probe_gates(tape, layer.lower, x->value, s.lower_buffers, states_before(context, s.start, out.states, false), false);
+    probe_gates(tape, layer.higher, s.xc.reshape(shape), s.higher_buffers, s.middle, false, static_cast<int>(probe->units.size()) - 1);
+    probe->attention = out.attended.weights;
+  }
+  if (recording)
     tape.record([&tape, saved = std::move(s)] {
       if (saved.out.states[0]->gradient || saved.out.attended.context->gradient) backward(tape, saved);
     });

@@ -10,9 +10,9 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
   NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
             shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
-  const bool keep = tape.recording();
-  const CellView view = view_cell(context, cell, keep);
-  const CellBuffers buffers(context, cell, keep ? steps * batch : batch, keep);
+  const bool backward = tape.recording(), keep = backward || tape.probe();
+  const CellView view = view_cell(context, cell, backward);
+  const CellBuffers buffers(context, cell, keep ? steps * batch : batch, backward);
   const std::vector<Tensor> start = initial_states(context, cell, initial, batch);
 
   kernels::Recurrence args;
@@ -31,6 +31,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
     args.states[p] = states[p]->value.f32();
   }
   dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
+  if (tape.probe()) probe_gates(tape, cell, x->value, buffers, states_before(context, start, states, reverse), reverse);
 
   tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
     if (!states[0]->gradient) return;

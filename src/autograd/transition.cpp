@@ -14,10 +14,10 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
             shape.text());
   NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}", guide->value.shape().text(), shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
-  const bool keep = tape.recording();
+  const bool recording = tape.recording(), keep = recording || tape.probe();
   const std::int64_t kept = keep ? steps * batch : batch;
-  const CellView lower_view = view_cell(context, lower, keep), higher_view = view_cell(context, higher, keep);
-  const CellBuffers lower_buffers(context, lower, kept, keep), higher_buffers(context, higher, kept, keep);
+  const CellView lower_view = view_cell(context, lower, recording), higher_view = view_cell(context, higher, recording);
+  const CellBuffers lower_buffers(context, lower, kept, recording), higher_buffers(context, higher, kept, recording);
   const std::vector<Tensor> start = initial_states(context, lower, initial, batch);
 
   kernels::Transition args;
@@ -42,6 +42,10 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     args.middle[p] = middle[p].f32();
   }
   dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
+  if (const Probe* probe = tape.probe()) {
+    probe_gates(tape, lower, x->value, lower_buffers, states_before(context, start, states, reverse), reverse);
+    probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse, static_cast<int>(probe->units.size()) - 1);
+  }
 
   tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial, mask, x, guide, states, args] {
     if (!states[0]->gradient) return;

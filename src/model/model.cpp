@@ -53,6 +53,7 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
   const Encoded source = encode(tape, upload(context, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
                                 upload(context, lengths_of(batch), {b}));
+  if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
   const Decoder::Result out = (*decoder)(tape, embed_target(tape, upload(context, batch.target_in, {t, b})), source.memory,
                                          decoder->start(tape, source.final_state), {});
   std::vector<std::int32_t> rows, targets;
@@ -110,6 +111,14 @@ BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
       sum += normalizer.f32()[r] - logits.f32()[r * m.target_vocabulary + targets[first + r]];
   }
   return {sum, sum, batch.target_tokens};
+}
+
+Probe Model::probe(const Batch& batch) {
+  Probe probe;
+  Tape tape(impl_->context, false);
+  tape.watch(&probe);
+  impl_->run(tape, batch);
+  return probe;
 }
 
 void Model::freeze(const std::function<void(Parameter&)>& fetch) {

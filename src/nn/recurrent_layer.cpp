@@ -41,6 +41,7 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   const std::int64_t h = settings.width;
   const int planes = unit.recurrents + unit.late;
   ops::Cell cell;
+  cell.name = builder.scope();
   cell.unit = &unit;
   cell.width = h;
   cell.groups = settings.groups;

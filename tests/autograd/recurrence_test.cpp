@@ -111,6 +111,71 @@ TEST(Recurrence, matches_the_equations_in_double) {
 #undef NMT_UNIT
 }
 
+// The gates of one channel as the unit's header has them, from what a step of the reference reads.
+template <class U>
+void expect_gates(const test::CellValues& c, std::int64_t h, const double* x, const std::vector<Row>& states, const float* input,
+                  const float* forget) {
+  for (std::int64_t j = 0; j < h; ++j) {
+    Step<double, U> step{};
+    for (int p = 0; p < U::inputs; ++p) step.x[p] = x[p * h + j];
+    for (int p = 0; p < U::vectors; ++p) step.v[p] = c.vectors[p * h + j];
+    for (int p = 0; p < U::states; ++p) step.s[p] = states[p][j];
+    for (int p = 0; p < U::recurrents; ++p) {
+      const std::int64_t planes = U::recurrents + U::late, column = p * h + j;
+      step.u[p] = c.bias[column];
+      for (std::int64_t i = 0; i < h; ++i) step.u[p] += states[0][i] * c.recurrent[i * planes * h + column];
+    }
+    double i, f;
+    U::gates(step, i, f);
+    EXPECT_NEAR(input[j], i, 1e-5);
+    EXPECT_NEAR(forget[j], f, 1e-5);
+  }
+}
+
+template <class U>
+void check_probe(const kernels::Unit& unit, bool reverse) {
+  SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : ""));
+  const std::int64_t steps = 5, batch = 3, h = 7;
+  test::Engine engine(2);
+  CellParameters p;
+  make(engine, unit, h, false, p);
+  p.cell.name = "here";
+  Probe probe;
+  Tape tape(engine.context, false);
+  tape.watch(&probe);
+  const Var x = tape.constant(engine.random({steps, batch, U::inputs * h}));
+  std::vector<Var> initial;
+  for (int s = 0; s < U::states; ++s) initial.push_back(tape.constant(engine.random({batch, h})));
+  ops::recurrence(tape, p.cell, x, initial, {}, reverse);
+  ASSERT_EQ(probe.units.size(), 1u);
+  const GateRecord& record = probe.units[0];
+  EXPECT_EQ(record.name, "here");
+  EXPECT_EQ(record.reverse, reverse);
+  ASSERT_EQ(static_cast<bool>(record.input), unit.gates != nullptr);
+  if constexpr (requires(const Step<double, U>& step, double& gate) { U::gates(step, gate, gate); }) {
+    const test::CellValues c = values(p.cell);
+    const Row xs = test::doubles(x->value);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<Row> s;
+      for (const Var& v : initial) s.emplace_back(v->value.f32() + b * h, v->value.f32() + (b + 1) * h);
+      for (std::int64_t n = 0; n < steps; ++n) {
+        const std::int64_t at = (reverse ? steps - 1 - n : n) * batch + b;
+        expect_gates<U>(c, h, &xs[at * U::inputs * h], s, record.input.f32() + at * h, record.forget.f32() + at * h);
+        test::cell_step<U>(c, h, &xs[at * U::inputs * h], s);
+      }
+    }
+  }
+}
+
+TEST(Recurrence, a_watched_pass_leaves_the_gates_of_every_step) {
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...)                                                          \
+  for (const bool reverse : {false, true}) check_probe<__VA_ARGS__>(kernels::units()[line], reverse); \
+  ++line;
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+}
+
 template <class U>
 void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : ""));

@@ -37,6 +37,7 @@ Var step(Tape& tape, const Var& x, std::int64_t t);
 
 /// A unit's recurrent parameters; null where the unit or the options have none.
 struct Cell {
+  std::string name;                ///< of its layer, for people
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;          ///< H
   Parameter* recurrent = nullptr;  ///< [H, (recurrents+late)*H], or with groups [K, H/K, (recurrents+late)*H/K]

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "nmt/autograd/probe.h"
 #include "nmt/tensor/context.h"
 
 namespace nmt {
@@ -27,6 +28,9 @@ class Tape {
 
   const Context& context() const { return context_; }
   bool recording() const { return recording_; }
+  /// Lets the ops of a pass fill the probe; it outlives the pass. Recurrences then keep all their steps.
+  void watch(Probe* probe) { probe_ = probe; }
+  Probe* probe() const { return probe_; }
 
   /// A value that no gradient flows to.
   Var constant(Tensor value) const;
@@ -51,6 +55,7 @@ class Tape {
  private:
   Context context_;
   bool recording_;
+  Probe* probe_ = nullptr;
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "nmt/autograd/parameter.h"
+#include "nmt/autograd/probe.h"
 #include "nmt/config/specs.h"
 #include "nmt/data/batch.h"
 
@@ -47,6 +48,9 @@ class Model {
   BatchLoss accumulate_gradients(const Batch& batch, const TrainPass& pass);
   /// The loss alone: no dropout, no gradients.
   BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
+
+  /// Gates and attention of a forced pass over the batch. On the CPU alone.
+  Probe probe(const Batch& batch);
 
   /// Packs the matrices for decoding and drops what packing replaces; gradients go too. The model decodes from here on.
   /// `fetch`, when given, is asked for every parameter's value, the output table first: it is packed before the others are

@@ -17,6 +17,8 @@ class Builder {
     return parameters_->add(context_, prefix_ + name, shape, init, *rng_, planes);
   }
   const Context& context() const { return context_; }
+  /// The prefix without its last dot: "decoder.layer_0".
+  std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
 
  private:
   Context context_;

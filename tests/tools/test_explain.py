@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Tests of nmt-explain: its numbers against plain arithmetic over the gates that it saved, the page against the JSON, odd and bad input.
+Usage: test_explain.py BIN_DIR [test names]"""
+import json
+import math
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-batch-words", "300", "--cpu-threads", "2", "--after", "6u",
+         "--valid-freq", "6u", "--save-freq", "6u", "--valid-max-sentences", "5", "--early-stopping", "0", "--exponential-smoothing", "0"]
+LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
+
+
+def run(*args, status=0, tool="nmt-explain", stdin=None):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, timeout=300, input=stdin)
+    if done.returncode != status:
+        raise AssertionError(f"{tool} {args}: status {done.returncode}, not {status}\n{done.stdout[-2000:]}{done.stderr}")
+    return done
+
+
+def read_safetensors(path):
+    blob = path.read_bytes()
+    (size,) = struct.unpack("<Q", blob[:8])
+    header = json.loads(blob[8:8 + size])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        rows, columns = entry["shape"]
+        values = struct.unpack(f"<{rows * columns}f", blob[8 + size + begin:8 + size + end])
+        tensors[name] = [list(values[r * columns:(r + 1) * columns]) for r in range(rows)]
+    return tensors
+
+
+def page_data(page):
+    found = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+    assert len(found) == 1, len(found)
+    return json.loads(found[0])
+
+
+def mean(values):
+    return math.fsum(values) / len(values)
+
+
+def pearson(xs, ys):
+    mx, my = mean(xs), mean(ys)
+    xx, yy = math.fsum((x - mx) ** 2 for x in xs), math.fsum((y - my) ** 2 for y in ys)
+    return math.fsum((x - mx) * (y - my) for x, y in zip(xs, ys)) / math.sqrt(xx * yy)
+
+
+def times(a, b):
+    return [[x * y for x, y in zip(r, s)] for r, s in zip(a, b)]
+
+
+class ExplainTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.root = pathlib.Path(tempfile.mkdtemp(prefix="nmt-explain-test-"))
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.root], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.root, ignore_errors=True)
+
+    def model(self, name, *options):
+        folder = self.root / name
+        if not folder.exists():
+            run(self.root / "train.en", self.root / "train.de", "--model", folder, *SMALL, *options, tool="nmt-train")
+        return folder
+
+    def explain(self, name, *options):
+        files = self.root / f"{name}.json", self.root / f"{name}.gates"
+        page = run("-m", self.model(name, *options), "--json", files[0], "--gates", files[1], stdin="\n".join(LINES).encode()).stdout.decode()
+        return page, json.loads(files[0].read_text(encoding="utf-8")), read_safetensors(files[1])
+
+    def close(self, a, b, what):
+        self.assertLessEqual(abs(a - b), 1e-5 * abs(b) + 1e-7, f"{what}: {a} {b}")
+
+    def check_numbers(self, data, gates):
+        """Everything of the units again, from the saved gates: weights of LRN's equations 5 to 7, means, correlations, strongest."""
+        expected = {f"{s['line']}.{u['name']}.{g}" for s in data["sentences"] if s["units"] for u in data["units"] if u["gates"] for g in ("input", "forget")}
+        self.assertEqual(set(gates), expected)
+        for which, unit in enumerate(data["units"]):
+            every = [], []
+            for sentence in data["sentences"]:
+                if not sentence["units"]:
+                    continue
+                numbers = sentence["units"][which]
+                if not unit["gates"]:
+                    self.assertIsNone(numbers)
+                    continue
+                i, f = (gates[f"{sentence['line']}.{unit['name']}.{gate}"] for gate in ("input", "forget"))
+                pieces = sentence["source_pieces" if unit["reads"] == "source" else "target_pieces"]
+                n = len(i)
+                self.assertEqual([n, len(i[0])], [len(pieces), unit["width"]])
+                for name, gate in (("input", i), ("forget", f)):
+                    self.assertTrue(all(0 < x < 1 for row in gate for x in row))
+                    for a, row in zip(numbers[name], gate, strict=True):
+                        self.close(a, mean(row), name)
+                flat_i, flat_f = sum(i, []), sum(f, [])
+                every[0].extend(flat_i)
+                every[1].extend(flat_f)
+                self.close(numbers["pearson_values"], pearson(flat_i, flat_f), "correlation of all gates")
+                if n > 2:
+                    self.assertAlmostEqual(numbers["pearson_means"], pearson([mean(r) for r in i], [mean(r) for r in f]), delta=2e-4)
+                enter, carry = i, f
+                if unit["step"] != "alone":
+                    partner = gates[f"{sentence['line']}.{data['units'][unit['partner']]['name']}.forget"]
+                    carry = times(f, partner)
+                    if unit["step"] == "lower":
+                        enter = times(i, partner)
+                order = list(range(n)) if unit["direction"] == "forward" else list(range(n - 1, -1, -1))
+                for k in range(n):
+                    weight, curve = enter[k], []
+                    for t in order[order.index(k):]:
+                        if t != k:
+                            weight = [w * c for w, c in zip(weight, carry[t])]
+                        curve.append(mean(weight))
+                    for a, b in zip(numbers["memory"][k], curve, strict=True):
+                        self.close(a, b, "memory")
+                self.assertEqual([s["at"] for s in numbers["strongest"]], order[1:])
+                for s in numbers["strongest"]:
+                    earlier = {k: numbers["memory"][k][order.index(s["at"]) - order.index(k)] for k in order[:order.index(s["at"])]}
+                    self.close(s["weight"], max(earlier.values()), "strongest")
+                    self.close(s["weight"], earlier[s["from"]], "strongest")
+            if unit["gates"]:
+                self.close(data["overall"][which]["pearson"], pearson(*every), "correlation over all sentences")
+
+    def check_attention(self, data, heads):
+        for sentence in data["sentences"]:
+            if sentence["units"]:
+                self.assertEqual(len(sentence["attention"]), heads)
+            for head in sentence["attention"]:
+                self.assertEqual(len(head), len(sentence["target_pieces"]))
+                for row in head:
+                    self.assertEqual(len(row), len(sentence["source_pieces"]))
+                    self.assertAlmostEqual(math.fsum(row), 1, delta=1e-4)
+
+    def test_deep_lrn(self):
+        page, data, gates = self.explain("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        self.assertEqual([u["name"] for u in data["units"]], ["encoder.layer_0.forward", "encoder.layer_0.backward", "encoder.layer_1", "decoder.layer_0.lower",
+                                                              "decoder.layer_0.higher", "decoder.layer_1"])
+        self.assertEqual([u["step"] for u in data["units"]], ["alone", "alone", "alone", "lower", "higher", "alone"])
+        self.check_numbers(data, gates)
+        self.check_attention(data, 2)
+        # The page holds the same numbers, whatever the text is.
+        self.assertEqual(page_data(page), data)
+        self.assertEqual(page.count("<script"), 2)
+        self.assertEqual(re.findall(r'(?:src|href)\s*=\s*"(?!data:)[^"]*"|@import|url\(', page), [])
+        self.assertEqual([s["source"] for s in data["sentences"]], LINES)
+        self.assertEqual(data["sentences"][1]["units"], [])
+        # The translations are those of nmt-translate.
+        out = run("-m", self.root / "lrn", tool="nmt-translate", stdin="\n".join(LINES).encode()).stdout.decode()
+        self.assertEqual([s["translation"] for s in data["sentences"]], out.split("\n")[:-1])
+        for s in data["sentences"]:
+            if s["units"] and "<unk>" not in s["source_pieces"]:
+                self.assertEqual("".join(s["source_pieces"][:-1]).replace("\u2581", " ").split(), s["source"].split())
+                self.assertEqual(s["source_pieces"][-1], "</s>")
+
+    def test_rnnsearch_gru(self):
+        _, data, gates = self.explain("gru", "--unit", "gru", "--type", "rnnsearch", "--enc-depth", "1", "--dec-depth", "1")
+        self.check_numbers(data, gates)
+        self.check_attention(data, 1)
+        for key, gate in gates.items():  # of a GRU: i = 1 - f
+            if key.endswith("input"):
+                for r, s in zip(gate, gates[key.replace("input", "forget")]):
+                    self.assertTrue(all(abs(x + y - 1) < 1e-6 for x, y in zip(r, s)))
+
+    def test_context_aware_atr(self):
+        _, data, gates = self.explain("atr", "--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2")
+        names = [u["name"] for u in data["units"]]
+        self.assertIn("encoder.layer_0.backward.lower", names)
+        self.assertIn("decoder.layer_1.higher", names)
+        self.check_numbers(data, gates)
+        self.check_attention(data, 1)
+
+    def test_seq2seq_without_attention(self):
+        page, data, gates = self.explain("seq2seq", "--unit", "sru", "--type", "seq2seq", "--attention", "none", "--enc-depth", "1", "--dec-depth", "1")
+        self.check_numbers(data, gates)
+        self.assertEqual([s["attention"] for s in data["sentences"]], [[]] * len(LINES))
+
+    def test_gnmt(self):
+        _, data, gates = self.explain("gnmt", "--unit", "olrn", "--type", "gnmt", "--enc-depth", "3", "--dec-depth", "3")
+        self.check_numbers(data, gates)
+        self.check_attention(data, 1)
+
+    def test_lstm_with_a_plain_first_decoder_layer(self):
+        _, data, gates = self.explain("lstm", "--unit", "lstm", "--attention-query", "first-layer", "--enc-depth", "1", "--dec-depth", "1")
+        self.assertEqual([u["step"] for u in data["units"]], ["alone"] * 3)
+        self.check_numbers(data, gates)
+        self.check_attention(data, 1)
+
+    def test_a_unit_without_gates(self):
+        _, data, gates = self.explain("srn", "--unit", "srn", "--enc-depth", "1", "--dec-depth", "1")
+        self.assertEqual([u["gates"] for u in data["units"]], [False] * 4)
+        self.assertEqual(gates, {})
+        self.check_numbers(data, gates)
+        self.check_attention(data, 1)
+
+    def test_bad_input_is_one_line(self):
+        model = self.model("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        for status, args, word in ((2, [], "-m DIR"), (2, ["-m", self.root / "none"], "none"), (2, ["-m", model, "-i", self.root / "missing"], "missing"),
+                                   (2, ["-m", model, "-i", self.root], str(self.root)), (3, ["-m", model], "no line"), (2, ["-m", model, "--beam-size", "0"], "beam-size"),
+                                   (2, ["-m", model, "--heads", "2"], "heads"), (1, ["-m", model, "-o", self.root, "--", "a"], str(self.root))):
+            with self.subTest(args=[str(a) for a in args]):
+                done = run(*args, status=status, stdin=b"")
+                self.assertEqual(done.stdout, b"")
+                errors = [line for line in done.stderr.decode().splitlines() if line.startswith("error: ")]
+                self.assertEqual(len(errors), 1, done.stderr)
+                self.assertIn(word, errors[0])
+
+    def test_odd_input(self):
+        model = self.model("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        done = run("-m", model, "--sentences", "2", stdin=b"a\n\xff\xfe b\r\nc\n")
+        self.assertIn(b"first 2 of 3 lines", done.stderr)
+        self.assertEqual([s["source"] for s in page_data(done.stdout.decode())["sentences"]], ["a", "\ufffd\ufffd b"])
+        done = run("-m", model, "--max-length", "5", "--", "one two three four five six seven eight nine")
+        self.assertEqual(len(page_data(done.stdout.decode())["sentences"][0]["source_pieces"]), 6)  # with </s>
+        self.assertIn(b"warning", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,20 @@
+#include "tools/model_text.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace nmt::tools {
+
+std::string model_summary(const ModelSpec& spec) {
+  const std::string cells = spec.enc_cell == spec.dec_cell ? spec.enc_cell : spec.enc_cell + " encoder and " + spec.dec_cell + " decoder";
+  return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", spec.type, cells, spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
+}
+
+std::string directory_name(const std::string& directory) {
+  std::filesystem::path path = std::filesystem::weakly_canonical(directory);
+  if (path.filename().empty()) path = path.parent_path();  // "model/"
+  return path.filename().string();
+}
+
+}  // namespace nmt::tools

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "nmt/config/specs.h"
+
+namespace nmt::tools {
+
+/// "deep, lrn, embeddings of 256 and states of 256, 2+2 layers"
+std::string model_summary(const ModelSpec& spec);
+/// The last part of a model directory's path, for a title.
+std::string directory_name(const std::string& directory);
+
+}  // namespace nmt::tools

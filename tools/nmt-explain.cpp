@@ -1,0 +1,102 @@
+// nmt-explain: what a model does inside while it translates, as one HTML page.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "nmt/core/file.h"
+#include "nmt/core/log.h"
+#include "nmt/text/lines.h"
+#include "tools/compute.h"
+#include "tools/explanation.h"
+#include "tools/page.h"
+#include "tools/program.h"
+
+namespace nmt::tools {
+namespace {
+
+struct Request {
+  std::string model, input, output, json, gates;
+  std::vector<std::string> text;  // given on the command line, in place of an input
+  int sentences = 50, beam_size = 4, max_length = 100, threads = 0;
+  double length_penalty = 0.6;
+};
+
+std::vector<std::string> read_lines(const Request& request) {
+  std::vector<std::string> lines;
+  if (!request.text.empty()) {
+    if (!request.input.empty()) fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them", request.input);
+    for (const std::string& text : request.text) {
+      const std::vector<std::string> parts = split_lines(text);
+      lines.insert(lines.end(), parts.begin(), parts.end());
+    }
+  } else {
+    LineReader reader = LineReader::open(request.input);
+    for (std::string line; reader.next(line);) lines.push_back(line);
+    reader.notes().warn(reader.name());
+  }
+  if (lines.empty()) fail(ExitStatus::data, "the input holds no line; one sentence a line was expected");
+  const auto most = static_cast<std::size_t>(request.sentences);
+  if (lines.size() > most) {
+    log::warn("only the first {} of {} lines are shown (--sentences)", most, lines.size());
+    lines.resize(most);
+  }
+  return lines;
+}
+
+ExitStatus explain(const Request& request) {
+  if (request.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
+  ThreadPool pool(request.threads);
+  log::info("{}", describe_compute("nmt-explain", pool));
+  Arena arena;
+  Context context;
+  context.arena = &arena;
+  context.cpu.pool = &pool;
+  const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
+  const std::vector<std::string> lines = read_lines(request);
+
+  SearchSpec search;
+  search.beam_size = request.beam_size;
+  search.length_penalty = request.length_penalty;
+  search.max_length = request.max_length;
+  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(), translator_options(search, context.cpu));
+  Explanation explanation(*model, translator, request.model, !request.gates.empty());
+  for (std::size_t i = 0; i < lines.size(); ++i) explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
+
+  const nlohmann::ordered_json json = explanation.json();
+  if (!request.json.empty()) write_file(request.json, json_text(json));
+  if (!request.gates.empty()) explanation.save_gates(request.gates);
+  const std::string page = make_page("explain.html", json);
+  if (request.output.empty()) print(page);
+  else write_file(request.output, page);
+  return ExitStatus::ok;
+}
+
+}  // namespace
+}  // namespace nmt::tools
+
+int main(int argc, char** argv) {
+  using nmt::config::Option;
+  nmt::tools::Request r;
+  nmt::config::Settings settings("nmt-explain", "[OPTIONS] [MODEL] [-- TEXT...]",
+                                 "shows attention, gates and memory of a model that translates, as one HTML page");
+  settings
+      .add(nmt::config::in_group(
+          "files",
+          {Option("model", &r.model, "the model directory").alias({"m"}).meta("DIR"),
+           Option("input", &r.input, "what to translate, a sentence a line; standard input when not given").alias({"i"}).meta("FILE"),
+           Option("output", &r.output, "where the page goes; standard output when not given").alias({"o"}).meta("FILE"),
+           Option("text", &r.text, "lines to translate, in place of an input").meta("TEXT").never_dumped(),
+           Option("json", &r.json, "writes the page's numbers there too").meta("FILE"),
+           Option("gates", &r.gates, "writes every gate of every channel there, as safetensors").meta("FILE"),
+           Option("sentences", &r.sentences, "show so many lines at most").range(1, 10000)}))
+      .add(nmt::config::in_group(
+          "search", {Option("beam-size", &r.beam_size, "hypotheses kept a step").alias({"b"}).range(1, 1000),
+                     Option("length-penalty", &r.length_penalty, "score / ((5+length)/6)^A (Wu et al. 2016)").range(0, 10).meta("A"),
+                     Option("max-length", &r.max_length, "crop longer sentences, in tokens").range(1, 1000),
+                     Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024)}))
+      .positionals({"model", "text"});
+  return nmt::tools::run_tool(argc, argv, settings, [&] {
+    if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
+    return nmt::tools::explain(r);
+  });
+}
