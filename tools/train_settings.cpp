@@ -21,13 +21,17 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 TrainSettings::TrainSettings()
-    : settings("nmt-train", "[OPTIONS] SOURCE TARGET",
-               "trains a translation model on two files of lines that are translations of each other; the same command again goes on") {
+    : TrainSettings("nmt-train", "[OPTIONS] SOURCE TARGET",
+                    "trains a translation model on two files of lines that are translations of each other; the same command again goes on",
+                    "train-sets") {}
+
+TrainSettings::TrainSettings(const char* program, const char* usage, const char* summary, const char* positional)
+    : settings(program, usage, summary) {
   for (auto& fields : {config::fields(model), config::fields(data), config::fields(train), config::validation_fields(search)}) {
     options_.insert(options_.end(), fields.begin(), fields.end());
     settings.add(fields);
   }
-  settings.positionals({"train-sets"});
+  settings.positionals({positional});
   allow_units(settings);
 }
 

@@ -13,6 +13,8 @@ namespace nmt::tools {
 class TrainSettings {
  public:
   TrainSettings();
+  /// The same options for another program.
+  TrainSettings(const char* program, const char* usage, const char* summary, const char* positional);
   TrainSettings(const TrainSettings&) = delete;
 
   ModelSpec model;

@@ -4,15 +4,16 @@
 
 namespace nmt::ops {
 
-std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide, const std::vector<Var>& initial,
-                            const Tensor& mask, bool reverse) {
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide,
+                            const std::vector<Var>& initial, const Tensor& mask, bool reverse) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *lower.unit;
   const std::int64_t h = lower.width;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
+  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name,
+            h, unit.inputs * h, shape.text());
+  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}", guide->value.shape().text(),
             shape.text());
-  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}", guide->value.shape().text(), shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
   const bool recording = tape.recording(), keep = recording || tape.probe();
   const std::int64_t kept = keep ? steps * batch : batch;
@@ -47,7 +48,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse, static_cast<int>(probe->units.size()) - 1);
   }
 
-  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial, mask, x, guide, states, args] {
+  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial,
+               mask, x, guide, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch, width = lower.width;
@@ -66,7 +68,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
       g.scratch = scratch.f32();
       kernels::transition_backward(backend, args, g);
     });
-    add_weight_gradients(at, lower, lower_buffers, lower_gradients, previous_rows(start[0], states[0]->value, args.reverse), rows);
+    add_weight_gradients(at, lower, lower_buffers, lower_gradients,
+                         previous_rows(start[0], states[0]->value, args.reverse), rows);
     add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}}, rows);
     tape.give(*x, lower_gradients.dx.reshape(x->value.shape()));
     tape.give(*guide, higher_gradients.dx.reshape(guide->value.shape()));

@@ -62,7 +62,8 @@ std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
 
 void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
   const Shares shares(cpu, a.batch);
-  const std::int64_t h = a.lower.width, space = cell_space(a.lower), lower_sums = cell_sums(a.lower), stride = lower_sums + cell_sums(a.higher);
+  const std::int64_t h = a.lower.width, space = cell_space(a.lower), lower_sums = cell_sums(a.lower),
+                     stride = lower_sums + cell_sums(a.higher);
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
   float* temporary = g.scratch + shares.count * stride;
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
@@ -77,8 +78,10 @@ void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGr
       const Place at = place(a, i, begin);
       const float* dh = g.dh + at.row * h;
       for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
-      cell_backward(a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows), carry, sums + lower_sums, temporary + begin * space);
-      cell_backward(a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows), carry, sums, temporary + begin * space);
+      cell_backward(a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows), carry, sums + lower_sums,
+                    temporary + begin * space);
+      cell_backward(a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows), carry, sums,
+                    temporary + begin * space);
     }
   });
   add_cell_sums(a.lower, g.scratch, shares.count, stride, g.lower);

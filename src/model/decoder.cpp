@@ -25,10 +25,11 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
   const std::int64_t e = spec.dim_emb, h = spec.dim_rnn, m = spec.attention == "none" ? 0 : memory_width;
   make_layers(builder, spec, m);
   if (type_ == Type::gnmt) return;
-  make_initial_states(builder, spec.dec_depth, final_width);
-  readout_ = &builder.add("readout", {type_ == Type::deep ? e + m : h + m + e, e}, Init::glorot);
-  if (spec.layer_normalization) readout_normalization_ = Normalization(builder, "readout_norm", e);
-  else readout_bias_ = &builder.add("readout_bias", {e}, Init::zero);
+  make_initial_states(builder.at(Parameter::Place::initial_states), spec.dec_depth, final_width);
+  const Builder out = builder.at(Parameter::Place::readout);
+  readout_ = &out.add("readout", {type_ == Type::deep ? e + m : h + m + e, e}, Init::glorot);
+  if (spec.layer_normalization) readout_normalization_ = Normalization(out, "readout_norm", e);
+  else readout_bias_ = &out.add("readout_bias", {e}, Init::zero);
 }
 
 void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
@@ -37,7 +38,7 @@ void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::i
     fail(ExitStatus::usage, "heads: {} must divide the attention space {} and the memory's width {}", spec.heads, space, m);
   attention_.kind = spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
   attention_.heads = spec.heads;
-  memory_projection_ = &first.add("attention.memory_projection", {m, space}, Init::glorot);
+  memory_projection_ = &first.at(Parameter::Place::attention_keys).add("attention.memory_projection", {m, space}, Init::glorot);
   if (attention_.kind == kernels::AttentionKind::additive) attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
   if (asks_recurrently(spec)) {
     conditional_.emplace(first, settings_, spec.dim_emb, m, space, attention_);

@@ -30,13 +30,15 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   if (weights == Weights::none) memory.arena = nullptr;
   const Builder builder(memory, parameters, rng);
   const std::int64_t e = spec.dim_emb;
-  target_table = &builder.add("decoder.embedding", {target_size, e}, Builder::Init::embedding);
-  source_table = shared ? target_table : &builder.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
+  using Place = Parameter::Place;
+  const Builder tables = builder.at(Place::embedding), softmax = builder.at(Place::softmax);
+  target_table = &tables.add("decoder.embedding", {target_size, e}, Builder::Init::embedding);
+  source_table = shared ? target_table : &tables.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
   output_table = spec.tied_embeddings || spec.tied_embeddings_all ? target_table
-                                                                  : &builder.add("decoder.output", {target_size, e}, Builder::Init::embedding);
-  output_bias = &builder.add("decoder.output_bias", {target_size}, Builder::Init::zero);
-  encoder = std::make_unique<Encoder>(Builder(builder, "encoder"), spec);
-  decoder = std::make_unique<Decoder>(Builder(builder, "decoder"), spec, encoder->width(), encoder->final_width());
+                                                                  : &softmax.add("decoder.output", {target_size, e}, Builder::Init::embedding);
+  output_bias = &softmax.add("decoder.output_bias", {target_size}, Builder::Init::zero);
+  encoder = std::make_unique<Encoder>(Builder(builder.at(Place::encoder), "encoder"), spec);
+  decoder = std::make_unique<Decoder>(Builder(builder.at(Place::decoder), "decoder"), spec, encoder->width(), encoder->final_width());
 }
 
 Model::Impl::Encoded Model::Impl::encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const {

@@ -83,6 +83,14 @@ std::optional<double> Optimizer::usual_rate(const std::string& optimizer) {
   return rate > 0 ? std::optional(rate) : std::nullopt;
 }
 
+int Optimizer::states(const TrainSpec& spec) {
+  check(spec);
+  std::vector<double> numbers;
+  for (const Number& number : kind_of(spec.optimizer).numbers) numbers.push_back(number.initial);
+  std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers.begin());
+  return states_of(spec.optimizer, numbers);
+}
+
 Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context)
     : parameters_(parameters), context_(context), name_(spec.optimizer), clip_norm_(spec.clip_norm), smoothing_(spec.exponential_smoothing) {
   check(spec);

@@ -12,8 +12,12 @@ namespace nmt {
 /// A trained tensor. Its name says where it lives: "decoder.layer_0.lower.input_projection".
 /// In a model frozen for inference a matrix that only products read keeps its packed form alone; value is then empty.
 struct Parameter {
+  /// What it serves in a model, for counting (model/inventory.h).
+  enum class Place { embedding, encoder, attention_keys, initial_states, decoder, readout, softmax };
   std::string name;
   Shape shape;
+  Place place = Place::decoder;
+  bool is_matrix = false;  ///< products read it: a multiply-add for each weight and row
   Tensor value;
   Tensor gradient;  ///< same shape; empty in a frozen model
   Tensor packed;    ///< frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose)

@@ -1,26 +1,26 @@
 #pragma once
 
-#include <cstdint>
-
 #include "nmt/kernels/recurrence.h"
+
+#include <cstdint>
 
 namespace nmt::kernels {
 
 /// A recurrence of two units a step, the second of which reads a given sequence instead of attention:
 ///   s = lower(h', x);  h = higher(s, g)
-/// It is the backward pass of the context-aware encoder, with g the forward states (Zhang et al., ATR, EMNLP 2018, section 4.1),
-/// and an upper layer of the context-aware decoder, with g the attention's context (Zhang & Sennrich, ACL 2019, section 6.3).
-/// All projections of x and g are outside, for all steps at once. On the CPU every worker takes its share of the sentences through
-/// all the steps.
+/// It is the backward pass of the context-aware encoder, with g the forward states (Zhang et al., ATR, EMNLP 2018,
+/// section 4.1), and an upper layer of the context-aware decoder, with g the attention's context (Zhang & Sennrich, ACL
+/// 2019, section 6.3). All projections of x and g are outside, for all steps at once. On the CPU every worker takes its
+/// share of the sentences through all the steps.
 struct Transition {
-  Cell lower, higher;  ///< the same unit, width and groups
-  std::int64_t steps = 0;         ///< T
-  std::int64_t batch = 0;         ///< B
-  bool reverse = false;           ///< from the last step to the first
-  bool keep = true;               ///< records hold all steps (training) or one (inference)
-  const float* x = nullptr;       ///< [T,B,inputs*H] the lower unit's projections, bias and normalisation included
-  const float* guide = nullptr;   ///< [T,B,inputs*H] the higher unit's
-  const float* mask = nullptr;    ///< [T,B] or null; 0: the states pass through both units
+  Cell lower, higher;                  ///< the same unit, width and groups
+  std::int64_t steps = 0;              ///< T
+  std::int64_t batch = 0;              ///< B
+  bool reverse = false;                ///< from the last step to the first
+  bool keep = true;                    ///< records hold all steps (training) or one (inference)
+  const float* x = nullptr;            ///< [T,B,inputs*H] the lower unit's projections, bias and normalisation included
+  const float* guide = nullptr;        ///< [T,B,inputs*H] the higher unit's
+  const float* mask = nullptr;         ///< [T,B] or null; 0: the states pass through both units
   const float* initial[max_states]{};  ///< [B,H]
   float* states[max_states]{};         ///< [T,B,H] the higher unit's, written
   float* middle[max_states]{};         ///< record [.., B,H] the lower unit's

@@ -12,9 +12,18 @@ class Builder {
   using Init = ParameterSet::Init;
   Builder(const Context& context, ParameterSet& parameters, Rng& rng) : context_(context), parameters_(&parameters), rng_(&rng) {}
   Builder(const Builder& outer, const std::string& scope) : Builder(outer) { prefix_ += scope + "."; }
+  /// The same for parameters of another place.
+  Builder at(Parameter::Place place) const {
+    Builder builder(*this);
+    builder.place_ = place;
+    return builder;
+  }
 
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const {
-    return parameters_->add(context_, prefix_ + name, shape, init, *rng_, planes);
+    Parameter& parameter = parameters_->add(context_, prefix_ + name, shape, init, *rng_, planes);
+    parameter.place = place_;
+    parameter.is_matrix = (init == Init::glorot || init == Init::orthogonal) && shape[-1] > 1;
+    return parameter;
   }
   const Context& context() const { return context_; }
   /// The prefix without its last dot: "decoder.layer_0".
@@ -25,6 +34,7 @@ class Builder {
   ParameterSet* parameters_;
   Rng* rng_;
   std::string prefix_;
+  Parameter::Place place_ = Parameter::Place::decoder;
 };
 
 /// A pair of gain (ones) and bias (zeros) for layer normalisation of [n].

@@ -40,6 +40,8 @@ class Optimizer {
   static void check(const TrainSpec& spec);
   /// The learning rate of an optimizer when none is set; nothing where it depends on the corpus. Error (usage): unknown.
   static std::optional<double> usual_rate(const std::string& optimizer);
+  /// How many numbers the rule keeps for each weight.
+  static int states(const TrainSpec& spec);
   /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 

@@ -1,0 +1,75 @@
+#include "nmt/model/inventory.h"
+
+#include "nmt/model/memory_estimate.h"
+
+#include "tests/support/engine.h"
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+constexpr int symbols = 300;
+
+ModelSpec medium(const std::string& type, const std::string& unit) {
+  ModelSpec spec;
+  spec.type = type;
+  spec.enc_cell = spec.dec_cell = unit;
+  spec.dim_emb = spec.dim_rnn = 48;
+  spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 3;
+  spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
+  return spec;
+}
+
+std::vector<ModelSpec> specs() {
+  std::vector<ModelSpec> all;
+  for (const char* type : {"rnnsearch", "deep", "seq2seq", "gnmt"})
+    for (const char* unit : {"lrn", "lstm"}) all.push_back(medium(type, unit));
+  for (const char* type : {"rnnsearch", "deep"}) {
+    all.push_back(medium(type, "gru"));
+    all.back().context_aware = true;
+    all.back().layer_normalization = false;
+  }
+  all.push_back(medium("seq2seq", "gru"));
+  all.back().attention = "none";
+  return all;
+}
+
+Batch batch_of(int sentences, int length) {
+  const std::vector<Ids> ids(sentences, Ids(length - 1, 5));
+  std::vector<const Ids*> pointers;
+  for (const Ids& sentence : ids) pointers.push_back(&sentence);
+  return make_batch(pointers, pointers, 1, 2);
+}
+
+TEST(Inventory, parts_add_up) {
+  for (const ModelSpec& spec : specs()) {
+    Model model(spec, symbols, symbols, Context{}, 1);
+    const Inventory inventory = take_inventory(model);
+    EXPECT_EQ(inventory.parameters(), model.parameters().elements()) << spec.type;
+    EXPECT_EQ(inventory.embeddings(), 2 * symbols * spec.dim_emb) << spec.type;
+    for (const Inventory::Part& part : inventory.parts)
+      EXPECT_LE(part.weights, part.parameters) << spec.type << ' ' << part.name;
+  }
+}
+
+// The estimates against what the arena saw.
+TEST(Inventory, memory_is_as_estimated) {
+  const BatchSize size{16, 20, 20};
+  for (const ModelSpec& spec : specs()) {
+    const std::string name = spec.type + " " + spec.enc_cell;
+    test::Engine engine(1);
+    Model model(spec, symbols, symbols, engine.context, 1);
+    const Inventory inventory = take_inventory(model);
+    const double before = static_cast<double>(engine.arena.statistics().in_use);
+    model.accumulate_gradients(batch_of(16, 20), {0.1f, 1, 0});
+    const double activations = static_cast<double>(engine.arena.statistics().peak) - before;
+    const TrainingMemory training = training_memory(spec, inventory, symbols, size, 2, true);
+    EXPECT_NEAR(static_cast<double>(training.weights + training.gradients), before, 0.02 * before) << name;
+    EXPECT_NEAR(static_cast<double>(training.activations), activations, 0.25 * activations) << name;
+    EXPECT_EQ(training.optimizer, 2 * training.weights) << name;
+    EXPECT_EQ(training.average, training.weights) << name;
+  }
+}
+
+}  // namespace
+}  // namespace nmt

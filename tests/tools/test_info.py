@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""nmt-info against the papers' totals and against counts by hand, from the files in configs/ and from a model directory.
+Usage: test_info.py BIN_DIR [test names]"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONFIGS = ROOT / "configs"
+
+
+def run(*args, tool="nmt-info", status=0):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=300)
+    if done.returncode != status:
+        raise AssertionError(f"{tool} {' '.join(map(str, args))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def info(recipe, unit=None, *more):
+    files = [CONFIGS / f"{recipe}.yaml"] + ([CONFIGS / "units" / f"{unit}.yaml"] if unit else [])
+    return json.loads(run("--json", *(word for file in files for word in ("--config", file)), *more).stdout)
+
+
+class InfoTest(unittest.TestCase):
+    def test_totals_of_the_atr_paper(self):
+        # ATR paper, table 4, in millions to the printed digit.
+        for unit, more, millions in [("gru", [], 83.5), ("lstm", [], 93.3), ("atr", [], 67.8), ("atr", ["--context-aware"], 63.1)]:
+            with self.subTest(unit=unit, more=more):
+                told = info("wmt14-en-de-atr", unit, *more)["parameters"]
+                self.assertAlmostEqual(told["total"] / 1e6, millions, delta=0.05)
+                self.assertEqual(told["embeddings"], 2 * 40_000 * 620)
+
+    def test_totals_of_the_lrn_paper(self):
+        # LRN paper, table 3, in millions without the tables, which are 57.0M in the paper's vocabulary.
+        for unit, millions in [("gru", 149.0), ("atr", 65.1), ("sru", 113.2), ("lrn", 86.0), ("olrn", 107.0)]:
+            with self.subTest(unit=unit):
+                told = info("wmt14-en-de-lrn", unit)["parameters"]
+                self.assertAlmostEqual((told["total"] - told["embeddings"]) / 1e6, millions, delta=0.5)
+                self.assertEqual(told["embeddings"], 2 * 32_000 * 1024)
+
+    def test_weights_of_the_gnmt(self):
+        parts = info("gnmt")["parameters"]["components"]
+        d = 1024 * 1024
+        # Encoder, in units of d: 8 a direction, 12 over [forward; backward], 8 + 8. Decoder: 8, three times 12 over [x; c], the query.
+        self.assertEqual(parts["encoder"]["weights"], 44 * d)
+        self.assertEqual(parts["decoder"]["weights"], 45 * d)
+        self.assertAlmostEqual(parts["encoder"]["weights"] / 1e6, 46.1, delta=0.05)
+        self.assertAlmostEqual(parts["decoder"]["weights"] / 1e6, 47.2, delta=0.05)
+        self.assertEqual(parts["attention keys"]["weights"], d)
+        self.assertEqual(parts["initial states"]["parameters"], 0)
+        self.assertEqual(parts["embeddings"]["parameters"], 32_000 * 1024)
+        self.assertEqual(parts["softmax"]["parameters"], 32_000 * 1024 + 32_000)
+
+    # The weight matrices of a unit over input and state (units.md, section 1; ATR paper, table 1).
+    MATRICES = {"srn": (1, 1), "lstm": (4, 4), "gru": (3, 3), "atr": (1, 1), "sru": (4, 0), "lrn": (3, 0), "olrn": (4, 0),
+                "glrn": (2, 0), "elrn": (1, 0)}
+
+    def test_matrices_of_the_units(self):
+        for unit, (w, u) in self.MATRICES.items():
+            with self.subTest(unit=unit):
+                told = info("wmt14-en-de-lrn", unit)
+                self.assertEqual(told["units"]["encoder"]["name"], unit)
+                self.assertEqual((told["units"]["encoder"]["input-matrices"], told["units"]["encoder"]["state-matrices"]), (w, u))
+                # a unit's layer alone: the difference that one more encoder layer makes, less its map of N*N and that one's norm
+                one, two = (info("wmt14-en-de-lrn", unit, "--enc-depth", n)["parameters"]["components"]["encoder"]["weights"] for n in (3, 4))
+                self.assertEqual(two - one, (w + u + 1) * 1024 * 1024)
+
+    def test_formulas_of_the_elstm_paper(self):
+        # Table 1: a layer with its biases, lstm 4N(M+N+1), gru 3N(M+N+1). One more forward layer of a seq2seq, where M = N.
+        n = 24
+        fixed = ["--type", "seq2seq", "--dim-emb", n, "--dim-rnn", n, "--dec-depth", 1, "--dim-vocabs", 100, "--no-layer-normalization", "--json"]
+        for unit, gates in [("lstm", 4), ("gru", 3)]:
+            with self.subTest(unit=unit):
+                one, two = (json.loads(run(*fixed, "--unit", unit, "--enc-depth", depth).stdout)["parameters"]["total"] for depth in (2, 3))
+                self.assertEqual(two - one, gates * n * (n + n + 1))
+
+    def test_products_by_hand(self):
+        # deep lrn, one layer each side, not context-aware: by hand from docs/models.md.
+        e, h, v = 6, 10, 50
+        told = json.loads(run("--type", "deep", "--unit", "lrn", "--dim-emb", e, "--dim-rnn", h, "--enc-depth", 1, "--dec-depth", 1, "--dim-vocabs", v,
+                              "--dim-attention", 8, "--json").stdout)["products"]
+        self.assertEqual(told["source-token"], 2 * 3 * e * h + 2 * h * e + e * 8)
+        self.assertEqual(told["target-token"], 3 * e * h + h * 8 + 3 * e * h + h * e + 2 * e * e + v * e)
+        self.assertEqual(told["sentence"], 2 * h * h)
+        self.assertEqual(told["attention"], e + 8)
+
+    def test_memory_of_the_weights(self):
+        told = info("wmt14-en-de-lrn")
+        weights = 4 * told["parameters"]["total"]
+        training = told["memory"]["training"]
+        self.assertEqual((training["weights"], training["gradients"], training["optimizer"], training["average"]), (weights, weights, 2 * weights, 0))
+        self.assertGreater(training["activations"], 0)
+        for rule, states in [("adam", 2), ("adadelta", 2), ("adagrad", 1), ("sgd", 0)]:
+            self.assertEqual(info("wmt14-en-de-lrn", None, "--optimizer", rule)["memory"]["training"]["optimizer"], states * weights)
+        self.assertEqual(info("wmt14-en-de-lrn", None, "--exponential-smoothing")["memory"]["training"]["average"], weights)
+
+    def test_a_model_directory(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="nmt-info-test-"))
+        try:
+            subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", folder], check=True)
+            small = ["--config", CONFIGS / "toy.yaml", "--dim-emb", "16", "--dim-rnn", "16", "--dim-vocabs", "150"]
+            run("--quiet", *small, "--train-sets", folder / "train.en", folder / "train.de", "--valid-sets", folder / "valid.en", folder / "valid.de",
+                "--model", folder / "model", "--after", "2u", tool="nmt-train")
+            from_directory, from_settings = json.loads(run(folder / "model", "--json").stdout), json.loads(run(*small, "--json").stdout)
+            self.assertEqual(from_directory["parameters"], from_settings["parameters"])
+            with open(folder / "model" / "latest" / "model.safetensors", "rb") as file:
+                header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            stored = 0
+            for name, tensor in header.items():
+                n = 1
+                for size in tensor.get("shape", [0]):
+                    n *= size
+                stored += n if name != "__metadata__" else 0
+            self.assertEqual(from_directory["parameters"]["total"], stored)
+            self.assertIn("not both", run(folder / "model", "--unit", "gru", status=2).stderr)
+        finally:
+            shutil.rmtree(folder)
+
+    def test_text_has_the_same_total(self):
+        told = info("wmt14-en-de-atr")["parameters"]["total"]
+        self.assertIn(f"{told:,}", run("--config", CONFIGS / "wmt14-en-de-atr.yaml").stdout)
+
+    def test_bad_input(self):
+        for args, word in [([], "dim-emb"), (["nowhere"], "nowhere"), (["--config", CONFIGS / "gnmt.yaml", "--dim-emb", "512"], "dim-rnn"),
+                           (["--config", CONFIGS / "gnmt.yaml", "--context-aware"], "context-aware"),
+                           (["--config", CONFIGS / "units" / "nosuch.yaml"], "nosuch"),
+                           (["--config", CONFIGS / "wmt14-en-de-lrn.yaml", "--attention", "none"], "seq2seq")]:
+            with self.subTest(args=[str(a) for a in args]):
+                done = run(*args, status=2)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+                self.assertIn(word, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

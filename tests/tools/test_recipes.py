@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Every recipe in configs/ loads as it is through nmt-info, alone and with each overlay of units, and takes ten updates on a tiny corpus
+with its widths set small. Usage: test_recipes.py BIN_DIR [test names]"""
+import json
+import math
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
+UNITS = sorted((ROOT / "configs/units").glob("*.yaml"))
+PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-en-group", "wmt14-en-de-group", "gnmt", "multi30k"}
+SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
+         "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "4", "--beam-size", "2", "--early-stopping", "0", "--quiet"]
+
+
+class RecipesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-recipes-test-"))
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.dir], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+    def run_tool(self, tool, *args):
+        done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, f"{tool} {' '.join(map(str, args))}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def test_all_are_there(self):
+        self.assertLessEqual(PAPERS, {recipe.stem for recipe in RECIPES})
+        known = self.run_tool("nmt-train", "--build-info").split("units: ")[1].split("\n")[0].split()
+        self.assertLessEqual({unit.stem for unit in UNITS}, set(known))
+        self.assertLessEqual(set("srn lstm gru atr sru lrn olrn glrn elrn".split()), {unit.stem for unit in UNITS})
+        for unit in UNITS:
+            self.assertEqual(unit.read_text(encoding="utf-8"), f"unit: {unit.stem}\n")
+
+    def test_recipes_load_as_they_are(self):
+        for recipe in RECIPES:
+            for overlay in [None, *UNITS]:
+                with self.subTest(recipe=recipe.name, overlay=overlay and overlay.name):
+                    told = json.loads(self.run_tool("nmt-info", "--json", "--config", recipe, *(["--config", overlay] if overlay else [])))
+                    self.assertGreater(told["parameters"]["total"], told["parameters"]["embeddings"])
+                    if overlay:
+                        self.assertEqual(told["units"]["decoder"]["name"], overlay.stem)
+
+    def test_recipes_take_ten_updates(self):
+        for recipe in RECIPES:
+            with self.subTest(recipe=recipe.name):
+                model = self.dir / recipe.stem
+                self.run_tool("nmt-train", "--config", recipe, *SMALL, "--train-sets", self.dir / "train.en", self.dir / "train.de", "--valid-sets",
+                              self.dir / "valid.en", self.dir / "valid.de", "--model", model)
+                lines = [json.loads(line) for line in (model / "train.jsonl").read_text(encoding="utf-8").splitlines()]
+                shown = [line for line in lines if line["event"] == "display"]
+                self.assertEqual(shown[-1]["updates"], 10)
+                self.assertTrue(all(math.isfinite(line["loss"]) for line in shown))
+                self.assertTrue((model / "latest" / "model.safetensors").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

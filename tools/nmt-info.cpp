@@ -1,0 +1,122 @@
+// nmt-info MODEL_DIR, or nmt-info --config FILE...: what a model weighs and costs, trained or not yet.
+
+#include "nmt/config/fields.h"
+#include "nmt/core/error.h"
+#include "nmt/model/check.h"
+#include "nmt/model/model_directory.h"
+#include "nmt/train/autoconfig.h"
+#include "nmt/train/optimizer.h"
+
+#include <algorithm>
+
+#include "tools/info_report.h"
+#include "tools/program.h"
+#include "tools/train_settings.h"
+#include "tools/training_text.h"
+
+namespace nmt::tools {
+namespace {
+
+struct InfoOptions {
+  bool json = false;
+  int sentence_length = 25;
+};
+
+// Whether --model was given beside the command line's other arguments; in a file it only names where a training goes.
+bool asks_directory(const config::Settings& settings) {
+  return settings.level("model") > 0 && settings.level("model") == std::max(1, settings.level("config"));
+}
+
+// A directory knows its model: what says something else of it contradicts it.
+void read_directory(TrainSettings& settings, ModelInfo& info) {
+  std::vector<std::string> names{"config", "vocabs", "dim-vocabs", "joint-vocab"};
+  for (const config::Option& option : config::fields(settings.model)) names.push_back(option.name);
+  for (const std::string& name : names)
+    if (settings.settings.is_set(name))
+      fail(ExitStatus::usage, "{}: a model directory has its own settings; give --model {} or --{}, not both",
+           settings.train.model, settings.train.model, name);
+  const ModelDirectory directory = ModelDirectory::open(settings.train.model);
+  info.origin = directory.path();
+  info.spec = directory.spec();
+  info.source_vocabulary = directory.source_size();
+  info.target_vocabulary = directory.target_size();
+}
+
+void read_settings(TrainSettings& settings, ModelInfo& info) {
+  ModelSpec& spec = settings.model;
+  DataSpec& data = settings.data;
+  settings.check();
+  const auto missing = [&]() -> const char* {
+    if (spec.dim_emb == 0) return "dim-emb";
+    if (spec.dim_rnn == 0) return "dim-rnn";
+    if (spec.enc_depth == 0 && spec.type != "rnnsearch") return "enc-depth";
+    if (spec.dec_depth == 0 && spec.type != "rnnsearch") return "dec-depth";
+    return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
+  };
+  if (const char* name = missing()) {
+    if (data.train_sets.empty())
+      fail(ExitStatus::usage,
+           "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; or a model directory",
+           name);
+    std::vector<train::Choice> choices;
+    const TrainingText text = open_training_text(data, choices);
+    train::choose(text.size(), spec, data, settings.train);
+  }
+  if (spec.type == "rnnsearch")
+    spec.enc_depth = std::max(1, spec.enc_depth), spec.dec_depth = std::max(1, spec.dec_depth);
+  info.origin = "settings";
+  info.spec = spec;
+  if (data.vocabs.empty()) {
+    info.source_vocabulary = data.dim_vocabs.front();
+    info.target_vocabulary = data.dim_vocabs.back();
+  } else {
+    info.source_vocabulary = Vocabulary::load(data.vocabs.front()).size();
+    info.target_vocabulary = Vocabulary::load(data.vocabs.back()).size();
+  }
+}
+
+ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
+  ModelInfo info;
+  if (asks_directory(settings.settings))
+    read_directory(settings, info);
+  else
+    read_settings(settings, info);
+  if (dump_if_asked(settings.settings)) return ExitStatus::ok;
+  Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
+  info.inventory = take_inventory(model);
+  // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a batch.
+  for (double* dropout : {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
+    if (*dropout < 0) *dropout = 0.1;
+  const DataSpec& data = settings.data;
+  const std::int64_t length = options.sentence_length, words = data.mini_batch_words > 0 ? data.mini_batch_words : 4096;
+  std::int64_t sentences = std::max<std::int64_t>(1, words / length);
+  if (data.mini_batch > 0) sentences = std::min<std::int64_t>(sentences, data.mini_batch);
+  info.training_batch = {sentences, length, length};
+  info.decoding_batch = {settings.search.mini_batch, length, length};
+  info.beam = settings.search.beam_size;
+  info.optimizer = settings.train.optimizer;
+  info.training = training_memory(info.spec, info.inventory, info.target_vocabulary, info.training_batch,
+                                  train::Optimizer::states(settings.train), settings.train.exponential_smoothing > 0);
+  info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary, info.decoding_batch, info.beam);
+  print(options.json ? json_of(info) : text_of(info));
+  return ExitStatus::ok;
+}
+
+}  // namespace
+}  // namespace nmt::tools
+
+int main(int argc, char** argv) {
+  using nmt::config::Option;
+  nmt::tools::TrainSettings settings(
+      "nmt-info", "[OPTIONS] [MODEL]",
+      "tells the size, cost and memory of a model, of a directory or as nmt-train would make it", "model");
+  nmt::tools::InfoOptions options;
+  settings.settings.add(nmt::config::in_group(
+      "information",
+      {
+          Option("json", &options.json, "print the numbers as JSON"),
+          Option("sentence-length", &options.sentence_length, "tokens of a sentence that memory is estimated for")
+              .range(1, 100000),
+      }));
+  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::tell(settings, options); });
+}
