@@ -21,38 +21,69 @@ void fill(Tensor& tensor, Rng& rng) {
   for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.f32()[i] = rng.normal();
 }
 
+constexpr std::int64_t steps = 32, batch = 64, width = 512;
+
+struct LayerTime {
+  double forward, both;  // seconds
+};
+LayerTime time_layer(ThreadPool& pool, const UnitSettings& settings) {
+  Arena arena(std::size_t{1} << 24);
+  Context context;
+  context.arena = &arena;
+  context.cpu.pool = &pool;
+  ParameterSet parameters;
+  Rng rng(1);
+  const RecurrentLayer layer(Builder(context, parameters, rng), settings, width);
+  Tensor x = context.empty({steps, batch, width}), dy = context.empty({steps, batch, width});
+  fill(x, rng);
+  fill(dy, rng);
+  const auto pass = [&](bool recording) {
+    Tape tape(context, recording);
+    const Var in = tape.result(x);
+    const std::vector<Var> out = layer(tape, in, {}, {});
+    if (!recording) return;
+    out[0]->gradient = dy;
+    tape.backward();
+  };
+  const double forward = bench::shortest([&] { pass(false); }, 0.5);
+  return {forward, bench::shortest([&] { pass(true); }, 1.0)};
+}
+
 }  // namespace
 
 void bench_layers(ThreadPool& pool) {
-  const std::int64_t steps = 32, batch = 64, width = 512;
   const double peak = bench::peak_flops(pool);
   fmt::print("A recurrent layer, forward + backward, T {} B {} width {} (input {}), threads {}; share: of the multiply-add loop\n\n", steps, batch,
              width, width, pool.size());
   fmt::print("| unit | ms forward | ms forward + backward | GFLOP/s | share |\n|---|---|---|---|---|\n");
   for (const kernels::Unit& unit : kernels::units()) {
-    Arena arena(std::size_t{1} << 24);
-    Context context;
-    context.arena = &arena;
-    context.cpu.pool = &pool;
-    ParameterSet parameters;
-    Rng rng(1);
-    const RecurrentLayer layer(Builder(context, parameters, rng), {&unit, width, false, true}, width);
-    Tensor x = context.empty({steps, batch, width}), dy = context.empty({steps, batch, width});
-    fill(x, rng);
-    fill(dy, rng);
-    const auto forward = [&](bool recording) {
-      Tape tape(context, recording);
-      const Var in = tape.result(x);
-      const std::vector<Var> out = layer(tape, in, {}, {});
-      if (!recording) return;
-      out[0]->gradient = dy;
-      tape.backward();
-    };
-    const double ahead = bench::shortest([&] { forward(false); }, 0.5), both = bench::shortest([&] { forward(true); }, 1.0);
-    const double rate = product_flops(unit, steps * batch, width, width) / both;
-    fmt::print("| {} {} | {:.1f} | {:.1f} | {:.1f} | {:.0f} % |\n", unit.name, unit.variant, ahead * 1e3, both * 1e3, rate * 1e-9,
+    const LayerTime time = time_layer(pool, {.unit = &unit, .width = width, .bias = true});
+    const double rate = product_flops(unit, steps * batch, width, width) / time.both;
+    fmt::print("| {} {} | {:.1f} | {:.1f} | {:.1f} | {:.0f} % |\n", unit.name, unit.variant, time.forward * 1e3, time.both * 1e3, rate * 1e-9,
                100 * rate / peak);
     std::fflush(stdout);
+  }
+}
+
+void bench_groups(ThreadPool& pool) {
+  const double peak = bench::peak_flops(pool);
+  fmt::print("A recurrent layer with groups, forward + backward, T {} B {} width {} (input {}), threads {}; share: of the multiply-add loop\n\n",
+             steps, batch, width, width, pool.size());
+  fmt::print("| unit | groups | rearranged | ms forward | ms forward + backward | over one group | GFLOP/s | share |\n"
+             "|---|---|---|---|---|---|---|---|\n");
+  for (const kernels::Unit& unit : kernels::units()) {
+    double dense = 0;
+    for (const int groups : {1, 2, 4, 8}) {
+      for (const bool rearrange : {false, true}) {
+        if (rearrange && groups == 1) continue;
+        const LayerTime time = time_layer(pool, {.unit = &unit, .width = width, .bias = true, .groups = groups, .rearrange = rearrange});
+        if (groups == 1) dense = time.both;
+        const double rate = product_flops(unit, steps * batch, width, width) / groups / time.both;
+        fmt::print("| {} {} | {} | {} | {:.1f} | {:.1f} | {:.2f} x | {:.1f} | {:.0f} % |\n", unit.name, unit.variant, groups,
+                   rearrange ? "yes" : "no", time.forward * 1e3, time.both * 1e3, dense / time.both, rate * 1e-9, 100 * rate / peak);
+        std::fflush(stdout);
+      }
+    }
   }
 }
 

@@ -133,8 +133,9 @@ int main(int argc, char** argv) {
     else if (table == "softmax") tools::bench_softmax(pool);
     else if (table == "pointwise") tools::bench_pointwise(pool);
     else if (table == "layers") tools::bench_layers(pool);
+    else if (table == "groups") tools::bench_groups(pool);
     else if (table == "training") tools::bench_training(pool);
-    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, softmax, pointwise, layers, training", table);
+    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, softmax, pointwise, layers, groups, training", table);
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(error.status());

@@ -36,6 +36,13 @@ std::vector<Option> list(ModelSpec& s) {
           Option("input-gate", &s.input_gate, "an atr's input gate: its own, or 1 - the forget gate")
               .one_of({"own", "complement"}),
           Option("bias", &s.bias, "a bias on the units' input projections as well"),
+          Option("groups", &s.groups,
+                 "blocks in the matrices of all recurrent units, for a share of the weights; divides the width of every "
+                 "unit and of what it reads")
+              .range(1, 1024),
+          Option("rearrange", &s.rearrange,
+                 "with groups, a unit's matrices read the groups' channels in turn, so that every group sees all of "
+                 "them in the next layer and at the next time step"),
           Option("dim-emb", &s.dim_emb, "width of the embeddings").range(1, 65536).chosen_by_default(),
           Option("dim-rnn", &s.dim_rnn, "width of the recurrent layers").range(1, 65536).chosen_by_default(),
           Option("enc-depth", &s.enc_depth, "layers of the encoder").range(1, 64).chosen_by_default(),

@@ -22,7 +22,7 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
                                                {"activation", spec.activation},
                                                {"forget-gate", spec.forget_gate},
                                                {"input-gate", spec.input_gate}});
-  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias};
+  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias, spec.groups, spec.rearrange};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, bool context_aware)

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "nmt/model/model_scorer.h"
 #include "tests/support/engine.h"
@@ -72,6 +73,14 @@ std::vector<ModelSpec> specs() {
     spec.layer_normalization = false;
     all.push_back(spec);
   }
+  for (const auto& [type, unit, rearrange] :
+       {std::tuple{"rnnsearch", "gru", true}, {"rnnsearch", "lrn", true}, {"deep", "lstm", false}, {"deep", "gru", true}, {"deep", "olrn", true}}) {
+    ModelSpec spec = small(type, unit);
+    spec.groups = 2;
+    spec.rearrange = rearrange;
+    spec.context_aware = rearrange && spec.enc_cell == "gru";
+    all.push_back(spec);
+  }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
   spec.attention_query = "first-layer";
@@ -99,7 +108,8 @@ std::vector<ModelSpec> specs() {
 }
 
 std::string name_of(const ModelSpec& s) {
-  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " + s.attention_query + " " + s.attention + (s.layer_normalization ? " normalised" : "");
+  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " + s.attention_query + " " + s.attention +
+         (s.layer_normalization ? " normalised" : "") + (s.groups > 1 ? " groups" : "") + (s.rearrange ? " rearranged" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.
@@ -226,6 +236,29 @@ TEST(Model, steady_steps_allocate_no_tensor_memory) {
   }
 }
 
+TEST(Model, ten_small_updates_of_a_grouped_model_lower_its_loss) {
+  for (const char* unit : {"lrn", "gru"}) {
+    ModelSpec spec = small("deep", unit);
+    spec.groups = 2;
+    spec.rearrange = true;
+    test::Engine engine;
+    Model model(spec, source_size, target_size, engine.context, 3);
+    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+    double before = model.evaluate(batch).cross_entropy;
+    for (std::uint64_t pass = 0; pass < 10; ++pass) {
+      model.accumulate_gradients(batch, {0, 1, pass});
+      for (Parameter& p : model.parameters().all())
+        for (std::int64_t i = 0; i < p.shape.elements(); ++i) {
+          p.value.f32()[i] -= 1e-3f * p.gradient.f32()[i];
+          p.gradient.f32()[i] = 0;
+        }
+      const double now = model.evaluate(batch).cross_entropy;
+      EXPECT_LT(now, before) << name_of(spec) << " update " << pass;
+      before = now;
+    }
+  }
+}
+
 TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
   ModelSpec spec = small("deep", "lrn");
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
@@ -292,6 +325,9 @@ TEST(Model, names_what_does_not_fit) {
   spec = small("deep", "lrn");
   spec.tied_embeddings_all = true;
   EXPECT_NE(message(spec).find("joint vocabulary"), std::string::npos);
+  spec = small("deep", "lrn");
+  spec.groups = 4;
+  EXPECT_NE(message(spec).find("groups: 4 must divide both the width 12 of what a layer reads and the width 10"), std::string::npos);
   spec = small("deep", "lnr");
   EXPECT_NE(message(spec).find("known: lrn"), std::string::npos);
   const auto refuses = [&](const char* type, const std::function<void(ModelSpec&)>& change, const char* words) {

@@ -20,6 +20,8 @@ struct ModelSpec {
   std::string forget_gate = "released";        ///< atr: released | paper
   std::string input_gate = "own";              ///< atr: own | complement
   bool bias = false;                           ///< bias on xW too (the recurrent product's bias is the unit's own)
+  int groups = 1;                              ///< K blocks in each unit's W and U; 1: dense
+  bool rearrange = false;                      ///< W and U read rows with the groups' channels interleaved
   int dim_emb = 0;                             ///< E, chosen
   int dim_rnn = 0;                             ///< H, chosen
   int enc_depth = 0;                           ///< layers, chosen
