@@ -34,8 +34,8 @@ page.append(el("div", {class: "bar"}, before, after, choice), view, overview,
             el("p", {class: "note", style: "margin-top:32px"}, `Made by nmt-explain ${data.nmt}. The page holds its numbers as JSON; nmt-explain --json writes the same.`));
 
 // --- attention
-function heatmap(title, rows, columns, rowWords, columnWords, values, describe) {
-  const size = Math.max(14, Math.min(26, Math.floor(640 / Math.max(columns.length, 1))));
+function heatmap(title, room, rows, columns, rowWords, columnWords, values, describe) {
+  const size = Math.max(13, Math.min(26, Math.floor(room / Math.max(columns.length, 1))));
   const longest = (list) => list.reduce((m, t) => Math.max(m, short(t).length), 1);
   const left = 12 + 7.2 * longest(rows), top = 10 + 5.6 * longest(columns);
   const width = left + size * columns.length + 6 + 4 * longest(columns), height = top + size * rows.length + 4;
@@ -51,7 +51,7 @@ function heatmap(title, rows, columns, rowWords, columnWords, values, describe) 
     cell.addEventListener("pointerleave", () => [names.row[r], names.column[c]].forEach((n) => n.classList.remove("on")));
     root.append(cell);
   }));
-  const edge = (at, horizontal) => svg("line", horizontal ? {class: "grid", x1: left, x2: left + size * columns.length, y1: at, y2: at} : {class: "grid", x1: at, x2: at, y1: top, y2: top + size * rows.length});
+  const edge = (at, horizontal) => svg("line", horizontal ? {class: "edge", x1: left, x2: left + size * columns.length, y1: at, y2: at} : {class: "edge", x1: at, x2: at, y1: top, y2: top + size * rows.length});
   rowWords.forEach((_, r) => { if (r && !joins(rowWords, r)) root.append(edge(top + size * r, true)); });
   columnWords.forEach((_, c) => { if (c && !joins(columnWords, c)) root.append(edge(left + size * c, false)); });
   return el("section", {class: "card"}, el("h3", {}, title), root);
@@ -65,7 +65,7 @@ function drawAttention(s) {
   const rows = targetTokens(s), columns = sourceTokens(s), maps = s.attention.map((values, head) => [s.attention.length > 1 ? `Head ${head + 1}` : "Weights", values]);
   if (maps.length > 1)
     maps.unshift(["Mean of all heads", rows.map((_, r) => columns.map((__, c) => s.attention.reduce((sum, map) => sum + map[r][c], 0) / s.attention.length))]);
-  parts.push(el("div", {class: "maps"}, maps.map(([title, values]) => heatmap(title, rows, columns, s.target_words, s.source_words, values,
+  parts.push(el("div", {class: "maps"}, maps.map(([title, values]) => heatmap(title, maps.length > 1 ? 415 : 640, rows, columns, s.target_words, s.source_words, values,
     (r, c, value) => `${rows[r]} \u2190 ${columns[c]}\n${title}: ${show(value, 4)}`))));
   return parts;
 }
