@@ -79,6 +79,15 @@ class InfoTest(unittest.TestCase):
                 one, two = (json.loads(run(*fixed, "--unit", unit, "--enc-depth", depth).stdout)["parameters"]["total"] for depth in (2, 3))
                 self.assertEqual(two - one, gates * n * (n + n + 1))
 
+    def test_groups(self):
+        # GROUP paper, eq. 6: (N^2 + NM) / K weights for each gate.
+        n = 24
+        fixed = ["--type", "seq2seq", "--dim-emb", n, "--dim-rnn", n, "--dec-depth", 1, "--dim-vocabs", 100, "--unit", "lstm", "--json"]
+        for k in (1, 2, 4):
+            one, two = (json.loads(run(*fixed, "--groups", k, "--enc-depth", depth).stdout)["parameters"]["components"]["encoder"]["weights"]
+                        for depth in (2, 3))
+            self.assertEqual(two - one, 4 * (n * n + n * n) // k)
+
     def test_products_by_hand(self):
         # deep lrn, one layer each side, not context-aware: by hand from docs/models.md.
         e, h, v = 6, 10, 50
