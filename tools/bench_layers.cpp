@@ -57,7 +57,7 @@ void bench_layers(ThreadPool& pool) {
              width, width, pool.size());
   fmt::print("| unit | ms forward | ms forward + backward | GFLOP/s | share |\n|---|---|---|---|---|\n");
   for (const kernels::Unit& unit : kernels::units()) {
-    const LayerTime time = time_layer(pool, {.unit = &unit, .width = width, .bias = true});
+    const LayerTime time = time_layer(pool, {.unit = &unit, .width = width, .bias = true, .positions = steps});
     const double rate = product_flops(unit, steps * batch, width, width) / time.both;
     fmt::print("| {} {} | {:.1f} | {:.1f} | {:.1f} | {:.0f} % |\n", unit.name, unit.variant, time.forward * 1e3, time.both * 1e3, rate * 1e-9,
                100 * rate / peak);

@@ -55,6 +55,8 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   c.gain = value_of(cell.gain);
   c.shift = value_of(cell.shift);
   c.vectors = value_of(cell.vectors);
+  c.positions = value_of(cell.positions);
+  if (cell.positions) c.position_rows = cell.positions->shape[0];
   if (!cell.unit->is_matrix()) return view;
   view.packed = cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
   c.recurrent = view.packed.f32();
@@ -68,7 +70,7 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
 }
 
 void freeze(const Context& context, const Cell& cell) {
-  for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors})
+  for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors, cell.positions})
     if (p) p->gradient = {};
   if (!cell.recurrent || cell.recurrent->is_packed()) return;
   cell.recurrent->packed = pack_cell(context, cell, false);
@@ -123,7 +125,7 @@ CellGradients::CellGradients(const Context& context, const Cell& cell, std::int6
 }
 
 kernels::CellGradient CellGradients::view(const Cell& cell) const {
-  return {dx.f32(), pointer(du), pointer(dlate), gradient_of(cell.vectors), gradient_of(cell.gain), gradient_of(cell.shift)};
+  return {dx.f32(), pointer(du), pointer(dlate), gradient_of(cell.vectors), gradient_of(cell.positions), gradient_of(cell.gain), gradient_of(cell.shift)};
 }
 
 std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse) {
@@ -154,6 +156,14 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
     if (cell.bias && r > 0) kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
     if (cell.bias && l > 0) kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
   });
+}
+
+std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial) {
+  const kernels::Unit& unit = *cell.unit;
+  if (initial.empty() || static_cast<int>(initial.size()) != unit.initial_states() || unit.initial_states() == unit.states) return initial;
+  const Var c = initial[0];
+  initial.insert(initial.begin(), unit.initial_output == kernels::InitialOutput::tanh ? ops::tanh(tape, c) : c);
+  return initial;
 }
 
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch) {

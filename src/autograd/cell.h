@@ -43,6 +43,8 @@ std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
                           const std::vector<Piece>& previous, std::int64_t rows);
 
+/// The initial state vectors, all of them: states[0] from states[1] where the unit's initial_output says so and it is not given.
+std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial);
 /// The given initial states, zeros where none is given: [batch,H] each.
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch);
 

@@ -77,8 +77,8 @@ void backward(const Tape& tape, const Saved& s) {
 
 }  // namespace
 
-ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& initial,
-                              const Tensor& sentence) {
+ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& given,
+                              const Tensor& sentence, std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *layer.lower.unit;
@@ -90,6 +90,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch, attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
 
+  const std::vector<Var> initial = complete_states(tape, layer.lower, given);
   Saved s{layer, memory, x, initial, initial_states(context, layer.lower, initial, batch), {}, {},
           view_cell(context, layer.lower, recording), view_cell(context, layer.higher, recording),
           CellBuffers(context, layer.lower, kept, recording), CellBuffers(context, layer.higher, kept, recording),
@@ -100,6 +101,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.attention = attention_view;
   a.steps = steps;
   a.batch = batch;
+  a.position = position;
   a.keep = keep;
   a.x = x->value.f32();
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;

@@ -2,7 +2,8 @@
 
 namespace nmt::ops {
 
-std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse) {
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& given, const Tensor& mask, bool reverse,
+                            std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *cell.unit;
@@ -13,6 +14,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
   const bool backward = tape.recording(), keep = backward || tape.probe();
   const CellView view = view_cell(context, cell, backward);
   const CellBuffers buffers(context, cell, keep ? steps * batch : batch, backward);
+  const std::vector<Var> initial = complete_states(tape, cell, given);
   const std::vector<Tensor> start = initial_states(context, cell, initial, batch);
 
   kernels::Recurrence args;
@@ -20,6 +22,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
   args.steps = steps;
   args.batch = batch;
   args.reverse = reverse;
+  args.position = position;
   args.keep = keep;
   args.x = x->value.f32();
   args.mask = pointer(mask);

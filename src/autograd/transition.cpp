@@ -5,7 +5,7 @@
 namespace nmt::ops {
 
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide,
-                            const std::vector<Var>& initial, const Tensor& mask, bool reverse) {
+                            const std::vector<Var>& given, const Tensor& mask, bool reverse, std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *lower.unit;
@@ -19,6 +19,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   const std::int64_t kept = keep ? steps * batch : batch;
   const CellView lower_view = view_cell(context, lower, recording), higher_view = view_cell(context, higher, recording);
   const CellBuffers lower_buffers(context, lower, kept, recording), higher_buffers(context, higher, kept, recording);
+  const std::vector<Var> initial = complete_states(tape, lower, given);
   const std::vector<Tensor> start = initial_states(context, lower, initial, batch);
 
   kernels::Transition args;
@@ -27,6 +28,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   args.steps = steps;
   args.batch = batch;
   args.reverse = reverse;
+  args.position = position;
   args.keep = keep;
   args.x = x->value.f32();
   args.guide = guide->value.f32();

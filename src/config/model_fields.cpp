@@ -35,6 +35,11 @@ std::vector<Option> list(ModelSpec& s) {
               .one_of({"released", "paper"}),
           Option("input-gate", &s.input_gate, "an atr's input gate: its own, or 1 - the forget gate")
               .one_of({"own", "complement"}),
+          Option("input", &s.input, "what the gates of an elstm1 or elstm2 read: input and state, or the input alone")
+              .one_of({"xh", "x"}),
+          Option("positions", &s.positions,
+                 "positions that an elstm1 or elstm2 trains a vector for, the last one serving those beyond; 0: max-length")
+              .range(0, 1000000),
           Option("bias", &s.bias, "a bias on the units' input projections as well"),
           Option("groups", &s.groups,
                  "blocks in the matrices of all recurrent units, for a share of the weights; divides the width of every "

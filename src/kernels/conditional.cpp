@@ -13,6 +13,7 @@ UnitStep lower_step(const Conditional& a, std::int64_t t, std::int64_t at, std::
   UnitStep step;
   step.rows = rows;
   step.x = a.x + row * a.lower.unit->inputs * h;
+  step.position = position_row(a.lower, a.position + t);
   for (int p = 0; p < a.lower.unit->states; ++p) {
     step.previous[p] = t == 0 ? a.initial[p] + begin * h : a.states[p] + (row - a.batch) * h;
     step.next[p] = a.middle[p] + at * h;
@@ -25,6 +26,7 @@ UnitStep higher_step(const Conditional& a, std::int64_t t, std::int64_t at, std:
   UnitStep step;
   step.rows = rows;
   step.x = a.xc + at * a.higher.unit->inputs * h;
+  step.position = position_row(a.higher, a.position + t);
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at * h;
     step.next[p] = a.states[p] + (t * a.batch + begin) * h;

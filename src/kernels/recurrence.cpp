@@ -78,7 +78,7 @@ void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, U
 
 std::int64_t cell_sums(const Cell& cell) {
   const Unit& unit = *cell.unit;
-  return (unit.vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
+  return (unit.vectors + cell.position_rows * unit.position_vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
 }
 
 std::int64_t cell_space(const Cell& cell) { return cell.rearrange ? 2 * cell.width : cell.width; }
@@ -89,7 +89,8 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
   const auto part = [row](float* base, std::int64_t width) { return base ? base + row * width : nullptr; };
-  float* gain_sums = sums + unit.vectors * h;
+  float* position_sums = sums + unit.vectors * h;
+  float* gain_sums = position_sums + cell.position_rows * unit.position_vectors * h;
   float* shift_sums = gain_sums + (r + l) * h;
   step.width = h;
   step.vectors = cell.vectors;
@@ -104,6 +105,7 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
   d.du = part(gradient.du, r * h);
   d.dlate = part(gradient.dlate, l * h);
   d.dvectors = sums;
+  if (cell.positions) d.dposition = position_sums + (step.position - cell.positions);
   unit.backward(step, d);
   const auto normal_backward = [&](float* dy, int planes, int first_plane, const float* normal, const float* rstd) {
     const std::int64_t skip = first_plane * h;
@@ -126,17 +128,23 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
 
 void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std::int64_t stride, const CellGradient& gradient) {
   const Unit& unit = *cell.unit;
-  const std::int64_t vectors = unit.vectors * cell.width, planes = (unit.recurrents + unit.late) * cell.width;
-  add_shares(sums, shares, stride, vectors, gradient.dvectors);
+  const std::int64_t h = cell.width, planes = (unit.recurrents + unit.late) * h;
+  const auto add = [&](std::int64_t n, float* destination) {
+    add_shares(sums, shares, stride, n, destination);
+    sums += n;
+  };
+  add(unit.vectors * h, gradient.dvectors);
+  add(cell.position_rows * unit.position_vectors * h, gradient.dpositions);
   if (!cell.gain) return;
-  add_shares(sums + vectors, shares, stride, planes, gradient.dgain);
-  add_shares(sums + vectors + planes, shares, stride, planes, gradient.dshift);
+  add(planes, gradient.dgain);
+  add(planes, gradient.dshift);
 }
 
 namespace {
 
 // The rows of step number i of share [begin, ..): where they stand in [T,B], and what came before them.
 struct Place {
+  std::int64_t position;  // in the sentence
   std::int64_t row;       // in [T,B]
   std::int64_t at;        // in the record
   std::int64_t previous;  // in states, or -1: the initial states
@@ -145,7 +153,7 @@ struct Place {
 Place place(const Recurrence& a, std::int64_t i, std::int64_t begin) {
   const std::int64_t t = a.reverse ? a.steps - 1 - i : i;
   const std::int64_t before = a.reverse ? t + 1 : t - 1;
-  return {t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
+  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
 }
 
 UnitStep unit_step(const Recurrence& a, const Place& at, std::int64_t begin, std::int64_t end) {
@@ -154,6 +162,7 @@ UnitStep unit_step(const Recurrence& a, const Place& at, std::int64_t begin, std
   step.rows = end - begin;
   step.x = a.x + at.row * a.cell.unit->inputs * h;
   step.mask = a.mask ? a.mask + at.row : nullptr;
+  step.position = position_row(a.cell, at.position);
   for (int p = 0; p < a.cell.unit->states; ++p) {
     step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
     step.next[p] = a.states[p] + at.row * h;

@@ -40,11 +40,17 @@ void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int6
 /// destination[i] += the sum over shares of parts[share * n + i], in the order of the shares.
 void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n, float* destination);
 
+/// The trained vectors of a position, or null where the unit has none.
+inline const float* position_row(const Cell& cell, std::int64_t position) {
+  if (!cell.positions) return nullptr;
+  return cell.positions + std::min(position, cell.position_rows - 1) * cell.unit->position_vectors * cell.width;
+}
+
 /// One step of a cell for some rows: recurrent product, bias or normalisation, point-wise step. `at` is the first row's place
-/// in the record; step.x, mask, previous and next are set by the caller, u and late here.
+/// in the record; step.x, mask, position, previous and next are set by the caller, u and late here.
 void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step);
 
-/// Floats of per-share sums that cell_backward adds to: vectors, gains and shifts.
+/// Floats of per-share sums that cell_backward adds to: vectors, positions, gains and shifts.
 std::int64_t cell_sums(const Cell& cell);
 /// Floats of temporary space that cell_backward takes for each row.
 std::int64_t cell_space(const Cell& cell);

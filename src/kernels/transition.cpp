@@ -7,6 +7,7 @@ namespace {
 
 // Where the rows of step number i of a share that begins at `begin` stand.
 struct Place {
+  std::int64_t position;  // in the sentence
   std::int64_t row;       // in [T,B]
   std::int64_t at;        // in the records
   std::int64_t previous;  // in states, or -1: the initial states
@@ -14,7 +15,7 @@ struct Place {
 
 Place place(const Transition& a, std::int64_t i, std::int64_t begin) {
   const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
-  return {t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
+  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
 }
 
 UnitStep lower_step(const Transition& a, const Place& at, std::int64_t begin, std::int64_t rows) {
@@ -22,6 +23,7 @@ UnitStep lower_step(const Transition& a, const Place& at, std::int64_t begin, st
   UnitStep step;
   step.rows = rows;
   step.x = a.x + at.row * a.lower.unit->inputs * h;
+  step.position = position_row(a.lower, at.position);
   step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.lower.unit->states; ++p) {
     step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
@@ -35,6 +37,7 @@ UnitStep higher_step(const Transition& a, const Place& at, std::int64_t rows) {
   UnitStep step;
   step.rows = rows;
   step.x = a.guide + at.row * a.higher.unit->inputs * h;
+  step.position = position_row(a.higher, at.position);
   step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at.at * h;

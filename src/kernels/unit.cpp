@@ -10,13 +10,14 @@ namespace {
 using namespace nmt::units;
 
 template <class U>
-[[gnu::always_inline]] inline Step<float, U> load(const UnitStep& a, std::int64_t r, std::int64_t j, bool with_late) {
+[[gnu::always_inline]] inline Step<float, U> load(const UnitStep& a, std::int64_t r, std::int64_t j, bool with_late, bool with_position = true) {
   const std::int64_t h = a.width;
   Step<float, U> step;
   for (int p = 0; p < U::inputs; ++p) step.x[p] = a.x[(r * U::inputs + p) * h + j];
   for (int p = 0; p < U::recurrents; ++p) step.u[p] = a.u[(r * U::recurrents + p) * h + j];
   for (int p = 0; p < U::late; ++p) step.late[p] = with_late ? a.late[(r * U::late + p) * h + j] : 0.0f;
   for (int p = 0; p < U::vectors; ++p) step.v[p] = a.vectors[p * h + j];
+  for (int p = 0; p < position_vectors_of<U>; ++p) step.position[p] = with_position ? a.position[p * h + j] : 0.0f;
   for (int p = 0; p < U::states; ++p) step.s[p] = a.previous[p][r * h + j];
   return step;
 }
@@ -62,6 +63,7 @@ void backward(const UnitStep& a, const UnitStepGradient& g) {
       for (int p = 0; p < U::recurrents; ++p) g.du[(r * U::recurrents + p) * h + j] = d.u[p];
       for (int p = 0; p < U::late; ++p) g.dlate[(r * U::late + p) * h + j] = d.late[p];
       for (int p = 0; p < U::vectors; ++p) g.dvectors[p * h + j] += d.v[p];
+      for (int p = 0; p < position_vectors_of<U>; ++p) g.dposition[p * h + j] += d.position[p];
       for (int p = 0; p < U::states; ++p) g.dprevious[p][r * h + j] = d.s[p];
     }
   }
@@ -104,7 +106,7 @@ void gates(const UnitStep& a, float* input, float* forget) {
 #pragma omp simd
     for (std::int64_t j = 0; j < h; ++j) {
       float i, f;
-      U::gates(load<U>(a, r, j, false), i, f);
+      U::gates(load<U>(a, r, j, false, false), i, f);
       input[r * h + j] = i;
       forget[r * h + j] = f;
     }
@@ -119,6 +121,9 @@ constexpr Unit describe(const char* name, const char* variant) {
     unit.late_value = late_value<U>;
     unit.late_backward = late_backward<U>;
   }
+  unit.position_vectors = position_vectors_of<U>;
+  if constexpr (requires { U::initial_output; })
+    unit.initial_output = U::initial_output == Activation::tanh ? InitialOutput::tanh : InitialOutput::identity;
   if constexpr (Gated<U>) unit.gates = gates<U>;
   return unit;
 }

@@ -64,7 +64,7 @@ void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::in
 
 void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from) {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    for (int state = 0; state < settings_.unit->states; ++state) {
+    for (int state = 0; state < settings_.unit->initial_states(); ++state) {
       const std::string name = layer_name(static_cast<std::size_t>(layer)) + ".initial_state_" + std::to_string(state);
       initial_.push_back(&builder.add(name, {from, settings_.width}, Init::glorot));
       initial_bias_.push_back(&builder.add(name + "_bias", {settings_.width}, Init::zero));
@@ -77,7 +77,7 @@ ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& 
 }
 
 DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
-  const std::size_t states = static_cast<std::size_t>(settings_.unit->states);
+  const std::size_t states = static_cast<std::size_t>(settings_.unit->initial_states());
   DecoderState start(layers_);
   for (std::size_t i = 0; i < layers_ * states; ++i) {
     if (initial_.empty()) {
@@ -93,32 +93,35 @@ DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
 }
 
 std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory, const std::vector<Var>& initial,
-                                      const Tensor& sentence, ops::Attended& attended) const {
+                                      const Tensor& sentence, std::int64_t position, ops::Attended& attended) const {
   if (conditional_) {
-    ops::ConditionalResult out = (*conditional_)(tape, y, memory, initial, sentence);
+    ops::ConditionalResult out = (*conditional_)(tape, y, memory, initial, sentence, position);
     attended = out.attended;
     return out.states;
   }
-  const std::vector<Var> states = (*first_)(tape, y, initial, {});
+  const std::vector<Var> states = (*first_)(tape, y, initial, {}, false, position);
   if (query_) attended = ops::attention(tape, attention_, memory, ops::linear(tape, states[0], *query_), sentence);
   return states;
 }
 
-std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial) const {
-  if (!aware_.empty()) return aware_[layer - 1](tape, x, c, initial, {});
+std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial,
+                                      std::int64_t position) const {
+  if (!aware_.empty()) return aware_[layer - 1](tape, x, c, initial, {}, false, position);
   Var input = c ? ops::concat(tape, {x, c}) : x;
-  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_), initial, {});
+  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_), initial, {}, false, position);
 }
 
 Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state,
                                     const Tensor& sentence) const {
   Result result;
+  result.state.position = state.position + y->value.shape()[0];
   const std::int64_t last = y->value.shape()[0] - 1;
   Var x = y, c;  // x: what the layer below gives
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     ops::Attended attended;
     const std::vector<Var> states =
-        layer == 0 ? first_layer(tape, y, memory, state[0], sentence, attended) : upper_layer(tape, layer, x, c, state[layer]);
+        layer == 0 ? first_layer(tape, y, memory, state[0], sentence, state.position, attended)
+                   : upper_layer(tape, layer, x, c, state[layer], state.position);
     if (layer == 0) {
       c = attended.context;
       result.weights = attended.weights;

@@ -21,8 +21,9 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
   const kernels::Unit& unit = find_unit(cell, {{"reset", spec.reset},
                                                {"activation", spec.activation},
                                                {"forget-gate", spec.forget_gate},
-                                               {"input-gate", spec.input_gate}});
-  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias, spec.groups, spec.rearrange};
+                                               {"input-gate", spec.input_gate},
+                                               {"input", spec.input}});
+  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias, spec.groups, spec.rearrange, spec.positions};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, bool context_aware)

@@ -46,14 +46,16 @@ class ModelDecoding : public Decoding {
       const std::int64_t count = std::min(rows_of_part, rows - first);
       const Tensor parent_rows = host(parents.subspan(first, count), {count}), ids = host(tokens.subspan(first, count), {1, count});
       DecoderState state(state_.size());
+      state.position = state_.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
         for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, parent_rows));
       const Decoder::Result out = decoder_(tape, embed_(tape, ids), memory_, state,
                                            host(std::span<const std::int32_t>(sentence_).subspan(first, count), {count}));
       const Shape& features = out.features->value.shape();
       put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
+      next.position = out.state.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer) {
-        next[layer].resize(state_[layer].size(), tape.constant({}));
+        next[layer].resize(out.state[layer].size(), tape.constant({}));  // a unit may start from fewer
         for (std::size_t i = 0; i < next[layer].size(); ++i) {
           Tensor whole = next[layer][i]->value;
           put(out.state[layer][i]->value, first, rows, whole);

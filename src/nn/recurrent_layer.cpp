@@ -57,6 +57,11 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
     }
   }
   if (unit.vectors > 0) cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
+  if (unit.position_vectors > 0) {
+    if (settings.positions < 1)
+      fail(ExitStatus::usage, "positions: {}; unit {} trains vectors of each position and needs at least 1", settings.positions, unit.name);
+    cell.positions = &builder.add("positions", {settings.positions, unit.position_vectors * h}, Init::one);
+  }
   return cell;
 }
 
@@ -64,8 +69,8 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
     : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {}
 
 std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask,
-                                            bool reverse) const {
-  return ops::recurrence(tape, cell_, input_(tape, x), initial, mask, reverse);
+                                            bool reverse, std::int64_t position) const {
+  return ops::recurrence(tape, cell_, input_(tape, x), initial, mask, reverse, position);
 }
 
 void RecurrentLayer::freeze(const Context& context) const {
@@ -80,8 +85,8 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
       higher_(make_cell(Builder(builder, "higher"), settings)) {}
 
 std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
-                                             bool reverse) const {
-  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask, reverse);
+                                             bool reverse, std::int64_t position) const {
+  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask, reverse, position);
 }
 
 void TransitionLayer::freeze(const Context& context) const {
@@ -106,8 +111,8 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
 }
 
 ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x, const ops::Memory& memory, const std::vector<Var>& initial,
-                                                    const Tensor& sentence) const {
-  return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence);
+                                                    const Tensor& sentence, std::int64_t position) const {
+  return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence, position);
 }
 
 void ConditionalLayer::freeze(const Context& context) const {

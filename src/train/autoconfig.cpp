@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "nmt/config/period.h"
+#include "nmt/model/encoder.h"
 #include "nmt/train/optimizer.h"
 #include "nmt/train/reporter.h"
 
@@ -52,6 +53,8 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
 
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
+  if (unit_settings(model, model.enc_cell).unit->position_vectors + unit_settings(model, model.dec_cell).unit->position_vectors > 0)
+    number("positions", model.positions, data.max_length, "max-length");
   // A single layer of each side is what rnnsearch is.
   // gnmt's context is for the layers above the first.
   const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;

@@ -10,7 +10,7 @@ namespace nmt::train {
 namespace {
 
 constexpr std::array shapes = {"type",       "context-aware", "unit",     "enc-cell",        "dec-cell",        "reset",           "activation",          "forget-gate",         "input-gate",      "bias",
-                               "groups",     "rearrange",
+                               "groups",     "rearrange", "input", "positions",
                                "dim-emb",    "dim-rnn",  "enc-depth",       "dec-depth",       "layer-normalization", "attention",       "heads",
                                "dim-attention", "attention-query", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
 constexpr std::array vocabularies = {"vocabs", "dim-vocabs", "joint-vocab", "sentencepiece-max-lines"};

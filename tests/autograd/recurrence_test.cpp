@@ -10,8 +10,10 @@ namespace {
 using namespace units;
 using test::Row;
 
+constexpr std::int64_t first_position = 1;
+
 struct CellParameters {
-  Parameter recurrent, bias, gain, shift, vectors;
+  Parameter recurrent, bias, gain, shift, vectors, positions;
   ops::Cell cell;
 };
 
@@ -35,11 +37,15 @@ void make(test::Engine& engine, const kernels::Unit& unit, std::int64_t h, bool 
     p.vectors = engine.parameter("vectors", {unit.vectors, h}, 0.5f);
     p.cell.vectors = &p.vectors;
   }
+  if (unit.position_vectors > 0) {
+    p.positions = engine.parameter("positions", {3, unit.position_vectors * h}, 0.5f, 1.0f);
+    p.cell.positions = &p.positions;
+  }
 }
 
 test::CellValues values(const ops::Cell& c) {
   const auto of = [](const Parameter* p) { return p ? test::doubles(p->value) : Row{}; };
-  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.shift), of(c.vectors)};
+  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.shift), of(c.vectors), of(c.positions)};
 }
 
 template <class U>
@@ -56,7 +62,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
   Tensor mask = engine.context.empty({steps, batch});
   for (std::int64_t t = 0; t < steps; ++t)
     for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
-  const std::vector<Var> states = ops::recurrence(tape, p.cell, x, initial, mask, reverse);
+  const std::vector<Var> states = ops::recurrence(tape, p.cell, x, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
 
   test::CellValues c = values(p.cell);
@@ -70,7 +76,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
       for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t t = reverse ? steps - 1 - i : i;
-        if (mask.f32()[t * batch + b] != 0.0f) test::cell_step<U>(c, h, &xs[(t * batch + b) * U::inputs * h], s);
+        if (mask.f32()[t * batch + b] != 0.0f) test::cell_step<U>(c, h, &xs[(t * batch + b) * U::inputs * h], s, first_position + t);
         for (std::int64_t j = 0; j < h; ++j) {
           out[(t * batch + b) * h + j] = s[0][j];
           sum += s[0][j] * weights.f32()[(t * batch + b) * h + j];
@@ -98,6 +104,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
   if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
   if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
   if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
+  if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
 }
 
 TEST(Recurrence, matches_the_equations_in_double) {
@@ -191,7 +198,7 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
   Tensor mask = engine.context.empty({steps, batch});
   for (std::int64_t t = 0; t < steps; ++t)
     for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
-  const std::vector<Var> states = ops::transition(tape, lower.cell, higher.cell, x, guide, initial, mask, reverse);
+  const std::vector<Var> states = ops::transition(tape, lower.cell, higher.cell, x, guide, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
 
   test::CellValues lo = values(lower.cell), hi = values(higher.cell);
@@ -206,8 +213,8 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t at = (reverse ? steps - 1 - i : i) * batch + b;
         if (mask.f32()[at] != 0.0f) {
-          test::cell_step<U>(lo, h, &xs[at * wide], s);
-          test::cell_step<U>(hi, h, &gs[at * wide], s);
+          test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + t);
+          test::cell_step<U>(hi, h, &gs[at * wide], s, first_position + t);
         }
         for (std::int64_t j = 0; j < h; ++j) sum += (out[at * h + j] = s[0][j]) * weights.f32()[at * h + j];
       }
@@ -282,7 +289,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
                            engine.ints(lengths, {batch})};
   std::vector<Var> initial;
   for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
-  const ops::ConditionalResult result = ops::conditional(tape, layer, memory, x, initial, {});
+  const ops::ConditionalResult result = ops::conditional(tape, layer, memory, x, initial, {}, first_position);
   const Tensor wh = engine.random({steps, batch, h}), wctx = engine.random({steps, batch, m});
 
   test::CellValues lo = values(lower.cell), hi = values(higher.cell);
@@ -307,7 +314,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
       for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
       for (std::int64_t t = 0; t < steps; ++t) {
         const std::int64_t at = t * batch + b;
-        test::cell_step<U>(lo, h, &xs[at * wide], s);
+        test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + t);
         const Row query = test::product(s[0], q, h, space);
         const Row c = test::attend(a, b, query.data());
         Row xc = test::product(c, wcv, m, wide);
@@ -315,7 +322,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
           if (!normal) xc[j] += cbv[j];
         if (normal)
           for (int p = 0; p < U::inputs; ++p) test::normalize(&xc[p * h], h, &cgv[p * h], &csv[p * h]);
-        test::cell_step<U>(hi, h, xc.data(), s);
+        test::cell_step<U>(hi, h, xc.data(), s, first_position + t);
         for (std::int64_t j = 0; j < h; ++j) sum += (hs[at * h + j] = s[0][j]) * wh.f32()[at * h + j];
         for (std::int64_t j = 0; j < m; ++j) sum += (contexts[at * m + j] = c[j]) * wctx.f32()[at * m + j];
       }
@@ -355,6 +362,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
     if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
     if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
     if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
+  if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
   };
   compare_cell(lower, lo);
   compare_cell(higher, hi);
@@ -371,6 +379,37 @@ TEST(Conditional, matches_the_equations_in_double) {
   ++line;
 #include "nmt/units/units.def"
 #undef NMT_UNIT
+}
+
+// Where h follows from c, an initial state is c alone and its gradient is that of both.
+TEST(Recurrence, an_initial_state_is_completed) {
+  int completed = 0;
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (unit.initial_states() == unit.states) continue;
+    ++completed;
+    const std::int64_t h = 7, batch = 2, steps = 3;
+    test::Engine engine(1);
+    CellParameters p;
+    make(engine, unit, h, false, p);
+    Tape tape(engine.context, true);
+    const Var x = tape.result(engine.random({steps, batch, unit.inputs * h})), c = tape.result(engine.random({batch, h}));
+    const Var again = tape.result(c->value);
+    Tensor output = engine.context.empty({batch, h});
+    for (std::int64_t i = 0; i < batch * h; ++i) {
+      const float value = c->value.f32()[i];
+      output.f32()[i] = unit.initial_output == kernels::InitialOutput::tanh ? std::tanh(value) : value;
+    }
+    const Var start = tape.result(output);
+    const Var alone = ops::recurrence(tape, p.cell, x, {c}, {}, false)[0], both = ops::recurrence(tape, p.cell, x, {start, again}, {}, false)[0];
+    alone->gradient = both->gradient = engine.random({steps, batch, h});
+    tape.backward();
+    for (std::int64_t i = 0; i < steps * batch * h; ++i) EXPECT_NEAR(alone->value.f32()[i], both->value.f32()[i], 1e-6) << unit.name;
+    for (std::int64_t i = 0; i < batch * h; ++i) {
+      const float y = output.f32()[i], slope = unit.initial_output == kernels::InitialOutput::tanh ? 1 - y * y : 1.0f;
+      EXPECT_NEAR(c->gradient.f32()[i], again->gradient.f32()[i] + slope * start->gradient.f32()[i], 1e-5) << unit.name << ' ' << i;
+    }
+  }
+  EXPECT_GT(completed, 0);
 }
 
 TEST(Attention, matches_the_equations_in_double) {

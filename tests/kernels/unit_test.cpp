@@ -18,7 +18,7 @@ using namespace units;
 double sigma(double x) { return 1 / (1 + std::exp(-x)); }
 
 struct Values {
-  std::vector<double> x, u, late, v, s;
+  std::vector<double> x, u, late, v, s, position;
 };
 using Numbers = std::vector<double>;
 
@@ -47,6 +47,28 @@ Equations atr(bool paper, bool complement) {
 }
 Numbers gru_gates(const Values& v) { return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])}; }
 Numbers lstm_gates(const Values& v) { return {sigma(v.x[0] + v.u[0]), sigma(v.x[1] + v.u[1])}; }
+
+Equations ran(bool tanh) {
+  const auto gates = [](const Values& v) -> Numbers { return {sigma(v.x[1] + v.u[0]), sigma(v.x[2] + v.u[1])}; };
+  return {[gates, tanh](const Values& v) -> Numbers {
+            const Numbers at = gates(v);
+            const double c = at[0] * v.x[0] + at[1] * v.s[1];
+            return {tanh ? std::tanh(c) : c, c};
+          },
+          gates};
+}
+// i, f, o, g at x[0..3], the second form without f; the state's share is 0 with `input: x`.
+Equations elstm(bool forgets, bool reads_state) {
+  const auto plane = [reads_state](const Values& v, int p) { return v.x[p] + (reads_state ? v.u[p] : 0.0); };
+  const auto gates = [=](const Values& v) -> Numbers { return {sigma(plane(v, 0)), forgets ? sigma(plane(v, 1)) : 1.0}; };
+  return {[=](const Values& v) -> Numbers {
+            const int o = forgets ? 2 : 1;
+            const Numbers at = gates(v);
+            const double c = at[1] * v.s[1] + v.position[0] * at[0] * std::tanh(plane(v, o + 1));
+            return {sigma(plane(v, o)) * std::tanh(c + v.v[0]), c};
+          },
+          gates};
+}
 
 // A unit of units.def that is missing here is still held against its own header, in double, and its gradients.
 const std::map<std::string, Equations> equations = {
@@ -88,6 +110,12 @@ const std::map<std::string, Equations> equations = {
     {"atr forget-gate=released input-gate=complement", atr(false, true)},
     {"atr forget-gate=paper input-gate=own", atr(true, false)},
     {"atr forget-gate=paper input-gate=complement", atr(true, true)},
+    {"ran activation=tanh", ran(true)},
+    {"ran activation=identity", ran(false)},
+    {"elstm1 input=xh", elstm(true, true)},
+    {"elstm1 input=x", elstm(true, false)},
+    {"elstm2 input=xh", elstm(false, true)},
+    {"elstm2 input=x", elstm(false, false)},
     {"gru reset=before",
      {[](const Values& v) -> Numbers {
         const double z = sigma(v.x[0] + v.u[0]), n = std::tanh(v.x[2] + v.late[0]);
@@ -117,6 +145,7 @@ Step<double, U> random_step(Rng& rng) {
   for (double& x : step.late) x = rng.normal();
   for (double& x : step.v) x = rng.normal();
   for (double& x : step.s) x = rng.normal();
+  for (double& x : step.position) x = rng.normal();
   return step;
 }
 
@@ -131,7 +160,8 @@ void check_equation(const std::string& key, Rng& rng) {
                       {std::begin(step.u), std::end(step.u)},
                       {std::begin(step.late), std::end(step.late)},
                       {std::begin(step.v), std::end(step.v)},
-                      {std::begin(step.s), std::end(step.s)}};
+                      {std::begin(step.s), std::end(step.s)},
+                      {std::begin(step.position), std::end(step.position)}};
   const Numbers expected = equation->second.next(values);
   for (int p = 0; p < U::states; ++p) EXPECT_NEAR(next[p], expected[p], 1e-12) << key;
   double i = 0, f = 0;
@@ -164,6 +194,7 @@ void check_gradient(const std::string& key, Rng& rng) {
   for (int p = 0; p < U::recurrents; ++p) EXPECT_NEAR(d.u[p], test::slope(loss, step.u[p]), 1e-8) << key << " u " << p;
   for (int p = 0; p < U::late; ++p) EXPECT_NEAR(d.late[p], test::slope(loss, step.late[p]), 1e-8) << key << " late " << p;
   for (int p = 0; p < U::vectors; ++p) EXPECT_NEAR(d.v[p], test::slope(loss, step.v[p]), 1e-8) << key << " v " << p;
+  for (int p = 0; p < position_vectors_of<U>; ++p) EXPECT_NEAR(d.position[p], test::slope(loss, step.position[p]), 1e-8) << key << " position " << p;
   for (int p = 0; p < U::states; ++p) EXPECT_NEAR(d.s[p], test::slope(loss, step.s[p]), 1e-8) << key << " s " << p;
   if constexpr (U::late > 0) {
     const auto value = [&] { return U::late_value(step); };
@@ -186,7 +217,7 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
       return v;
     };
     const std::vector<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h), late = draw(rows * U::late * h),
-                             v = draw(U::vectors * h), s = draw(rows * U::states * h);
+                             v = draw(U::vectors * h), s = draw(rows * U::states * h), position = draw(position_vectors_of<U> * h);
     std::vector<float> next(rows * U::states * h);
     const float mask[rows] = {1, 0, 1};
     kernels::UnitStep step;
@@ -196,6 +227,7 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
     step.u = u.data();
     step.late = late.data();
     step.vectors = v.data();
+    step.position = position.data();
     step.mask = mask;
     for (int p = 0; p < U::states; ++p) {
       step.previous[p] = s.data() + p * rows * h;
@@ -211,6 +243,7 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
         for (int p = 0; p < U::recurrents; ++p) one.u[p] = u[(r * U::recurrents + p) * h + j];
         for (int p = 0; p < U::late; ++p) one.late[p] = late[(r * U::late + p) * h + j];
         for (int p = 0; p < U::vectors; ++p) one.v[p] = v[p * h + j];
+        for (int p = 0; p < position_vectors_of<U>; ++p) one.position[p] = position[p * h + j];
         for (int p = 0; p < U::states; ++p) one.s[p] = step.previous[p][r * h + j];
         double expected[U::states];
         U::forward(one, expected);
@@ -249,7 +282,7 @@ TEST(Units, equations_gradients_and_rows) {
 // Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper, section 3.
 TEST(Units, weight_matrices) {
   const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4}, {"ssru", 2},
-                                               {"srn", 2}, {"atr", 2},  {"gru", 6},  {"lstm", 8}};
+                                               {"srn", 2}, {"atr", 2},  {"gru", 6},  {"lstm", 8}, {"ran", 4 + 1}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name); it != expected.end()) {
       EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second) << unit.name << ' ' << unit.variant;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <tuple>
 
 #include "nmt/model/model_scorer.h"
+#include "nmt/nn/unit_registry.h"
 #include "tests/support/engine.h"
 
 namespace nmt {
@@ -41,6 +43,7 @@ ModelSpec small(const std::string& type, const std::string& unit) {
   spec.dim_emb = 12;
   spec.dim_rnn = 10;
   spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 2;
+  spec.positions = 4;
   return spec;
 }
 
@@ -80,6 +83,15 @@ std::vector<ModelSpec> specs() {
     spec.rearrange = rearrange;
     spec.context_aware = rearrange && spec.enc_cell == "gru";
     all.push_back(spec);
+  }
+  for (const std::string& unit : unit_names()) {
+    if (std::any_of(all.begin(), all.end(), [&](const ModelSpec& other) { return other.dec_cell == unit; })) continue;
+    all.push_back(small("deep", unit));
+    if (unit != "ran" && unit != "elstm1") continue;
+    all.push_back(small("rnnsearch", unit));
+    all.back().attention_query = "first-layer";
+    all.push_back(small("deep", unit));
+    all.back().context_aware = true;
   }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
@@ -285,6 +297,8 @@ TEST(Model, parameter_totals_of_the_papers) {
   };
   EXPECT_NEAR(millions("gru"), 83.5, 0.1);
   EXPECT_NEAR(millions("lstm"), 93.3, 0.1);
+  EXPECT_NEAR(millions("ran"), 79.5, 0.1);
+  EXPECT_NEAR(millions("atr"), 67.8, 0.1);
 }
 
 // Deep models without their tables, by hand: E = D = 6, d = 1024, not context-aware, in units of d*d and of d. Encoder: two cells,

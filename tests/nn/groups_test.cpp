@@ -82,7 +82,7 @@ TEST(Groups, a_layer_equals_the_dense_one_of_the_expanded_matrices) {
                    (c.normal ? " normalised" : ""));
       test::Engine engine(c.threads);
       const std::int64_t input = 3 * c.groups, width = 5 * c.groups;
-      UnitSettings settings{.unit = &unit, .width = width, .layer_normalization = c.normal, .bias = true};
+      UnitSettings settings{.unit = &unit, .width = width, .layer_normalization = c.normal, .bias = true, .positions = 4};
       ParameterSet dense_parameters, grouped_parameters;
       const RecurrentLayer dense(Builder(engine.context, dense_parameters, engine.rng), settings, input);
       settings.groups = c.groups;
@@ -133,7 +133,7 @@ TEST(Groups, a_conditional_layer_equals_the_dense_one_of_the_expanded_matrices) 
                    (c.normal ? " normalised" : ""));
       test::Engine engine(c.threads);
       const std::int64_t input = 3 * c.groups, width = 5 * c.groups, memory_width = 7 * c.groups;
-      UnitSettings settings{.unit = &unit, .width = width, .layer_normalization = c.normal, .bias = true};
+      UnitSettings settings{.unit = &unit, .width = width, .layer_normalization = c.normal, .bias = true, .positions = 4};
       Parameter v = engine.parameter("v", {space, 1});
       const ops::AttentionShape attention{kernels::AttentionKind::additive, 1, &v};
       ParameterSet dense_parameters, grouped_parameters;
@@ -186,7 +186,7 @@ TEST(Groups, weights_of_a_layer) {
     for (const std::int64_t groups : {1, 2, 4, 8}) {
       ParameterSet parameters;
       Rng rng(1);
-      const UnitSettings settings{.unit = &unit, .width = n, .groups = groups};
+      const UnitSettings settings{.unit = &unit, .width = n, .groups = groups, .positions = 4};
       const RecurrentLayer layer(Builder(Context{}, parameters, rng), settings, m);
       EXPECT_EQ(parameters.find("input_projection")->shape.elements(), unit.inputs * n * m / groups) << unit.name;
       if (unit.is_matrix()) {

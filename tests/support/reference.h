@@ -3,6 +3,7 @@
 // The drivers' mathematics again, in double and without any of their code: naive products, layer normalisation, masks, attention.
 // Only the point-wise step is the unit's own header, in double; tests/kernels/unit_test.cpp holds that against the papers' equations.
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -35,11 +36,12 @@ inline void normalize(double* x, std::size_t n, const double* gain, const double
 /// A cell's parameters; empty where it has none.
 struct CellValues {
   Row recurrent, bias, gain, shift, vectors;
+  Row positions{};  // [P][position_vectors*h]
 };
 
-/// One step of unit U of width h for one row: x [inputs*h], states [states][h] in place.
+/// One step of unit U of width h for one row at a position of its sentence: x [inputs*h], states [states][h] in place.
 template <class U>
-void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<Row>& states) {
+void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<Row>& states, std::size_t position = 0) {
   constexpr std::size_t r = U::recurrents, l = U::late, planes = r + l;
   const auto recurrent = [&](const Row& from, std::size_t first, std::size_t count) {
     Row out(count * h);
@@ -60,6 +62,8 @@ void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<
     for (std::size_t p = 0; p < r; ++p) steps[j].u[p] = u[p * h + j];
     for (int p = 0; p < U::vectors; ++p) steps[j].v[p] = c.vectors[p * h + j];
     for (int p = 0; p < U::states; ++p) steps[j].s[p] = states[p][j];
+    if constexpr (constexpr std::size_t n = units::position_vectors_of<U>; n > 0)
+      for (std::size_t p = 0; p < n; ++p) steps[j].position[p] = c.positions[(std::min(position, c.positions.size() / (n * h) - 1) * n + p) * h + j];
   }
   if constexpr (l > 0) {
     Row value(h);

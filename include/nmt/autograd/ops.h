@@ -45,6 +45,7 @@ struct Cell {
   Parameter* gain = nullptr;       ///< [(recurrents+late)*H] layer normalisation of h'U
   Parameter* shift = nullptr;      ///< [(recurrents+late)*H]
   Parameter* vectors = nullptr;    ///< [vectors*H]
+  Parameter* positions = nullptr;  ///< [P, position_vectors*H]
   std::int64_t groups = 1;         ///< K
   bool rearrange = false;          ///< the matrices read their rows rearranged
 };
@@ -56,13 +57,15 @@ void freeze_blocks(const Context& context, Parameter& weight, int planes);
 void freeze(const Context& context, Parameter& weight, bool transpose = false);
 
 /// The states after every step: one Var [T,B,H] a state vector; gradients flow through the first.
-/// x [T,B,inputs*H] holds the projections; initial [B,H] a state vector (empty: zeros); mask [T,B] f32 or empty.
-std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse);
+/// x [T,B,inputs*H] holds the projections; initial [B,H] a state vector (all of them, the unit's initial_states() alone, or none:
+/// zeros); mask [T,B] f32 or empty; position: that of step 0 in its sentence.
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse,
+                            std::int64_t position = 0);
 
 /// The same with two units a step, the second over a given sequence: s = lower(h', x), h = higher(s, guide) (kernels/transition.h).
 /// x and guide [T,B,inputs*H] hold the projections.
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide, const std::vector<Var>& initial,
-                            const Tensor& mask, bool reverse);
+                            const Tensor& mask, bool reverse, std::int64_t position = 0);
 
 /// An encoded source as attention sees it.
 struct Memory {
@@ -97,7 +100,7 @@ struct ConditionalResult {
   Attended attended;
 };
 ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& initial,
-                              const Tensor& sentence);
+                              const Tensor& sentence, std::int64_t position = 0);
 
 struct LossSums {
   double cross_entropy = 0;  ///< sum over rows of -log p(target)

@@ -19,6 +19,8 @@ struct ModelSpec {
   std::string activation = "tanh";             ///< lrn, glrn, elrn, ran: tanh | identity
   std::string forget_gate = "released";        ///< atr: released | paper
   std::string input_gate = "own";              ///< atr: own | complement
+  std::string input = "xh";                    ///< elstm1, elstm2: xh | x
+  int positions = 0;                           ///< elstm1, elstm2: rows of their position vectors; 0: nmt-train takes max-length
   bool bias = false;                           ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;                              ///< K blocks in each unit's W and U; 1: dense
   bool rearrange = false;                      ///< W and U read rows with the groups' channels interleaved

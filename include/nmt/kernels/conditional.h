@@ -15,6 +15,7 @@ struct Conditional {
   Attention attention;
   std::int64_t steps = 0;  ///< T
   std::int64_t batch = 0;  ///< rows: sentences in training, hypotheses in search
+  std::int64_t position = 0;  ///< of step 0 in its sentence
   bool keep = true;        ///< records hold all steps (training) or one (inference)
   const float* x = nullptr;               ///< [T,B,inputs*H] the lower unit's projections
   const std::int32_t* sentence = nullptr; ///< [B] the memory's sentence of each row; null: row b reads sentence b

@@ -20,6 +20,8 @@ struct Cell {
   const float* gain = nullptr;       ///< [(R+L)*H] layer normalisation of each plane of h'U, or null: off
   const float* shift = nullptr;      ///< [(R+L)*H]
   const float* vectors = nullptr;    ///< [vectors*H]
+  const float* positions = nullptr;  ///< [P, position_vectors*H]; past the last row the last row serves
+  std::int64_t position_rows = 0;    ///< P
   const float* recurrent_transposed = nullptr;  ///< backward: packed [R*H, H]
   const float* late_transposed = nullptr;       ///< backward: packed [L*H, H]
 };
@@ -42,6 +44,7 @@ struct CellGradient {
   float* du = nullptr;        ///< [T,B,R*H], written
   float* dlate = nullptr;     ///< [T,B,L*H], written
   float* dvectors = nullptr;  ///< [vectors*H], added to
+  float* dpositions = nullptr;  ///< [P, position_vectors*H], added to
   float* dgain = nullptr;     ///< [(R+L)*H], added to
   float* dshift = nullptr;    ///< [(R+L)*H], added to
 };
@@ -53,6 +56,7 @@ struct Recurrence {
   std::int64_t steps = 0;         ///< T
   std::int64_t batch = 0;         ///< B
   bool reverse = false;           ///< from the last step to the first
+  std::int64_t position = 0;      ///< of step 0 in its sentence
   bool keep = true;               ///< record holds all steps (training) or one (inference)
   const float* x = nullptr;       ///< [T,B,inputs*H] projections, bias and normalisation included
   const float* mask = nullptr;    ///< [T,B] or null

@@ -17,6 +17,7 @@ struct Transition {
   std::int64_t steps = 0;              ///< T
   std::int64_t batch = 0;              ///< B
   bool reverse = false;                ///< from the last step to the first
+  std::int64_t position = 0;           ///< of step 0 in its sentence
   bool keep = true;                    ///< records hold all steps (training) or one (inference)
   const float* x = nullptr;            ///< [T,B,inputs*H] the lower unit's projections, bias and normalisation included
   const float* guide = nullptr;        ///< [T,B,inputs*H] the higher unit's

@@ -8,8 +8,11 @@
 
 namespace nmt {
 
-/// The recurrent states between two steps: for each layer its state vectors [B,H].
-using DecoderState = std::vector<std::vector<Var>>;
+/// The recurrent states between two steps: for each layer its state vectors [B,H], and the position of the next step.
+struct DecoderState : std::vector<std::vector<Var>> {
+  using vector::vector;
+  std::int64_t position = 0;
+};
 
 /// Target embeddings and an encoded source to readout vectors, for any number of steps at once: all of them in training, one in
 /// search. The first layer is conditional (attention-query: recurrent), or a plain one whose outputs query the source; in seq2seq
@@ -45,12 +48,13 @@ class Decoder {
   void make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from);
   /// The states of the first layer, and the context, none without attention.
   std::vector<Var> first_layer(Tape& tape, const Var& y, const ops::Memory& memory, const std::vector<Var>& initial, const Tensor& sentence,
-                               ops::Attended& attended) const;
-  std::vector<Var> upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial) const;
+                               std::int64_t position, ops::Attended& attended) const;
+  std::vector<Var> upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial,
+                               std::int64_t position) const;
 
   Type type_;
   UnitSettings settings_;
-  std::vector<Parameter*> initial_;  // a map [F,H] a layer and state vector
+  std::vector<Parameter*> initial_;  // a map [F,H] a layer and given state vector
   std::vector<Parameter*> initial_bias_;
   Parameter* memory_projection_ = nullptr;
   Parameter* query_ = nullptr;       // first-layer attention

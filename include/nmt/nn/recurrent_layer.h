@@ -16,6 +16,7 @@ struct UnitSettings {
   bool bias = false;       ///< a bias on xW too; without effect beside layer normalisation, which has its own
   std::int64_t groups = 1;  ///< K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1)
   bool rearrange = false;   ///< W and U read x and h' rearranged (section 2.2); the states themselves stay in their order
+  std::int64_t positions = 0;  ///< rows of a unit's position vectors
 };
 
 /// xW for the planes of a unit, with bias or layer normalisation of each plane: [.., inputs*H] for all steps as one product, batched
@@ -44,8 +45,9 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
-  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector.
-  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse = false) const;
+  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector. position: that of step 0 in its sentence.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse = false,
+                              std::int64_t position = 0) const;
   void freeze(const Context& context) const;
 
  private:
@@ -59,7 +61,7 @@ class TransitionLayer {
   TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t guide);
   /// x [T,B,input], guide [T,B,guide] -> the higher unit's states after each step, [T,B,H] a state vector.
   std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
-                              bool reverse = false) const;
+                              bool reverse = false, std::int64_t position = 0) const;
   void freeze(const Context& context) const;
 
  private:
@@ -74,7 +76,7 @@ class ConditionalLayer {
   ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t memory, std::int64_t space,
                    const ops::AttentionShape& attention);
   ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory, const std::vector<Var>& initial,
-                                    const Tensor& sentence) const;
+                                    const Tensor& sentence, std::int64_t position = 0) const;
   void freeze(const Context& context) const;
 
  private:

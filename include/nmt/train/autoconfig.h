@@ -44,6 +44,7 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// - Warm-up: two to four epochs of a small corpus; Adam's second moments need a few hundred updates before they can be trusted. None for other optimizers,
 ///   so that their rate is constant but for lr-decay.
 /// - Epochs: a bound; early stopping mostly comes first.
+/// positions of units that train a vector of each (elstm1, elstm2): max-length.
 /// Validation: once an epoch, but not below 100 and not above 2,500 updates, so that decoding the development set takes at most
 /// about a tenth of the time; as often a checkpoint, and a display line five times as often.
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train);

@@ -6,6 +6,13 @@ namespace nmt::units {
 
 constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 
+/// A unit's optional constant position_vectors.
+template <class U>
+constexpr int position_vectors_of = [] {
+  if constexpr (requires { U::position_vectors; }) return U::position_vectors;
+  else return 0;
+}();
+
 /// What one step of a unit reads for one channel; in the backward pass, the gradients of the same.
 /// A unit U is a struct with
 ///   inputs      planes of the input projection xW, in the order that the file's head names
@@ -21,14 +28,17 @@ constexpr int at_least_one(int n) { return n > 0 ? n : 1; }
 ///                               value to late_backward
 ///   late_value(step)            [late > 0] what the late matrix multiplies
 ///   late_backward(step, dl, d)  [late > 0] adds the gradients that run through the late value to d.x, d.u and d.s
-/// and, where it has gates,
-///   gates(step, input, forget)  the share of the new input and of the old state that the next state takes; reads no late plane
+/// and, where it has them,
+///   position_vectors            trained vectors of each position of a sentence, per channel
+///   initial_output              an Activation g: states[0] = g(states[1]) always, so that an initial state is states[1] alone
+///   gates(step, input, forget)  the share of the new input and of the old state that the next state takes; reads neither late planes nor position
 template <class T, class U>
 struct Step {
   T x[at_least_one(U::inputs)];
   T u[at_least_one(U::recurrents)];
   T late[at_least_one(U::late)];
   T v[at_least_one(U::vectors)];
+  T position[at_least_one(position_vectors_of<U>)];
   T s[U::states];
 };
 
@@ -43,6 +53,8 @@ NMT_HOST_DEVICE T sigmoid_slope(T y) {
 }
 
 enum class Activation { tanh, identity };
+/// What the gates of a unit read: the input alone, or the input and the state before.
+enum class CellInput { xh, x };
 
 /// g of the papers, and its derivative at x.
 template <Activation g, class T>
