@@ -213,8 +213,8 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t at = (reverse ? steps - 1 - i : i) * batch + b;
         if (mask.f32()[at] != 0.0f) {
-          test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + t);
-          test::cell_step<U>(hi, h, &gs[at * wide], s, first_position + t);
+          test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + at / batch);
+          test::cell_step<U>(hi, h, &gs[at * wide], s, first_position + at / batch);
         }
         for (std::int64_t j = 0; j < h; ++j) sum += (out[at * h + j] = s[0][j]) * weights.f32()[at * h + j];
       }
