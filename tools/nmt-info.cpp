@@ -62,6 +62,7 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
     const TrainingText text = open_training_text(data, choices);
     train::choose(text.size(), spec, data, settings.train);
   }
+  train::choose_positions(spec, data);
   if (spec.type == "rnnsearch")
     spec.enc_depth = std::max(1, spec.enc_depth), spec.dec_depth = std::max(1, spec.dec_depth);
   info.origin = "settings";

@@ -36,6 +36,13 @@ std::int64_t held_out_pairs(std::int64_t pairs) {
   return std::min({std::max<std::int64_t>(pairs / 20, 10), std::max<std::int64_t>(pairs / 2, 1), std::int64_t{1000}});
 }
 
+bool choose_positions(ModelSpec& model, const DataSpec& data) {
+  const auto has_some = [&](const std::string& cell) { return unit_settings(model, cell).unit->position_vectors > 0; };
+  if (model.positions != 0 || !(has_some(model.enc_cell) || has_some(model.dec_cell))) return false;
+  model.positions = data.max_length;
+  return true;
+}
+
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train) {
   std::vector<Choice> choices;
   const Row& row = row_of(size.pairs);
@@ -53,8 +60,7 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
 
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
-  if (unit_settings(model, model.enc_cell).unit->position_vectors + unit_settings(model, model.dec_cell).unit->position_vectors > 0)
-    number("positions", model.positions, data.max_length, "max-length");
+  if (choose_positions(model, data)) choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   // A single layer of each side is what rnnsearch is.
   // gnmt's context is for the layers above the first.
   const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;

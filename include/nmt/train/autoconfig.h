@@ -23,6 +23,9 @@ struct Choice {
 /// at most 1,000, whose BLEU has a 95% interval of about +-1.5.
 std::int64_t held_out_pairs(std::int64_t pairs);
 
+/// Sets `positions` to max-length where it is not set and a unit trains a vector of each position; returns whether it did.
+bool choose_positions(ModelSpec& model, const DataSpec& data);
+
 /// Fills what is not set (0, "", empty, or -1 for dropout) in the specs and says what was chosen and why. One row of a table by corpus size:
 ///
 /// pairs below  width depth vocabulary words  dropout learn-rate warm-up epochs
@@ -44,7 +47,7 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// - Warm-up: two to four epochs of a small corpus; Adam's second moments need a few hundred updates before they can be trusted. None for other optimizers,
 ///   so that their rate is constant but for lr-decay.
 /// - Epochs: a bound; early stopping mostly comes first.
-/// positions of units that train a vector of each (elstm1, elstm2): max-length.
+/// - Positions: choose_positions().
 /// Validation: once an epoch, but not below 100 and not above 2,500 updates, so that decoding the development set takes at most
 /// about a tenth of the time; as often a checkpoint, and a display line five times as often.
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train);
