@@ -168,7 +168,7 @@ void check_probe(const kernels::Unit& unit, bool reverse) {
       for (std::int64_t n = 0; n < steps; ++n) {
         const std::int64_t at = (reverse ? steps - 1 - n : n) * batch + b;
         expect_gates<U>(c, h, &xs[at * U::inputs * h], s, record.input.f32() + at * h, record.forget.f32() + at * h);
-        test::cell_step<U>(c, h, &xs[at * U::inputs * h], s);
+        test::cell_step<U>(c, h, &xs[at * U::inputs * h], s, at / batch);
       }
     }
   }
