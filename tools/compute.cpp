@@ -18,10 +18,35 @@ std::string processor() {
   return "";
 }
 
-std::string describe_compute(const std::string& program, const ThreadPool& pool) {
-  const std::string name = processor();
-  return fmt::format("{} {} on cpu{}, {} thread{}, {}, fp32", program, NMT_VERSION, name.empty() ? "" : " (" + name + ")", pool.size(),
-                     pool.size() == 1 ? "" : "s", kernels::instruction_set());
+Compute::Compute(const std::string& device, int threads) : pool_(threads) {
+  const DeviceChoice choice = parse_device(device, "--device");
+  if (choice.kind == DeviceChoice::Kind::cpu) return;
+  if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0) return;
+  cuda_ = std::make_unique<CudaDevice>(choice.index);
+}
+
+std::unique_ptr<Arena> Compute::new_arena() {
+  if (!cuda_) return std::make_unique<Arena>();
+  constexpr std::size_t growth = std::size_t{64} << 20;  // asking the driver is slow
+  return std::make_unique<Arena>(growth, cuda_->memory_source());
+}
+
+Context Compute::context(Arena& arena) {
+  Context context;
+  context.arena = &arena;
+  context.cpu = cpu();
+  if (cuda_) {
+    context.device = {DeviceKind::cuda, cuda_->index()};
+    context.cuda = cuda_->handle();
+  }
+  return context;
+}
+
+std::string Compute::describe(const std::string& program) const {
+  const std::string name = cuda_ ? cuda_->name() : processor();
+  const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
+  return fmt::format("{} {} on {}{}, {} thread{}, {}, fp32{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
+                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 }  // namespace nmt::tools

@@ -1,16 +1,37 @@
 #pragma once
 
+#include "nmt/config/device.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/tensor/context.h"
+#include "nmt/tensor/cuda_device.h"
 
+#include <memory>
 #include <string>
 
 namespace nmt::tools {
 
-/// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads, x86-64-v3 (AVX2),
-/// fp32".
-std::string describe_compute(const std::string& program, const ThreadPool& pool);
-
 /// The processor's name as the system tells it; "" where it does not.
 std::string processor();
+
+/// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
+class Compute {
+ public:
+  /// `device` as parse_device() reads it. Errors (usage): no such device, said with the reason.
+  Compute(const std::string& device, int threads);
+
+  ThreadPool& pool() { return pool_; }
+  Cpu cpu() { return {&pool_}; }
+  /// An arena of the device's memory, for context(). Both live no longer than this.
+  std::unique_ptr<Arena> new_arena();
+  Context context(Arena& arena);
+  /// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads, x86-64-v3 (AVX2),
+  /// fp32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
+  std::string describe(const std::string& program) const;
+
+ private:
+  ThreadPool pool_;
+  std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
+  std::string why_;                   // "auto" took the CPU because of
+};
 
 }  // namespace nmt::tools

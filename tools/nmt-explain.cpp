@@ -45,12 +45,10 @@ std::vector<std::string> read_lines(const Request& request) {
 
 ExitStatus explain(const Request& request) {
   if (request.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  ThreadPool pool(request.threads);
-  log::info("{}", describe_compute("nmt-explain", pool));
-  Arena arena;
-  Context context;
-  context.arena = &arena;
-  context.cpu.pool = &pool;
+  Compute compute("cpu", request.threads);
+  log::info("{}", compute.describe("nmt-explain"));
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
   const std::vector<std::string> lines = read_lines(request);
 

@@ -3,7 +3,6 @@
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
 #include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
 #include "nmt/model/loaded_model.h"
 #include "nmt/search/pair_scorer.h"
 
@@ -30,13 +29,11 @@ void score(const Request& request, const SearchSpec& spec) {
     fail(ExitStatus::usage, "{} files to score, a source and a target are needed", request.pair.size());
   LineReader source_reader = LineReader::open(request.pair[0]), target_reader = LineReader::open(request.pair[1]);
   LineWriter writer(request.output);
-  ThreadPool pool(spec.cpu_threads);
-  const Cpu cpu{&pool};
-  log::info("{}", describe_compute("nmt-score", pool));
-  Arena arena;
-  Context context;
-  context.arena = &arena;
-  context.cpu = cpu;
+  Compute compute(spec.device, spec.cpu_threads);
+  const Cpu cpu = compute.cpu();
+  log::info("{}", compute.describe("nmt-score"));
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
   const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
                                   request.pieces_in};

@@ -35,8 +35,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   TrainSpec& spec = settings.train;
   settings.check();
   train::Heartbeat heartbeat("reading the training text");
-  ThreadPool pool(spec.cpu_threads);
-  log::info("{}; seed {}", describe_compute("nmt-train", pool), spec.seed);
+  Compute compute(spec.device, spec.cpu_threads);
+  log::info("{}; seed {}", compute.describe("nmt-train"), spec.seed);
 
   // What is there already? Its choices hold.
   DirectoryStore store(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
@@ -53,16 +53,14 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
 
   const VocabularyPair vocabularies = before ? store.vocabularies() : make_vocabularies(data, text, heartbeat);
   heartbeat.activity("making the model");
-  Arena arena;
-  Context context;
-  context.arena = &arena;
-  context.cpu.pool = &pool;
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
   TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded);
   CorpusSource source(training_data, data.max_length);
   TranslationValidator validator(model_spec, spec.valid_metrics, spec.valid_max_sentences, settings.search, *vocabularies.source, *vocabularies.target,
-                                 text.development, pool);
+                                 text.development, compute);
   train::Trainer::check(spec);
 
   // All is checked: from here on the model directory is written.
@@ -85,7 +83,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
     reporter.event("resume", progress, fmt::format("{}: going on from update {}, epoch {:.2f}", spec.model, train::grouped(progress.updates), progress.epochs));
   }
   reporter.record("run", trainer.state().progress,
-                  run_record(command, settings.settings.yaml(), pool, text, data, *vocabularies.source, *vocabularies.target, model));
+                  run_record(command, settings.settings.yaml(), compute.pool(), text, data, *vocabularies.source, *vocabularies.target, model));
   const train::Signals signals;
   const ExitStatus status = trainer.run();
   if (status != ExitStatus::ok) {

@@ -3,7 +3,6 @@
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
 #include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
 #include "nmt/model/loaded_model.h"
 #include "nmt/search/stream.h"
 #include "nmt/search/translator.h"
@@ -67,16 +66,14 @@ class Input : public LineSource {
 void translate(const Request& request, const SearchSpec& spec) {
   Input input(request);
   LineWriter writer(request.output);
-  ThreadPool pool(spec.cpu_threads);
-  const Cpu cpu{&pool};
-  log::info("{}", describe_compute("nmt-translate", pool));
+  Compute compute(spec.device, spec.cpu_threads);
+  const Cpu cpu = compute.cpu();
+  log::info("{}", compute.describe("nmt-translate"));
   TranslatorOptions options = translator_options(spec, cpu);
   options.pieces_in = request.pieces_in;
   options.pieces_out = request.pieces_out;
-  Arena arena;
-  Context context;
-  context.arena = &arena;
-  context.cpu = cpu;
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
 
   ProgressLine progress(request.input);

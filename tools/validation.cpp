@@ -59,20 +59,17 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
 
 // A model with its own memory, so that training's arena stays as it is.
 struct TranslationValidator::Copy {
-  Copy(const ModelSpec& spec, int source_size, int target_size, ThreadPool& pool) {
-    context.arena = &arena;
-    context.cpu.pool = &pool;
-    model = std::make_unique<Model>(spec, source_size, target_size, context, 1);
-  }
-  Arena arena;
+  Copy(const ModelSpec& spec, int source_size, int target_size, Compute& compute)
+      : arena(compute.new_arena()), context(compute.context(*arena)), model(std::make_unique<Model>(spec, source_size, target_size, context, 1)) {}
+  std::unique_ptr<Arena> arena;
   Context context;
   std::unique_ptr<Model> model;
 };
 
 TranslationValidator::TranslationValidator(const ModelSpec& model, const std::vector<std::string>& metrics, std::int64_t max_sentences,
                                            const SearchSpec& search, const Vocabulary& source, const Vocabulary& target, DevelopmentSet set,
-                                           ThreadPool& pool)
-    : model_(model), metrics_(metrics), search_(search), source_(source), target_(target), set_(std::move(set)), pool_(pool) {
+                                           Compute& compute)
+    : model_(model), metrics_(metrics), search_(search), source_(source), target_(target), set_(std::move(set)), compute_(compute) {
   if (metrics_.empty()) fail(ExitStatus::usage, "valid-metrics: none given; at least one of bleu, chrf, cross-entropy, perplexity");
   for (const std::string& metric : metrics_)
     if (metric != "bleu" && metric != "chrf" && metric != "cross-entropy" && metric != "perplexity")
@@ -94,7 +91,7 @@ bool TranslationValidator::wants(const char* a, const char* b) const {
 }
 
 std::unique_ptr<TranslationValidator::Copy> TranslationValidator::copy(const train::CopyWeights& weights) const {
-  auto copy = std::make_unique<Copy>(model_, source_.size(), target_.size(), pool_);
+  auto copy = std::make_unique<Copy>(model_, source_.size(), target_.size(), compute_);
   weights(copy->model->parameters());
   return copy;
 }

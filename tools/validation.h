@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "nmt/config/specs.h"
-#include "nmt/core/thread_pool.h"
 #include "nmt/data/batch.h"
 #include "nmt/text/vocabulary.h"
 #include "nmt/train/validator.h"
+#include "tools/compute.h"
 
 namespace nmt::tools {
 
@@ -25,7 +25,7 @@ class TranslationValidator : public train::Validator {
   /// All references outlive the validator. `max_sentences`: decode only the first so many; 0: all.
   /// Errors (usage): a metric that is none of bleu, chrf, cross-entropy, perplexity; (data): no pair with text on both sides.
   TranslationValidator(const ModelSpec& model, const std::vector<std::string>& metrics, std::int64_t max_sentences, const SearchSpec& search,
-                       const Vocabulary& source, const Vocabulary& target, DevelopmentSet set, ThreadPool& pool);
+                       const Vocabulary& source, const Vocabulary& target, DevelopmentSet set, Compute& compute);
   ~TranslationValidator() override;
 
   train::ValidationResult validate(const train::CopyWeights& weights, const Progress& progress) override;
@@ -50,7 +50,7 @@ class TranslationValidator : public train::Validator {
   DevelopmentSet set_;
   std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
   std::vector<Batch> batches_;                                     // for the cross-entropy
-  ThreadPool& pool_;
+  Compute& compute_;
   std::string path_;  // of keep_translations()
 };
 

@@ -1,8 +1,11 @@
 #include "nmt/autograd/parameter.h"
 
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "nmt/kernels/pointwise.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt {
 namespace {
@@ -32,17 +35,17 @@ void fill_orthogonal(float* values, std::int64_t n, std::int64_t stride, Rng& rn
 
 Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes) {
   NMT_CHECK(!find(name), "two parameters are named {}", name);
-  NMT_CHECK(context.device.kind == DeviceKind::cpu, "parameter {} is initialised on the host", name);
   Parameter& p = parameters_.emplace_back();
   p.name = name;
   p.shape = shape;
   if (!context.arena) return p;  // shapes alone
   p.value = context.empty(shape);
   p.gradient = context.empty(shape);
-  float* value = p.value.f32();
   const std::int64_t n = shape.elements(), width = shape[-1] / planes;
   const std::int64_t rows = shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output
-  std::fill_n(p.gradient.f32(), n, 0.0f);
+  dispatch(context, [&](const auto& backend) { kernels::fill(backend, p.gradient.f32(), n, 0.0f); });
+  std::vector<float> values(static_cast<std::size_t>(n));
+  float* value = values.data();
   switch (init) {
     case Init::zero: std::fill_n(value, n, 0.0f); break;
     case Init::one: std::fill_n(value, n, 1.0f); break;
@@ -62,6 +65,7 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
         for (int plane = 0; plane < planes; ++plane) fill_orthogonal(value + first + plane * width, width, shape[-1], rng);
       break;
   }
+  upload(context, std::span<const float>(values), p.value);
   return p;
 }
 

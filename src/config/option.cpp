@@ -1,5 +1,6 @@
 #include "nmt/config/option.h"
 
+#include "nmt/config/device.h"
 #include "nmt/config/period.h"
 
 #include <algorithm>
@@ -34,6 +35,7 @@ bool has_form(const Option& option, const std::string& word) {
   try {
     if (option.form == Form::period) parse_period(word, option.name);
     if (option.form == Form::periods) parse_periods(word, option.name);
+    if (option.form == Form::device) parse_device(word, option.name);
   } catch (const Error&) {
     return false;
   }
@@ -182,6 +184,7 @@ std::string expected(const Option& option) {
       return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
     if (option.form == Form::periods)
       return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku";
+    if (option.form == Form::device) return "cpu, cuda, cuda:N or auto";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;
     for (const std::string& allowed : option.words)

@@ -50,7 +50,10 @@ std::vector<Option> list(SearchSpec& s) {
        in_group("common",
                 {
                     Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
-                    Option("device", &s.device, "where to compute").alias({"d", "devices"}).one_of({"cpu"}),
+                    Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
+                        .alias({"d", "devices"})
+                        .with_form(Form::device)
+                        .meta("DEVICE"),
                 }))
     options.push_back(std::move(option));
   return options;

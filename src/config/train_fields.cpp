@@ -112,7 +112,10 @@ std::vector<Option> list(TrainSpec& s) {
          in_group("common",
                   {
                       Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
-                      Option("device", &s.device, "where to compute").alias({"d", "devices"}).one_of({"cpu"}),
+                      Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
+                        .alias({"d", "devices"})
+                        .with_form(Form::device)
+                        .meta("DEVICE"),
                       Option("seed", &s.seed, "start of all random numbers").range(1),
                   }));
   return options;

@@ -2,9 +2,8 @@
 
 #include <fmt/ranges.h>
 
-#include <cstring>
-
 #include "nmt/core/error.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt {
 namespace {
@@ -31,12 +30,11 @@ void load_frozen(const safetensors::File& file, Model& model) {
     if (!left_over.empty()) what += fmt::format("{}holds what the model has no place for: {}", what.empty() ? "" : "; ", some(left_over));
     fail(ExitStatus::data, "{}: does not fit config.json: {}", file.path(), what);
   }
-  NMT_CHECK(model.context().device.kind == DeviceKind::cpu, "this build has no CUDA backend");
   for (const Parameter& p : parameters.all()) file.require(p.name, safetensors::Dtype::f32, p.shape);
   model.freeze([&](Parameter& p) {
     const safetensors::View& view = *file.find(p.name);
     if (!p.value) p.value = model.context().empty(p.shape);
-    std::memcpy(p.value.f32(), view.data, view.bytes());
+    dispatch(model.context(), [&](const auto& backend) { copy_in(backend, p.value.f32(), view.data, view.bytes()); });
     file.forget(view);
   });
 }

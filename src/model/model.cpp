@@ -21,6 +21,7 @@ std::vector<std::int32_t> lengths_of(const Batch& batch) {
 Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
     : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
   check_model(spec);
+  if (context.device.kind != DeviceKind::cpu) fail(ExitStatus::usage, "--device cuda: models run on the CPU only; the GPU has the kernels alone so far");
   const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
   if (shared && source_size != target_size)
     fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",

@@ -5,6 +5,7 @@
 #include "nmt/model/decoder.h"
 #include "nmt/model/encoder.h"
 #include "nmt/model/model.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt {
 
@@ -39,15 +40,5 @@ struct Model::Impl {
   std::unique_ptr<Decoder> decoder;
   bool frozen = false;
 };
-
-/// A copy of host values in a tensor of the context's device.
-template <class T>
-Tensor upload(const Context& context, const std::vector<T>& values, Shape shape) {
-  NMT_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), "{} values for a tensor {}", values.size(), shape.text());
-  NMT_CHECK(context.device.kind == DeviceKind::cpu, "this build has no CUDA backend");
-  Tensor tensor = context.empty(shape, DtypeOf<T>::value);
-  std::copy(values.begin(), values.end(), tensor.template data<T>());
-  return tensor;
-}
 
 }  // namespace nmt

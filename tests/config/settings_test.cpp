@@ -119,7 +119,8 @@ TEST(CommandLine, WrongValuesNameOptionValueAndWhatWasExpected) {
   EXPECT_EQ(refused({"--label-smoothing", "nan"}), "--label-smoothing: 'nan' is not a number from 0 to 0.99");
   EXPECT_EQ(refused({"--seed", "0"}), "--seed: '0' is not an integer of at least 1");
   EXPECT_EQ(refused({"--after", "10x"}).substr(0, 13), "--after: '10x");
-  EXPECT_EQ(refused({"--device", "cuda"}), "--device: 'cuda' is not one of: cpu");
+  for (const char* wrong : {"gpu", "cuda:", "cuda:-1", "cuda:1x", "", "cpu:0"})
+    EXPECT_EQ(refused({"--device", wrong}), fmt::format("--device: '{}' is not cpu, cuda, cuda:N or auto", wrong));
 }
 
 TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {

@@ -17,7 +17,7 @@ using Target = std::variant<std::monostate, bool*, int*, std::int64_t*, std::uin
                             std::vector<std::string>*, std::vector<int>*, std::vector<double>*>;
 
 /// What a text value must look like.
-enum class Form { plain, period, periods };
+enum class Form { plain, period, periods, device };
 
 /// One setting: everything that YAML, the command line, --help, --dump-config and JSON know of it.
 struct Option {
