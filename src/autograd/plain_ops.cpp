@@ -1,4 +1,7 @@
 #include "nmt/autograd/ops.h"
+
+#include <algorithm>
+
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/pointwise.h"
@@ -87,16 +90,20 @@ Var dropout(Tape& tape, const Var& x, float p) {
   if (p <= 0.0f || !tape.recording()) return x;
   const std::uint64_t stream = tape.next_dropout_stream();
   Tensor y = tape.context().empty(x->value.shape());
-  dispatch(tape.context(), [&](const auto& backend) {
-    kernels::dropout(backend, y.elements(), p, tape.dropout_key(), stream, x->value.f32(), y.f32());
-  });
+  // The same counters for every part give the same mask.
+  const std::int64_t parts = tape.shares_dropout_over_steps() && y.shape().rank() == 3 ? y.shape()[0] : 1;
+  const auto apply = [&tape, p, stream, parts, n = y.elements() / std::max<std::int64_t>(parts, 1)](const float* from, float* to) {
+    dispatch(tape.context(), [&](const auto& backend) {
+      for (std::int64_t part = 0; part < parts; ++part)
+        kernels::dropout(backend, n, p, tape.dropout_key(), stream, from + part * n, to + part * n);
+    });
+  };
+  apply(x->value.f32(), y.f32());
   const Var out = tape.result(std::move(y));
-  tape.record([&tape, x, out, p, stream] {
+  tape.record([&tape, x, out, apply] {
     if (!out->gradient) return;
     Tensor dx = out->gradient;
-    dispatch(tape.context(), [&](const auto& backend) {
-      kernels::dropout(backend, dx.elements(), p, tape.dropout_key(), stream, dx.f32(), dx.f32());
-    });
+    apply(dx.f32(), dx.f32());
     tape.give(*x, std::move(dx));
     out->gradient = {};
   });

@@ -77,6 +77,17 @@ std::vector<Option> list(ModelSpec& s) {
           dropout("dropout-emb", &s.dropout_emb, "of embeddings"),
           dropout("dropout-rnn", &s.dropout_rnn, "of layers' outputs"),
           dropout("dropout-readout", &s.dropout_readout, "before the softmax"),
+          Option("dropout-variational", &s.dropout_variational,
+                 "drop the same values of embeddings and layers' outputs at all steps of a sentence (Gal & Ghahramani "
+                 "2016), in place of new ones at each step"),
+          Option("init", &s.init,
+                 "how the matrices of a new model are drawn; standard: recurrent ones orthogonal, embeddings normal "
+                 "with deviation width^-1/2, others glorot-uniform; orthogonal leaves embeddings as they are")
+              .one_of({"standard", "orthogonal", "glorot-uniform", "uniform", "normal"})
+              .meta("NAME"),
+          Option("init-scale", &s.init_scale,
+                 "bound of --init uniform (0: 0.08), deviation of normal (0: 0.01), factor of the others (0: 1)")
+              .range(0, 1000),
       });
 }
 

@@ -29,7 +29,7 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   Rng rng(seed, 1);
   Context memory = context;
   if (weights == Weights::none) memory.arena = nullptr;
-  const Builder builder(memory, parameters, rng);
+  const Builder builder(memory, parameters, rng, Initializer::of(spec));
   const std::int64_t e = spec.dim_emb;
   using Place = Parameter::Place;
   const Builder tables = builder.at(Place::embedding), softmax = builder.at(Place::softmax);
@@ -85,6 +85,7 @@ int Model::target_vocabulary() const { return impl_->target_vocabulary; }
 BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
   Tape tape(impl_->context, true, pass.seed, pass.pass);
+  if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
   const Impl::Readouts out = impl_->run(tape, batch);
   const ops::LossSums sums = ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing);
   tape.backward();

@@ -13,6 +13,7 @@ constexpr std::array shapes = {"type",       "context-aware", "unit",     "enc-c
                                "groups",     "rearrange", "input", "positions",
                                "dim-emb",    "dim-rnn",  "enc-depth",       "dec-depth",       "layer-normalization", "attention",       "heads",
                                "dim-attention", "attention-query", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
+constexpr std::array drawn = {"init", "init-scale"};
 constexpr std::array vocabularies = {"vocabs", "dim-vocabs", "joint-vocab", "sentencepiece-max-lines"};
 constexpr std::array held_out = {"valid-lines", "seed"};
 
@@ -25,6 +26,7 @@ bool among(const Names& names, const std::string& name) {
 
 std::string refusal(const ChangedSetting& change, const std::string& optimizer) {
   if (among(shapes, change.name)) return "the weights were made for it";
+  if (among(drawn, change.name)) return "the weights were drawn with it";
   if (among(vocabularies, change.name)) return "the model's embeddings belong to its vocabulary";
   if (among(held_out, change.name)) return "it decides which pairs are held out";
   const auto is_adam = [](const std::string& name) { return name == "adam" || name == "adamw"; };  // the same moments

@@ -24,7 +24,8 @@ Var rearrange(Tape& tape, const Var& x, std::int64_t groups);
 Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
 /// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
-/// Inverted dropout; x itself when p is 0 or the tape does not record.
+/// Inverted dropout; x itself when p is 0 or the tape does not record. A mask for every value or, for x [T,B,N] on a tape that
+/// shares them over steps, for every sentence and channel.
 Var dropout(Tape& tape, const Var& x, float p);
 Var add(Tape& tape, Var x, const Var& y);
 Var tanh(Tape& tape, Var x);

@@ -33,12 +33,15 @@ class ParameterSet {
     one,
     glorot,     ///< uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a gate matrix
     embedding,  ///< normal with deviation width^-1/2
-    orthogonal  ///< each square plane (of each block) orthogonal (Saxe et al. 2014)
+    orthogonal,  ///< each plane (of each block) orthogonal (Saxe et al. 2014): its rows where they are fewer, else its columns
+    uniform,     ///< uniform +-1
+    normal       ///< normal with deviation 1
   };
   /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the matrix stands for so many
   /// gates side by side, each initialised alone. Rank 3 [K,rows,columns] is K blocks of a block-diagonal matrix, each likewise.
-  /// A context without an arena makes names and shapes alone: for counting.
-  Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1);
+  /// `scale` multiplies what is drawn. A context without an arena makes names and shapes alone: for counting.
+  Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1,
+                 float scale = 1.0f);
   Parameter* find(const std::string& name);
 
   std::deque<Parameter>& all() { return parameters_; }

@@ -48,13 +48,17 @@ class Tape {
   /// Hands a finished gradient over: adopted when it is the node's first, else added.
   void give(Node& node, Tensor gradient) const;
 
+  /// From here on dropout of [T,B,N] draws one mask [B,N] for all steps of a sentence (Gal & Ghahramani 2016, section 4).
+  void share_dropout_over_steps() { shared_steps_ = true; }
+  bool shares_dropout_over_steps() const { return shared_steps_; }
+
   std::uint64_t dropout_key() const { return seed_; }
   /// A new stream of random numbers for each dropout of the pass.
   std::uint64_t next_dropout_stream() { return pass_ << 12 | dropouts_++; }
 
  private:
   Context context_;
-  bool recording_;
+  bool recording_, shared_steps_ = false;
   Probe* probe_ = nullptr;
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;

@@ -39,6 +39,9 @@ struct ModelSpec {
   double dropout_emb = -1.0;                   ///< on embeddings; -1: chosen
   double dropout_rnn = -1.0;                   ///< on layer outputs; -1: chosen
   double dropout_readout = -1.0;               ///< -1: chosen
+  bool dropout_variational = false;            ///< one mask a sentence for embeddings and layer outputs, not one a step
+  std::string init = "standard";               ///< standard | orthogonal | glorot-uniform | uniform | normal
+  double init_scale = 0.0;                     ///< 0: 0.08 for uniform, 0.01 for normal, else 1
 };
 
 struct DataSpec {

@@ -3,14 +3,26 @@
 #include <string>
 
 #include "nmt/autograd/parameter.h"
+#include "nmt/config/specs.h"
 
 namespace nmt {
+
+/// How the matrices of a model are drawn where that is not the layers' own choice (`standard`): recurrent matrices orthogonal,
+/// embeddings normal with deviation width^-1/2, the rest as Glorot & Bengio 2010. Biases and gains are not drawn.
+struct Initializer {
+  enum class Kind { standard, orthogonal, glorot_uniform, uniform, normal };
+  Kind kind = Kind::standard;
+  float scale = 1.0f;  ///< bound of `uniform`, deviation of `normal`, factor of the others
+  /// The initializer a spec asks for (init, init-scale). Errors (usage): an unknown name, a scale that is not above 0.
+  static Initializer of(const ModelSpec& spec);
+};
 
 /// Makes parameters under a prefix; layers pass narrower ones on: Builder(b, "layer_0") names them "decoder.layer_0...".
 class Builder {
  public:
   using Init = ParameterSet::Init;
-  Builder(const Context& context, ParameterSet& parameters, Rng& rng) : context_(context), parameters_(&parameters), rng_(&rng) {}
+  Builder(const Context& context, ParameterSet& parameters, Rng& rng, Initializer initializer = {})
+      : context_(context), parameters_(&parameters), rng_(&rng), initializer_(initializer) {}
   Builder(const Builder& outer, const std::string& scope) : Builder(outer) { prefix_ += scope + "."; }
   /// The same for parameters of another place.
   Builder at(Parameter::Place place) const {
@@ -19,12 +31,7 @@ class Builder {
     return builder;
   }
 
-  Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const {
-    Parameter& parameter = parameters_->add(context_, prefix_ + name, shape, init, *rng_, planes);
-    parameter.place = place_;
-    parameter.is_matrix = (init == Init::glorot || init == Init::orthogonal) && shape[-1] > 1;
-    return parameter;
-  }
+  Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
   const Context& context() const { return context_; }
   /// The prefix without its last dot: "decoder.layer_0".
   std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
@@ -33,6 +40,7 @@ class Builder {
   Context context_;
   ParameterSet* parameters_;
   Rng* rng_;
+  Initializer initializer_;
   std::string prefix_;
   Parameter::Place place_ = Parameter::Place::decoder;
 };
