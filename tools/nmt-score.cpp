@@ -3,26 +3,38 @@
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
 #include "nmt/core/log.h"
-#include "nmt/model/loaded_model.h"
 #include "nmt/search/pair_scorer.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/compute.h"
+#include "tools/ensemble.h"
 #include "tools/program.h"
 
 namespace nmt::tools {
 namespace {
 
 struct Request {
-  std::string model, output, summary;
+  EnsembleRequest models;
+  std::string output, summary;
   std::vector<std::string> pair;  // source and target file
   ScoreOutput format;
   bool pieces_in = false;
 };
+
+/// -m A B SOURCE TARGET: what is no folder behind the models is what to score.
+void part_files(Request& request) {
+  std::vector<std::string>& models = request.models.models;
+  std::size_t first = models.empty() ? 0 : 1;
+  while (first < models.size() && (std::filesystem::is_directory(models[first]) || !request.pair.empty())) ++first;
+  request.pair.insert(request.pair.end(), models.begin() + static_cast<std::ptrdiff_t>(first), models.end());
+  models.resize(first);
+}
 
 void score(const Request& request, const SearchSpec& spec) {
   if (request.pair.size() != 2)
@@ -34,10 +46,10 @@ void score(const Request& request, const SearchSpec& spec) {
   log::info("{}", compute.describe("nmt-score"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
-  const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
+  LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
   const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
                                   request.pieces_in};
-  PairScorer scorer(model->scorer(), model->source_vocabulary(), model->target_vocabulary(), options);
+  PairScorer scorer(models.scorer(), models.source_vocabulary(), models.target_vocabulary(), options);
   ReaderLines sources(source_reader), targets(target_reader);
   score_stream(scorer, sources, source_reader.name(), targets, target_reader.name(), writer, request.format);
   writer.commit();
@@ -74,11 +86,10 @@ int main(int argc, char** argv) {
   nmt::SearchSpec search;
   nmt::config::Settings settings("nmt-score", "[OPTIONS] [MODEL] [SOURCE TARGET]",
                                  "prints the log probability of each target given its source");
-  settings
+  settings.add(nmt::tools::fields(request.models))
       .add(nmt::config::in_group(
           "files",
-          {Option("model", &request.model, "the model directory").alias({"m", "models"}).meta("DIR"),
-           Option("train-sets", &request.pair, "source and target to score; the target may be an n-best list")
+          {Option("train-sets", &request.pair, "source and target to score; the target may be an n-best list")
                .alias({"t"})
                .meta("FILE"),
            Option("output", &request.output,
@@ -100,7 +111,8 @@ int main(int argc, char** argv) {
   return nmt::tools::run_tool(argc, argv, settings, [&] {
     nmt::config::check(search);
     if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
-    if (request.model.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
+    nmt::tools::part_files(request);
+    if (request.models.models.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
     request.format.summary = nmt::summary_of(request.summary);
     nmt::tools::score(request, search);
     return nmt::ExitStatus::ok;

@@ -3,7 +3,6 @@
 #include "nmt/config/fields.h"
 #include "nmt/config/settings.h"
 #include "nmt/core/log.h"
-#include "nmt/model/loaded_model.h"
 #include "nmt/search/stream.h"
 #include "nmt/search/translator.h"
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "tools/compute.h"
+#include "tools/ensemble.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 
@@ -20,7 +20,8 @@ namespace nmt::tools {
 namespace {
 
 struct Request {
-  std::string model, input, output;
+  EnsembleRequest models;
+  std::string input, output;
   std::vector<std::string> text;  // given on the command line, in place of an input
   bool pieces_in = false, pieces_out = false;
 };
@@ -74,7 +75,7 @@ void translate(const Request& request, const SearchSpec& spec) {
   options.pieces_out = request.pieces_out;
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
-  const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
+  LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
 
   ProgressLine progress(request.input);
   std::int64_t done = 0;
@@ -82,7 +83,7 @@ void translate(const Request& request, const SearchSpec& spec) {
     done += sentences;
     if (input.is_file()) progress.show(input.lines(), input.bytes(), done);
   };
-  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(), options);
+  Translator translator(models.scorer(), models.source_vocabulary(), models.target_vocabulary(), options);
   const std::int64_t lines = translate_stream(translator, input, writer, !input.is_file());
   writer.commit();
   input.warn();
@@ -105,11 +106,10 @@ int main(int argc, char** argv) {
   nmt::SearchSpec search;
   nmt::config::Settings settings("nmt-translate", "[OPTIONS] [MODEL] [-- TEXT...]",
                                  "translates lines of text, from a file, standard input or the command line");
-  settings
+  settings.add(nmt::tools::fields(request.models))
       .add(nmt::config::in_group(
           "files",
-          {Option("model", &request.model, "the model directory").alias({"m", "models"}).meta("DIR"),
-           Option("input", &request.input, "what to translate; standard input when not given")
+          {Option("input", &request.input, "what to translate; standard input when not given")
                .alias({"i"})
                .meta("FILE"),
            Option("output", &request.output,
@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   return nmt::tools::run_tool(argc, argv, settings, [&] {
     nmt::config::check(search);
     if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
-    if (request.model.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
+    if (request.models.models.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
     nmt::tools::translate(request, search);
     return nmt::ExitStatus::ok;
   });

@@ -4,6 +4,7 @@
 #include "nmt/core/log.h"
 #include "nmt/core/thread_pool.h"
 #include "nmt/search/force_decode.h"
+#include "nmt/search/with_lines.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,15 +53,19 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
   const bool covers = options_.ranking.coverage_penalty != 0.0;
   std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
   std::vector<double> attended;
+  std::vector<std::string> texts;
   for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(pairs), lengths)) {
     batch_sources.clear();
     batch_targets.clear();
+    texts.clear();
     for (const std::size_t pair : batch) {
       batch_sources.push_back(std::move(source_ids[pair]));
       batch_targets.push_back(std::move(target_ids[pair]));
+      texts.push_back(sources[pair]);
     }
+    WithLines scorer(scorer_, texts);
     std::vector<ForcedScore> forced =
-        force_decode(scorer_, batch_sources, batch_targets, covers, target_.bos(), target_.eos());
+        force_decode(scorer, batch_sources, batch_targets, covers, target_.bos(), target_.eos());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       PairScore& score = scores[batch[i]];
       const auto steps = batch_sources[i].size() + 1;

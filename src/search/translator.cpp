@@ -3,6 +3,7 @@
 #include "nmt/core/error.h"
 #include "nmt/core/log.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/search/with_lines.h"
 #include "nmt/text/lines.h"
 
 #include <algorithm>
@@ -78,10 +79,16 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
 
   std::vector<std::vector<std::int32_t>> sources;
+  std::vector<std::string> texts;
   for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(sentences), lengths)) {
     sources.clear();
-    for (const std::size_t line : batch) sources.push_back(std::move(ids[line]));
-    const std::vector<SentenceResult> results = beam_search(scorer_, sources, options_.search);
+    texts.clear();
+    for (const std::size_t line : batch) {
+      sources.push_back(std::move(ids[line]));
+      texts.push_back(lines[line]);
+    }
+    WithLines scorer(scorer_, texts);
+    const std::vector<SentenceResult> results = beam_search(scorer, sources, options_.search);
     pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
     });

@@ -23,6 +23,7 @@ class TableScorer : public Scorer {
   TableScorer(int vocabulary, Logits logits, Attention attention = {})
       : vocabulary_(vocabulary), logits_(std::move(logits)), attention_(std::move(attention)) {}
 
+  using Scorer::begin;
   int vocabulary() const override { return vocabulary_; }
 
   std::unique_ptr<Decoding> begin(std::span<const Ids> sources, bool want_attention) override {

@@ -13,6 +13,7 @@ class ModelScorer : public Scorer {
  public:
   /// The model must be frozen and outlive the scorer.
   ModelScorer(Model& model, std::int32_t bos, std::int32_t eos);
+  using Scorer::begin;
   int vocabulary() const override;
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) override;
 

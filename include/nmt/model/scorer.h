@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace nmt {
@@ -50,6 +51,11 @@ class Scorer {
   virtual int vocabulary() const = 0;
   /// Sources are ids without </s>; the model adds it.
   virtual std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) = 0;
+  /// The same with the line that each source was cut from, for scorers that cut it by a vocabulary of their own.
+  virtual std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources, std::span<const std::string>,
+                                          bool want_attention) {
+    return begin(sources, want_attention);
+  }
 };
 
 }  // namespace nmt

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nmt/config/option.h"
+#include "nmt/model/loaded_model.h"
+#include "nmt/search/ensemble.h"
+
+namespace nmt::tools {
+
+/// What users say of the models that translate together.
+struct EnsembleRequest {
+  std::vector<std::string> models;  ///< directories
+  std::vector<double> weights;
+  std::string combination = "log-probabilities";
+};
+/// --model, --weights, --ensemble.
+std::vector<config::Option> fields(EnsembleRequest& request);
+
+/// One model, or several as one.
+class LoadedEnsemble {
+ public:
+  /// `pieces_in`: sources come in pieces of the first model's vocabulary. Errors (usage): no model, weights that do not fit, other target
+  /// vocabularies or, with pieces_in, other source vocabularies, by name; and as LoadedModel::load.
+  LoadedEnsemble(const EnsembleRequest& request, const Context& context, int max_length, bool pieces_in);
+  Scorer& scorer() { return ensemble_ ? static_cast<Scorer&>(*ensemble_) : models_.front()->scorer(); }
+  const Vocabulary& source_vocabulary() const { return models_.front()->source_vocabulary(); }
+  const Vocabulary& target_vocabulary() const { return models_.front()->target_vocabulary(); }
+
+ private:
+  std::vector<std::unique_ptr<LoadedModel>> models_;
+  std::optional<EnsembleScorer> ensemble_;
+};
+
+}  // namespace nmt::tools
