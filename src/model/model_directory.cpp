@@ -233,4 +233,14 @@ std::vector<std::int64_t> ModelDirectory::checkpoints() const {
   return updates;
 }
 
+StoredCheckpoint ModelDirectory::checkpoint(std::int64_t updates) const {
+  std::optional<FolderName> found;  // of two copies the newer
+  for (const FolderName& name : folders_of(path_))
+    if (name.updates == updates) found = name;
+  if (found) return StoredCheckpoint(checkpoints_of(path_) + "/" + found->text());
+  std::string there;
+  for (const std::int64_t each : checkpoints()) there += fmt::format("{}{}", there.empty() ? "" : ", ", each);
+  fail(ExitStatus::usage, "{}: has no checkpoint of update {}; there are: {}", path_, updates, there.empty() ? "none" : there);
+}
+
 }  // namespace nmt

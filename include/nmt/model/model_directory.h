@@ -92,6 +92,8 @@ class ModelDirectory {
   StoredCheckpoint published() const;
   /// Update counts of all checkpoints, ascending.
   std::vector<std::int64_t> checkpoints() const;
+  /// The checkpoint of so many updates. Error (usage): there is none; names those there are.
+  StoredCheckpoint checkpoint(std::int64_t updates) const;
 
  private:
   ModelDirectory() = default;
