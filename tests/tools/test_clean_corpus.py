@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""scripts/clean_corpus.py, sgm_to_text.py and prepare_wmt14.sh on planted faults, without a network. Usage: test_clean_corpus.py [BIN_FOLDER]"""
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+
+
+def run(script, *arguments, environment=None):
+    command = ["bash"] if script.endswith(".sh") else [sys.executable]
+    return subprocess.run([*command, str(SCRIPTS / script), *map(str, arguments)], capture_output=True, timeout=120, env=environment)
+
+
+class Cleaning(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.home = pathlib.Path(self.folder.name)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, data):
+        path = self.home / name
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    def clean(self, pairs, *options):
+        """Pairs of bytes or text -> the pairs that are kept, and the report."""
+        raw = [[side if isinstance(side, bytes) else side.encode() for side in pair] for pair in pairs]
+        source, target = (self.write(f"in.{i}", b"".join(pair[i] + b"\n" for pair in raw)) for i in (0, 1))
+        result = run("clean_corpus.py", source, target, self.home / "out.0", self.home / "out.1", *options)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        sides = [(self.home / f"out.{i}").read_bytes().decode().split("\n")[:-1] for i in (0, 1)]
+        return list(zip(*sides, strict=True)), result.stderr.decode()
+
+    def test_every_planted_fault_goes_and_the_rest_stays_in_order(self):
+        good = [("A man sleeps .", "Ein Mann schläft ."), ("Two dogs run .", "Zwei Hunde rennen ."), ("Yes .", "Ja doch .")]
+        faults = [("", "Nichts da ."), ("Nothing here .", " \t\u00a0 "), ("Copied line", "Copied line"), ("COPIED in capitals", "Copied In Capitals"),
+                  ("word " * 101, "Wort " * 101), ("short one", "lang " * 30), ("lang " * 30, "short two"), ("x" * 2001, "y"), good[0], ("A  man\tsleeps .", "Ein Mann schläft .")]
+        kept, report = self.clean([good[0], *faults[:5], good[1], *faults[5:], good[2]])
+        self.assertEqual(kept, good)
+        for words in ("13 read", "3 kept", "2 empty", "2 copied", "2 too long", "2 ratio", "2 seen before"):
+            self.assertIn(words, report)
+
+    def test_lines_are_normalised(self):
+        kept, _ = self.clean([(b"\xef\xbb\xbfone\xa0 \xff two", "eins\u00a0\u2009zwei\u0007"), ("three\r", "\u2028drei\u0085vier "),
+                              ("cafe\u0301 \u200bhere", "soft\u00adhyphen \u202eda"), ("a \0 b", "b \x1b a")])
+        self.assertEqual(kept, [("one two", "eins zwei"), ("three", "drei vier"), ("caf\u00e9 here", "softhyphen da"), ("a b", "b a")])
+
+    def test_limits_and_hold_outs(self):
+        pairs = [("a b c", "d e f"), ("g", "h"), ("i j k l m", "n o p q"), ("held out here", "anything else"), ("something new", "held back there")]
+        held = self.write("held", "held   out here\nheld back there\n\n")
+        kept, report = self.clean(pairs, "--min-words", "2", "--max-words", "4", "--hold-out", held)
+        self.assertEqual(kept, pairs[:1])
+        for words in ("1 too short", "1 too long", "2 held out"):
+            self.assertIn(words, report)
+        kept, _ = self.clean([("a", "b c d e f g h i"), ("a b", "c d e f g h i j k")], "--max-ratio", "4")
+        self.assertEqual(kept, [])
+        kept, _ = self.clean([("a", "b c d e f")], "--max-ratio", "2")  # short pairs may differ by five words
+        self.assertEqual(len(kept), 1)
+
+    def test_several_files_and_unequal_ones(self):
+        a, b, c, d = (self.write(name, text) for name, text in (("a", "one\n"), ("b", "eins"), ("c", "two\nthree"), ("d", "zwei\ndrei\n")))
+        out = self.home / "x.0", self.home / "x.1"
+        self.assertEqual(run("clean_corpus.py", f"{a},{c}", f"{b},{d}", *out).returncode, 0)
+        self.assertEqual([path.read_text() for path in out], ["one\ntwo\nthree\n", "eins\nzwei\ndrei\n"])
+        result = run("clean_corpus.py", a, d, self.home / "y.0", self.home / "y.1")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn(f"{a} ends before line 2", result.stderr.decode())
+        self.assertEqual([path.name for path in self.home.iterdir() if path.name.startswith("y")], [])
+        self.assertEqual(run("clean_corpus.py", a, self.home / "missing", *out).returncode, 2)
+
+    def test_segments_of_sgm(self):
+        sgm = self.write("x.sgm", '<srcset setid="t"><doc>\n<hl>\n<seg id="1"> Bread &amp;  butter </seg>\n</hl><p>\n<SEG id="2">two\nlines</SEG><seg id="3"></seg></p>')
+        self.assertEqual(run("sgm_to_text.py", sgm).stdout.decode(), "Bread & butter\ntwo lines\n\n")
+        self.assertEqual(run("sgm_to_text.py", self.write("y.sgm", "no segments")).returncode, 3)
+
+
+class Wmt14(unittest.TestCase):
+    """The whole way, with archives as small as the real ones are large."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.home = pathlib.Path(self.folder.name)
+        (self.home / "out/archives").mkdir(parents=True)
+        self.environment = {**os.environ, "NMT_WMT14_MIRROR": f"file://{self.home}/nowhere"}
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def archive(self, name, files):
+        with tarfile.open(self.home / "out/archives" / name, "w:gz") as tar:
+            for path, text in files.items():
+                data = text.encode()
+                info = tarfile.TarInfo(path)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+
+    def archives(self):
+        sgm = lambda *segments: "<doc>" + "".join(f'<seg id="{i}">{s}</seg>\n' for i, s in enumerate(segments)) + "</doc>"
+        self.archive("europarl-v7-de-en.tgz", {"europarl-v7.de-en.en": "Madam President\nMadam President\n", "europarl-v7.de-en.de": "Frau Präsidentin\nFrau Präsidentin\n"})
+        self.archive("training-parallel-commoncrawl.tgz", {"commoncrawl.cs-en.en": "no\n", "commoncrawl.de-en.en": "same\nA test line\n",
+                                                           "commoncrawl.de-en.de": "same\nEine Zeile\n"})
+        self.archive("training-parallel-nc-v9.tgz", {"training/news-commentary-v9.de-en.en": "The news\n", "training/news-commentary-v9.de-en.de": "Die Nachrichten\n"})
+        self.archive("dev.tgz", {"dev/newstest2013-src.en.sgm": sgm("A dev &amp; line"), "dev/newstest2013-ref.de.sgm": sgm("Eine Dev-Zeile")})
+        self.archive("test-full.tgz", {"test-full/newstest2014-deen-src.en.sgm": sgm("A test line"), "test-full/newstest2014-deen-ref.de.sgm": sgm("Testzeile")})
+
+    def prepare(self):
+        return run("prepare_wmt14.sh", self.home / "out", environment=self.environment)
+
+    def test_from_archives_to_training_files(self):
+        self.archives()
+        result = self.prepare()
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        read = lambda name: (self.home / "out" / name).read_text(encoding="utf-8")
+        self.assertEqual(read("train.en"), "Madam President\nThe news\n")
+        self.assertEqual(read("train.de"), "Frau Präsidentin\nDie Nachrichten\n")
+        self.assertEqual((read("newstest2013.en"), read("newstest2014.de")), ("A dev & line\n", "Testzeile\n"))
+        self.assertEqual(len(read("archives/SHA256SUMS").splitlines()), 5)
+        again = self.prepare()
+        self.assertEqual(again.returncode, 0)
+        self.assertNotIn(b"cleaning", again.stdout)
+        self.archive("dev.tgz", {"other": "x"})
+        changed = self.prepare()
+        self.assertEqual(changed.returncode, 1)
+        self.assertIn("dev.tgz has SHA-256", changed.stderr.decode())
+
+    def test_without_a_network_it_says_what_to_put_where(self):
+        self.archives()
+        for name in ("dev.tgz", "europarl-v7-de-en.tgz"):
+            (self.home / "out/archives" / name).unlink()
+        result = self.prepare()
+        self.assertEqual(result.returncode, 1)
+        messages = [line for line in result.stderr.decode().splitlines() if line.startswith("prepare_wmt14: ")]
+        self.assertEqual(len(messages), 1, result.stderr.decode())
+        for words in ("dev.tgz", "europarl-v7-de-en.tgz", "europarl/v7/de-en.tgz", str(self.home / "out/archives")):
+            self.assertIn(words, messages[0])
+        self.assertNotIn("test-full", messages[0])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
