@@ -48,10 +48,13 @@ for url in "${urls[@]}"; do
   name=$(name_of "$url")
   [ -s "$archives/$name" ] && continue
   echo "prepare_wmt14: $url"
-  if download "$url" "$archives/$name.part" && gzip -t "$archives/$name.part" 2>/dev/null; then
+  # A part that is whole already makes the download fail, too: the archive itself says whether all is there.
+  reason=$(download "$url" "$archives/$name.part" 2>&1) || true
+  if gzip -t "$archives/$name.part" 2>/dev/null; then
     mv "$archives/$name.part" "$archives/$name"
   else
-    missing+=("$name ($url)")
+    reason=${reason##*$'\n'}
+    missing+=("$name ($url: ${reason:-neither curl nor wget is installed, or the archive is damaged})")
   fi
 done
 if [ ${#missing[@]} -gt 0 ]; then

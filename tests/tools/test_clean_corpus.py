@@ -3,6 +3,7 @@
 import io
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -131,13 +132,28 @@ class Wmt14(unittest.TestCase):
         self.assertEqual(changed.returncode, 1)
         self.assertIn("dev.tgz has SHA-256", changed.stderr.decode())
 
+    @unittest.skipUnless(shutil.which("curl"), "wget reads no file:// addresses")
+    def test_a_download_is_resumed(self):
+        self.archives()
+        served = self.home / "served/wmt14"
+        served.mkdir(parents=True)
+        whole = (self.home / "out/archives/dev.tgz").read_bytes()
+        (served / "dev.tgz").write_bytes(whole)
+        self.environment["NMT_WMT14_MIRROR"] = f"file://{self.home}/served"
+        for begun in (whole[:100], whole):  # broken off, and broken off before it took its name
+            (self.home / "out/archives/dev.tgz").unlink()
+            (self.home / "out/archives/dev.tgz.part").write_bytes(begun)
+            result = self.prepare()
+            self.assertEqual(result.returncode, 0, result.stderr.decode())
+            self.assertEqual((self.home / "out/archives/dev.tgz").read_bytes(), whole)
+
     def test_without_a_network_it_says_what_to_put_where(self):
         self.archives()
         for name in ("dev.tgz", "europarl-v7-de-en.tgz"):
             (self.home / "out/archives" / name).unlink()
         result = self.prepare()
         self.assertEqual(result.returncode, 1)
-        messages = [line for line in result.stderr.decode().splitlines() if line.startswith("prepare_wmt14: ")]
+        messages = result.stderr.decode().splitlines()
         self.assertEqual(len(messages), 1, result.stderr.decode())
         for words in ("dev.tgz", "europarl-v7-de-en.tgz", "europarl/v7/de-en.tgz", str(self.home / "out/archives")):
             self.assertIn(words, messages[0])
