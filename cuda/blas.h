@@ -1,13 +1,14 @@
 #pragma once
 
-#include <cstdint>
-
 #include "nmt/kernels/backend.h"
+
+#include <cstdint>
 
 namespace nmt::cuda {
 
-/// C[m,n] = op(A) op(B) + beta C, row-major, for `count` products that stand a_stride, b_stride and c_stride elements apart.
-/// op(A) is [m,k]: A is stored [m,k], or [k,m] when transpose_a. Likewise B, [k,n] or [n,k]. beta 0 does not read C.
+/// C[m,n] = op(A) op(B) + beta C, row-major, for `count` products that stand a_stride, b_stride and c_stride elements
+/// apart. op(A) is [m,k]: A is stored [m,k], or [k,m] when transpose_a. Likewise B, [k,n] or [n,k]. beta 0 does not
+/// read C.
 struct Product {
   bool transpose_a = false, transpose_b = false;
   std::int64_t m = 0, n = 0, k = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include "nmt/core/error.h"
+
+#include <cuda_runtime.h>
 
 namespace nmt::cuda {
 
@@ -16,5 +16,6 @@ inline void check(cudaError_t status, const char* call) {
 
 }  // namespace nmt::cuda
 
-/// Fails when a call of the CUDA libraries fails, naming the call. Each library's status type has an overload of check().
+/// Fails when a call of the CUDA libraries fails, naming the call. Each library's status type has an overload of
+/// check().
 #define NMT_CUDA_CHECK(call) ::nmt::cuda::check((call), #call)

@@ -60,11 +60,12 @@ class DeviceMemory : public MemorySource {
   void release(char* data) noexcept override { cudaFree(data); }
   [[noreturn]] void refuse(std::size_t bytes) override {
     const CudaDevice::Memory memory = device_.memory();
-    fail(ExitStatus::memory,
-         "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller batches need less: "
-         "--mini-batch-words or --mini-batch, --beam-size",
-         device_.index(), device_.name(), static_cast<double>(bytes) / megabyte,
-         static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte);
+    fail(
+        ExitStatus::memory,
+        "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller batches need less: "
+        "--mini-batch-words or --mini-batch, --beam-size",
+        device_.index(), device_.name(), static_cast<double>(bytes) / megabyte,
+        static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte);
   }
 
  private:
@@ -87,8 +88,9 @@ int CudaDevice::count(std::string& why) {
     why = fmt::format("the CUDA driver is for CUDA {}.{}; this build needs one for CUDA {}.{} or later", driver / 1000,
                       driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   else
-    why = status == cudaSuccess || status == cudaErrorNoDevice ? "there is no CUDA device"
-                                                               : fmt::format("cudaGetDeviceCount: {}", cudaGetErrorString(status));
+    why = status == cudaSuccess || status == cudaErrorNoDevice
+              ? "there is no CUDA device"
+              : fmt::format("cudaGetDeviceCount: {}", cudaGetErrorString(status));
   return 0;
 }
 
@@ -97,8 +99,8 @@ CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
   const int devices = count(why);
   if (devices == 0) fail(ExitStatus::usage, "--device cuda: {}", why);
   if (index < 0 || index >= devices)
-    fail(ExitStatus::usage, "--device cuda:{}: there {} {} CUDA device{}, from 0 to {}", index, devices == 1 ? "is" : "are",
-         devices, devices == 1 ? "" : "s", devices - 1);
+    fail(ExitStatus::usage, "--device cuda:{}: there {} {} CUDA device{}, from 0 to {}", index,
+         devices == 1 ? "is" : "are", devices, devices == 1 ? "" : "s", devices - 1);
   State& s = *state_;
   s.index = index;
   cudaDeviceProp properties{};
@@ -122,9 +124,13 @@ CudaDevice::~CudaDevice() {
   cudaStreamDestroy(state_->stream);
 }
 
-int CudaDevice::index() const { return state_->index; }
+int CudaDevice::index() const {
+  return state_->index;
+}
 
-const std::string& CudaDevice::name() const { return state_->name; }
+const std::string& CudaDevice::name() const {
+  return state_->name;
+}
 
 CudaDevice::Memory CudaDevice::memory() const {
   Memory memory;
@@ -132,7 +138,9 @@ CudaDevice::Memory CudaDevice::memory() const {
   return memory;
 }
 
-std::unique_ptr<MemorySource> CudaDevice::memory_source() { return std::make_unique<cuda::DeviceMemory>(*this); }
+std::unique_ptr<MemorySource> CudaDevice::memory_source() {
+  return std::make_unique<cuda::DeviceMemory>(*this);
+}
 
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
   // From pageable memory: the call returns once the bytes are staged.
@@ -153,7 +161,8 @@ void CudaDevice::synchronize() {
   const cuda::Fault fault = *state_->fault;
   if (fault.kind == cuda::no_fault) return;
   *state_->fault = {};
-  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary, "symbol {} is not in a vocabulary of {}", fault.value, fault.limit);
+  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary, "symbol {} is not in a vocabulary of {}", fault.value,
+            fault.limit);
   NMT_FAIL("a CUDA kernel left the unknown fault {}", fault.kind);
 }
 

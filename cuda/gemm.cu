@@ -8,8 +8,8 @@ namespace nmt::kernels {
 
 using namespace nmt::cuda;
 
-void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-          std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+          const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   multiply(cuda, {.transpose_a = transpose_a,
                   .transpose_b = transpose_b,
                   .m = m,
@@ -24,7 +24,8 @@ void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, 
                   .ldc = ldc});
 }
 
-void pack(const Cuda& cuda, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, float* packed) {
+void pack(const Cuda& cuda, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+          float* packed) {
   if (transpose_b)
     copy_matrix(cuda, n, k, b, ldb, packed, k);
   else
@@ -36,7 +37,8 @@ void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t 
   gemm(cuda, false, true, m, n, k, a, lda, packed, k, accumulate ? 1.0f : 0.0f, c, ldc);
 }
 
-void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids, const float* packed, float* out) {
+void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids, const float* packed,
+                   float* out) {
   each(cuda, rows * k, [=] __device__(std::int64_t i) { out[i] = packed[ids[i / k] * k + i % k]; });
 }
 

@@ -26,9 +26,9 @@ void multiply_planes(const Cuda& cuda, const GemmBatch& batch, Product product) 
 
 }  // namespace
 
-void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
-                  std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
-                  std::int64_t ldc) {
+void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bool transpose_b, std::int64_t m,
+                  std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+                  float beta, float* c, std::int64_t ldc) {
   NMT_CHECK(beta == 0.0f || beta == 1.0f, "a batched product takes beta 0 or 1, not {}", beta);
   multiply_planes(cuda, batch,
                   {.transpose_a = transpose_a,
@@ -46,8 +46,8 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
 }
 
 // Group by group, the planes of a group side by side, each op(B) transposed [n,k].
-void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
-                  std::int64_t ldb, float* packed) {
+void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, std::int64_t k, std::int64_t n,
+                  const float* b, std::int64_t ldb, float* packed) {
   const GemmBatch source = batch;
   const std::int64_t size = k * n;
   each(cuda, batch.groups * batch.planes * size, [=] __device__(std::int64_t i) {
@@ -57,8 +57,9 @@ void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, st
   });
 }
 
-void gemm_packed_batched(const Cuda& cuda, const GemmBatch& batch, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                         std::int64_t lda, const float* packed, bool accumulate, float* c, std::int64_t ldc) {
+void gemm_packed_batched(const Cuda& cuda, const GemmBatch& batch, std::int64_t m, std::int64_t n, std::int64_t k,
+                         const float* a, std::int64_t lda, const float* packed, bool accumulate, float* c,
+                         std::int64_t ldc) {
   GemmBatch from_packed = batch;
   from_packed.b_group = batch.planes * k * n;
   from_packed.b_plane = k * n;

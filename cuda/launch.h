@@ -2,7 +2,7 @@
 
 // What every .cu file starts with. docs/gpu.md says how a kernel is written here.
 
-#include <cuda_runtime.h>
+#include "nmt/core/rng.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 #include "cuda/check.h"
 #include "cuda/state.h"
-#include "nmt/core/rng.h"
+#include <cuda_runtime.h>
 
-// Shared memory is declared through these, since the emulator of tests/emulator gives every block its own, checked memory:
+// Shared memory is declared through these, since the emulator of tests/emulator gives every block its own, checked
+// memory:
 //   NMT_SHARED(tile, float[32][33]);      a fixed size
 //   NMT_DYNAMIC_SHARED(scores, float);    the size that launch() was given, as float*
 #if defined(__CUDACC__)
 #define NMT_SHARED(name, ...) __shared__ ::nmt::cuda::Same<__VA_ARGS__> name
-#define NMT_DYNAMIC_SHARED(name, type)                                    \
-  extern __shared__ __align__(16) unsigned char nmt_dynamic_shared[];     \
+#define NMT_DYNAMIC_SHARED(name, type)                                \
+  extern __shared__ __align__(16) unsigned char nmt_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(nmt_dynamic_shared)
 #else
 #define NMT_SHARED(name, ...) auto& name = ::nmt::emulator::shared<::nmt::cuda::Same<__VA_ARGS__>>([] {})
@@ -33,7 +34,8 @@ using Same = T;
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// The only way a kernel is started. Arguments are converted to the kernel's parameter types. An empty grid starts nothing.
+/// The only way a kernel is started. Arguments are converted to the kernel's parameter types. An empty grid starts
+/// nothing.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream,
             Arguments&&... arguments) {
@@ -61,7 +63,8 @@ NMT_HOST_DEVICE std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Blocks for n elements, `per_block` each, and no more than fill the device a few times: kernels loop with a grid's stride.
+/// Blocks for n elements, `per_block` each, and no more than fill the device a few times: kernels loop with a grid's
+/// stride.
 inline unsigned blocks_for(const Cuda& cuda, std::int64_t n, std::int64_t per_block) {
   const std::int64_t most = std::int64_t{16} * state_of(cuda).multiprocessors;
   return static_cast<unsigned>(std::min(divide_up(n, per_block), most));

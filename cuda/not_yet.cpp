@@ -11,42 +11,73 @@
 namespace nmt::kernels {
 namespace {
 
-[[noreturn]] void missing(const char* kernel) { NMT_FAIL("{} is not written for CUDA yet", kernel); }
+[[noreturn]] void missing(const char* kernel) {
+  NMT_FAIL("{} is not written for CUDA yet", kernel);
+}
 
 }  // namespace
 
 // attention.cu
-void attention_forward(const Cuda&, const Attention&, std::int64_t, std::int64_t, const std::int32_t*, const float*, float*, float*) {
+void attention_forward(const Cuda&, const Attention&, std::int64_t, std::int64_t, const std::int32_t*, const float*,
+                       float*, float*) {
   missing("attention_forward");
 }
-void attention_backward(const Cuda&, const Attention&, std::int64_t, const float*, const float*, const AttentionGradient&) {
+void attention_backward(const Cuda&, const Attention&, std::int64_t, const float*, const float*,
+                        const AttentionGradient&) {
   missing("attention_backward");
 }
-std::int64_t attention_scratch(const Cuda&, const Attention&) { missing("attention_scratch"); }
+std::int64_t attention_scratch(const Cuda&, const Attention&) {
+  missing("attention_scratch");
+}
 
 // conditional.cu
-void conditional_forward(const Cuda&, const Conditional&) { missing("conditional_forward"); }
-void conditional_backward(const Cuda&, const Conditional&, const ConditionalGradient&) { missing("conditional_backward"); }
-std::int64_t conditional_scratch(const Cuda&, const Conditional&) { missing("conditional_scratch"); }
+void conditional_forward(const Cuda&, const Conditional&) {
+  missing("conditional_forward");
+}
+void conditional_backward(const Cuda&, const Conditional&, const ConditionalGradient&) {
+  missing("conditional_backward");
+}
+std::int64_t conditional_scratch(const Cuda&, const Conditional&) {
+  missing("conditional_scratch");
+}
 
 // recurrence.cu
-void recurrence_forward(const Cuda&, const Recurrence&) { missing("recurrence_forward"); }
-void recurrence_backward(const Cuda&, const Recurrence&, const RecurrenceGradient&) { missing("recurrence_backward"); }
-std::int64_t recurrence_scratch(const Cuda&, const Recurrence&) { missing("recurrence_scratch"); }
+void recurrence_forward(const Cuda&, const Recurrence&) {
+  missing("recurrence_forward");
+}
+void recurrence_backward(const Cuda&, const Recurrence&, const RecurrenceGradient&) {
+  missing("recurrence_backward");
+}
+std::int64_t recurrence_scratch(const Cuda&, const Recurrence&) {
+  missing("recurrence_scratch");
+}
 
 // softmax_loss.cu
-std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t, std::int64_t, std::int64_t) { missing("softmax_loss_scratch"); }
-void softmax_loss(const Cuda&, const SoftmaxLoss&) { missing("softmax_loss"); }
-void log_sum_exp(const Cuda&, std::int64_t, std::int64_t, const float*, float*) { missing("log_sum_exp"); }
+std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t, std::int64_t, std::int64_t) {
+  missing("softmax_loss_scratch");
+}
+void softmax_loss(const Cuda&, const SoftmaxLoss&) {
+  missing("softmax_loss");
+}
+void log_sum_exp(const Cuda&, std::int64_t, std::int64_t, const float*, float*) {
+  missing("log_sum_exp");
+}
 
 // top_k.cu
-void top_k(const Cuda&, std::int64_t, std::int64_t, const float*, int, std::span<const std::int32_t>, float*, std::int32_t*) {
+void top_k(const Cuda&, std::int64_t, std::int64_t, const float*, int, std::span<const std::int32_t>, float*,
+           std::int32_t*) {
   missing("top_k");
 }
 
 // transition.cu
-void transition_forward(const Cuda&, const Transition&) { missing("transition_forward"); }
-void transition_backward(const Cuda&, const Transition&, const TransitionGradient&) { missing("transition_backward"); }
-std::int64_t transition_scratch(const Cuda&, const Transition&) { missing("transition_scratch"); }
+void transition_forward(const Cuda&, const Transition&) {
+  missing("transition_forward");
+}
+void transition_backward(const Cuda&, const Transition&, const TransitionGradient&) {
+  missing("transition_backward");
+}
+std::int64_t transition_scratch(const Cuda&, const Transition&) {
+  missing("transition_scratch");
+}
 
 }  // namespace nmt::kernels

@@ -122,14 +122,18 @@ double gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std
   return result;
 }
 
-void adam(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) { update(cuda, slices, count, step); }
+void adam(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {
+  update(cuda, slices, count, step);
+}
 void adadelta(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const AdadeltaStep& step) {
   update(cuda, slices, count, step);
 }
 void adagrad(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const AdagradStep& step) {
   update(cuda, slices, count, step);
 }
-void sgd(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const SgdStep& step) { update(cuda, slices, count, step); }
+void sgd(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const SgdStep& step) {
+  update(cuda, slices, count, step);
+}
 void momentum(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const MomentumStep& step) {
   update(cuda, slices, count, step);
 }

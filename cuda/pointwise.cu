@@ -1,9 +1,9 @@
+#include "nmt/kernels/math.h"
 #include "nmt/kernels/pointwise.h"
 
 #include "cuda/columns.h"
 #include "cuda/elementwise.h"
 #include "cuda/vector.h"
-#include "nmt/kernels/math.h"
 
 namespace nmt::kernels {
 
@@ -26,7 +26,8 @@ void add_bias(const Cuda& cuda, std::int64_t rows, std::int64_t width, const flo
 }
 
 void sum_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* dy, float* dbias) {
-  add_columns(cuda, rows, width, [=] __device__(std::int64_t r, std::int64_t i) { return dy[r * width + i]; }, dbias);
+  add_columns(
+      cuda, rows, width, [=] __device__(std::int64_t r, std::int64_t i) { return dy[r * width + i]; }, dbias);
 }
 
 void tanh_forward(const Cuda& cuda, std::int64_t n, const float* x, float* y) {
@@ -37,7 +38,8 @@ void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float
   each(cuda, n, [=] __device__(std::int64_t i) { dx[i] += dy[i] * (1.0f - y[i] * y[i]); });
 }
 
-void dropout(const Cuda& cuda, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+void dropout(const Cuda& cuda, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x,
+             float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
   const auto threshold = static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0);
   const float scale = 1.0f / (1.0f - p);
@@ -51,7 +53,8 @@ void dropout(const Cuda& cuda, std::int64_t n, float p, std::uint64_t key, std::
   });
 }
 
-void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table, float* out) {
+void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table,
+                 float* out) {
   if (by_fours(width, table, out)) {
     const std::int64_t quads = width / 4;
     each(cuda, rows * quads, [=] __device__(std::int64_t i) {
@@ -66,8 +69,8 @@ void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const 
 namespace {
 
 // A block a row and a part of the columns. The first row of a symbol adds up all of its rows, in order.
-__global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::int64_t vocabulary, const std::int32_t* ids,
-                                   const float* dy, float* dtable, Fault* fault) {
+__global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
+                                   const std::int32_t* ids, const float* dy, float* dtable, Fault* fault) {
   NMT_SHARED(is_first, int);
   const std::int64_t row = blockIdx.x;
   const std::int32_t id = ids[row];
@@ -91,15 +94,16 @@ __global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::i
 
 }  // namespace
 
-void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, std::int64_t vocabulary, const std::int32_t* ids,
-                      const float* dy, float* dtable) {
+void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
+                      const std::int32_t* ids, const float* dy, float* dtable) {
   constexpr unsigned threads = 128;
   const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(divide_up(width, threads)));
-  launch(scatter_add_kernel, grid, threads, 0, cuda, rows, width, vocabulary, ids, dy, dtable, state_of(cuda).device_fault);
+  launch(scatter_add_kernel, grid, threads, 0, cuda, rows, width, vocabulary, ids, dy, dtable,
+         state_of(cuda).device_fault);
 }
 
-void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride, float* to,
-                  std::int64_t to_stride, bool accumulate) {
+void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride,
+                  float* to, std::int64_t to_stride, bool accumulate) {
   each(cuda, rows * width, [=] __device__(std::int64_t i) {
     const std::int64_t r = i / width, column = i % width;
     float* const target = to + r * to_stride + column;

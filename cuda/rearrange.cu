@@ -14,8 +14,8 @@ void rearrange(const Cuda& cuda, std::int64_t rows, std::int64_t groups, std::in
   });
 }
 
-void rearrange_back(const Cuda& cuda, std::int64_t rows, std::int64_t groups, std::int64_t width, const float* dy, bool accumulate,
-                    float* dx) {
+void rearrange_back(const Cuda& cuda, std::int64_t rows, std::int64_t groups, std::int64_t width, const float* dy,
+                    bool accumulate, float* dx) {
   const std::int64_t part = width / groups;
   each(cuda, rows * width, [=] __device__(std::int64_t i) {
     const std::int64_t r = i / width, from = i % width;

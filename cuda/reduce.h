@@ -1,6 +1,7 @@
 #pragma once
 
-// Sums and maxima over a warp and over a block, in one fixed order. Every thread of the block calls them, and gets the result.
+// Sums and maxima over a warp and over a block, in one fixed order. Every thread of the block calls them, and gets the
+// result.
 
 #include <limits>
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <cuda_runtime.h>
+#include "nmt/tensor/cuda_device.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "nmt/tensor/cuda_device.h"
+#include <cuda_runtime.h>
 
 namespace nmt {
 namespace cuda {
@@ -42,17 +42,19 @@ struct CudaDevice::State {
   cuda::Fault* fault = nullptr;         ///< pinned, seen by the host and
   cuda::Fault* device_fault = nullptr;  ///< by kernels
   cuda::Workspace workspace;
-  cuda::Workspace table;               ///< the optimiser's slices
-  std::vector<char> table_contents;    ///< what lies there
-  std::shared_ptr<cuda::Blas> blas;    ///< made at the first product
+  cuda::Workspace table;             ///< the optimiser's slices
+  std::vector<char> table_contents;  ///< what lies there
+  std::shared_ptr<cuda::Blas> blas;  ///< made at the first product
 };
 
 namespace cuda {
 
-inline CudaDevice::State& state_of(const Cuda& cuda) { return cuda.device->state(); }
+inline CudaDevice::State& state_of(const Cuda& cuda) {
+  return cuda.device->state();
+}
 
-/// Scratch memory of the stream, `count` elements, valid until the next call. Kernels that run later in the stream may use it
-/// for something else.
+/// Scratch memory of the stream, `count` elements, valid until the next call. Kernels that run later in the stream may
+/// use it for something else.
 template <class T>
 T* workspace(const Cuda& cuda, std::int64_t count) {
   CudaDevice::State& state = state_of(cuda);

@@ -12,17 +12,35 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
-CudaDevice::CudaDevice(int) { fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend"); }
+CudaDevice::CudaDevice(int) {
+  fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend");
+}
 CudaDevice::~CudaDevice() = default;
 
 // No object exists to call these on.
-int CudaDevice::index() const { NMT_FAIL("this build has no CUDA backend"); }
-const std::string& CudaDevice::name() const { NMT_FAIL("this build has no CUDA backend"); }
-CudaDevice::Memory CudaDevice::memory() const { NMT_FAIL("this build has no CUDA backend"); }
-std::unique_ptr<MemorySource> CudaDevice::memory_source() { NMT_FAIL("this build has no CUDA backend"); }
-void CudaDevice::to_device(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
-void CudaDevice::from_device(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
-void CudaDevice::copy(void*, const void*, std::size_t) { NMT_FAIL("this build has no CUDA backend"); }
-void CudaDevice::synchronize() { NMT_FAIL("this build has no CUDA backend"); }
+int CudaDevice::index() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
+const std::string& CudaDevice::name() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
+CudaDevice::Memory CudaDevice::memory() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
+std::unique_ptr<MemorySource> CudaDevice::memory_source() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::to_device(void*, const void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::from_device(void*, const void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::copy(void*, const void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::synchronize() {
+  NMT_FAIL("this build has no CUDA backend");
+}
 
 }  // namespace nmt

@@ -13,7 +13,8 @@ constexpr std::int64_t tensors[] = {1, 3, 31, 0, 33, 257, 9001, 4096, 8192};
 struct Parameters {
   Parameters(Parity& p, int states, bool averages) {
     for (const std::int64_t n : tensors) {
-      columns.push_back({p.floats(n), p.floats(n), p.floats(states >= 1 ? n : 0, 1.0f), p.floats(states >= 2 ? n : 0, 1.0f), p.floats(averages ? n : 0)});
+      columns.push_back({p.floats(n), p.floats(n), p.floats(states >= 1 ? n : 0, 1.0f),
+                         p.floats(states >= 2 ? n : 0, 1.0f), p.floats(averages ? n : 0)});
       sizes.push_back({n, states, averages});
     }
   }
@@ -53,7 +54,8 @@ ParityRow update_row(const char* name, Rule rule, Update update) {
               p.run(
                   [&](const auto& on) {
                     const auto slices = parameters.slices(on);
-                    for (int i = 0; i < 2; ++i) update(on, slices.data(), static_cast<std::int64_t>(slices.size()), step);
+                    for (int i = 0; i < 2; ++i)
+                      update(on, slices.data(), static_cast<std::int64_t>(slices.size()), step);
                   },
                   1e-5);
             }
@@ -71,7 +73,8 @@ AdamStep adam_step() {
 
 std::vector<ParityRow> optimizer_parity() {
   return {
-      {"gradient_norm_squared", [](Parity& p) {
+      {"gradient_norm_squared",
+       [](Parity& p) {
          p.sizes("all");
          const Parameters parameters(p, 0, false);
          const auto norm = [&](const auto& on) {
@@ -81,11 +84,16 @@ std::vector<ParityRow> optimizer_parity() {
          p.same(norm(p.cpu()), norm(p.cuda()), 1e-12);
          p.same(0, gradient_norm_squared(p.cuda(), nullptr, 0), 0);
        }},
-      update_row("adam", adam_step(), [](const auto& on, auto slices, auto count, const auto& step) { adam(on, slices, count, step); }),
-      update_row("adadelta", AdadeltaStep(), [](const auto& on, auto slices, auto count, const auto& step) { adadelta(on, slices, count, step); }),
-      update_row("adagrad", AdagradStep(), [](const auto& on, auto slices, auto count, const auto& step) { adagrad(on, slices, count, step); }),
-      update_row("sgd", SgdStep(), [](const auto& on, auto slices, auto count, const auto& step) { sgd(on, slices, count, step); }),
-      update_row("momentum", MomentumStep(), [](const auto& on, auto slices, auto count, const auto& step) { momentum(on, slices, count, step); }),
+      update_row("adam", adam_step(),
+                 [](const auto& on, auto slices, auto count, const auto& step) { adam(on, slices, count, step); }),
+      update_row("adadelta", AdadeltaStep(),
+                 [](const auto& on, auto slices, auto count, const auto& step) { adadelta(on, slices, count, step); }),
+      update_row("adagrad", AdagradStep(),
+                 [](const auto& on, auto slices, auto count, const auto& step) { adagrad(on, slices, count, step); }),
+      update_row("sgd", SgdStep(),
+                 [](const auto& on, auto slices, auto count, const auto& step) { sgd(on, slices, count, step); }),
+      update_row("momentum", MomentumStep(),
+                 [](const auto& on, auto slices, auto count, const auto& step) { momentum(on, slices, count, step); }),
   };
 }
 

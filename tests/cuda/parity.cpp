@@ -9,7 +9,8 @@ namespace nmt::test {
 namespace {
 
 double difference(double a, double b, double scale) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0.0 : std::numeric_limits<double>::infinity();
+  if (std::isnan(a) || std::isnan(b))
+    return std::isnan(a) && std::isnan(b) ? 0.0 : std::numeric_limits<double>::infinity();
   if (a == b) return 0.0;
   return std::abs(a - b) / (std::abs(a) + scale);
 }
@@ -41,7 +42,8 @@ std::string Buffer::difference(double tolerance) {
   device_.from_device(bytes.data(), data_, bytes.size());
   if (!is_float_) {
     for (std::size_t i = 0; i < bytes.size(); ++i)
-      if (bytes[i] != host_[i]) return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
+      if (bytes[i] != host_[i])
+        return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
     return "";
   }
   std::vector<float> cpu(bytes.size() / sizeof(float)), cuda(cpu.size());
@@ -56,8 +58,9 @@ std::string Buffer::difference(double tolerance) {
       worst = i;
     }
   if (most <= tolerance) return "";
-  return fmt::format("{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name_, worst,
-                     cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+  return fmt::format(
+      "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name_,
+      worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
 }
 
 Parity::Parity(CudaDevice& device) : device_(device), source_(device.memory_source()) {}
@@ -70,7 +73,8 @@ void Parity::start(std::string text) {
 }
 
 Buffer& Parity::add(std::vector<char> contents, bool is_float) {
-  buffers_.push_back(std::make_unique<Buffer>(device_, *source_, fmt::format("buffer {}", buffers_.size() + 1), std::move(contents), is_float));
+  buffers_.push_back(std::make_unique<Buffer>(device_, *source_, fmt::format("buffer {}", buffers_.size() + 1),
+                                              std::move(contents), is_float));
   return *buffers_.back();
 }
 
@@ -86,11 +90,14 @@ Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below) {
   return integers(x);
 }
 
-Both<std::int32_t> Parity::integers(const std::vector<std::int32_t>& x) { return values(x, false); }
+Both<std::int32_t> Parity::integers(const std::vector<std::int32_t>& x) {
+  return values(x, false);
+}
 
 Both<float> Parity::scratch(std::int64_t cpu_floats, std::int64_t cuda_floats) {
   const auto floats = static_cast<std::size_t>(std::max<std::int64_t>({cpu_floats, cuda_floats, 1}));
-  scratch_.push_back(std::make_unique<Buffer>(device_, *source_, "scratch", std::vector<char>(floats * sizeof(float), '\xFF'), true));
+  scratch_.push_back(
+      std::make_unique<Buffer>(device_, *source_, "scratch", std::vector<char>(floats * sizeof(float), '\xFF'), true));
   return Both<float>(*scratch_.back());
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel called on both, every buffer
-// compared afterwards, those that the kernel only reads among them.
+// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel called on both, every
+// buffer compared afterwards, those that the kernel only reads among them.
 //
 //   void add_bias_parity(Parity& p) {
 //     for (std::int64_t width : odd_sizes) {
@@ -11,7 +11,10 @@
 //     }
 //   }
 
-#include <fmt/format.h>
+#include "nmt/core/rng.h"
+#include "nmt/core/thread_pool.h"
+#include "nmt/kernels/backend.h"
+#include "nmt/tensor/cuda_device.h"
 
 #include <cstdint>
 #include <functional>
@@ -20,10 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/backend.h"
-#include "nmt/tensor/cuda_device.h"
+#include <fmt/format.h>
 
 namespace nmt::test {
 
@@ -117,6 +117,8 @@ struct ParityRow {
   std::string kernel;
   std::function<void(Parity&)> cases;
 };
-inline void PrintTo(const ParityRow& row, std::ostream* out) { *out << row.kernel; }
+inline void PrintTo(const ParityRow& row, std::ostream* out) {
+  *out << row.kernel;
+}
 
 }  // namespace nmt::test

@@ -1,13 +1,12 @@
-#include <gtest/gtest.h>
-
 #include "tests/cuda/table.h"
+#include <gtest/gtest.h>
 
 namespace nmt::test {
 
 std::vector<ParityRow> parity_table() {
   std::vector<ParityRow> table;
 #define NMT_PARITY_GROUP(name) \
-  for (ParityRow& row : name##_parity()) table.push_back(std::move(row));
+  for (ParityRow & row : name##_parity()) table.push_back(std::move(row));
 #include "tests/cuda/groups.def"
 #undef NMT_PARITY_GROUP
   return table;
@@ -25,7 +24,8 @@ TEST_P(CudaParity, CpuAndCudaAgree) {
   GetParam().cases(parity);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, CudaParity, testing::ValuesIn(parity_table()), [](const auto& row) { return row.param.kernel; });
+INSTANTIATE_TEST_SUITE_P(Table, CudaParity, testing::ValuesIn(parity_table()),
+                         [](const auto& row) { return row.param.kernel; });
 
 }  // namespace
 }  // namespace nmt::test

@@ -26,65 +26,79 @@ void matrices(Parity& p, const std::function<void(std::int64_t, std::int64_t)>& 
 
 std::vector<ParityRow> pointwise_parity() {
   return {
-      {"fill", [](Parity& p) {
+      {"fill",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n);
            p.run([&](const auto& on) { fill(on, x(on), n, 2.5f); }, 0);
          });
        }},
-      {"add_scaled", [](Parity& p) {
+      {"add_scaled",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n);
            p.run([&](const auto& on) { add_scaled(on, n, 0.3f, x(on), y(on)); });
          });
        }},
-      {"add", [](Parity& p) {
+      {"add",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n), z = p.floats(n);
-           p.run([&](const auto& on) {
-             add(on, n, x(on), y(on), z(on));
-             add(on, n, x(on), y(on), y(on));
-           }, 0);
+           p.run(
+               [&](const auto& on) {
+                 add(on, n, x(on), y(on), z(on));
+                 add(on, n, x(on), y(on), y(on));
+               },
+               0);
          });
        }},
-      {"add_bias", [](Parity& p) {
+      {"add_bias",
+       [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            const auto x = p.floats(rows * width), bias = p.floats(width), y = p.floats(rows * width);
            p.run([&](const auto& on) { add_bias(on, rows, width, x(on), bias(on), y(on)); }, 0);
          });
        }},
-      {"sum_rows", [](Parity& p) {
+      {"sum_rows",
+       [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            const auto dy = p.floats(rows * width), dbias = p.floats(width);
            p.run([&](const auto& on) { sum_rows(on, rows, width, dy(on), dbias(on)); });
          });
        }},
-      {"tanh_forward", [](Parity& p) {
+      {"tanh_forward",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n);
            p.run([&](const auto& on) { tanh_forward(on, n, x(on), y(on)); });
          });
        }},
-      {"tanh_backward", [](Parity& p) {
+      {"tanh_backward",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto y = p.floats(n), dy = p.floats(n), dx = p.floats(n);
            p.run([&](const auto& on) { tanh_backward(on, n, y(on), dy(on), dx(on)); });
          });
        }},
-      {"dropout", [](Parity& p) {
+      {"dropout",
+       [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n);
-           p.run([&](const auto& on) { dropout(on, n, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on)); }, 0);
+           p.run(
+               [&](const auto& on) { dropout(on, n, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on)); },
+               0);
          });
        }},
-      {"gather_rows", [](Parity& p) {
+      {"gather_rows",
+       [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            const auto ids = p.integers(rows, 20);
            const auto table = p.floats(20 * width), out = p.floats(rows * width);
            p.run([&](const auto& on) { gather_rows(on, rows, width, ids(on), table(on), out(on)); }, 0);
          });
        }},
-      {"scatter_add_rows", [](Parity& p) {
+      {"scatter_add_rows",
+       [](Parity& p) {
          // The order of the sum is the same, so the bits are.
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            const auto ids = p.integers(rows, 20);
@@ -92,13 +106,17 @@ std::vector<ParityRow> pointwise_parity() {
            p.run([&](const auto& on) { scatter_add_rows(on, rows, width, 20, ids(on), dy(on), dtable(on)); }, 0);
          });
        }},
-      {"copy_columns", [](Parity& p) {
+      {"copy_columns",
+       [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
-           const auto from = p.floats(rows * (width + 3)), to = p.floats(rows * (width + 5)), sum = p.floats(rows * (width + 5));
-           p.run([&](const auto& on) {
-             copy_columns(on, rows, width, from(on) + 2, width + 3, to(on) + 4, width + 5, false);
-             copy_columns(on, rows, width, from(on) + 2, width + 3, sum(on) + 1, width + 5, true);
-           }, 0);
+           const auto from = p.floats(rows * (width + 3)), to = p.floats(rows * (width + 5)),
+                      sum = p.floats(rows * (width + 5));
+           p.run(
+               [&](const auto& on) {
+                 copy_columns(on, rows, width, from(on) + 2, width + 3, to(on) + 4, width + 5, false);
+                 copy_columns(on, rows, width, from(on) + 2, width + 3, sum(on) + 1, width + 5, true);
+               },
+               0);
          });
        }},
   };

@@ -31,7 +31,9 @@ Region device_region(const void* p) {
   return found;
 }
 
-Region pinned_region(const void* p) { return find(memory.pinned, p); }
+Region pinned_region(const void* p) {
+  return find(memory.pinned, p);
+}
 
 #if defined(__SANITIZE_ADDRESS__)
 void open_device_memory() {
@@ -51,29 +53,43 @@ using namespace nmt::emulator;
 
 const char* cudaGetErrorString(cudaError_t status) {
   switch (status) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
-    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInsufficientDriver:
+      return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
   }
   return "unknown error";
 }
 
 const char* cudaGetErrorName(cudaError_t status) {
   switch (status) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
   }
   return "cudaErrorUnknown";
 }
 
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() {
+  return cudaSuccess;
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = CUDART_VERSION;
@@ -91,7 +107,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = total_memory;
@@ -100,7 +118,8 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  if (bytes == 0 || bytes > total_memory - memory.used) return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
+  if (bytes == 0 || bytes > total_memory - memory.used)
+    return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
   // As malloc gives it, so that the first byte past the end is out of bounds.
   char* block = static_cast<char*>(std::malloc(bytes));
   if (!block) return cudaErrorMemoryAllocation;
@@ -153,7 +172,8 @@ cudaError_t cudaFreeHost(void* data) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes)) return cudaErrorInvalidValue;
+  if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes))
+    return cudaErrorInvalidValue;
   const OpenDeviceMemory open;
   std::memcpy(to, from, bytes);
   return cudaSuccess;
@@ -171,9 +191,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = nullptr;
   return cudaSuccess;
 }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+cudaError_t cudaStreamDestroy(cudaStream_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return cudaSuccess;
+}
 
 namespace {
 
@@ -187,12 +213,22 @@ T atomic(T* address, Change change) {
 
 }  // namespace
 
-#define NMT_EMULATED_ATOMICS(T)                                                                              \
-  T atomicAdd(T* address, T value) { return atomic(address, [=](T x) { return x + value; }); }              \
-  T atomicMax(T* address, T value) { return atomic(address, [=](T x) { return x > value ? x : value; }); }  \
-  T atomicMin(T* address, T value) { return atomic(address, [=](T x) { return x < value ? x : value; }); }  \
-  T atomicExch(T* address, T value) { return atomic(address, [=](T) { return value; }); }                   \
-  T atomicCAS(T* address, T expected, T value) { return atomic(address, [=](T x) { return x == expected ? value : x; }); }
+#define NMT_EMULATED_ATOMICS(T)                                             \
+  T atomicAdd(T* address, T value) {                                        \
+    return atomic(address, [=](T x) { return x + value; });                 \
+  }                                                                         \
+  T atomicMax(T* address, T value) {                                        \
+    return atomic(address, [=](T x) { return x > value ? x : value; });     \
+  }                                                                         \
+  T atomicMin(T* address, T value) {                                        \
+    return atomic(address, [=](T x) { return x < value ? x : value; });     \
+  }                                                                         \
+  T atomicExch(T* address, T value) {                                       \
+    return atomic(address, [=](T) { return value; });                       \
+  }                                                                         \
+  T atomicCAS(T* address, T expected, T value) {                            \
+    return atomic(address, [=](T x) { return x == expected ? value : x; }); \
+  }
 NMT_EMULATED_ATOMICS(int)
 NMT_EMULATED_ATOMICS(unsigned)
 NMT_EMULATED_ATOMICS(unsigned long long)

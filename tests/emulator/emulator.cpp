@@ -1,14 +1,14 @@
 #include "emulator.h"
 
-#include <fmt/format.h>
-#include <sys/mman.h>
+#include "nmt/core/error.h"
 
 #include <algorithm>
-#include <boost/context/detail/fcontext.hpp>
 #include <optional>
 
-#include "nmt/core/error.h"
 #include "running.h"
+#include <boost/context/detail/fcontext.hpp>
+#include <fmt/format.h>
+#include <sys/mman.h>
 
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
@@ -80,8 +80,12 @@ bool same(const std::source_location& a, const std::source_location& b) {
 // ---- fibers
 
 #if defined(__SANITIZE_ADDRESS__)
-void leaving(void** fake, const void* stack, std::size_t size) { __sanitizer_start_switch_fiber(fake, stack, size); }
-void arrived(void* fake, const void** stack, std::size_t* size) { __sanitizer_finish_switch_fiber(fake, stack, size); }
+void leaving(void** fake, const void* stack, std::size_t size) {
+  __sanitizer_start_switch_fiber(fake, stack, size);
+}
+void arrived(void* fake, const void** stack, std::size_t* size) {
+  __sanitizer_finish_switch_fiber(fake, stack, size);
+}
 #else
 void leaving(void**, const void*, std::size_t) {}
 void arrived(void*, const void**, std::size_t*) {}
@@ -124,7 +128,8 @@ void resume(int number) {
 void prepare(Thread& thread) {
   if (!thread.stack) {
     void* memory = mmap(nullptr, stack_size + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    NMT_CHECK(memory != MAP_FAILED && mprotect(memory, guard, PROT_NONE) == 0, "emulator: no memory for a thread's stack");
+    NMT_CHECK(memory != MAP_FAILED && mprotect(memory, guard, PROT_NONE) == 0,
+              "emulator: no memory for a thread's stack");
     thread.stack = static_cast<char*>(memory) + guard;
   }
 #if defined(__SANITIZE_ADDRESS__)
@@ -137,7 +142,9 @@ void prepare(Thread& thread) {
 
 // ---- barriers and warp operations
 
-Thread& thread_at(int number) { return block.threads[static_cast<std::size_t>(number)]; }
+Thread& thread_at(int number) {
+  return block.threads[static_cast<std::size_t>(number)];
+}
 
 bool all_at_block_barrier() {
   for (int i = 0; i < block.count; ++i)
@@ -148,8 +155,8 @@ bool all_at_block_barrier() {
 void release_block_barrier() {
   for (int i = 1; i < block.count; ++i)
     if (!same(thread_at(i).at, thread_at(0).at))
-      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0), line_of(thread_at(0).at), name_of_thread(i),
-               line_of(thread_at(i).at));
+      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0), line_of(thread_at(0).at),
+               name_of_thread(i), line_of(thread_at(i).at));
   ++running.block_epoch;
   for (int i = 0; i < block.count; ++i) {
     thread_at(i).wait = Wait::none;
@@ -167,8 +174,9 @@ bool release_warp_operation(int first) {
     if (number >= block.count || thread_at(number).wait != Wait::warp_operation) return false;
     const WarpOperation& other = thread_at(number).operation;
     if (other.kind != wanted.kind || other.mask != wanted.mask || !same(other.at, wanted.at))
-      NMT_FAIL("divergent warp operation: {} waits at {} with mask {:#x}, {} at {} with mask {:#x}", name_of_thread(first),
-               line_of(wanted.at), wanted.mask, name_of_thread(number), line_of(other.at), other.mask);
+      NMT_FAIL("divergent warp operation: {} waits at {} with mask {:#x}, {} at {} with mask {:#x}",
+               name_of_thread(first), line_of(wanted.at), wanted.mask, name_of_thread(number), line_of(other.at),
+               other.mask);
   }
   unsigned votes = 0;
   for (int lane = 0; lane < warp_size; ++lane)
@@ -182,8 +190,8 @@ bool release_warp_operation(int first) {
     if (operation.kind == WarpOperation::ballot) operation.result = votes;
     if (operation.kind == WarpOperation::shuffle) {
       if (!(mask >> operation.source & 1))
-        NMT_FAIL("shuffle: {} reads lane {} at {}, which mask {:#x} leaves out", name_of_thread(warp + lane), operation.source,
-                 line_of(operation.at), mask);
+        NMT_FAIL("shuffle: {} reads lane {} at {}, which mask {:#x} leaves out", name_of_thread(warp + lane),
+                 operation.source, line_of(operation.at), mask);
       operation.result = thread_at(warp + operation.source).operation.bits;
     }
     thread.wait = Wait::none;
@@ -194,11 +202,15 @@ bool release_warp_operation(int first) {
 std::string state_of(int number) {
   const Thread& thread = thread_at(number);
   switch (thread.wait) {
-    case Wait::block_barrier: return fmt::format("waits at the barrier of {}", line_of(thread.at));
+    case Wait::block_barrier:
+      return fmt::format("waits at the barrier of {}", line_of(thread.at));
     case Wait::warp_operation:
-      return fmt::format("waits at the warp operation of {} with mask {:#x}", line_of(thread.operation.at), thread.operation.mask);
-    case Wait::finished: return "has returned";
-    case Wait::none: break;
+      return fmt::format("waits at the warp operation of {} with mask {:#x}", line_of(thread.operation.at),
+                         thread.operation.mask);
+    case Wait::finished:
+      return "has returned";
+    case Wait::none:
+      break;
   }
   return "runs";
 }
@@ -211,8 +223,8 @@ std::string state_of(int number) {
   NMT_FAIL("deadlock: {} {}, {} {}", name_of_thread(0), state_of(0), name_of_thread(other), state_of(other));
 }
 
-// Runs the block's threads, each to its next stop, until all have returned. The order changes from stop to stop, so that a
-// result that hangs on it does not stay the same by chance.
+// Runs the block's threads, each to its next stop, until all have returned. The order changes from stop to stop, so
+// that a result that hangs on it does not stay the same by chance.
 void run_block() {
   for (int i = 0; i < block.count; ++i) prepare(thread_at(i));
   for (bool forward = true;; forward = !forward) {
@@ -256,18 +268,23 @@ struct Scope {
 
 }  // namespace
 
-std::string thread_name() { return name_of_thread(static_cast<int>(running.thread)); }
+std::string thread_name() {
+  return name_of_thread(static_cast<int>(running.thread));
+}
 
 void abort_launch(const std::string& message) {
   block.error = message;
   for (;;) pause();
 }
 
-const std::vector<SharedMemory>& shared_memories() { return block.shared; }
+const std::vector<SharedMemory>& shared_memories() {
+  return block.shared;
+}
 
 cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (*thread)(void*), void* data) {
   const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
-  if (count == 0 || count > most_threads || shared > most_shared || grid.y > 65535 || grid.z > 65535) return cudaErrorInvalidValue;
+  if (count == 0 || count > most_threads || shared > most_shared || grid.y > 65535 || grid.z > 65535)
+    return cudaErrorInvalidValue;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
   const Scope scope;
   if (block.threads.size() < count) block.threads.resize(count);
@@ -316,17 +333,27 @@ void warp_barrier(unsigned mask, std::source_location at) {
 }
 
 unsigned ballot(unsigned mask, bool predicate, std::source_location at) {
-  return static_cast<unsigned>(warp_operation({.kind = WarpOperation::ballot, .mask = mask, .at = at, .bits = predicate}));
+  return static_cast<unsigned>(
+      warp_operation({.kind = WarpOperation::ballot, .mask = mask, .at = at, .bits = predicate}));
 }
 
-std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int argument, int width, std::source_location at) {
+std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int argument, int width,
+                           std::source_location at) {
   const int lane = static_cast<int>(running.thread % warp_size), first = lane / width * width;
   int source = lane;
   switch (kind) {
-    case Shuffle::from: source = first + argument % width; break;
-    case Shuffle::up: source = lane - argument; break;
-    case Shuffle::down: source = lane + argument; break;
-    case Shuffle::exclusive_or: source = lane ^ argument; break;
+    case Shuffle::from:
+      source = first + argument % width;
+      break;
+    case Shuffle::up:
+      source = lane - argument;
+      break;
+    case Shuffle::down:
+      source = lane + argument;
+      break;
+    case Shuffle::exclusive_or:
+      source = lane ^ argument;
+      break;
   }
   if (source < first || source >= first + width) source = lane;  // such a lane keeps its own value
   return warp_operation({.kind = WarpOperation::shuffle, .mask = mask, .at = at, .bits = bits, .source = source});
@@ -339,11 +366,14 @@ void* shared_memory(const void* key, std::size_t bytes) {
   for (const SharedMemory& memory : block.shared) total += memory.region.size();
   // Without asking for more a kernel has 48 KB; what launch() gives is asked for.
   if (total - block.dynamic > 48 * 1024 || total > most_shared)
-    abort_launch(fmt::format("{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory", total, most_shared));
+    abort_launch(fmt::format("{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
+                             total, most_shared));
   add_shared(key, bytes);
   return block.shared.back().data.get();
 }
 
-void* dynamic_shared() { return shared_memory(nullptr, 0); }
+void* dynamic_shared() {
+  return shared_memory(nullptr, 0);
+}
 
 }  // namespace nmt::emulator

@@ -1,15 +1,15 @@
-// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the process, the emulator's own
-// hooks fail the launch; without either (none of the presets) there would be nothing to test.
+// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the process, the emulator's
+// own hooks fail the launch; without either (none of the presets) there would be nothing to test.
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "nmt/core/error.h"
+#include "nmt/tensor/cuda_device.h"
 
 #include <numeric>
 #include <vector>
 
 #include "faulty.h"
-#include "nmt/core/error.h"
-#include "nmt/tensor/cuda_device.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 namespace nmt::test {
 namespace {
@@ -98,11 +98,13 @@ TEST_F(Emulator, StrayAccessesAreCaught) {
   EXPECT_DEATH(read_on_host(x), with_hooks ? "host code reads device memory" : "AddressSanitizer");
   if (!with_hooks) return;
   std::vector<float> ours(33);
-  EXPECT_THAT(message_of([&] { copy(cuda_, false, 33, x, ours.data()); }), testing::HasSubstr("neither device nor shared memory"));
+  EXPECT_THAT(message_of([&] { copy(cuda_, false, 33, x, ours.data()); }),
+              testing::HasSubstr("neither device nor shared memory"));
 }
 
 TEST_F(Emulator, DivergenceIsCaught) {
-  EXPECT_THAT(message_of([&] { divergent_barrier(cuda_, 64, 40); }), testing::HasSubstr("deadlock: thread (0,0,0) of block (0,0,0) waits"));
+  EXPECT_THAT(message_of([&] { divergent_barrier(cuda_, 64, 40); }),
+              testing::HasSubstr("deadlock: thread (0,0,0) of block (0,0,0) waits"));
   EXPECT_THAT(message_of([&] { two_barriers(cuda_, 32); }), testing::HasSubstr("divergent barrier"));
   EXPECT_THAT(message_of([&] { partial_shuffle(cuda_); }), testing::HasSubstr("deadlock"));
   float* out = floats(ascending(32));
@@ -138,7 +140,8 @@ TEST_F(Emulator, MemoryIsLimitedAndSaysSo) {
   EXPECT_THAT(message_of([&] { arena.allocate(std::size_t{2} << 30); }),
               testing::AllOf(testing::HasSubstr("2048.0 MB asked for"), testing::HasSubstr("of 1024.0 MB free"),
                              testing::HasSubstr("--mini-batch-words")));
-  EXPECT_THAT(message_of([] { CudaDevice second(1); }), testing::HasSubstr("--device cuda:1: there is 1 CUDA device, from 0 to 0"));
+  EXPECT_THAT(message_of([] { CudaDevice second(1); }),
+              testing::HasSubstr("--device cuda:1: there is 1 CUDA device, from 0 to 0"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-#include "faulty.h"
-
 #include "cuda/launch.h"
+#include "faulty.h"
 
 namespace nmt::test {
 namespace {
@@ -64,10 +63,12 @@ __global__ void warp_neighbour_kernel(float* out) {
 }  // namespace
 
 void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
-  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float), cuda, faulty, n, x, out);
+  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float), cuda, faulty, n, x,
+         out);
 }
 void reverse_past_shared(const Cuda& cuda, int n, const float* x, float* out) {
-  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float) - 48, cuda, false, n, x, out);
+  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float) - 48, cuda, false, n, x,
+         out);
 }
 void copy(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
   launch(copy_kernel, static_cast<unsigned>(n / 32 + 1), 32, 0, cuda, faulty, n, x, out);
@@ -75,14 +76,26 @@ void copy(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
 void divergent_barrier(const Cuda& cuda, int threads, int reaching) {
   launch(divergent_barrier_kernel, 1, static_cast<unsigned>(threads), 0, cuda, reaching);
 }
-void two_barriers(const Cuda& cuda, int threads) { launch(two_barriers_kernel, 1, static_cast<unsigned>(threads), 0, cuda); }
-void partial_shuffle(const Cuda& cuda) { launch(partial_shuffle_kernel, 1, 32, 0, cuda); }
-void shuffle_outside_mask(const Cuda& cuda, float* out) { launch(shuffle_outside_mask_kernel, 1, 32, 0, cuda, out); }
-void two_writers(const Cuda& cuda, bool faulty, float* out) { launch(two_writers_kernel, 3, 32, 0, cuda, faulty, out); }
-void read_unwritten(const Cuda& cuda, float* out) { launch(read_unwritten_kernel, 1, 32, 0, cuda, out); }
+void two_barriers(const Cuda& cuda, int threads) {
+  launch(two_barriers_kernel, 1, static_cast<unsigned>(threads), 0, cuda);
+}
+void partial_shuffle(const Cuda& cuda) {
+  launch(partial_shuffle_kernel, 1, 32, 0, cuda);
+}
+void shuffle_outside_mask(const Cuda& cuda, float* out) {
+  launch(shuffle_outside_mask_kernel, 1, 32, 0, cuda, out);
+}
+void two_writers(const Cuda& cuda, bool faulty, float* out) {
+  launch(two_writers_kernel, 3, 32, 0, cuda, faulty, out);
+}
+void read_unwritten(const Cuda& cuda, float* out) {
+  launch(read_unwritten_kernel, 1, 32, 0, cuda, out);
+}
 void warp_neighbour(const Cuda& cuda, int threads, float* out) {
   launch(warp_neighbour_kernel, 1, static_cast<unsigned>(threads), 0, cuda, out);
 }
-float read_on_host(const float* x) { return *x; }
+float read_on_host(const float* x) {
+  return *x;
+}
 
 }  // namespace nmt::test

@@ -1,17 +1,16 @@
-// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook before each one; the hooks are
-// ours here, no sanitizer is linked. Rules, for a kernel's thread:
+// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook before each one; the
+// hooks are ours here, no sanitizer is linked. Rules, for a kernel's thread:
 //   it touches its own stack, device memory, pinned memory and its block's shared memory, inside their bounds;
 //   it reads shared memory only where somebody has written;
-//   two threads touch one byte, one of them writing, only with a barrier between (of the block, or of the warp when they
-//   share one), never from two blocks of a launch; or both with atomics.
+//   two threads touch one byte, one of them writing, only with a barrier between (of the block, or of the warp when
+//   they share one), never from two blocks of a launch; or both with atomics.
 // Host code touches no device memory.
-
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <unordered_map>
 
 #include "running.h"
+#include <fmt/format.h>
 
 namespace nmt::emulator {
 
@@ -40,11 +39,11 @@ struct Event {
 // What happened to one byte: the last write, and the last reads.
 struct Cell {
   Event write, read;
-  bool atomic = false;       // the last write
-  bool many_readers = false; // others since the write read it too, in the same epoch,
-  bool many_warps = false;   // in other warps,
-  bool many_blocks = false;  // in other blocks
-  bool written = false;      // ever
+  bool atomic = false;        // the last write
+  bool many_readers = false;  // others since the write read it too, in the same epoch,
+  bool many_warps = false;    // in other warps,
+  bool many_blocks = false;   // in other blocks
+  bool written = false;       // ever
 };
 
 using Cells = std::vector<Cell>;
@@ -62,9 +61,13 @@ Cells& cells_of(const Region& region) {
   return *last_cells;
 }
 
-Event now() { return {running.launch, running.block, running.thread, running.block_epoch, running.warp_epoch}; }
+Event now() {
+  return {running.launch, running.block, running.thread, running.block_epoch, running.warp_epoch};
+}
 
-bool same_warp(const Event& a, const Event& b) { return a.thread / warp_size == b.thread / warp_size; }
+bool same_warp(const Event& a, const Event& b) {
+  return a.thread / warp_size == b.thread / warp_size;
+}
 
 // Whether `before` is known to have happened before the running thread's next access.
 bool ordered(const Event& before, const Event& after) {
@@ -103,13 +106,14 @@ void check_cell(Cell& cell, Access access, const void* address, bool shared) {
   const Event event = now();
   const bool both_atomic = access == Access::atomic && cell.atomic;
   if (cell.write.launch != 0 && !both_atomic && !ordered(cell.write, event))
-    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has written, with no barrier between", thread_name(), name_of(access),
-                             shared ? "shared" : "device", address, name_of_event(cell.write)));
+    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has written, with no barrier between", thread_name(),
+                             name_of(access), shared ? "shared" : "device", address, name_of_event(cell.write)));
   if (access != Access::read && cell.read.launch != 0 && !reads_ordered(cell, event))
-    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has read, with no barrier between", thread_name(), name_of(access),
-                             shared ? "shared" : "device", address, name_of_event(cell.read)));
+    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has read, with no barrier between", thread_name(),
+                             name_of(access), shared ? "shared" : "device", address, name_of_event(cell.read)));
   if (access == Access::read) {
-    if (shared && !cell.written) abort_launch(fmt::format("{} reads shared memory at {} that nobody has written", thread_name(), address));
+    if (shared && !cell.written)
+      abort_launch(fmt::format("{} reads shared memory at {} that nobody has written", thread_name(), address));
     note_read(cell, event);
   } else {
     cell.write = event;
@@ -120,10 +124,12 @@ void check_cell(Cell& cell, Access access, const void* address, bool shared) {
 
 void check_region(const Region& region, const char* address, std::size_t bytes, Access access, bool shared) {
   if (!region.has(address, bytes))
-    abort_launch(fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin", thread_name(), name_of(access), bytes,
-                             region.size(), shared ? "shared" : "device", address - region.begin));
+    abort_launch(fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin", thread_name(),
+                             name_of(access), bytes, region.size(), shared ? "shared" : "device",
+                             address - region.begin));
   Cells& of_region = cells_of(region);
-  for (std::size_t i = 0; i < bytes; ++i) check_cell(of_region[static_cast<std::size_t>(address - region.begin) + i], access, address, shared);
+  for (std::size_t i = 0; i < bytes; ++i)
+    check_cell(of_region[static_cast<std::size_t>(address - region.begin) + i], access, address, shared);
 }
 
 extern "C" char __executable_start, end;
@@ -139,16 +145,20 @@ void check(const void* pointer, std::size_t bytes, Access access) {
   if (running.stack.has(address)) return;
   for (const SharedMemory& memory : shared_memories())
     if (memory.region.has(address)) return check_region(memory.region, address, bytes, access, true);
-  if (const Region region = device_region(address); region.begin) return check_region(region, address, bytes, access, false);
+  if (const Region region = device_region(address); region.begin)
+    return check_region(region, address, bytes, access, false);
   if (pinned_region(address).has(address, bytes)) return;
   // Constants, and threadIdx and its like.
   if (access == Access::read && address >= &__executable_start && address < &end) return;
-  abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory", thread_name(), name_of(access), bytes, pointer));
+  abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory", thread_name(),
+                           name_of(access), bytes, pointer));
 }
 
 }  // namespace
 
-void note_atomic(const void* address, std::size_t bytes) { check(address, bytes, Access::atomic); }
+void note_atomic(const void* address, std::size_t bytes) {
+  check(address, bytes, Access::atomic);
+}
 
 void forget(const Region& region) {
   cells.erase(region.begin);
@@ -164,13 +174,25 @@ void forget(const Region& region) {
 using nmt::emulator::Access;
 using nmt::emulator::check;
 
-#define NMT_HOOKS(bytes)                                                                       \
-  void __tsan_read##bytes(void* p) { check(p, bytes, Access::read); }                         \
-  void __tsan_write##bytes(void* p) { check(p, bytes, Access::write); }                       \
-  void __tsan_unaligned_read##bytes(void* p) { check(p, bytes, Access::read); }               \
-  void __tsan_unaligned_write##bytes(void* p) { check(p, bytes, Access::write); }             \
-  void __tsan_volatile_read##bytes(void* p) { check(p, bytes, Access::read); }                \
-  void __tsan_volatile_write##bytes(void* p) { check(p, bytes, Access::write); }
+#define NMT_HOOKS(bytes)                        \
+  void __tsan_read##bytes(void* p) {            \
+    check(p, bytes, Access::read);              \
+  }                                             \
+  void __tsan_write##bytes(void* p) {           \
+    check(p, bytes, Access::write);             \
+  }                                             \
+  void __tsan_unaligned_read##bytes(void* p) {  \
+    check(p, bytes, Access::read);              \
+  }                                             \
+  void __tsan_unaligned_write##bytes(void* p) { \
+    check(p, bytes, Access::write);             \
+  }                                             \
+  void __tsan_volatile_read##bytes(void* p) {   \
+    check(p, bytes, Access::read);              \
+  }                                             \
+  void __tsan_volatile_write##bytes(void* p) {  \
+    check(p, bytes, Access::write);             \
+  }
 
 extern "C" {
 NMT_HOOKS(1)
@@ -178,8 +200,12 @@ NMT_HOOKS(2)
 NMT_HOOKS(4)
 NMT_HOOKS(8)
 NMT_HOOKS(16)
-void __tsan_read_range(void* p, std::size_t bytes) { check(p, bytes, Access::read); }
-void __tsan_write_range(void* p, std::size_t bytes) { check(p, bytes, Access::write); }
+void __tsan_read_range(void* p, std::size_t bytes) {
+  check(p, bytes, Access::read);
+}
+void __tsan_write_range(void* p, std::size_t bytes) {
+  check(p, bytes, Access::write);
+}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_init() {}
 void __tsan_func_entry(void*) {}

@@ -2,12 +2,12 @@
 
 // What the emulator knows of the thread that runs now, and of memory; shared by its parts.
 
-#include <cuda_runtime.h>
-
 #include <memory>
 #include <source_location>
 #include <string>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -27,11 +27,11 @@ struct Region {
 /// The thread whose code runs now.
 struct Running {
   bool in_kernel = false;
-  std::uint32_t launch = 0;        ///< counts launches
-  std::uint32_t block = 0;         ///< number of the block in the grid
-  std::uint32_t thread = 0;        ///< number of the thread in the block
-  std::uint32_t block_epoch = 0;   ///< barriers of the block so far
-  std::uint32_t warp_epoch = 0;    ///< barriers of the thread's warp so far, those of the block among them
+  std::uint32_t launch = 0;       ///< counts launches
+  std::uint32_t block = 0;        ///< number of the block in the grid
+  std::uint32_t thread = 0;       ///< number of the thread in the block
+  std::uint32_t block_epoch = 0;  ///< barriers of the block so far
+  std::uint32_t warp_epoch = 0;   ///< barriers of the thread's warp so far, those of the block among them
   Region stack;
 };
 extern Running running;

@@ -4,8 +4,8 @@
 
 namespace nmt {
 
-/// Where to compute, as --device says it: "cpu"; "cuda" or "cuda:N", the N-th GPU from 0 (Marian's plain "N" too); "auto", the
-/// first GPU where there is one and else the CPU.
+/// Where to compute, as --device says it: "cpu"; "cuda" or "cuda:N", the N-th GPU from 0 (Marian's plain "N" too);
+/// "auto", the first GPU where there is one and else the CPU.
 struct DeviceChoice {
   enum class Kind { cpu, cuda, automatic };
   Kind kind = Kind::cpu;

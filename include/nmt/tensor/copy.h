@@ -1,30 +1,35 @@
 #pragma once
 
+#include "nmt/tensor/context.h"
+#include "nmt/tensor/cuda_device.h"
+
 #include <cstring>
 #include <span>
 #include <vector>
 
-#include "nmt/tensor/context.h"
-#include "nmt/tensor/cuda_device.h"
-
 namespace nmt {
 
-// Copies between the host's memory and a context's device: plain ones on the CPU. All take place in the order of the device's
-// other work.
+// Copies between the host's memory and a context's device: plain ones on the CPU. All take place in the order of the
+// device's other work.
 
 inline void copy_in(const Cpu&, void* to, const void* host, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, host, bytes);
 }
-inline void copy_in(const Cuda& cuda, void* to, const void* host, std::size_t bytes) { cuda.device->to_device(to, host, bytes); }
+inline void copy_in(const Cuda& cuda, void* to, const void* host, std::size_t bytes) {
+  cuda.device->to_device(to, host, bytes);
+}
 inline void copy_out(const Cpu&, void* host, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(host, from, bytes);
 }
-inline void copy_out(const Cuda& cuda, void* host, const void* from, std::size_t bytes) { cuda.device->from_device(host, from, bytes); }
+inline void copy_out(const Cuda& cuda, void* host, const void* from, std::size_t bytes) {
+  cuda.device->from_device(host, from, bytes);
+}
 
 /// Fills a tensor of the context's device with host values, as many as it has elements. They may be reused on return.
 template <class T>
 void upload(const Context& context, std::span<const T> values, const Tensor& to) {
-  NMT_CHECK(static_cast<std::int64_t>(values.size()) == to.elements(), "{} values for a tensor {}", values.size(), to.shape().text());
+  NMT_CHECK(static_cast<std::int64_t>(values.size()) == to.elements(), "{} values for a tensor {}", values.size(),
+            to.shape().text());
   dispatch(context, [&](const auto& backend) { copy_in(backend, to.data<T>(), values.data(), values.size_bytes()); });
 }
 
@@ -40,7 +45,8 @@ Tensor upload(const Context& context, const std::vector<T>& values, Shape shape)
 template <class T>
 std::vector<T> download(const Context& context, const Tensor& tensor) {
   std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
-  dispatch(context, [&](const auto& backend) { copy_out(backend, values.data(), tensor.data<T>(), values.size() * sizeof(T)); });
+  dispatch(context,
+           [&](const auto& backend) { copy_out(backend, values.data(), tensor.data<T>(), values.size() * sizeof(T)); });
   return values;
 }
 

@@ -1,16 +1,16 @@
 #pragma once
 
+#include "nmt/kernels/backend.h"
+#include "nmt/tensor/arena.h"
+
 #include <cstddef>
 #include <memory>
 #include <string>
 
-#include "nmt/kernels/backend.h"
-#include "nmt/tensor/arena.h"
-
 namespace nmt {
 
-/// One CUDA device, a stream on it and what the kernels share there: the products' library, a scratch space, a place for
-/// faults. All work of one CudaDevice runs in the order it was asked for. For one thread.
+/// One CUDA device, a stream on it and what the kernels share there: the products' library, a scratch space, a place
+/// for faults. All work of one CudaDevice runs in the order it was asked for. For one thread.
 class CudaDevice {
  public:
   /// Errors (usage): this build has no CUDA backend; no driver, or one older than the toolkit's; no such device; a

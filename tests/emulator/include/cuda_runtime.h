@@ -1,7 +1,7 @@
 #pragma once
 
-// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the toolkit's header of this
-// name. No toolkit is needed. emulator.h says what is checked.
+// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the toolkit's header of
+// this name. No toolkit is needed. emulator.h says what is checked.
 
 #include <cmath>
 #include <cstddef>
@@ -29,7 +29,9 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 // ---- in kernels ----------------------------------------------------------------------------------------------------
 
-inline void __syncthreads(std::source_location at = std::source_location::current()) { nmt::emulator::barrier(at); }
+inline void __syncthreads(std::source_location at = std::source_location::current()) {
+  nmt::emulator::barrier(at);
+}
 inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, std::source_location at = std::source_location::current()) {
   nmt::emulator::warp_barrier(mask, at);
 }
@@ -38,11 +40,13 @@ inline void __threadfence_block() {}
 
 // Each lane gives a value and the lane that it wants to hear.
 template <class T>
-T __shfl_sync(unsigned mask, T value, int lane, int width = 32, std::source_location at = std::source_location::current()) {
+T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
+              std::source_location at = std::source_location::current()) {
   return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::from, lane, width, at);
 }
 template <class T>
-T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32, std::source_location at = std::source_location::current()) {
+T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
+                 std::source_location at = std::source_location::current()) {
   return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::up, static_cast<int>(distance), width, at);
 }
 template <class T>
@@ -51,7 +55,8 @@ T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
   return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::down, static_cast<int>(distance), width, at);
 }
 template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32, std::source_location at = std::source_location::current()) {
+T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32,
+                  std::source_location at = std::source_location::current()) {
   return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::exclusive_or, bits, width, at);
 }
 inline unsigned __ballot_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
@@ -68,20 +73,32 @@ template <class T>
 T __ldg(const T* address) {
   return *address;
 }
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
-inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
-inline int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
-inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+inline int __popc(unsigned x) {
+  return __builtin_popcount(x);
+}
+inline int __ffs(int x) {
+  return __builtin_ffs(x);
+}
+inline int __clz(int x) {
+  return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x));
+}
+inline float __int_as_float(int x) {
+  return __builtin_bit_cast(float, x);
+}
+inline int __float_as_int(float x) {
+  return __builtin_bit_cast(int, x);
+}
+inline float rsqrtf(float x) {
+  return 1.0f / std::sqrt(x);
+}
 
-// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their accesses are told apart from
-// ordinary ones.
-#define NMT_EMULATED_ATOMICS(T)          \
-  T atomicAdd(T* address, T value);      \
-  T atomicMax(T* address, T value);      \
-  T atomicMin(T* address, T value);      \
-  T atomicExch(T* address, T value);     \
+// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their accesses are told apart
+// from ordinary ones.
+#define NMT_EMULATED_ATOMICS(T)      \
+  T atomicAdd(T* address, T value);  \
+  T atomicMax(T* address, T value);  \
+  T atomicMin(T* address, T value);  \
+  T atomicExch(T* address, T value); \
   T atomicCAS(T* address, T expected, T value)
 NMT_EMULATED_ATOMICS(int);
 NMT_EMULATED_ATOMICS(unsigned);
@@ -155,9 +172,12 @@ template <class... Parameters, std::size_t... I>
 }  // namespace nmt::emulator
 
 template <class... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared, cudaStream_t) {
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                             cudaStream_t) {
   using Call = nmt::emulator::Call<Parameters...>;
   Call launch{kernel, arguments};
-  const auto thread = [](void* data) { nmt::emulator::call(static_cast<const Call*>(data), std::index_sequence_for<Parameters...>()); };
+  const auto thread = [](void* data) {
+    nmt::emulator::call(static_cast<const Call*>(data), std::index_sequence_for<Parameters...>());
+  };
   return nmt::emulator::run(grid, block, shared, thread, &launch);
 }

@@ -1,14 +1,14 @@
 #pragma once
 
-// Runs CUDA kernels as host code, one block after the other, a fiber a thread. What it catches, each with a message that
-// names the thread, throwing nmt::Error out of the launch:
-//   a barrier that not all threads of the block reach, or that they reach in different places; threads that wait for each
-//   other for ever; a warp operation whose mask names a lane that does not take part, or that reads such a lane;
+// Runs CUDA kernels as host code, one block after the other, a fiber a thread. What it catches, each with a message
+// that names the thread, throwing nmt::Error out of the launch:
+//   a barrier that not all threads of the block reach, or that they reach in different places; threads that wait for
+//   each other for ever; a warp operation whose mask names a lane that does not take part, or that reads such a lane;
 //   more threads or shared memory than a device has.
 // Shared memory is fresh in every block, exactly as large as declared, and filled with NaN, as is new device memory.
 // Compiled with AddressSanitizer, that finds accesses out of bounds, also of the host to device memory. Otherwise the
-// kernels are compiled with the hooks of memory_check.cpp, which find the same and, in addition, races: two threads at one
-// place, one of them writing, with no barrier between.
+// kernels are compiled with the hooks of memory_check.cpp, which find the same and, in addition, races: two threads at
+// one place, one of them writing, with no barrier between.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,8 @@ void warp_barrier(unsigned mask, std::source_location at);
 unsigned ballot(unsigned mask, bool predicate, std::source_location at);
 
 enum class Shuffle { from, up, down, exclusive_or };
-std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int argument, int width, std::source_location at);
+std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int argument, int width,
+                           std::source_location at);
 template <class T>
 T shuffle(unsigned mask, T value, Shuffle kind, int argument, int width, std::source_location at) {
   static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
