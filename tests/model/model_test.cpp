@@ -127,7 +127,7 @@ std::string name_of(const ModelSpec& s) {
 // The gradient along a random direction against the loss's central difference.
 TEST(Model, gradient_along_a_direction) {
   for (const ModelSpec& spec : specs()) {
-    test::Engine engine;
+    test::Engine engine(1);  // quick on a busy machine; threads are tested elsewhere
     Model model(spec, source_size, target_size, engine.context, 3);
     const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
     const float smoothing = 0.1f;
