@@ -3,10 +3,8 @@
 #include "nmt/core/error.h"
 #include "nmt/kernels/attention.h"
 #include "nmt/kernels/conditional.h"
-#include "nmt/kernels/recurrence.h"
 #include "nmt/kernels/softmax_loss.h"
 #include "nmt/kernels/top_k.h"
-#include "nmt/kernels/transition.h"
 
 namespace nmt::kernels {
 namespace {
@@ -41,17 +39,6 @@ std::int64_t conditional_scratch(const Cuda&, const Conditional&) {
   missing("conditional_scratch");
 }
 
-// recurrence.cu
-void recurrence_forward(const Cuda&, const Recurrence&) {
-  missing("recurrence_forward");
-}
-void recurrence_backward(const Cuda&, const Recurrence&, const RecurrenceGradient&) {
-  missing("recurrence_backward");
-}
-std::int64_t recurrence_scratch(const Cuda&, const Recurrence&) {
-  missing("recurrence_scratch");
-}
-
 // softmax_loss.cu
 std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t, std::int64_t, std::int64_t) {
   missing("softmax_loss_scratch");
@@ -67,17 +54,6 @@ void log_sum_exp(const Cuda&, std::int64_t, std::int64_t, const float*, float*) 
 void top_k(const Cuda&, std::int64_t, std::int64_t, const float*, int, std::span<const std::int32_t>, float*,
            std::int32_t*) {
   missing("top_k");
-}
-
-// transition.cu
-void transition_forward(const Cuda&, const Transition&) {
-  missing("transition_forward");
-}
-void transition_backward(const Cuda&, const Transition&, const TransitionGradient&) {
-  missing("transition_backward");
-}
-std::int64_t transition_scratch(const Cuda&, const Transition&) {
-  missing("transition_scratch");
 }
 
 }  // namespace nmt::kernels

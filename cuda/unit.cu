@@ -1,0 +1,253 @@
+#include "nmt/core/error.h"
+#include "nmt/units/all.h"
+
+#include "cuda/launch.h"
+#include "cuda/unit.h"
+
+namespace nmt::cuda {
+namespace {
+
+using namespace nmt::units;
+
+// Steps whose values are on their way from memory while a thread computes.
+template <class U>
+constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1 : 4;
+
+struct Channel {
+  std::int64_t row, column;
+};
+
+// `planes` values of a channel from rows of planes*H.
+template <int planes, std::size_t n>
+__device__ __forceinline__ void load_planes(const float* from, std::int64_t row, std::int64_t column, std::int64_t h,
+                                            float (&to)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[p] = from[(row * planes + p) * h + column];
+}
+template <int planes, std::size_t n>
+__device__ __forceinline__ void store_planes(float* to, std::int64_t row, std::int64_t column, std::int64_t h,
+                                             const float (&from)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] = from[p];
+}
+template <int planes, std::size_t n>
+__device__ __forceinline__ void add_planes(float* to, std::int64_t row, std::int64_t column, std::int64_t h,
+                                           const float (&from)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] += from[p];
+}
+template <int planes>
+__device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, std::int64_t column, std::int64_t h,
+                                         float* to) {
+  if constexpr (planes > 0) {
+    if (!bias) return;
+#pragma unroll
+    for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] += bias[p * h + column];
+  }
+}
+
+// What step i reads for a channel, but the states and the shared vectors.
+template <class U>
+__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i, bool with_late,
+                                          Step<float, U>& step, bool& live) {
+  const std::int64_t h = a.width, row = at.row + i * a.stride, column = at.column;
+  live = !a.mask || a.mask[row] != 0.0f;
+  load_planes<U::inputs>(a.x, row, column, h, step.x);
+  load_planes<U::recurrents>(a.u, row, column, h, step.u);
+  if (with_late) load_planes<U::late>(a.late, row, column, h, step.late);
+  if constexpr (position_vectors_of < U >> 0) {
+    const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
+    load_planes<position_vectors_of<U>>(a.positions, position < a.position_rows ? position : a.position_rows - 1,
+                                        column, h, step.position);
+  }
+}
+
+// The states before step i, from memory.
+template <class U>
+__device__ __forceinline__ void load_states(const UnitSteps& a, const Channel& at, std::int64_t i,
+                                            Step<float, U>& step) {
+  const std::int64_t h = a.width;
+#pragma unroll
+  for (int p = 0; p < U::states; ++p)
+    step.s[p] =
+        i == 0 ? a.previous[p][at.row * h + at.column] : a.next[p][(at.row + (i - 1) * a.stride) * h + at.column];
+}
+
+template <class U>
+__global__ void forward_kernel(UnitSteps a) {
+  constexpr int ahead = steps_ahead<U>;
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    add_bias<U::recurrents>(a.u_bias, at.row, at.column, h, a.u);
+    add_bias<U::late>(a.late_bias, at.row, at.column, h, a.late);
+    Step<float, U> ring[ahead];
+    bool live[ahead];
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load_step<U>(a, at, r, true, ring[r], live[r]);
+    float v[at_least_one(U::vectors)], state[U::states];
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
+    for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin + r;
+        if (i >= a.steps) break;
+        Step<float, U> step = ring[r];
+        const bool alive = live[r];
+        if (i + ahead < a.steps) load_step<U>(a, at, i + ahead, true, ring[r], live[r]);
+        if (alive) {
+          for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+          for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
+          U::forward(step, state);
+        }
+#pragma unroll
+        for (int p = 0; p < U::states; ++p) a.next[p][(at.row + i * a.stride) * h + at.column] = state[p];
+      }
+    }
+  }
+}
+
+// Gates are computed again from what the forward pass read.
+template <class U>
+__global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
+  constexpr int ahead = steps_ahead<U>;
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    Step<float, U> ring[ahead];
+    bool live[ahead];
+    float dh[ahead];
+    const auto load = [&](std::int64_t i, int r) {
+      load_step<U>(a, at, i, true, ring[r], live[r]);
+      load_states<U>(a, at, i, ring[r]);
+      dh[r] = g.dh ? g.dh[(at.row + i * a.stride) * h + at.column] : 0.0f;
+    };
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load(a.steps - 1 - r, r);
+    float v[at_least_one(U::vectors)], dv[at_least_one(U::vectors)] = {}, carry[U::states];
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) carry[p] = g.carry[p][n];
+    for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin - r;
+        if (i < 0) break;
+        Step<float, U> step = ring[r];
+        const bool alive = live[r];
+        carry[0] += dh[r];
+        if (i >= ahead) load(i - ahead, r);
+        Step<float, U> d{};
+        if (alive) {
+          for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+          U::backward(step, carry, d);
+          for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+          for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+        }
+        const std::int64_t row = at.row + i * a.stride;
+        store_planes<U::inputs>(g.dx, row, at.column, h, d.x);
+        store_planes<U::recurrents>(g.du, row, at.column, h, d.u);
+        store_planes<U::late>(g.dlate, row, at.column, h, d.late);
+        store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, h, d.position);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
+#pragma unroll
+    for (int p = 0; p < U::vectors; ++p) g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
+  }
+}
+
+// Where a channel of the late value stands in the row that the late matrix reads: rearrange.h.
+__device__ __forceinline__ std::int64_t late_place(const UnitSteps& a, const Channel& at) {
+  const std::int64_t part = a.width / a.late_groups;
+  return at.row * a.width + at.column % part * a.late_groups + at.column / part;
+}
+
+template <class U>
+__device__ __forceinline__ Step<float, U> load_all(const UnitSteps& a, const Channel& at, bool with_late, bool& live) {
+  Step<float, U> step{};
+  load_step<U>(a, at, 0, with_late, step, live);
+  load_planes<U::vectors>(a.vectors, 0, at.column, a.width, step.v);
+  load_states<U>(a, at, 0, step);
+  return step;
+}
+
+template <class U>
+__global__ void late_value_kernel(UnitSteps a, float* out) {
+  for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
+    const Channel at{n / a.width, n % a.width};
+    add_bias<U::recurrents>(a.u_bias, at.row, at.column, a.width, a.u);
+    bool live;
+    out[late_place(a, at)] = U::late_value(load_all<U>(a, at, false, live));
+  }
+}
+
+// Adds to dx, du and the carry. A masked row's gradient is zero already and stays so.
+template <class U>
+__global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    bool live;
+    const Step<float, U> step = load_all<U>(a, at, true, live);
+    if (!live) continue;
+    Step<float, U> d{};
+    U::late_backward(step, dlate_value[late_place(a, at)], d);
+    add_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
+    add_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
+    for (int p = 0; p < U::states; ++p) g.carry[p][n] += d.s[p];
+  }
+}
+
+constexpr unsigned threads = 128;
+
+unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
+  return blocks_for(cuda, a.rows * a.width, threads);
+}
+
+template <class U>
+void forward(const Cuda& cuda, const UnitSteps& a) {
+  launch(forward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a);
+}
+template <class U>
+void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
+  launch(backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, g);
+}
+template <class U>
+void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
+  launch(late_value_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, out);
+}
+template <class U>
+void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value, const UnitStepsGradient& g) {
+  launch(late_backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, dlate_value, g);
+}
+
+template <class U>
+constexpr UnitKernels kernels_for() {
+  if constexpr (U::late > 0)
+    return {forward<U>, backward<U>, late_value<U>, late_backward<U>};
+  else
+    return {forward<U>, backward<U>, nullptr, nullptr};
+}
+
+constexpr UnitKernels table[] = {
+#define NMT_UNIT(name, variant, ...) kernels_for<__VA_ARGS__>(),
+#include "nmt/units/units.def"
+#undef NMT_UNIT
+};
+
+}  // namespace
+
+const UnitKernels& kernels_of(const kernels::Unit& unit) {
+  const std::span<const kernels::Unit> all = kernels::units();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (&all[i] == &unit) return table[i];
+  NMT_FAIL("unit {}: it is not one of kernels::units()", unit.name);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,92 @@
+#include "nmt/kernels/recurrence.h"
+
+#include "tests/cuda/cells.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+constexpr double tolerance = 1e-4;  // rounding grows from step to step
+
+struct RecurrenceSizes {
+  std::int64_t steps, batch;
+  bool reverse = false, mask = true, backward = true;
+  std::int64_t position = 0;
+};
+
+void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
+  const Unit& unit = *c.unit;
+  p.sizes(
+      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} mask {} backward {} position {}",
+      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, r.steps, r.batch, r.reverse, r.mask,
+      r.backward, r.position);
+  const std::int64_t n = r.steps * r.batch, h = c.width;
+  const BothCell cell(p, c, r.backward ? n : r.batch);
+  const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h), mask = sentence_mask(p, r.steps, r.batch);
+  const BothStates initial(p, unit.states, r.batch * h), states(p, unit.states, n * h),
+      dinitial(p, unit.states, r.batch * h);
+  const auto arguments = [&](const auto& on) {
+    Recurrence a;
+    a.cell = cell.cell(on);
+    a.steps = r.steps;
+    a.batch = r.batch;
+    a.reverse = r.reverse;
+    a.position = r.position;
+    a.keep = r.backward;
+    a.x = x(on);
+    a.mask = r.mask ? mask(on) : nullptr;
+    initial.set(on, a.initial);
+    states.set(on, a.states);
+    a.record = cell.record(on);
+    return a;
+  };
+  const auto scratch =
+      p.scratch(recurrence_scratch(p.cpu(), arguments(p.cpu())), recurrence_scratch(p.cuda(), arguments(p.cuda())));
+  p.run(
+      [&](const auto& on) {
+        const Recurrence a = arguments(on);
+        recurrence_forward(on, a);
+        if (!r.backward) return;
+        RecurrenceGradient g;
+        g.dh = dh(on);
+        dinitial.set(on, g.dinitial);
+        g.cell = cell.gradient(on);
+        g.scratch = scratch(on);
+        recurrence_backward(on, a, g);
+      },
+      tolerance);
+}
+
+}  // namespace
+
+std::vector<ParityRow> recurrence_parity() {
+  return {
+      {"recurrence",
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) {
+           for (const bool reverse : {false, true}) check(p, c, {.steps = 6, .batch = 5, .reverse = reverse});
+         });
+       }},
+      {"recurrence_decoding",
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) {
+           check(p, c, {.steps = 1, .batch = 5, .mask = false, .backward = false, .position = 1});
+           check(p, c, {.steps = 3, .batch = 3, .mask = false, .backward = false, .position = 9});
+         });
+       }},
+      {"recurrence_sizes",
+       [](Parity& p) {
+         for (const Unit& unit : units()) {
+           for (const std::int64_t width : {1, 3, 257})
+             check(p, {.unit = &unit, .width = width, .positions = 2},
+                   {.steps = 2, .batch = 3, .mask = false, .position = 4});
+           for (const std::int64_t batch : {1, 31})
+             check(p, {.unit = &unit, .width = 3}, {.steps = 5, .batch = batch, .position = 1});
+           check(p, {.unit = &unit, .width = 3}, {.steps = 33, .batch = 2, .reverse = true});
+         }
+       }},
+  };
+}
+
+}  // namespace nmt::test

@@ -1,0 +1,72 @@
+#include "nmt/kernels/transition.h"
+
+#include "tests/cuda/cells.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+constexpr double tolerance = 1e-4;  // rounding grows from step to step
+
+void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch, bool reverse, bool backward) {
+  const Unit& unit = *c.unit;
+  p.sizes("{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} backward {}", unit.name,
+          unit.variant, c.width, c.groups, c.rearrange, c.normal, steps, batch, reverse, backward);
+  const std::int64_t n = steps * batch, h = c.width, kept = backward ? n : batch;
+  const BothCell lower(p, c, kept), higher(p, c, kept);
+  const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
+             mask = sentence_mask(p, steps, batch);
+  const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h), middle(p, unit.states, kept * h),
+      dinitial(p, unit.states, batch * h);
+  const auto arguments = [&](const auto& on) {
+    Transition a;
+    a.lower = lower.cell(on);
+    a.higher = higher.cell(on);
+    a.steps = steps;
+    a.batch = batch;
+    a.reverse = reverse;
+    a.keep = backward;
+    a.x = x(on);
+    a.guide = guide(on);
+    a.mask = backward ? mask(on) : nullptr;
+    initial.set(on, a.initial);
+    states.set(on, a.states);
+    middle.set(on, a.middle);
+    a.lower_record = lower.record(on);
+    a.higher_record = higher.record(on);
+    return a;
+  };
+  const auto scratch =
+      p.scratch(transition_scratch(p.cpu(), arguments(p.cpu())), transition_scratch(p.cuda(), arguments(p.cuda())));
+  p.run(
+      [&](const auto& on) {
+        const Transition a = arguments(on);
+        transition_forward(on, a);
+        if (!backward) return;
+        TransitionGradient g;
+        g.dh = dh(on);
+        dinitial.set(on, g.dinitial);
+        g.lower = lower.gradient(on);
+        g.higher = higher.gradient(on);
+        g.scratch = scratch(on);
+        transition_backward(on, a, g);
+      },
+      tolerance);
+}
+
+}  // namespace
+
+std::vector<ParityRow> transition_parity() {
+  return {
+      {"transition",
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) {
+           for (const bool reverse : {false, true}) check(p, c, 4, 3, reverse, true);
+           check(p, c, 2, 3, false, false);
+         });
+       }},
+  };
+}
+
+}  // namespace nmt::test
