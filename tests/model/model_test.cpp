@@ -93,6 +93,12 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
   }
+  for (const char* unit : {"ran", "elstm1"}) {  // an output that follows from the state; vectors of each position
+    all.push_back(small("deep", unit));
+    all.back().context_aware = true;
+    all.push_back(small("gnmt", unit));
+    all.back().dim_emb = all.back().dim_rnn;
+  }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
   spec.attention_query = "first-layer";
