@@ -177,27 +177,47 @@ def train_all(args, units):
             task.process.wait()
 
 
+def processor_seconds(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def decode_speed(args, model, batch, source):
-    """Milliseconds a sentence as nmt-translate reports them, loading excluded."""
+    """Milliseconds: processor time with one thread, loading included; with more wall time as nmt-translate reports it, without loading."""
     command = [BIN / "nmt-translate", "-m", model, "-i", source, "-o", args.work / "speed.hyp", "--cpu-threads", args.threads, "--mini-batch", batch]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, preexec_fn=die_with_parent)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return 1000 / float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
+    with open(args.work / "speed.log", "wb") as log:
+        process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, preexec_fn=die_with_parent)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"status {process.returncode}: {reason(args.work / 'speed.log')}")
+    if args.threads == 1:
+        return 1000 * (usage.ru_utime + usage.ru_stime)
+    text = (args.work / "speed.log").read_text(encoding="utf-8", errors="replace")
+    return 1000 * float(re.search(r"lines in ([\d.]+) s", text)[1])
 
 
 def train_speed(args, unit):
-    """Target tokens a second over the second half of a short training."""
+    """Target tokens a second over the second half of a short training: of processor time with one thread, else of wall time."""
     model, log = args.work / "speed-model", args.work / "speed.log"
     shutil.rmtree(model, ignore_errors=True)
     half = max(1, args.speed_updates // 2)
     command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER]
+    marks = []  # processor time when each display was seen
     with open(log, "wb") as out:
-        status = subprocess.run([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent).returncode
-    if status != 0:
-        raise RuntimeError(f"status {status}: {reason(log)}")
+        process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
+    while process.poll() is None:
+        if len(marks) < 2 and (model / "train.jsonl").exists():
+            now = processor_seconds(process)
+            if (model / "train.jsonl").read_text(encoding="utf-8").count('"event":"display"') > len(marks):
+                marks.append(now)
+        time.sleep(0.01)
+    if process.returncode != 0:
+        raise RuntimeError(f"status {process.returncode}: {reason(log)}")
     displays = units_table.events(model, "display")
     shutil.rmtree(model)
+    if args.threads == 1 and len(marks) == 2 and marks[1] > marks[0]:
+        return (displays[1]["labels"] - displays[0]["labels"]) / (marks[1] - marks[0])
     return displays[-1]["target_tokens_per_second"]
 
 
@@ -205,7 +225,11 @@ def measure_speed(args, units):
     """All units in turn, round after round, so that what else the machine does hits all alike; the table takes medians."""
     source = args.work / "speed.source"
     lines = pathlib.Path(args.test_sets[0]).read_bytes().split(b"\n")[: args.speed_sentences]
-    source.write_bytes(b"\n".join(lines).rstrip(b"\n") + b"\n")
+    lines = [line for line in lines if line]
+    source.write_bytes(b"\n".join(lines) + b"\n")
+    empty = args.work / "speed.empty"
+    empty.write_bytes(b"")
+    sentences = len(lines)
     figures = {unit.name: {"tokens": [], "ms_1": [], "ms_batch": []} for unit in units}
     for round_number in range(1, args.rounds + 1):
         for unit in units:
@@ -216,8 +240,9 @@ def measure_speed(args, units):
                 mine["tokens"].append(train_speed(args, unit))
                 model = args.work / unit.folder / f"seed-{args.seeds[0]}" / "model"
                 if (model / "latest").exists():
-                    mine["ms_1"].append(decode_speed(args, model, 1, source))
-                    mine["ms_batch"].append(decode_speed(args, model, 64, source))
+                    loading = decode_speed(args, model, 1, empty) if args.threads == 1 else 0
+                    for key, batch in (("ms_1", 1), ("ms_batch", 64)):
+                        mine[key].append(max(0, decode_speed(args, model, batch, source) - loading) / sentences)
             except RuntimeError as error:
                 mine["why"] = str(error)
             say(f"round {round_number}, {unit.name}: " + (mine.get("why") or f"{mine['tokens'][-1]:.0f} target tokens/s"))

@@ -134,12 +134,12 @@ def markdown(args, table, command):
                  shown(row, "p_value", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     budget = f"{args.updates:,} updates" if args.updates else f"{args.minutes:g} minutes"
-    notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} threads. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
+    notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
     speed_file = args.work / "speed.json"
     if speed_file.exists():
         c = json.loads(speed_file.read_text())["conditions"]
         notes.append(f"Speed: medians of {c['rounds']} rounds over all units in turn, {c['updates']} updates each of which the second half counts, "
-                     f"{c['threads']} threads, {c['date']}, load average after it {c['load']:.1f}.")  # fmt: skip
+                     f"{'1 thread, processor' if c['threads'] == 1 else str(c['threads']) + ' threads, wall'} time, {c['date']}, load average after it {c['load']:.1f}.")  # fmt: skip
     notes += [f"{row['unit']}: {row['why']}" for row in table if row["why"]]
     return "\n".join(lines) + "\n\n" + "\n".join(f"- {note}" for note in notes) + f"\n\n    {shlex.join(command)}\n"
 
