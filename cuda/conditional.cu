@@ -1,0 +1,174 @@
+#include "nmt/kernels/conditional.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/layer_norm.h"
+#include "nmt/kernels/pointwise.h"
+#include "nmt/kernels/rearrange.h"
+
+#include "cuda/cell.h"
+#include "cuda/columns.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+// The rows of step t in the records.
+std::int64_t record_row(const Conditional& a, std::int64_t t) {
+  return a.keep ? t * a.batch : 0;
+}
+
+UnitSteps lower_step(const Conditional& a, std::int64_t t) {
+  const std::int64_t h = a.lower.width, row = t * a.batch;
+  UnitSteps step;
+  step.rows = a.batch;
+  step.x = a.x + row * a.lower.unit->inputs * h;
+  step.position = a.position + t;
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
+    step.next[p] = a.middle[p] + record_row(a, t) * h;
+  }
+  return step;
+}
+
+UnitSteps higher_step(const Conditional& a, std::int64_t t) {
+  const std::int64_t h = a.higher.width, at = record_row(a, t);
+  UnitSteps step;
+  step.rows = a.batch;
+  step.x = a.xc + at * a.higher.unit->inputs * h;
+  step.position = a.position + t;
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at * h;
+    step.next[p] = a.states[p] + t * a.batch * h;
+  }
+  return step;
+}
+
+// What the higher unit reads: the context's projection, with its bias and normalisation.
+void project_context(const Cuda& cuda, const Conditional& a, const float* context, std::int64_t at) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  if (a.higher.rearrange) {
+    float* const rearranged = a.contexts_rearranged + at * att.width;
+    rearrange(cuda, a.batch, a.higher.groups, att.width, context, rearranged);
+    context = rearranged;
+  }
+  float* const xc = a.xc + at * wide;
+  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context, false, xc);
+  if (a.context_bias) add_bias(cuda, a.batch, wide, xc, a.context_bias, xc);
+  if (a.context_gain)
+    layer_norm(cuda, a.batch, inputs, h, xc, a.context_gain, a.context_shift, xc,
+               a.xc_normal ? a.xc_normal + at * wide : nullptr, a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
+}
+
+}  // namespace
+
+void conditional_forward(const Cuda& cuda, const Conditional& a) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width;
+  for (std::int64_t t = 0; t < a.steps; ++t) {
+    const std::int64_t row = t * a.batch, at = record_row(a, t);
+    cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, t));
+    float* const query = a.queries + at * att.space;
+    float* const context = a.contexts + row * att.width;
+    gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query, false, query, att.space);
+    attention_forward(cuda, att, 1, a.batch, a.sentence, query, a.weights + row * att.heads * att.steps, context);
+    project_context(cuda, a, context, at);
+    cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
+  }
+}
+
+namespace {
+
+// Scratch memory of the backward pass, one part behind the other.
+struct Space {
+  CellScratch lower, higher;
+  float* sums;        // [B, 2*inputs*H] gradients of the projection's gain and shift
+  float* temporary;   // [B, cell_space()]
+  float* dcontext;    // [B,M]
+  float* rearranged;  // [B,M]
+  float* attention;   // attention_scratch()
+};
+
+std::int64_t projection_sums(const Conditional& a) {
+  return a.context_gain ? 2 * a.higher.unit->inputs * a.higher.width : 0;
+}
+std::int64_t rearranged_width(const Conditional& a) {
+  return a.higher.rearrange ? a.attention.width : 0;
+}
+
+Space start(const Cuda& cuda, const Conditional& a, float* memory) {
+  Space space;
+  space.lower = start_cell(cuda, a.lower, a.steps, a.batch, &memory);
+  space.higher = start_cell(cuda, a.higher, a.steps, a.batch, &memory);
+  space.sums = memory;
+  space.temporary = space.sums + a.batch * projection_sums(a);
+  space.dcontext = space.temporary + a.batch * cell_space(a.lower);
+  space.rearranged = space.dcontext + a.batch * a.attention.width;
+  space.attention = space.rearranged + a.batch * rearranged_width(a);
+  fill(cuda, space.sums, a.batch * projection_sums(a), 0.0f);
+  return space;
+}
+
+// The gradient of the context from that of its projection, which becomes that of the bare product.
+void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g, std::int64_t row,
+                      const Space& space) {
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h, width = a.attention.width;
+  float* const dxc = g.higher.dx + row * wide;
+  if (a.context_gain)
+    layer_norm_backward_sums(cuda, a.batch, inputs, h, a.xc_normal + row * wide, a.xc_rstd + row * inputs,
+                             a.context_gain, dxc, space.sums, space.sums + wide, 2 * wide);
+  const bool add = g.dcontexts != nullptr;
+  if (add) copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, space.dcontext, width, false);
+  if (a.higher.rearrange) {
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed, false,
+                       space.rearranged);
+    rearrange_back(cuda, a.batch, a.higher.groups, width, space.rearranged, add, space.dcontext);
+  } else {
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed, add,
+                       space.dcontext);
+  }
+}
+
+}  // namespace
+
+std::int64_t conditional_scratch(const Cuda& cuda, const Conditional& a) {
+  return cell_scratch(a.lower, a.steps, a.batch) + cell_scratch(a.higher, a.steps, a.batch) +
+         a.batch * (projection_sums(a) + cell_space(a.lower) + a.attention.width + rearranged_width(a)) +
+         attention_scratch(cuda, a.attention);
+}
+
+void conditional_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width, wide = a.higher.unit->inputs * h;
+  const Space space = start(cuda, a, g.scratch);
+  for (int p = 0; p < a.lower.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * h, 0.0f);
+  for (std::int64_t t = a.steps - 1; t >= 0; --t) {
+    const std::int64_t row = t * a.batch;
+    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, t), g.dh + row * h, g.dinitial,
+                  space.higher, space.temporary);
+    context_backward(cuda, a, g, row, space);
+    float* const dquery = g.dqueries + row * att.space;
+    attention_backward(cuda, att, 1, a.queries + row * att.space, a.weights + row * att.heads * att.steps,
+                       {.dcontext = space.dcontext,
+                        .dquery = dquery,
+                        .dkeys = g.dkeys,
+                        .dmemory = g.dmemory,
+                        .dv = g.dv,
+                        .scratch = space.attention});
+    gemm_packed(cuda, a.batch, h, att.space, dquery, att.space, a.query_transposed, true, g.dinitial[0], h);
+    cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, t), nullptr, g.dinitial, space.lower,
+                  space.temporary);
+  }
+  finish_cell(cuda, a.lower, a.steps, a.batch, a.position, space.lower, g.lower);
+  finish_cell(cuda, a.higher, a.steps, a.batch, a.position, space.higher, g.higher);
+  if (!a.context_gain) return;
+  const auto add = [&](const float* sums, float* out) {
+    if (out)
+      add_columns(
+          cuda, a.batch, wide, [=] __device__(std::int64_t r, std::int64_t i) { return sums[r * 2 * wide + i]; }, out);
+  };
+  add(space.sums, g.dcontext_gain);
+  add(space.sums + wide, g.dcontext_shift);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,127 @@
+#include "nmt/kernels/conditional.h"
+
+#include "tests/cuda/cells.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+constexpr double tolerance = 1e-4;  // rounding grows from step to step
+
+struct ConditionalSizes {
+  AttentionKind kind = AttentionKind::additive;
+  std::int64_t steps = 3, batch = 3;
+  bool dcontexts = true;  ///< the contexts have a gradient of their own
+  bool backward = true;   ///< or decoding: several rows read one sentence
+};
+
+void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
+  const Unit& unit = *c.unit;
+  p.sizes("{} {} width {} groups {} rearrange {} normal {}; {} steps {} batch {} backward {}", unit.name, unit.variant,
+          c.width, c.groups, c.rearrange, c.normal, s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch,
+          s.backward);
+  const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10, wide = unit.inputs * h;
+  const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch, width = 12 * c.groups;
+  const bool normal = c.normal;
+  const BothCell lower(p, c, kept), higher(p, c, kept);
+  const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
+             memory = p.floats(source * sentences * width), v = p.floats(space), bias = p.floats(wide),
+             gain = p.floats(wide, 1.0f), shift = p.floats(wide);
+  std::vector<std::int32_t> some_lengths, some_rows;
+  for (std::int64_t b = 0; b < sentences; ++b)
+    some_lengths.push_back(static_cast<std::int32_t>(source - 2 * b % source));
+  for (std::int64_t b = 0; b < s.batch; ++b) some_rows.push_back(static_cast<std::int32_t>(b % sentences));
+  const auto lengths = p.integers(some_lengths), sentence = p.integers(some_rows);
+  const PackedWeights query(p, 1, h, 1, space), context(p, c.groups, width, unit.inputs, h);
+  const BothStates initial(p, unit.states, s.batch * h), states(p, unit.states, n * h),
+      middle(p, unit.states, kept * h), dinitial(p, unit.states, s.batch * h);
+  const auto contexts = p.floats(n * width), weights = p.floats(n * heads * source), queries = p.floats(kept * space),
+             rearranged = p.floats(kept * width), xc = p.floats(kept * wide), xc_normal = p.floats(kept * wide),
+             xc_rstd = p.floats(kept * unit.inputs);
+  const auto dh = p.floats(n * h), dcontexts = p.floats(n * width), dqueries = p.floats(n * space),
+             dkeys = p.floats(source * sentences * space), dmemory = p.floats(source * sentences * width),
+             dv = p.floats(space), dgain = p.floats(wide), dshift = p.floats(wide);
+  const auto arguments = [&](const auto& on) {
+    query.pack(on);
+    context.pack(on);
+    Conditional a;
+    a.lower = lower.cell(on);
+    a.higher = higher.cell(on);
+    a.attention = {.kind = s.kind,
+                   .steps = source,
+                   .sentences = sentences,
+                   .space = space,
+                   .width = width,
+                   .heads = heads,
+                   .keys = keys(on),
+                   .memory = memory(on),
+                   .lengths = lengths(on),
+                   .v = v(on)};
+    a.steps = s.steps;
+    a.batch = s.batch;
+    a.keep = s.backward;
+    a.x = x(on);
+    a.sentence = s.backward ? nullptr : sentence(on);
+    a.query = query.forward(on);
+    a.context = context.forward(on);
+    a.context_bias = normal ? nullptr : bias(on);
+    a.context_gain = normal ? gain(on) : nullptr;
+    a.context_shift = normal ? shift(on) : nullptr;
+    a.query_transposed = query.backward(on);
+    a.context_transposed = context.backward(on);
+    initial.set(on, a.initial);
+    states.set(on, a.states);
+    middle.set(on, a.middle);
+    a.contexts = contexts(on);
+    a.weights = weights(on);
+    a.queries = queries(on);
+    a.contexts_rearranged = rearranged(on);
+    a.xc = xc(on);
+    a.xc_normal = xc_normal(on);
+    a.xc_rstd = xc_rstd(on);
+    a.lower_record = lower.record(on);
+    a.higher_record = higher.record(on);
+    return a;
+  };
+  const auto scratch =
+      p.scratch(conditional_scratch(p.cpu(), arguments(p.cpu())), conditional_scratch(p.cuda(), arguments(p.cuda())));
+  p.run(
+      [&](const auto& on) {
+        const Conditional a = arguments(on);
+        conditional_forward(on, a);
+        if (!s.backward) return;
+        ConditionalGradient g;
+        g.dh = dh(on);
+        g.dcontexts = s.dcontexts ? dcontexts(on) : nullptr;
+        dinitial.set(on, g.dinitial);
+        g.lower = lower.gradient(on);
+        g.higher = higher.gradient(on);
+        g.dqueries = dqueries(on);
+        g.dkeys = dkeys(on);
+        g.dmemory = dmemory(on);
+        g.dv = dv(on);
+        g.dcontext_gain = dgain(on);
+        g.dcontext_shift = dshift(on);
+        g.scratch = scratch(on);
+        conditional_backward(on, a, g);
+      },
+      tolerance);
+}
+
+}  // namespace
+
+std::vector<ParityRow> conditional_parity() {
+  return {
+      {"conditional",
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) { check(p, c, {}); });
+         check(p, {.unit = &units()[0], .width = 33}, {.kind = AttentionKind::dot, .steps = 5, .dcontexts = false});
+         check(p, {.unit = &units()[0], .width = 12, .groups = 3, .rearrange = true, .normal = true}, {.steps = 1});
+       }},
+      {"conditional_decoding",
+       [](Parity& p) { each_cell([&](const CellSizes& c) { check(p, c, {.batch = 5, .backward = false}); }); }},
+  };
+}
+
+}  // namespace nmt::test
