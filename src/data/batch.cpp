@@ -16,6 +16,30 @@ int longest(const std::vector<const Ids*>& sentences) {
   return static_cast<int>(steps);
 }
 
+/// Columns [first, first + count) of the first `steps` rows of a matrix with `width` columns.
+template <class T>
+std::vector<T> columns(const std::vector<T>& from, int steps, int width, int first, int count) {
+  std::vector<T> to;
+  to.reserve(static_cast<std::size_t>(steps) * static_cast<std::size_t>(count));
+  for (std::ptrdiff_t step = 0; step < steps; ++step) {
+    const auto begin = from.begin() + step * width + first;
+    to.insert(to.end(), begin, begin + count);
+  }
+  return to;
+}
+
+/// Steps of the longest of those sentences, and how many of their tokens there are.
+int steps_of(const std::vector<float>& mask, int width, int first, int count, std::int64_t& tokens) {
+  int steps = 0;
+  for (std::size_t i = 0; i < mask.size(); ++i) {
+    const int column = static_cast<int>(i % static_cast<std::size_t>(width));
+    if (column < first || column >= first + count || mask[i] == 0.0f) continue;
+    steps = static_cast<int>(i / static_cast<std::size_t>(width)) + 1;
+    ++tokens;
+  }
+  return steps;
+}
+
 }  // namespace
 
 Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets, std::int32_t bos,
@@ -56,6 +80,22 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
     batch.target_tokens += static_cast<std::int64_t>(target.size()) + 1;
   }
   return batch;
+}
+
+Batch slice(const Batch& batch, int first, int count) {
+  NMT_CHECK(first >= 0 && count > 0 && first + count <= batch.sentences, "batch: no sentences {} to {} of {}", first, first + count,
+            batch.sentences);
+  Batch part;
+  part.sentences = count;
+  part.source_steps = steps_of(batch.source_mask, batch.sentences, first, count, part.source_tokens);
+  part.target_steps = steps_of(batch.target_mask, batch.sentences, first, count, part.target_tokens);
+  part.source = columns(batch.source, part.source_steps, batch.sentences, first, count);
+  part.source_mask = columns(batch.source_mask, part.source_steps, batch.sentences, first, count);
+  part.target_in = columns(batch.target_in, part.target_steps, batch.sentences, first, count);
+  part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, first, count);
+  part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, first, count);
+  part.lines.assign(batch.lines.begin() + first, batch.lines.begin() + first + count);
+  return part;
 }
 
 }  // namespace nmt

@@ -52,20 +52,28 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
   std::vector<PairScore> scores(sources.size());
   const bool covers = options_.ranking.coverage_penalty != 0.0;
   std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
+  std::vector<std::size_t> batch_lengths;
   std::vector<double> attended;
   std::vector<std::string> texts;
   for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(pairs), lengths)) {
     batch_sources.clear();
     batch_targets.clear();
+    batch_lengths.clear();
     texts.clear();
     for (const std::size_t pair : batch) {
       batch_sources.push_back(std::move(source_ids[pair]));
       batch_targets.push_back(std::move(target_ids[pair]));
+      batch_lengths.push_back(lengths[pair]);
       texts.push_back(sources[pair]);
     }
-    WithLines scorer(scorer_, texts);
-    std::vector<ForcedScore> forced =
-        force_decode(scorer, batch_sources, batch_targets, covers, target_.bos(), target_.eos());
+    std::vector<ForcedScore> forced(batch.size());
+    halving_.run(batch_lengths, [&](std::size_t first, std::size_t count) {
+      WithLines scorer(scorer_, std::span(texts).subspan(first, count));
+      std::vector<ForcedScore> part =
+          force_decode(scorer, std::span(batch_sources).subspan(first, count),
+                       std::span(batch_targets).subspan(first, count), covers, target_.bos(), target_.eos());
+      std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
+    });
     for (std::size_t i = 0; i < batch.size(); ++i) {
       PairScore& score = scores[batch[i]];
       const auto steps = batch_sources[i].size() + 1;

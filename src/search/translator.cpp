@@ -80,15 +80,22 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
 
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::string> texts;
+  std::vector<std::size_t> source_lengths;
   for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(sentences), lengths)) {
     sources.clear();
     texts.clear();
+    source_lengths.clear();
     for (const std::size_t line : batch) {
       sources.push_back(std::move(ids[line]));
       texts.push_back(lines[line]);
+      source_lengths.push_back(lengths[line]);
     }
-    WithLines scorer(scorer_, texts);
-    const std::vector<SentenceResult> results = beam_search(scorer, sources, options_.search);
+    std::vector<SentenceResult> results(batch.size());
+    halving_.run(source_lengths, [&](std::size_t first, std::size_t count) {
+      WithLines scorer(scorer_, std::span(texts).subspan(first, count));
+      std::vector<SentenceResult> part = beam_search(scorer, std::span(sources).subspan(first, count), options_.search);
+      std::move(part.begin(), part.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
+    });
     pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
     });

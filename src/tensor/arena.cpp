@@ -70,6 +70,16 @@ Block* Arena::new_block() {
 
 void Arena::recycle(Block* block) { spare_.push_back(block); }
 
+// Chunks that lie idle may be in the way of one that is needed.
+char* Arena::allocate_chunk(std::size_t bytes) {
+  try {
+    return source_->allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    trim();
+  }
+  return source_->allocate(bytes);
+}
+
 Block* Arena::allocate(std::size_t bytes) {
   const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   Block* block = find_free(size);
@@ -77,7 +87,7 @@ Block* Arena::allocate(std::size_t bytes) {
     remove_free(block);
   } else {
     const std::size_t chunk = std::max(size, growth_);
-    char* data = source_->allocate(chunk);
+    char* data = allocate_chunk(chunk);
     if (!data) {
       trim();
       data = source_->allocate(chunk);

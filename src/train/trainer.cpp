@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <new>
 
 #include "nmt/core/log.h"
 #include "nmt/train/signals.h"
@@ -24,6 +23,14 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
       parts_(parts),
       schedule_(spec),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
+      accumulator_(parts.model, [this] { optimizer_.clear_gradients(); },
+                   [this](const Batch& batch) {
+                     parts_.reporter.event("memory", state_.progress,
+                                           fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): it is computed in parts, as "
+                                                       "will be others of its size; a lower mini-batch-words avoids it",
+                                                       batch.sentences, batch.source_steps, batch.target_steps),
+                                           true);
+                   }),
       after_(parse_periods(spec.after, "after")),
       display_every_(parse_period(spec.disp_freq, "disp-freq")),
       save_every_(parse_period(spec.save_freq, "save-freq")),
@@ -102,41 +109,26 @@ void Trainer::rehearse() {
   parts_.heartbeat.activity("trying the largest batches");
   const auto start = Clock::now();
   for (const Batch& batch : parts_.source.largest()) {
-    try {
-      parts_.model.accumulate_gradients(batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0});
-    } catch (const std::bad_alloc&) {
-      fail(ExitStatus::memory, "out of memory in the largest batch ({} sentences, {} source and {} target steps); lower mini-batch-words or max-length",
-           batch.sentences, batch.source_steps, batch.target_steps);
-    }
+    accumulator_.add({{batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0}}});
+    optimizer_.clear_gradients();
   }
-  optimizer_.clear_gradients();
   if (parts_.validator) parts_.validator->rehearse(copy_weights());
   parts_.reporter.event("rehearsal", state_.progress,
-                        fmt::format("the largest batches fit: {:.0f} MB of tensors at most, {:.1f} s",
+                        fmt::format("the largest batches were tried: {:.0f} MB of tensors at most, {:.1f} s",
                                     static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6, since(start)));
 }
 
 void Trainer::update() {
   const auto start = Clock::now();
   parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1), state_.progress.updates == 0);
-  BatchLoss sum;
+  std::vector<Accumulator::Piece> batches;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();
-    const auto pass = static_cast<std::uint64_t>(state_.batches++);
-    try {
-      const BatchLoss loss = parts_.model.accumulate_gradients(batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, pass});
-      sum.cross_entropy += loss.cross_entropy;
-      sum.smoothed += loss.smoothed;
-      sum.tokens += loss.tokens;
-    } catch (const std::bad_alloc&) {
-      fail(ExitStatus::memory,
-           "out of memory in batch {} ({} sentences, {} source and {} target steps); lower mini-batch-words or max-length and start again: "
-           "training goes on from the last checkpoint",
-           pass, batch.sentences, batch.source_steps, batch.target_steps);
-    }
+    batches.push_back({batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(state_.batches++)}});
     interval_source_ += batch.source_tokens;
     interval_target_ += batch.target_tokens;
   }
+  const BatchLoss sum = accumulator_.add(std::move(batches));
   state_.progress.epochs = parts_.source.epochs();
   state_.progress.labels += sum.tokens;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);

@@ -34,6 +34,23 @@ TEST(Batch, WithoutTargets) {
   EXPECT_EQ(batch.target_tokens, 0);
 }
 
+TEST(Batch, SliceIsTheBatchOfItsSentences) {
+  const Ids a{10, 11, 12}, b{20}, c{21, 22}, x{30}, y{40, 41}, z;
+  const Batch all = make_batch({&a, &b, &c}, {&x, &y, &z}, 1, 2), expected = make_batch({&b, &c}, {&y, &z}, 1, 2), part = slice(all, 1, 2);
+  EXPECT_EQ(part.sentences, 2);
+  EXPECT_EQ(part.source_steps, expected.source_steps);
+  EXPECT_EQ(part.target_steps, expected.target_steps);
+  EXPECT_EQ(part.source, expected.source);
+  EXPECT_EQ(part.source_mask, expected.source_mask);
+  EXPECT_EQ(part.target_in, expected.target_in);
+  EXPECT_EQ(part.target_out, expected.target_out);
+  EXPECT_EQ(part.target_mask, expected.target_mask);
+  EXPECT_EQ(part.lines, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(part.source_tokens, 5);
+  EXPECT_EQ(part.target_tokens, 4);
+  EXPECT_THROW(slice(all, 2, 2), Error);
+}
+
 TEST(Batch, Refuses) {
   const Ids a{10};
   EXPECT_THROW(make_batch({}, {}, 1, 2), Error);

@@ -118,6 +118,43 @@ TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
   EXPECT_EQ(reversed, reference);
 }
 
+/// Has memory for so many padded tokens alone.
+struct SmallScorer : Scorer {
+  SmallScorer(Scorer& inner_, std::size_t most_) : inner(inner_), most(most_) {}
+  int vocabulary() const override { return inner.vocabulary(); }
+  std::unique_ptr<Decoding> begin(std::span<const Ids> sources, bool want_attention) override {
+    std::size_t longest = 0;
+    for (const Ids& source : sources) longest = std::max(longest, source.size());
+    if (longest * sources.size() > most) {
+      ++refused;
+      throw std::bad_alloc();
+    }
+    return inner.begin(sources, want_attention);
+  }
+  Scorer& inner;
+  std::size_t most;
+  int refused = 0;
+};
+
+TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
+  TableScorer scorer = copier();
+  const std::vector<std::string> lines = some_lines(60);
+  Translator whole(scorer, test_vocabulary(), test_vocabulary(), options());
+  const std::vector<std::string> expected = texts(whole.translate(lines));
+  SmallScorer small(scorer, 90);
+  Translator parts(small, test_vocabulary(), test_vocabulary(), options());
+  log::set_level(log::Level::off);
+  EXPECT_EQ(texts(parts.translate(lines)), expected);
+  EXPECT_GT(small.refused, 0);
+  const int refused = small.refused;
+  EXPECT_EQ(texts(parts.translate(lines)), expected);
+  EXPECT_EQ(small.refused, refused) << "what was too large is not tried again";
+  SmallScorer none(scorer, 2);
+  Translator never(none, test_vocabulary(), test_vocabulary(), options());
+  EXPECT_THROW(never.translate(lines), std::bad_alloc);
+  log::set_level(log::Level::info);
+}
+
 TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   log::set_level(log::Level::off);
   TableScorer scorer = copier();

@@ -27,4 +27,7 @@ using Ids = std::vector<std::int32_t>;
 /// Numbers of sources and targets must agree otherwise. bos and eos are the vocabulary's ids.
 Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets, std::int32_t bos, std::int32_t eos);
 
+/// Sentences [first, first + count) of a batch, with no more steps than they need.
+Batch slice(const Batch& batch, int first, int count);
+
 }  // namespace nmt

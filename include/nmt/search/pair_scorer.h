@@ -3,6 +3,7 @@
 #include "nmt/kernels/backend.h"
 #include "nmt/model/scorer.h"
 #include "nmt/search/batching.h"
+#include "nmt/search/halving.h"
 #include "nmt/search/line_writer.h"
 #include "nmt/search/piece_text.h"
 #include "nmt/search/ranking.h"
@@ -61,6 +62,7 @@ class PairScorer {
   PairScorerOptions options_;
   std::optional<PieceText> source_pieces_, target_pieces_;
   Totals totals_;
+  Halving halving_;
 };
 
 /// The figures of Marian's --summary.

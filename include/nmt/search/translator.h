@@ -3,6 +3,7 @@
 #include "nmt/search/alignment.h"
 #include "nmt/search/batching.h"
 #include "nmt/search/beam_search.h"
+#include "nmt/search/halving.h"
 #include "nmt/search/piece_text.h"
 #include "nmt/text/vocabulary.h"
 
@@ -79,6 +80,7 @@ class Translator {
   TranslatorOptions options_;
   std::optional<PieceText> source_pieces_, target_pieces_;
   Statistics statistics_;
+  Halving halving_;
 };
 
 /// The lines that stand for a translation, each with its LF: plain `text`, or an n-best list in the format of Moses as

@@ -51,6 +51,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  /// Throws std::bad_alloc when the system has no more, even after trim(). The arena stays as it was.
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
   /// Gives chunks without live blocks back to the system.
@@ -64,6 +65,7 @@ class Arena {
   void remove_free(Block* block);
   Block* find_free(std::size_t size);
   Block* new_block();
+  char* allocate_chunk(std::size_t bytes);
   void recycle(Block* block);
 
   std::unique_ptr<MemorySource> source_;

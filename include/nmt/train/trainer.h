@@ -5,6 +5,7 @@
 #include <string>
 
 #include "nmt/model/model.h"
+#include "nmt/train/accumulator.h"
 #include "nmt/train/batch_source.h"
 #include "nmt/train/checkpoint_store.h"
 #include "nmt/train/heartbeat.h"
@@ -65,6 +66,7 @@ class Trainer {
   Parts parts_;
   Schedule schedule_;
   Optimizer optimizer_;
+  Accumulator accumulator_;
   std::vector<Period> after_;
   Period display_every_, save_every_, validate_every_;
   TrainingState state_;

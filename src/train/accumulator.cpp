@@ -1,0 +1,59 @@
+#include "nmt/train/accumulator.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "nmt/core/error.h"
+
+namespace nmt::train {
+namespace {
+
+std::int64_t padded_tokens(const Batch& batch) {
+  return static_cast<std::int64_t>(batch.sentences) * (batch.source_steps + batch.target_steps);
+}
+
+}  // namespace
+
+// The second half draws its dropout masks from passes that no whole batch comes to (2^40 of them).
+void Accumulator::cut(std::vector<Piece>& pieces, std::size_t at) {
+  Piece& whole = pieces[at];
+  const int half = (whole.batch.sentences + 1) / 2;
+  Piece first{slice(whole.batch, 0, half), whole.pass, whole.halvings + 1};
+  Piece second{slice(whole.batch, half, whole.batch.sentences - half), whole.pass, whole.halvings + 1};
+  second.pass.pass |= std::uint64_t{1} << (40 + std::min(whole.halvings, 11));
+  whole = std::move(first);
+  pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(second));
+}
+
+BatchLoss Accumulator::add(std::vector<Piece> pieces) {
+  BatchLoss sum;
+  for (std::size_t at = 0; at < pieces.size();) {
+    const Batch& batch = pieces[at].batch;
+    if (batch.sentences > 1 && padded_tokens(batch) > most_) {
+      cut(pieces, at);
+      continue;
+    }
+    try {
+      const BatchLoss loss = model_.accumulate_gradients(batch, pieces[at].pass);
+      sum.cross_entropy += loss.cross_entropy;
+      sum.smoothed += loss.smoothed;
+      sum.tokens += loss.tokens;
+      ++at;
+      continue;
+    } catch (const std::bad_alloc&) {
+      if (batch.sentences == 1)
+        fail(ExitStatus::memory, "out of memory in a single pair of {} source and {} target steps; lower max-length", batch.source_steps,
+             batch.target_steps);
+    }
+    if (!std::exchange(cut_before_, true)) told_(batch);
+    cut(pieces, at);
+    most_ = padded_tokens(pieces[at].batch);
+    clear_();
+    sum = {};
+    at = 0;
+  }
+  return sum;
+}
+
+}  // namespace nmt::train
