@@ -15,6 +15,7 @@
 #include "tools/compute.h"
 #include "tools/ensemble.h"
 #include "tools/program.h"
+#include "tools/progress.h"
 
 namespace nmt::tools {
 namespace {
@@ -47,10 +48,15 @@ void score(const Request& request, const SearchSpec& spec) {
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
   LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
-  const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
-                                  request.pieces_in};
-  PairScorer scorer(models.scorer(), models.source_vocabulary(), models.target_vocabulary(), options);
   ReaderLines sources(source_reader), targets(target_reader);
+  ProgressLine progress(request.pair[1]);
+  std::int64_t done = 0;
+  const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
+                                  request.pieces_in, [&](std::int64_t pairs) {
+                                    done += pairs;
+                                    progress.show(targets.lines(), targets.bytes(), done);
+                                  }};
+  PairScorer scorer(models.scorer(), models.source_vocabulary(), models.target_vocabulary(), options);
   score_stream(scorer, sources, source_reader.name(), targets, target_reader.name(), writer, request.format);
   writer.commit();
   source_reader.notes().warn(source_reader.name());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "nmt/config/period.h"
 #include "nmt/core/log.h"
 #include "nmt/train/autoconfig.h"
 #include "nmt/train/signals.h"
@@ -42,6 +43,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   DirectoryStore store(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
   std::optional<train::TrainingState> before;
   if (const auto newest = store.newest()) before = train::TrainingState::from_json(*newest, spec.model);
+  spec.after = absolute_periods(spec.after, before ? before->progress : Progress{}, "after");
   if (before) train::announce_changes(settings.take_over(before->settings), spec);
 
   std::vector<train::Choice> choices;
@@ -77,7 +79,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
     const auto& progress = trainer.state().progress;
     const std::string over = trainer.finished();
     if (!over.empty()) {
-      log::info("{}: the training is already over, at {}; set more to go on, or start anew with --no-reload", spec.model, over);
+      log::info("{}: the training is already over, at {}; set more to go on (--after +10e: ten epochs more), or start anew with --no-reload", spec.model, over);
       return ExitStatus::ok;
     }
     reporter.event("resume", progress, fmt::format("{}: going on from update {}, epoch {:.2f}", spec.model, train::grouped(progress.updates), progress.epochs));

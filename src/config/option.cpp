@@ -34,7 +34,7 @@ struct ElementOf<std::vector<T>> {
 bool has_form(const Option& option, const std::string& word) {
   try {
     if (option.form == Form::period) parse_period(word, option.name);
-    if (option.form == Form::periods) parse_periods(word, option.name);
+    if (option.form == Form::periods) parse_periods(absolute_periods(word, {}, option.name), option.name);
     if (option.form == Form::device) parse_device(word, option.name);
   } catch (const Error&) {
     return false;
@@ -183,7 +183,7 @@ std::string expected(const Option& option) {
     if (option.form == Form::period)
       return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
     if (option.form == Form::periods)
-      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku";
+      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku; +10e counts from where the training stands";
     if (option.form == Form::device) return "cpu, cuda, cuda:N or auto";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;

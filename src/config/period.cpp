@@ -47,6 +47,24 @@ Period parse_period(std::string_view text, std::string_view option) {
   return period;
 }
 
+std::string absolute_periods(std::string_view text, const Progress& done, std::string_view option) {
+  std::string absolute;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    std::string_view part = text.substr(0, comma);
+    if (!absolute.empty()) absolute += ',';
+    if (part.starts_with('+')) {
+      Period period = parse_period(part.size() > 1 ? part.substr(1) : part, option);
+      period.count += period.measure(done);
+      absolute += period.text();
+    } else {
+      absolute += part;
+    }
+    text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+  }
+  return absolute;
+}
+
 std::vector<Period> parse_periods(std::string_view text, std::string_view option) {
   std::vector<Period> periods;
   while (!text.empty()) {

@@ -73,10 +73,10 @@ std::vector<Option> list(TrainSpec& s) {
           "schedule",
           {
               Option("after", &s.after,
-                     "stop after so much training; several lengths with commas, the first reached stops")
+                     "stop after so much training; several lengths with commas, the first reached stops; +N counts from where the training stands")
                   .alias({"a"})
                   .with_form(Form::periods)
-                  .meta("N[KMG][u|e|t],...")
+                  .meta("[+]N[KMG][u|e|t],...")
                   .chosen_by_default(),
               Option("after-epochs", {}, "the same as --after Ne")
                   .alias({"e"})

@@ -15,6 +15,7 @@
 #include "nmt/core/checksum.h"
 #include "nmt/core/error.h"
 #include "nmt/core/file.h"
+#include "nmt/core/log.h"
 
 namespace nmt {
 namespace {
@@ -64,6 +65,16 @@ void remove_folder(const std::string& path, const FolderName& name) {
   fs::rename(folder, aside, error);
   if (!error) fs::remove_all(aside, error);
   if (error) fail(ExitStatus::failed, "{}: cannot be removed: {}", folder, error.message());
+}
+
+// Nothing is known of an older checkpoint whose manifest is damaged; that must not stop the save of a sound one.
+bool was_best(const std::string& folder) {
+  try {
+    return StoredCheckpoint(folder).is_best();
+  } catch (const Error& error) {
+    log::warn("{}; it counts as none of the best", error.what());
+    return false;
+  }
 }
 
 }  // namespace
@@ -195,7 +206,7 @@ void ModelDirectory::remove_old(int keep_last, int keep_best) const {
     bool keep = name == latest || name == best;
     const bool is_new = counted.insert(name.updates).second;
     keep = keep || (is_new && counted.size() <= static_cast<std::size_t>(keep_last));
-    if (is_new && counted_best.size() < static_cast<std::size_t>(keep_best) && StoredCheckpoint(checkpoints_of(path_) + "/" + name.text()).is_best())
+    if (is_new && counted_best.size() < static_cast<std::size_t>(keep_best) && was_best(checkpoints_of(path_) + "/" + name.text()))
       keep = counted_best.insert(name.updates).second || keep;
     if (!keep) remove_folder(path_, name);
   }

@@ -12,7 +12,7 @@
 namespace nmt {
 
 PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target, PairScorerOptions options)
-    : scorer_(scorer), source_(source), target_(target), options_(options) {
+    : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
@@ -49,6 +49,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
     lengths[i] = std::max(source_ids[i].size(), target_ids[i].size());
     if (lengths[i] > 0) pairs.push_back(i);
   }
+  if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(sources.size() - pairs.size()));
   std::vector<PairScore> scores(sources.size());
   const bool covers = options_.ranking.coverage_penalty != 0.0;
   std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
@@ -85,6 +86,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
                                            covers ? coverage(attended) : 0.0);
       score.word_scores = std::move(forced[i].log_probs);
     }
+    if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }
   for (const PairScore& score : scores) {  // in the lines' order, so that the sum depends on no batch
     ++totals_.sentences;

@@ -126,6 +126,18 @@ TEST(ModelDirectory, KeepsTheNewestAndTheBest) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()), 1);
 }
 
+TEST(ModelDirectory, DamageOfAnOlderCheckpointStopsNoSave) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  for (const std::int64_t updates : {10, 20}) directory.save(Filled(updates).checkpoint, updates == 10, 2, 2);
+  write_file(directory.best()->folder() + "/manifest.json", "{\"format\": \"nmt-check");
+  for (const std::int64_t updates : {30, 40}) directory.save(Filled(updates).checkpoint, updates == 30, 1, 2);
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 40}));
+  EXPECT_EQ(directory.best()->updates(), 30);
+  expect_whole(*directory.latest());
+}
+
 TEST(ModelDirectory, StartingAnewForgetsTheOldModel) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);

@@ -33,6 +33,21 @@ TEST(Period, ReadsMarianNotation) {
   for (const char* bad : {"x", "10x", "-3u", "10 u", "u", "Ku", "1e5", "10ee", "nan", "inf"}) EXPECT_THROW(parse_period(bad, "after"), Error) << bad;
 }
 
+TEST(Period, APlusCountsFromWhereItStands) {
+  const Progress done{.updates = 250, .epochs = 2.5, .labels = 4000};
+  const auto absolute = [&](const char* text) { return absolute_periods(text, done, "after"); };
+  EXPECT_EQ(absolute(""), "");
+  EXPECT_EQ(absolute("10e,1Ku"), "10e,1Ku");
+  const std::vector<Period> periods = parse_periods(absolute("+1Ku,+1e,6Kt,+2Kt"), "after");
+  ASSERT_EQ(periods.size(), 4u);
+  EXPECT_EQ(periods[0].count, 1250);
+  EXPECT_EQ(periods[1].count, 3.5);
+  EXPECT_EQ(periods[2].count, 6000);
+  EXPECT_EQ(periods[3].count, 6000);
+  EXPECT_EQ(periods[3].unit, Period::Unit::labels);
+  for (const char* wrong : {"+", "++5u", "+x", "5+u"}) EXPECT_THROW(parse_periods(absolute(wrong), "after"), Error) << wrong;
+}
+
 TEST(Period, DueWhenAMultipleIsCrossed) {
   const Period every_100{100, Period::Unit::updates}, every_1000_labels{1000, Period::Unit::labels}, epoch{1, Period::Unit::epochs};
   EXPECT_FALSE(is_due(every_100, {98, 0, 0}, {99, 0, 0}));

@@ -29,6 +29,9 @@ struct Period {
 
 /// Reads one period; "" and "0" are none. `option` is for the message. Error (usage): not of that form.
 Period parse_period(std::string_view text, std::string_view option);
+/// A comma list in which "+10e" means ten epochs from `done` on, with such lengths counted from the beginning. Error (usage): as
+/// parse_period, of those with a plus.
+std::string absolute_periods(std::string_view text, const Progress& done, std::string_view option);
 /// Reads a comma list: "10e,100Ku". Empty for "".
 std::vector<Period> parse_periods(std::string_view text, std::string_view option);
 

@@ -11,6 +11,7 @@
 #include "nmt/text/vocabulary.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct PairScorerOptions {
   Ranking ranking;  ///< all zero: the score is the log probability
   Batching batching;
   bool pieces_in = false;  ///< both sides are in pieces already (PieceText)
+  std::function<void(std::int64_t pairs)> on_batch = {};  ///< called as pairs are done
 };
 
 /// What the model thinks of one pair.

@@ -27,14 +27,16 @@ class ReaderLines : public LineSource {
   bool next(std::string& line) override {
     if (!reader_.next(line)) return false;
     bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+    ++lines_;
     return true;
   }
   bool ready() override { return reader_.available(); }
   std::int64_t bytes() const { return bytes_; }
+  std::int64_t lines() const { return lines_; }
 
  private:
   LineReader& reader_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0, lines_ = 0;
 };
 
 /// Translates line by line until the source ends, and writes the results in order. At most a window of lines is held at
