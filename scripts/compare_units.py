@@ -202,7 +202,8 @@ def train_speed(args, unit):
     model, log = args.work / "speed-model", args.work / "speed.log"
     shutil.rmtree(model, ignore_errors=True)
     half = max(1, args.speed_updates // 2)
-    command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER]
+    command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER,
+               "--valid-metrics", "cross-entropy", "--valid-max-sentences", "1"]  # fmt: skip
     marks = []  # processor time when each display was seen
     with open(log, "wb") as out:
         process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
