@@ -108,21 +108,21 @@ class CompareUnits(unittest.TestCase):
 
     def test_a_killed_run_goes_on(self):
         log = self.folder / "work/gru/seed-1/train.log"
-        process = subprocess.Popen(self.command("gru", updates=60), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
-        for _ in range(600):
+        process = subprocess.Popen(self.command("gru", updates=200), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+        for _ in range(3000):
             if log.exists() and "saved update 10" in log.read_text(encoding="utf-8") or process.poll() is not None:
                 break
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        self.run_it("gru", updates=60)
+        self.run_it("gru", updates=200)
         text = log.read_text(encoding="utf-8")
         self.assertIn("going on from update", text)
-        self.assertEqual(self.rows()["gru"]["updates"], "60")
+        self.assertEqual(self.rows()["gru"]["updates"], "200")
         # and it is what an undisturbed training gives
         weights = (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes()
         (self.folder / "work").rename(self.folder / "first")
-        self.run_it("gru", "--vocabs", self.folder / "first/vocab.spm", updates=60)
+        self.run_it("gru", "--vocabs", self.folder / "first/vocab.spm", updates=200)
         self.assertEqual(weights, (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes())
 
     def test_nonsense_is_refused(self):
