@@ -18,10 +18,11 @@ std::string processor() {
   return "";
 }
 
-Compute::Compute(const std::string& device, int threads) : pool_(threads) {
+Compute::Compute(const std::string& device, int threads, Dtype weights) : pool_(threads), weights_(weights) {
   const DeviceChoice choice = parse_device(device, "--device");
   if (choice.kind == DeviceChoice::Kind::cpu) return;
   if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0) return;
+  if (weights == Dtype::i8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}", device);
   cuda_ = std::make_unique<CudaDevice>(choice.index);
 }
 
@@ -35,6 +36,7 @@ Context Compute::context(Arena& arena) {
   Context context;
   context.arena = &arena;
   context.cpu = cpu();
+  context.weights = weights_;
   if (cuda_) {
     context.device = {DeviceKind::cuda, cuda_->index()};
     context.cuda = cuda_->handle();
@@ -45,8 +47,8 @@ Context Compute::context(Arena& arena) {
 std::string Compute::describe(const std::string& program) const {
   const std::string name = cuda_ ? cuda_->name() : processor();
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
-  return fmt::format("{} {} on {}{}, {} thread{}, {}, fp32{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
-                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), why_.empty() ? "" : "; no GPU: " + why_);
+  return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
+                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), weights_ == Dtype::i8 ? "int8" : "float32", why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 }  // namespace nmt::tools

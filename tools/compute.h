@@ -16,8 +16,9 @@ std::string processor();
 /// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
 class Compute {
  public:
-  /// `device` as parse_device() reads it. Errors (usage): no such device, said with the reason.
-  Compute(const std::string& device, int threads);
+  /// `device` as parse_device() reads it; `weights`, those of models frozen for inference: f32, or i8 on the CPU. Errors (usage):
+  /// no such device, said with the reason; int8 on a GPU.
+  Compute(const std::string& device, int threads, Dtype weights = Dtype::f32);
 
   ThreadPool& pool() { return pool_; }
   Cpu cpu() { return {&pool_}; }
@@ -25,11 +26,12 @@ class Compute {
   std::unique_ptr<Arena> new_arena();
   Context context(Arena& arena);
   /// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads, x86-64-v3 (AVX2),
-  /// fp32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
+  /// float32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
   std::string describe(const std::string& program) const;
 
  private:
   ThreadPool pool_;
+  Dtype weights_;
   std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
   std::string why_;                   // "auto" took the CPU because of
 };

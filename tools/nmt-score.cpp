@@ -42,7 +42,7 @@ void score(const Request& request, const SearchSpec& spec) {
     fail(ExitStatus::usage, "{} files to score, a source and a target are needed", request.pair.size());
   LineReader source_reader = LineReader::open(request.pair[0]), target_reader = LineReader::open(request.pair[1]);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads);
+  Compute compute(spec.device, spec.cpu_threads, spec.precision == "int8" ? Dtype::i8 : Dtype::f32);
   const Cpu cpu = compute.cpu();
   log::info("{}", compute.describe("nmt-score"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
@@ -71,7 +71,7 @@ std::vector<config::Option> scoring_fields(SearchSpec& spec) {
   spec.length_penalty = 0;  // plain log probabilities, if nothing else is asked for
   std::vector<config::Option> chosen;
   const std::vector<std::string> names{"normalize",  "length-penalty",  "coverage-penalty", "max-length", "mini-batch",
-                                       "maxi-batch", "maxi-batch-sort", "cpu-threads",      "device"};
+                                       "maxi-batch", "maxi-batch-sort", "cpu-threads",      "device",     "precision"};
   for (config::Option& option : config::fields(spec)) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
     if (option.group == "search") option.group = "scoring";

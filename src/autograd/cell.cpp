@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
+#include "packed.h"
 
 namespace nmt::ops {
 namespace {
@@ -13,32 +14,38 @@ kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
   return {cell.groups, planes, n, n, (cell.unit->recurrents + cell.unit->late) * n};
 }
 
-// Floats of so many packed planes.
-std::int64_t packed_planes(const Cell& cell, int planes, bool transpose) {
+// Elements of so many packed planes.
+std::int64_t packed_planes(Dtype dtype, const Cell& cell, int planes, bool transpose) {
   const std::int64_t h = cell.width;
   if (planes == 0) return 0;
-  if (cell.groups == 1) return transpose ? kernels::packed_size(planes * h, h) : kernels::packed_size(h, planes * h);
+  if (cell.groups == 1) return transpose ? packed_elements(dtype, planes * h, h) : packed_elements(dtype, h, planes * h);
   const kernels::BlockDiagonal d = cell_blocks(cell, planes);
   return kernels::packed_batched_size(transpose ? d.input_gradient() : d.product(), d.k, d.n);
 }
 
 // Packs the early planes, then the late ones: [H,R*H] and [H,L*H], or their transposes.
-Tensor pack_cell(const Context& context, const Cell& cell, bool transpose) {
+Tensor pack_cell(const Context& context, const Cell& cell, bool transpose, Dtype dtype = Dtype::f32) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
-  const std::int64_t h = cell.width, early = packed_planes(cell, r, transpose);
-  Tensor packed = context.empty({early + packed_planes(cell, l, transpose)});
-  dispatch(context, [&](const auto& backend) {
-    const auto part = [&](int first, int planes, float* to) {
-      if (planes == 0) return;
-      const kernels::BlockDiagonal d = cell_blocks(cell, planes);
-      const float* from = cell.recurrent->value.f32() + first * d.n;
-      if (cell.groups > 1) kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n, d.n, from, d.ld, to);
-      else if (transpose) kernels::pack(backend, true, planes * h, h, from, d.ld, to);
-      else kernels::pack(backend, false, h, planes * h, from, d.ld, to);
-    };
-    part(0, r, packed.f32());
-    part(r, l, packed.f32() + early);
-  });
+  const std::int64_t h = cell.width, early = packed_planes(dtype, cell, r, transpose);
+  Tensor packed = context.empty({early + packed_planes(dtype, cell, l, transpose)}, dtype);
+  const auto part = [&](int first, int planes, std::int64_t to) {
+    if (planes == 0) return;
+    const kernels::BlockDiagonal d = cell_blocks(cell, planes);
+    const float* from = cell.recurrent->value.f32() + first * d.n;
+    if (cell.groups == 1) return pack_weight(context, transpose, transpose ? planes * h : h, transpose ? h : planes * h, from, d.ld, packed, to);
+    dispatch(context, [&](const auto& backend) {
+      kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n, d.n, from, d.ld, packed.f32() + to);
+    });
+  };
+  part(0, r, 0);
+  part(r, l, early);
+  return packed;
+}
+
+Tensor pack_whole(const Context& context, const Parameter& weight, bool transpose, Dtype dtype) {
+  const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
+  Tensor packed = context.empty({packed_elements(dtype, k, n)}, dtype);
+  pack_weight(context, transpose, k, n, weight.value.f32(), weight.shape[1], packed);
   return packed;
 }
 
@@ -59,12 +66,12 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   if (cell.positions) c.position_rows = cell.positions->shape[0];
   if (!cell.unit->is_matrix()) return view;
   view.packed = cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
-  c.recurrent = view.packed.f32();
-  c.late = view.packed.f32() + packed_planes(cell, cell.unit->recurrents, false);
+  c.recurrent = view_packed(view.packed);
+  if (cell.unit->late > 0) c.late = view_packed(view.packed, packed_planes(view.packed.dtype(), cell, cell.unit->recurrents, false));
   if (backward) {
     view.packed_transposed = pack_cell(context, cell, true);
     c.recurrent_transposed = view.packed_transposed.f32();
-    c.late_transposed = view.packed_transposed.f32() + packed_planes(cell, cell.unit->recurrents, true);
+    c.late_transposed = view.packed_transposed.f32() + packed_planes(Dtype::f32, cell, cell.unit->recurrents, true);
   }
   return view;
 }
@@ -73,25 +80,22 @@ void freeze(const Context& context, const Cell& cell) {
   for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors, cell.positions})
     if (p) p->gradient = {};
   if (!cell.recurrent || cell.recurrent->is_packed()) return;
-  cell.recurrent->packed = pack_cell(context, cell, false);
+  // Block-diagonal matrices are small and stay in float32.
+  cell.recurrent->packed = pack_cell(context, cell, false, cell.groups == 1 ? context.weights : Dtype::f32);
   cell.recurrent->value = {};
 }
 
 void freeze(const Context& context, Parameter& weight, bool transpose) {
   weight.gradient = {};
   if (weight.is_packed()) return;
-  Tensor keep;
-  packed_weight(context, weight, transpose, keep);
-  weight.packed = std::move(keep);
+  weight.packed = pack_whole(context, weight, transpose, context.weights);
   weight.value = {};
 }
 
-const float* packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep) {
-  if (weight.is_packed()) return weight.packed.f32();
-  const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
-  keep = context.empty({kernels::packed_size(k, n)});
-  dispatch(context, [&](const auto& backend) { kernels::pack(backend, transpose, k, n, weight.value.f32(), weight.shape[1], keep.f32()); });
-  return keep.f32();
+kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep) {
+  if (weight.is_packed()) return view_packed(weight.packed);
+  keep = pack_whole(context, weight, transpose, Dtype::f32);
+  return view_packed(keep);
 }
 
 CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward) {

@@ -61,6 +61,6 @@ inline float* value_of(const Parameter* parameter) { return parameter ? paramete
 inline float* gradient_of(const Parameter* parameter) { return parameter ? parameter->gradient.f32() : nullptr; }
 
 /// op(W) packed for a product on this tape: the frozen form when there is one, else packed now into `keep`.
-const float* packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep);
+kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep);
 
 }  // namespace nmt::ops

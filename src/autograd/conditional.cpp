@@ -5,6 +5,7 @@
 #include "cell.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
+#include "packed.h"
 
 namespace nmt::ops {
 namespace {
@@ -106,12 +107,12 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.x = x->value.f32();
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
   a.query = packed_weight(context, *layer.query, false, s.query_packed);
-  const auto pack_context = [&](bool transpose, Tensor& packed) -> const float* {
+  const auto pack_context = [&](bool transpose, Tensor& packed) -> kernels::PackedWeight {
     Parameter& weight = *layer.context;
     if (layer.higher.groups == 1) return packed_weight(context, weight, transpose, packed);
-    if (weight.is_packed()) return weight.packed.f32();
+    if (weight.is_packed()) return view_packed(weight.packed);
     packed = pack_blocks(context, blocks_of(weight, unit.inputs), weight.value.f32(), transpose);
-    return packed.f32();
+    return view_packed(packed);
   };
   a.context = pack_context(false, s.context_packed);
   a.context_bias = value_of(layer.context_bias);
@@ -124,8 +125,8 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.contexts_rearranged = pointer(s.contexts_rearranged);
   a.xc = s.xc.f32();
   if (recording) {
-    a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed);
-    a.context_transposed = pack_context(true, s.context_transposed);
+    a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed).f32;
+    a.context_transposed = pack_context(true, s.context_transposed).f32;
     if (layer.context_gain) {
       s.xc_normal = context.empty({kept, wide});
       s.xc_rstd = context.empty({kept, unit.inputs});

@@ -5,6 +5,7 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/pointwise.h"
+#include "packed.h"
 
 namespace nmt::ops {
 
@@ -13,12 +14,10 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   const std::int64_t rows = x->value.rows(), k = weight.shape[0], n = weight.shape[1];
   NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name, weight.shape.text(), x->value.shape().text());
   Tensor y = context.empty(x->value.shape().with_last(n));
+  if (weight.is_packed()) packed_product(context, rows, n, k, x->value.f32(), weight.packed, y.f32());
   dispatch(context, [&](const auto& backend) {
-    if (weight.is_packed()) {
-      kernels::gemm_packed(backend, rows, n, k, x->value.f32(), k, weight.packed.f32(), false, y.f32(), n);
-    } else {
+    if (!weight.is_packed())
       kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n, 0.0f, y.f32(), n);
-    }
     if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
@@ -43,12 +42,12 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
   const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
   const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
   Tensor y = context.empty(shape);
-  dispatch(context, [&](const auto& backend) {
-    if (table.is_packed())
-      kernels::gather_packed(backend, rows, width, ids.data<std::int32_t>(), table.packed.f32(), y.f32());
-    else
+  if (table.is_packed())
+    packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed, y.f32());
+  else
+    dispatch(context, [&](const auto& backend) {
       kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(), y.f32());
-  });
+    });
   const Var out = tape.result(std::move(y));
   tape.record([&tape, out, &table, ids, rows, width, vocabulary] {
     if (!out->gradient) return;

@@ -1,4 +1,5 @@
 #include "nmt/kernels/softmax_loss.h"
+#include "packed.h"
 
 #include "nmt/autograd/ops.h"
 #include "nmt/kernels/gemm.h"
@@ -42,10 +43,9 @@ Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), k = x->value.width(), n = table.shape[0];
   Tensor y = context.empty({rows, n});
+  if (table.is_packed()) packed_product(context, rows, n, k, x->value.f32(), table.packed, y.f32());
   dispatch(context, [&](const auto& backend) {
-    if (table.is_packed())
-      kernels::gemm_packed(backend, rows, n, k, x->value.f32(), k, table.packed.f32(), false, y.f32(), n);
-    else
+    if (!table.is_packed())
       kernels::gemm(backend, false, true, rows, n, k, x->value.f32(), k, table.value.f32(), k, 0.0f, y.f32(), n);
     if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
   });

@@ -49,6 +49,9 @@ std::vector<Option> list(SearchSpec& s) {
   for (Option& option :
        in_group("common",
                 {
+                    Option("precision", &s.precision,
+                           "of the weights: int8 is two to three times as fast and rounds (check BLEU on your own text)")
+                        .one_of({"float32", "int8"}),
                     Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
                     Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
                         .alias({"d", "devices"})

@@ -44,7 +44,7 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
     for (std::int64_t t = 0; t < a.steps; ++t) {
       const std::int64_t row = t * a.batch + begin, at = (a.keep ? t * a.batch : 0) + begin;
       cell_forward(a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
-      gemm_packed_rows(rows, att.space, h, a.middle[0] + at * h, h, a.query, false, a.queries + at * att.space, att.space);
+      product_rows(1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false, a.queries + at * att.space);
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_forward(att, a.sentence ? a.sentence[begin + r] : begin + r, a.queries + (at + r) * att.space,
                               a.weights + (row + r) * att.heads * att.steps, a.contexts + (row + r) * att.width);

@@ -2,6 +2,7 @@
 
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/gemm_batched.h"
+#include "nmt/kernels/gemm_int8.h"
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/rearrange.h"
 #include "rows.h"
@@ -19,11 +20,12 @@ bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, f
 }  // namespace
 
 void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
-                  const float* packed, bool accumulate, float* to) {
+                  const PackedWeight& packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
-  if (groups == 1) return gemm_packed_rows(rows, wide, in, from, in, packed, accumulate, to, wide);
+  if (packed.i8) return gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
+  if (groups == 1) return gemm_packed_rows(rows, wide, in, from, in, packed.f32, accumulate, to, wide);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
-  gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed, accumulate, to, wide);
+  gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed.f32, accumulate, to, wide);
 }
 
 void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
@@ -45,7 +47,7 @@ void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, U
   const std::int64_t h = cell.width, rows = step.rows;
   step.width = h;
   step.vectors = cell.vectors;
-  const auto product = [&](const float* from, const float* packed, int planes, int first_plane, float* to, float* normal, float* rstd) {
+  const auto product = [&](const float* from, const PackedWeight& packed, int planes, int first_plane, float* to, float* normal, float* rstd) {
     const std::int64_t width = planes * h, skip = first_plane * h;
     const bool add = start_with_bias(cell.bias ? cell.bias + skip : nullptr, rows, width, to);
     product_rows(cell.groups, planes, rows, h, h, from, packed, add, to);

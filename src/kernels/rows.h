@@ -30,9 +30,9 @@ struct Shares {
   std::int64_t count;
 };
 
-/// to [rows, planes*width] (+)= from [rows, in] W; W packed, dense or with `groups` blocks on each plane's diagonal.
+/// to [rows, planes*width] (+)= from [rows, in] W; W dense or with `groups` blocks on each plane's diagonal.
 void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
-                  const float* packed, bool accumulate, float* to);
+                  const PackedWeight& packed, bool accumulate, float* to);
 /// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
 void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to);

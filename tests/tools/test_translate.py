@@ -103,6 +103,23 @@ class Programs(unittest.TestCase):
         shuffled = self.translate(b"".join(self.lines[i] for i in order)).splitlines()
         self.assertEqual([straight[i] for i in order], shuffled)
 
+    def test_int8_weights(self):
+        """The same for every batch and threads; near float32, and not float32."""
+        text = b"".join(self.lines)
+        outputs = {self.translate(text, "--n-best", "--precision", "int8", "--mini-batch", batch, "--cpu-threads", threads)
+                   for batch, threads in ((1, 1), (7, 2), (64, 2))}
+        self.assertEqual(len(outputs), 1)
+        source, target = self.home / "int8.en", self.home / "int8.de"
+        source.write_bytes(text)
+        target.write_bytes(self.translate(text))
+        scores = {precision: [float(line) for line in output_of("nmt-score", "-m", self.model, "-t", source, target, "--quiet", "--precision",
+                                                                precision).split()] for precision in ("float32", "int8")}
+        differences = [abs(a - b) / abs(a) for a, b in zip(scores["float32"], scores["int8"], strict=True)]
+        self.assertLess(max(differences), 0.2)
+        self.assertLess(sum(differences) / len(differences), 0.03)
+        self.assertGreater(max(differences), 1e-5)
+        self.refused(1, "nmt-translate", "-m", self.model, "--precision", "int4", says=("int4", "int8"))
+
     def test_files_and_the_command_line(self):
         source, target = self.home / "in.txt", self.home / "out.txt"
         source.write_bytes(b"".join(self.lines[:5]))
@@ -117,7 +134,7 @@ class Programs(unittest.TestCase):
             redirected = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.model)], stdin=file, capture_output=True, timeout=SECONDS)
         self.assertEqual(redirected.stdout, expected)
         first = redirected.stderr.decode().splitlines()[0]
-        for word in ("cpu", "thread", "fp32"):
+        for word in ("cpu", "thread", "float32"):
             self.assertIn(word, first)
 
     def test_n_best_lists(self):

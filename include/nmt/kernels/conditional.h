@@ -19,8 +19,8 @@ struct Conditional {
   bool keep = true;        ///< records hold all steps (training) or one (inference)
   const float* x = nullptr;               ///< [T,B,inputs*H] the lower unit's projections
   const std::int32_t* sentence = nullptr; ///< [B] the memory's sentence of each row; null: row b reads sentence b
-  const float* query = nullptr;           ///< Wq packed [H,A]
-  const float* context = nullptr;         ///< Wc packed [M, inputs*H], with the higher cell's groups and rearrangement
+  PackedWeight query;                     ///< Wq [H,A]
+  PackedWeight context;                   ///< Wc [M, inputs*H], with the higher cell's groups and rearrangement
   const float* context_bias = nullptr;    ///< [inputs*H] or null
   const float* context_gain = nullptr;    ///< [inputs*H] layer normalisation of each plane of cWc, or null: off
   const float* context_shift = nullptr;

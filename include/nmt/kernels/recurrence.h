@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "nmt/kernels/backend.h"
+#include "nmt/kernels/packed.h"
 #include "nmt/kernels/unit.h"
 
 namespace nmt::kernels {
@@ -14,8 +15,8 @@ struct Cell {
   std::int64_t width = 0;            ///< H
   std::int64_t groups = 1;           ///< K divides H
   bool rearrange = false;            ///< the matrices read rows rearranged (rearrange.h)
-  const float* recurrent = nullptr;  ///< packed [H, R*H]
-  const float* late = nullptr;       ///< packed [H, L*H]
+  PackedWeight recurrent;            ///< [H, R*H]
+  PackedWeight late;                 ///< [H, L*H]
   const float* bias = nullptr;       ///< [(R+L)*H] or null
   const float* gain = nullptr;       ///< [(R+L)*H] layer normalisation of each plane of h'U, or null: off
   const float* shift = nullptr;      ///< [(R+L)*H]

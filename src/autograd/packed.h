@@ -1,0 +1,25 @@
+#pragma once
+
+// Weights packed for products, as float32 or as int8: what a model frozen for inference keeps.
+
+#include <cstdint>
+
+#include "nmt/kernels/packed.h"
+#include "nmt/tensor/context.h"
+
+namespace nmt::ops {
+
+/// Elements of the tensor that pack_weight() fills.
+std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n);
+/// Packs op(B) [k,n] into packed[first..], by its dtype; B is stored [k,n], or [n,k] when transpose.
+void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, const Tensor& packed,
+                 std::int64_t first = 0);
+/// The packed matrix that begins at element `first`.
+kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
+/// y [rows,n] = x [rows,k] W.
+void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const Tensor& packed, float* y);
+/// y[r,:] = column ids[r] of the packed [k,n] matrix.
+void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const Tensor& packed,
+                    float* y);
+
+}  // namespace nmt::ops

@@ -1,0 +1,138 @@
+#include "nmt/kernels/gemm_int8.h"
+
+#include "nmt/core/error.h"
+#include "nmt/core/thread_pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tests/kernels/random_floats.h"
+#include <gtest/gtest.h>
+
+namespace nmt::kernels {
+namespace {
+
+using Packed = std::vector<std::byte>;
+
+std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
+  return static_cast<std::size_t>(row * stride + column);
+}
+
+Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n, const Floats& b) {
+  Packed packed(static_cast<std::size_t>(packed_int8_size(k, n)));
+  pack_int8(cpu, transpose, k, n, b.data(), transpose ? k : n, packed.data());
+  return packed;
+}
+
+TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    const Cpu cpu{&pool};
+    for (std::int64_t m : {1, 4, 6, 7, 12, 31})
+      for (std::int64_t n : {1, 16, 33})
+        for (std::int64_t k : {1, 3, 31, 256}) {
+          const bool transpose = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
+          const std::int64_t lda = k + 1, ldc = n + 2;
+          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5), before = random_floats(m * ldc, 6);
+          Floats c = before;
+          const Packed packed = pack_whole(cpu, transpose, k, n, b);
+          gemm_int8(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);
+          for (std::int64_t i = 0; i < m; ++i) {
+            double step = 0;
+            for (std::int64_t l = 0; l < k; ++l) step = std::max(step, std::abs(double{a[at(i, lda, l)]}) / 127);
+            for (std::int64_t j = 0; j < ldc; ++j) {
+              if (j >= n) {
+                ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
+                continue;
+              }
+              const auto weight = [&](std::int64_t l) { return double{transpose ? b[at(j, k, l)] : b[at(l, n, j)]}; };
+              double scale = 0, sum = 0, half = 0;
+              for (std::int64_t l = 0; l < k; ++l) scale = std::max(scale, std::abs(weight(l)) / 127);
+              for (std::int64_t l = 0; l < k; ++l) {
+                const double p = a[at(i, lda, l)] / step, q = weight(l) / scale;
+                sum += std::nearbyint(p) * std::nearbyint(q);
+                // Single precision may round a value near a half to the other side.
+                if (std::abs(std::abs(p - std::trunc(p)) - 0.5) < 1e-4) half += std::abs(q) + 1;
+                if (std::abs(std::abs(q - std::trunc(q)) - 0.5) < 1e-4) half += std::abs(p) + 1;
+              }
+              const double expected = sum * step * scale + (accumulate ? before[at(i, ldc, j)] : 0.0);
+              ASSERT_NEAR(c[at(i, ldc, j)], expected, half * step * scale + 1e-6 * (std::abs(expected) + 1))
+                  << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j << ", threads " << threads;
+            }
+          }
+        }
+  }
+}
+
+TEST(GemmInt8, IsNearTheProductThatItStandsFor) {
+  ThreadPool pool(2);
+  const std::int64_t m = 20, n = 100, k = 512;
+  const Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2);
+  Floats c(static_cast<std::size_t>(m * n));
+  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false, c.data(), n);
+  double error = 0, size = 0;
+  for (std::int64_t i = 0; i < m; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t l = 0; l < k; ++l) sum += double{a[at(i, k, l)]} * b[at(l, n, j)];
+      error += std::pow(c[at(i, n, j)] - sum, 2);
+      size += sum * sum;
+    }
+  EXPECT_LT(std::sqrt(error / size), 0.01);
+}
+
+TEST(GemmInt8, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
+  const std::int64_t rows = 67, n = 333, k = 777;
+  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8);
+  ThreadPool one(1);
+  const Packed packed = pack_whole({&one}, false, k, n, b);
+  Floats reference(static_cast<std::size_t>(rows * n));
+  for (std::int64_t r = 0; r < rows; ++r)
+    gemm_int8_rows(1, n, k, &a[at(r, k, 0)], k, packed.data(), false, &reference[at(r, n, 0)], n);
+  for (int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    for (std::int64_t m = 1; m <= rows; m += 3) {
+      Floats c(static_cast<std::size_t>(m * n));
+      gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, c.data(), n);
+      ASSERT_TRUE(std::equal(c.begin(), c.end(), reference.begin())) << m << " rows, " << threads << " threads";
+    }
+  }
+}
+
+TEST(GemmInt8, ZerosAndWhatIsNotFinite) {
+  ThreadPool pool(1);
+  const std::int64_t m = 4, n = 5, k = 9;
+  Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2), c(static_cast<std::size_t>(m * n));
+  std::fill_n(a.begin(), k, 0.0f);
+  a[at(2, k, 3)] = NAN;
+  a[at(3, k, 8)] = INFINITY;
+  for (std::int64_t l = 0; l < k; ++l) b[at(l, n, 1)] = 0.0f;
+  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false, c.data(), n);
+  for (std::int64_t j = 0; j < n; ++j) {
+    EXPECT_EQ(c[at(0, n, j)], 0.0f);
+    EXPECT_TRUE(std::isnan(c[at(2, n, j)]) && std::isnan(c[at(3, n, j)]));
+  }
+  EXPECT_EQ(c[at(1, n, 1)], 0.0f);
+  EXPECT_TRUE(std::isfinite(c[at(1, n, 0)]));
+  b[7] = -INFINITY;
+  EXPECT_THROW(pack_whole({&pool}, false, k, n, b), Error);
+}
+
+TEST(GemmInt8, UnpackedColumnsAreTheRoundedWeights) {
+  ThreadPool pool(2);
+  const std::int64_t k = 33, n = 19;
+  const Floats b = random_floats(n * k, 12);
+  const Packed packed = pack_whole({&pool}, true, k, n, b);
+  Floats out(static_cast<std::size_t>(k));
+  for (std::int64_t j = 0; j < n; ++j) {
+    float most = 0;
+    for (std::int64_t i = 0; i < k; ++i) most = std::max(most, std::abs(b[at(j, k, i)]));
+    unpack_int8_column(k, n, j, packed.data(), out.data());
+    for (std::int64_t i = 0; i < k; ++i)
+      ASSERT_NEAR(out[static_cast<std::size_t>(i)], b[at(j, k, i)], 0.501f * most / 127);
+  }
+}
+
+}  // namespace
+}  // namespace nmt::kernels
