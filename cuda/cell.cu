@@ -94,7 +94,7 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
     }
     step.u = part(record.u, at, r * h);
     step.u_bias =
-        multiply(h_before, cell.recurrent, r, 0, step.u, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
+        multiply(h_before, cell.recurrent.f32, r, 0, step.u, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
   }
   if (l > 0) {
     float* const value = part(record.late_value, at, h);
@@ -102,7 +102,7 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
     step.u_bias = nullptr;
     step.late = part(record.late, at, l * h);
     step.late_bias =
-        multiply(value, cell.late, l, r, step.late, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
+        multiply(value, cell.late.f32, l, r, step.late, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
   }
   run.forward(cuda, step);
 }
