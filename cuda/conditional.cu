@@ -53,7 +53,7 @@ void project_context(const Cuda& cuda, const Conditional& a, const float* contex
     context = rearranged;
   }
   float* const xc = a.xc + at * wide;
-  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context, false, xc);
+  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context.f32, false, xc);
   if (a.context_bias) add_bias(cuda, a.batch, wide, xc, a.context_bias, xc);
   if (a.context_gain)
     layer_norm(cuda, a.batch, inputs, h, xc, a.context_gain, a.context_shift, xc,
@@ -70,7 +70,7 @@ void conditional_forward(const Cuda& cuda, const Conditional& a) {
     cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, t));
     float* const query = a.queries + at * att.space;
     float* const context = a.contexts + row * att.width;
-    gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query, false, query, att.space);
+    gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query.f32, false, query, att.space);
     attention_forward(cuda, att, 1, a.batch, a.sentence, query, a.weights + row * att.heads * att.steps, context);
     project_context(cuda, a, context, at);
     cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));

@@ -65,9 +65,9 @@ TEST(Json, IsReadStrictly) {
             "config.json: heads: '1e+20' is not an integer from 1 to 1024");
   EXPECT_EQ(refused("{" + chosen + R"(, "bias": "true"})"), "config.json: bias: 'true' is not true or false");
   EXPECT_EQ(refused("{" + chosen + R"(, "attention": null})"),
-            "config.json: attention: 'null' is not one of: additive, dot");
-  EXPECT_EQ(refused("{" + chosen + R"(, "attention": "none"})"),
-            "config.json: attention: 'none' is not one of: additive, dot");
+            "config.json: attention: 'null' is not one of: additive, dot, none");
+  EXPECT_EQ(refused("{" + chosen + R"(, "attention": "nothing"})"),
+            "config.json: attention: 'nothing' is not one of: additive, dot, none");
   EXPECT_EQ(refused("{" + chosen + R"(, "unit": "gru", "haeds": 1})"),
             "config.json: unknown fields 'unit', 'haeds'; written by another version?");
   EXPECT_EQ(

@@ -118,7 +118,7 @@ class Programs(unittest.TestCase):
         self.assertLess(max(differences), 0.2)
         self.assertLess(sum(differences) / len(differences), 0.03)
         self.assertGreater(max(differences), 1e-5)
-        self.refused(1, "nmt-translate", "-m", self.model, "--precision", "int4", says=("int4", "int8"))
+        self.refused(2, "nmt-translate", "-m", self.model, "--precision", "int4", says=("int4", "int8"))
 
     def test_files_and_the_command_line(self):
         source, target = self.home / "in.txt", self.home / "out.txt"
