@@ -1,9 +1,9 @@
 #include "nmt/kernels/softmax_loss.h"
-#include "packed.h"
 
 #include "nmt/autograd/ops.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
+#include "packed.h"
 
 namespace nmt::ops {
 
