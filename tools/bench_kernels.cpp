@@ -44,7 +44,7 @@ void bench_softmax(ThreadPool& pool) {
     for (std::int64_t r = 0; r < rows; ++r) target.push_back(static_cast<std::int32_t>(r * 7919 % vocabulary));
     Floats dx(x.size()), dtable(table.size()),
         scratch(static_cast<std::size_t>(kernels::softmax_loss_scratch(cpu, rows, width, vocabulary)));
-    double cross_entropy, smoothed;
+    double cross_entropy = 0, smoothed = 0;
     kernels::SoftmaxLoss loss;
     loss.rows = rows;
     loss.width = width;

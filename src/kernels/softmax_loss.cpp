@@ -84,13 +84,6 @@ float exponentials(std::int64_t n, float top, float* x) {
   return sum;
 }
 
-// sum q log q of the smoothed target distribution q: (1-s) + s/V on the label, s/V on the others (Szegedy et al. 2016,
-// 7).
-double smoothing_information(double smoothing, std::int64_t vocabulary) {
-  const double other = smoothing / static_cast<double>(vocabulary), label = 1.0 - smoothing + other;
-  return label * std::log(label) + (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
-}
-
 // One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is wanted.
 RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double information, float* x) {
   const std::int64_t n = loss.vocabulary;
@@ -161,6 +154,11 @@ void table_gradient(const SoftmaxLoss& loss, std::int64_t first, std::int64_t ro
 
 }  // namespace
 
+double smoothing_information(double smoothing, std::int64_t vocabulary) {
+  const double other = smoothing / static_cast<double>(vocabulary), label = 1.0 - smoothing + other;
+  return label * std::log(label) + (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
+}
+
 std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
   return Plan(rows, width, vocabulary).total;
 }
@@ -191,8 +189,6 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
         table_gradient(loss, first, count, begin, end, plan.stride, logits);
       });
   }
-  *loss.cross_entropy = 0;
-  *loss.smoothed = 0;
   for (std::int64_t r = 0; r < rows; ++r) {
     *loss.cross_entropy += losses[r].cross_entropy;
     *loss.smoothed += losses[r].smoothed;

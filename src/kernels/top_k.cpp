@@ -38,6 +38,8 @@ void top_k_row(const float* x, std::int64_t width, int k, std::span<const std::i
     const BlockSummary block = summarize(x + begin, end - begin);
     if (block.has_nan) {
       const float* nan = std::find_if(x + begin, x + end, [](float value) { return value != value; });
+      std::fill_n(values, k, lowest);
+      std::fill_n(columns, k, -1);
       values[0] = *nan;
       columns[0] = static_cast<std::int32_t>(nan - x);
       return;

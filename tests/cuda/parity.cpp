@@ -15,18 +15,40 @@ double difference(double a, double b, double scale) {
   return std::abs(a - b) / (std::abs(a) + scale);
 }
 
-double root_mean_square(const std::vector<float>& x) {
+template <class T>
+double root_mean_square(const std::vector<T>& x) {
   double sum = 0;
   std::size_t n = 0;
-  for (float v : x)
+  for (T v : x)
     if (std::isfinite(v)) sum += double{v} * v, ++n;
   return n == 0 ? 0.0 : std::sqrt(sum / static_cast<double>(n));
 }
 
+// "" or where two arrays differ most.
+template <class T>
+std::string compare_values(const std::string& name, const std::vector<char>& host, const std::vector<char>& device,
+                           double tolerance) {
+  std::vector<T> cpu(host.size() / sizeof(T)), cuda(cpu.size());
+  std::memcpy(cpu.data(), host.data(), host.size());
+  std::memcpy(cuda.data(), device.data(), device.size());
+  const double scale = root_mean_square(cpu);
+  std::size_t worst = 0;
+  double most = 0;
+  for (std::size_t i = 0; i < cpu.size(); ++i)
+    if (const double d = difference(cpu[i], cuda[i], scale); d > most) {
+      most = d;
+      worst = i;
+    }
+  if (most <= tolerance) return "";
+  return fmt::format(
+      "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name,
+      worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+}
+
 }  // namespace
 
-Buffer::Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, bool is_float)
-    : device_(device), source_(source), name_(std::move(name)), host_(std::move(contents)), is_float_(is_float) {
+Buffer::Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, Kind kind)
+    : device_(device), source_(source), name_(std::move(name)), host_(std::move(contents)), kind_(kind) {
   if (host_.empty()) return;
   data_ = source.allocate(host_.size());
   device.to_device(data_, host_.data(), host_.size());
@@ -40,27 +62,12 @@ std::string Buffer::difference(double tolerance) {
   if (host_.empty()) return "";
   std::vector<char> bytes(host_.size());
   device_.from_device(bytes.data(), data_, bytes.size());
-  if (!is_float_) {
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      if (bytes[i] != host_[i])
-        return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
-    return "";
-  }
-  std::vector<float> cpu(bytes.size() / sizeof(float)), cuda(cpu.size());
-  std::memcpy(cpu.data(), host_.data(), bytes.size());
-  std::memcpy(cuda.data(), bytes.data(), bytes.size());
-  const double scale = root_mean_square(cpu);
-  std::size_t worst = 0;
-  double most = 0;
-  for (std::size_t i = 0; i < cpu.size(); ++i)
-    if (const double d = test::difference(cpu[i], cuda[i], scale); d > most) {
-      most = d;
-      worst = i;
-    }
-  if (most <= tolerance) return "";
-  return fmt::format(
-      "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name_,
-      worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+  if (kind_ == Kind::floats) return compare_values<float>(name_, host_, bytes, tolerance);
+  if (kind_ == Kind::doubles) return compare_values<double>(name_, host_, bytes, tolerance);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != host_[i])
+      return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
+  return "";
 }
 
 Parity::Parity(CudaDevice& device) : device_(device), source_(device.memory_source()) {}
@@ -72,9 +79,9 @@ void Parity::start(std::string text) {
   scratch_.clear();
 }
 
-Buffer& Parity::add(std::vector<char> contents, bool is_float) {
+Buffer& Parity::add(std::vector<char> contents, Buffer::Kind kind) {
   buffers_.push_back(std::make_unique<Buffer>(device_, *source_, fmt::format("buffer {}", buffers_.size() + 1),
-                                              std::move(contents), is_float));
+                                              std::move(contents), kind));
   return *buffers_.back();
 }
 
@@ -96,8 +103,8 @@ Both<std::int32_t> Parity::integers(const std::vector<std::int32_t>& x) {
 
 Both<float> Parity::scratch(std::int64_t cpu_floats, std::int64_t cuda_floats) {
   const auto floats = static_cast<std::size_t>(std::max<std::int64_t>({cpu_floats, cuda_floats, 1}));
-  scratch_.push_back(
-      std::make_unique<Buffer>(device_, *source_, "scratch", std::vector<char>(floats * sizeof(float), '\xFF'), true));
+  scratch_.push_back(std::make_unique<Buffer>(device_, *source_, "scratch",
+                                              std::vector<char>(floats * sizeof(float), '\xFF'), Buffer::Kind::floats));
   return Both<float>(*scratch_.back());
 }
 

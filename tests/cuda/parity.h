@@ -21,6 +21,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,7 +33,8 @@ inline constexpr std::int64_t odd_sizes[] = {1, 3, 31, 33, 257};
 /// Memory of `n` elements on both sides; on the device exactly so many, 256-byte aligned.
 class Buffer {
  public:
-  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, bool is_float);
+  enum class Kind { bytes, floats, doubles };
+  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, Kind kind);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -47,7 +49,7 @@ class Buffer {
   MemorySource& source_;
   std::string name_;
   std::vector<char> host_;
-  bool is_float_;
+  Kind kind_;
   char* data_ = nullptr;
 };
 
@@ -80,9 +82,12 @@ class Parity {
   Both<std::int32_t> integers(const std::vector<std::int32_t>& values);
   template <class T>
   Both<T> values(const std::vector<T>& values, bool is_float) {
+    using Kind = Buffer::Kind;
     const char* bytes = reinterpret_cast<const char*>(values.data());
-    return Both<T>(add({bytes, bytes + values.size() * sizeof(T)}, is_float));
+    const Kind kind = std::is_same_v<T, double> ? Kind::doubles : is_float ? Kind::floats : Kind::bytes;
+    return Both<T>(add({bytes, bytes + values.size() * sizeof(T)}, kind));
   }
+  Both<double> doubles(const std::vector<double>& x) { return values(x, true); }
   /// Bytes that neither side compares.
   Both<float> scratch(std::int64_t cpu_floats, std::int64_t cuda_floats);
 
@@ -101,7 +106,7 @@ class Parity {
 
  private:
   void start(std::string text);
-  Buffer& add(std::vector<char> contents, bool is_float);
+  Buffer& add(std::vector<char> contents, Buffer::Kind kind);
   void compare(double tolerance);
 
   CudaDevice& device_;

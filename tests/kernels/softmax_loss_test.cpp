@@ -42,7 +42,7 @@ struct Problem {
 
 struct Answer {
   Floats dx, dtable, dbias;
-  double cross_entropy = -1, smoothed = -1;
+  double cross_entropy = 0, smoothed = 0;  // added to
 };
 
 Answer run(const Problem& p, int threads, bool gradients) {

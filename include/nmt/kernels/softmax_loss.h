@@ -20,8 +20,8 @@ struct SoftmaxLoss {
   float* dx = nullptr;           ///< [R,E], written; null: no gradients wanted
   float* dtable = nullptr;       ///< [V,E], added to; null when dx is null
   float* dbias = nullptr;        ///< [V], added to, or null
-  double* cross_entropy = nullptr;  ///< [1] sum over rows of -log p(target)
-  double* smoothed = nullptr;       ///< [1] sum over rows of the smoothed loss less the smoothing's entropy
+  double* cross_entropy = nullptr;  ///< [1], added to: sum over rows of -log p(target)
+  double* smoothed = nullptr;       ///< [1], added to: sum over rows of the smoothed loss less the smoothing's entropy
   float* scratch = nullptr;         ///< softmax_loss_scratch() floats
 };
 
@@ -33,6 +33,9 @@ std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t w
 /// stand in memory whole. Fixed order of sums for a pool size.
 void softmax_loss(const Cpu&, const SoftmaxLoss&);
 void softmax_loss(const Cuda&, const SoftmaxLoss&);
+
+/// sum q log q of the smoothed target distribution q: (1-s) + s/V on the label, s/V on the others (Szegedy et al. 2016, section 7).
+double smoothing_information(double smoothing, std::int64_t vocabulary);
 
 /// log of the sum of exp over each row of logits [rows, vocabulary]: out[r]. A row's result does not depend on the others.
 NMT_KERNEL(log_sum_exp, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out);

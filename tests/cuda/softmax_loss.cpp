@@ -1,0 +1,68 @@
+#include "nmt/kernels/softmax_loss.h"
+
+#include "tests/cuda/table.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+void losses(Parity& p) {
+  struct Sizes {
+    std::int64_t rows, width, vocabulary;
+  };
+  // Also more rows than a chunk of logits has (64 of width 3).
+  for (const auto [rows, width, vocabulary] : {Sizes{1, 1, 1}, Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{33, 257, 3},
+                                               Sizes{257, 3, 31}, Sizes{5, 4, 1500}, Sizes{0, 3, 5}})
+    for (const bool smoothed : {false, true})
+      for (const bool gradients : {false, true}) {
+        p.sizes("rows {} width {} vocabulary {} smoothed {} gradients {}", rows, width, vocabulary, smoothed,
+                gradients);
+        const auto x = p.floats(rows * width), table = p.floats(vocabulary * width), bias = p.floats(vocabulary),
+                   dx = p.floats(rows * width), dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
+        const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary));
+        const auto scratch = p.scratch(softmax_loss_scratch(p.cpu(), rows, width, vocabulary),
+                                       softmax_loss_scratch(p.cuda(), rows, width, vocabulary));
+        const auto sums = p.doubles({0.5, 0.25});
+        p.run(
+            [&](const auto& on) {
+              SoftmaxLoss loss;
+              loss.rows = rows;
+              loss.width = width;
+              loss.vocabulary = vocabulary;
+              loss.x = x(on);
+              loss.table = table(on);
+              loss.bias = smoothed ? bias(on) : nullptr;
+              loss.target = target(on);
+              loss.smoothing = smoothed ? 0.1f : 0.0f;
+              loss.scale = 0.5f;
+              loss.dx = gradients ? dx(on) : nullptr;
+              loss.dtable = gradients ? dtable(on) : nullptr;
+              loss.dbias = gradients && smoothed ? dbias(on) : nullptr;
+              loss.cross_entropy = sums(on);
+              loss.smoothed = sums(on) + 1;
+              loss.scratch = scratch(on);
+              softmax_loss(on, loss);
+            },
+            1e-5);
+      }
+}
+
+}  // namespace
+
+std::vector<ParityRow> softmax_loss_parity() {
+  return {
+      {"softmax_loss", losses},
+      {"log_sum_exp",
+       [](Parity& p) {
+         for (const std::int64_t rows : {1, 3, 33})
+           for (const std::int64_t vocabulary : {1, 3, 31, 33, 257, 3000}) {
+             p.sizes("rows {} vocabulary {}", rows, vocabulary);
+             const auto logits = p.floats(rows * vocabulary, 40.0f), out = p.floats(rows);
+             p.run([&](const auto& on) { log_sum_exp(on, rows, vocabulary, logits(on), out(on)); });
+           }
+       }},
+  };
+}
+
+}  // namespace nmt::test

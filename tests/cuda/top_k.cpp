@@ -1,0 +1,46 @@
+#include "nmt/kernels/top_k.h"
+
+#include <limits>
+
+#include "tests/cuda/table.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+// Values with many ties, among them -inf and both zeros.
+std::vector<float> tied(Parity& p, std::int64_t n) {
+  std::vector<float> x(static_cast<std::size_t>(n));
+  for (float& v : x) {
+    const auto drawn = static_cast<int>(p.rng().below(12)) - 6;
+    v = drawn == -6 ? -std::numeric_limits<float>::infinity() : drawn == -5 ? -0.0f : static_cast<float>(drawn);
+  }
+  return x;
+}
+
+void greatest(Parity& p, bool nan) {
+  const std::vector<std::int32_t> skip{1, 2};
+  for (const std::int64_t width : {1, 3, 31, 33, 257, 1500})
+    for (const int k : {1, 4, 40}) {
+      constexpr std::int64_t rows = 3;
+      p.sizes("width {} k {} nan {}", width, k, nan);
+      std::vector<float> values = tied(p, rows * width);
+      if (nan)
+        for (const std::int64_t at : {width / 2, width - 1}) values[static_cast<std::size_t>(width + at)] = NAN;
+      const auto x = p.values(values, true), best = p.floats(rows * k);
+      const auto columns = p.integers(rows * k, 100);
+      p.run([&](const auto& on) { top_k(on, rows, width, x(on), k, skip, best(on), columns(on)); }, 0);
+    }
+}
+
+}  // namespace
+
+std::vector<ParityRow> top_k_parity() {
+  return {
+      {"top_k", [](Parity& p) { greatest(p, false); }},
+      {"top_k_nan", [](Parity& p) { greatest(p, true); }},
+  };
+}
+
+}  // namespace nmt::test
