@@ -212,11 +212,17 @@ Json Explanation::json() const {
       continue;
     }
     std::vector<double> input, forget;
+    Correlation of_means;
     for (std::size_t t = 0; t < total.input.size(); ++t) {
       input.push_back(total.input[t] / static_cast<double>(total.sentences[t]));
       forget.push_back(total.forget[t] / static_cast<double>(total.sentences[t]));
+      of_means.add(input.back(), forget.back());
     }
-    overall.push_back({{"input", rounded(input)}, {"forget", rounded(forget)}, {"sentences", total.sentences}, {"pearson", rounded(total.values.value())}});
+    overall.push_back({{"input", rounded(input)},
+                       {"forget", rounded(forget)},
+                       {"sentences", total.sentences},
+                       {"pearson_means", rounded(of_means.value())},
+                       {"pearson_values", rounded(total.values.value())}});
   }
   json["sentences"] = p.sentences;
   return json;

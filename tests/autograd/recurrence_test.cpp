@@ -1,52 +1,17 @@
 #include <gtest/gtest.h>
 
-#include "nmt/autograd/ops.h"
-#include "tests/support/engine.h"
-#include "tests/support/reference.h"
+#include "tests/support/cells.h"
 
 namespace nmt {
 namespace {
 
 using namespace units;
+using test::CellParameters;
+using test::make;
 using test::Row;
+using test::values;
 
 constexpr std::int64_t first_position = 1;
-
-struct CellParameters {
-  Parameter recurrent, bias, gain, shift, vectors, positions;
-  ops::Cell cell;
-};
-
-void make(test::Engine& engine, const kernels::Unit& unit, std::int64_t h, bool normal, CellParameters& p) {
-  const int planes = unit.recurrents + unit.late;
-  p.cell.unit = &unit;
-  p.cell.width = h;
-  if (planes > 0) {
-    p.recurrent = engine.parameter("recurrent", {h, planes * h}, 0.5f);
-    p.cell.recurrent = &p.recurrent;
-    p.bias = engine.parameter("bias", {planes * h}, 0.5f);
-    p.cell.bias = normal ? nullptr : &p.bias;
-    p.gain = engine.parameter("gain", {planes * h}, 0.3f, 1.0f);
-    p.shift = engine.parameter("shift", {planes * h}, 0.3f);
-    if (normal) {
-      p.cell.gain = &p.gain;
-      p.cell.shift = &p.shift;
-    }
-  }
-  if (unit.vectors > 0) {
-    p.vectors = engine.parameter("vectors", {unit.vectors, h}, 0.5f);
-    p.cell.vectors = &p.vectors;
-  }
-  if (unit.position_vectors > 0) {
-    p.positions = engine.parameter("positions", {3, unit.position_vectors * h}, 0.5f, 1.0f);
-    p.cell.positions = &p.positions;
-  }
-}
-
-test::CellValues values(const ops::Cell& c) {
-  const auto of = [](const Parameter* p) { return p ? test::doubles(p->value) : Row{}; };
-  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.shift), of(c.vectors), of(c.positions)};
-}
 
 template <class U>
 void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, std::int64_t h, bool reverse, bool normal, int threads) {
@@ -113,71 +78,6 @@ TEST(Recurrence, matches_the_equations_in_double) {
   for (const bool reverse : {false, true})                                                                  \
     for (const bool normal : {false, true})                                                                 \
       for (const int threads : {1, 3}) check<__VA_ARGS__>(kernels::units()[line], 5, 13, 7, reverse, normal, threads); \
-  ++line;
-#include "nmt/units/units.def"
-#undef NMT_UNIT
-}
-
-// The gates of one channel as the unit's header has them, from what a step of the reference reads.
-template <class U>
-void expect_gates(const test::CellValues& c, std::int64_t h, const double* x, const std::vector<Row>& states, const float* input,
-                  const float* forget) {
-  for (std::int64_t j = 0; j < h; ++j) {
-    Step<double, U> step{};
-    for (int p = 0; p < U::inputs; ++p) step.x[p] = x[p * h + j];
-    for (int p = 0; p < U::vectors; ++p) step.v[p] = c.vectors[p * h + j];
-    for (int p = 0; p < U::states; ++p) step.s[p] = states[p][j];
-    for (int p = 0; p < U::recurrents; ++p) {
-      const std::int64_t planes = U::recurrents + U::late, column = p * h + j;
-      step.u[p] = c.bias[column];
-      for (std::int64_t i = 0; i < h; ++i) step.u[p] += states[0][i] * c.recurrent[i * planes * h + column];
-    }
-    double i, f;
-    U::gates(step, i, f);
-    EXPECT_NEAR(input[j], i, 1e-5);
-    EXPECT_NEAR(forget[j], f, 1e-5);
-  }
-}
-
-template <class U>
-void check_probe(const kernels::Unit& unit, bool reverse) {
-  SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : ""));
-  const std::int64_t steps = 5, batch = 3, h = 7;
-  test::Engine engine(2);
-  CellParameters p;
-  make(engine, unit, h, false, p);
-  p.cell.name = "here";
-  Probe probe;
-  Tape tape(engine.context, false);
-  tape.watch(&probe);
-  const Var x = tape.constant(engine.random({steps, batch, U::inputs * h}));
-  std::vector<Var> initial;
-  for (int s = 0; s < U::states; ++s) initial.push_back(tape.constant(engine.random({batch, h})));
-  ops::recurrence(tape, p.cell, x, initial, {}, reverse);
-  ASSERT_EQ(probe.units.size(), 1u);
-  const GateRecord& record = probe.units[0];
-  EXPECT_EQ(record.name, "here");
-  EXPECT_EQ(record.reverse, reverse);
-  ASSERT_EQ(static_cast<bool>(record.input), unit.gates != nullptr);
-  if constexpr (requires(const Step<double, U>& step, double& gate) { U::gates(step, gate, gate); }) {
-    const test::CellValues c = values(p.cell);
-    const Row xs = test::doubles(x->value);
-    for (std::int64_t b = 0; b < batch; ++b) {
-      std::vector<Row> s;
-      for (const Var& v : initial) s.emplace_back(v->value.f32() + b * h, v->value.f32() + (b + 1) * h);
-      for (std::int64_t n = 0; n < steps; ++n) {
-        const std::int64_t at = (reverse ? steps - 1 - n : n) * batch + b;
-        expect_gates<U>(c, h, &xs[at * U::inputs * h], s, record.input.f32() + at * h, record.forget.f32() + at * h);
-        test::cell_step<U>(c, h, &xs[at * U::inputs * h], s, at / batch);
-      }
-    }
-  }
-}
-
-TEST(Recurrence, a_watched_pass_leaves_the_gates_of_every_step) {
-  std::size_t line = 0;
-#define NMT_UNIT(the_name, the_variant, ...)                                                          \
-  for (const bool reverse : {false, true}) check_probe<__VA_ARGS__>(kernels::units()[line], reverse); \
   ++line;
 #include "nmt/units/units.def"
 #undef NMT_UNIT
@@ -362,7 +262,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
     if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
     if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
     if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
-  if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
+    if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
   };
   compare_cell(lower, lo);
   compare_cell(higher, hi);

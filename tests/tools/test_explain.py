@@ -12,10 +12,19 @@ import sys
 import tempfile
 import unittest
 
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-batch-words", "300", "--cpu-threads", "2", "--after", "6u",
          "--valid-freq", "6u", "--save-freq", "6u", "--valid-max-sentences", "5", "--early-stopping", "0", "--exponential-smoothing", "0"]
+# Models that more than one test looks into.
+LRN = ["--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2"]
+ATR = ["--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2"]
+SRN = ["--unit", "srn", "--enc-depth", "1", "--dec-depth", "1"]
 LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
 
 
@@ -133,7 +142,31 @@ class ExplainTest(unittest.TestCase):
                     self.close(s["weight"], max(earlier.values()), "strongest")
                     self.close(s["weight"], earlier[s["from"]], "strongest")
             if unit["gates"]:
-                self.close(data["overall"][which]["pearson"], pearson(*every), "correlation over all sentences")
+                self.close(data["overall"][which]["pearson_values"], pearson(*every), "correlation over all sentences")
+
+    @unittest.skipUnless(numpy, "no numpy; scripts/setup.sh installs it")
+    def test_means_over_all_sentences(self):
+        """ATR, figure 3: the mean gates by position over all sentences and their correlation, again by numpy from the saved gates."""
+        for name, options in (("lrn", LRN), ("atr", ATR), ("srn", SRN)):
+            _, data, gates = self.explain(name, *options)
+            lines = [s["line"] for s in data["sentences"] if s["units"]]
+            self.assertEqual(len(lines), 3)
+            for unit, overall in zip(data["units"], data["overall"], strict=True):
+                if not unit["gates"]:
+                    self.assertIsNone(overall)
+                    continue
+                curves, flat = [], []
+                for gate in ("input", "forget"):
+                    every = [numpy.array(gates[f"{line}.{unit['name']}.{gate}"], dtype=numpy.float64) for line in lines]
+                    by_position = numpy.full((len(every), max(len(rows) for rows in every)), numpy.nan)
+                    for sentence, rows in zip(by_position, every):
+                        sentence[:len(rows)] = rows.mean(axis=1)
+                    curves.append(numpy.nanmean(by_position, axis=0))
+                    flat.append(numpy.concatenate([rows.ravel() for rows in every]))
+                    numpy.testing.assert_allclose(overall[gate], curves[-1], rtol=1e-5, err_msg=unit["name"])
+                    self.assertEqual(overall["sentences"], (~numpy.isnan(by_position)).sum(axis=0).tolist())
+                for key, pair in (("pearson_means", curves), ("pearson_values", flat)):
+                    numpy.testing.assert_allclose(overall[key], numpy.corrcoef(pair)[0, 1], rtol=1e-4, atol=1e-6, err_msg=f"{unit['name']} {key}")
 
     def check_attention(self, data, heads):
         for sentence in data["sentences"]:
@@ -146,7 +179,7 @@ class ExplainTest(unittest.TestCase):
                     self.assertAlmostEqual(math.fsum(row), 1, delta=1e-4)
 
     def test_deep_lrn(self):
-        page, data, gates = self.explain("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        page, data, gates = self.explain("lrn", *LRN)
         self.assertEqual([u["name"] for u in data["units"]], ["encoder.layer_0.forward", "encoder.layer_0.backward", "encoder.layer_1", "decoder.layer_0.lower",
                                                               "decoder.layer_0.higher", "decoder.layer_1"])
         self.assertEqual([u["step"] for u in data["units"]], ["alone", "alone", "alone", "lower", "higher", "alone"])
@@ -176,7 +209,7 @@ class ExplainTest(unittest.TestCase):
                     self.assertTrue(all(abs(x + y - 1) < 1e-6 for x, y in zip(r, s)))
 
     def test_context_aware_atr(self):
-        _, data, gates = self.explain("atr", "--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2")
+        _, data, gates = self.explain("atr", *ATR)
         names = [u["name"] for u in data["units"]]
         self.assertIn("encoder.layer_0.backward.lower", names)
         self.assertIn("decoder.layer_1.higher", names)
@@ -200,14 +233,14 @@ class ExplainTest(unittest.TestCase):
         self.check_attention(data, 1)
 
     def test_a_unit_without_gates(self):
-        _, data, gates = self.explain("srn", "--unit", "srn", "--enc-depth", "1", "--dec-depth", "1")
+        _, data, gates = self.explain("srn", *SRN)
         self.assertEqual([u["gates"] for u in data["units"]], [False] * 4)
         self.assertEqual(gates, {})
         self.check_numbers(data, gates)
         self.check_attention(data, 1)
 
     def test_bad_input_is_one_line(self):
-        model = self.model("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        model = self.model("lrn", *LRN)
         for status, args, word in ((2, [], "-m DIR"), (2, ["-m", self.root / "none"], "none"), (2, ["-m", model, "-i", self.root / "missing"], "missing"),
                                    (2, ["-m", model, "-i", self.root], str(self.root)), (3, ["-m", model], "no line"), (2, ["-m", model, "--beam-size", "0"], "beam-size"),
                                    (2, ["-m", model, "--heads", "2"], "heads"), (1, ["-m", model, "-o", self.root, "--", "a"], str(self.root))):
@@ -219,7 +252,7 @@ class ExplainTest(unittest.TestCase):
                 self.assertIn(word, errors[0])
 
     def test_odd_input(self):
-        model = self.model("lrn", "--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2")
+        model = self.model("lrn", *LRN)
         done = run("-m", model, "--sentences", "2", stdin=b"a\n\xff\xfe b\r\nc\n")
         self.assertIn(b"first 2 of 3 lines", done.stderr)
         self.assertEqual([s["source"] for s in page_data(done.stdout.decode())["sentences"]], ["a", "\ufffd\ufffd b"])

@@ -146,7 +146,7 @@ function gatesCard(u, tokens, numbers) {
     `${t}\ninput gate ${show(numbers.input[i], 4)}\nforget gate ${show(numbers.forget[i], 4)}`)));
   return el("section", {class: "card wide-card"}, el("h3", {}, "Gates by position"), legend(lines.map(([name, , color]) => ({name, color}))),
             el("div", {class: "scroll"}, root),
-            el("p", {class: "note"}, `Mean of ${u.width} channels. Pearson's correlation of input and forget gate: ${card(numbers.pearson_means)} between these two curves, ${card(numbers.pearson_values)} over all single gates of the sentence (ATR, figure 3).`));
+            el("p", {class: "note"}, `Mean of ${u.width} channels. Pearson's correlation of input and forget gate: ${card(numbers.pearson_means)} between these two curves, ${card(numbers.pearson_values)} over all single gates of the sentence. At the end of the page: the same over all sentences (ATR, figure 3).`));
 }
 
 function arcsCard(u, tokens, numbers) {
@@ -191,9 +191,9 @@ function drawOverview() {
   overview.append(el("h2", {}, count === 1 ? "All units" : `All units over ${show(count)} sentences`));
   const cells = (i) => {
     const t = data.overall[i];
-    return t ? [mean(t, t.input), mean(t, t.forget), t.pearson].map((x) => el("td", {class: "number"}, x === null ? "none" : show(x, 3))) : [el("td", {class: "number", colspan: 3}, "no gates")];
+    return t ? [mean(t, t.input), mean(t, t.forget), t.pearson_means, t.pearson_values].map((x) => el("td", {class: "number"}, x === null ? "none" : show(x, 3))) : [el("td", {class: "number", colspan: 4}, "no gates")];
   };
-  overview.append(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "unit"), el("th", {}, "reads"), el("th", {class: "number"}, "mean input gate"), el("th", {class: "number"}, "mean forget gate"), el("th", {class: "number"}, "Pearson, all gates"))),
+  overview.append(el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "unit"), el("th", {}, "reads"), el("th", {class: "number"}, "mean input gate"), el("th", {class: "number"}, "mean forget gate"), el("th", {class: "number"}, "Pearson, means by position"), el("th", {class: "number"}, "Pearson, all gates"))),
     el("tbody", {class: "pick"}, data.units.map((unit, i) => {
       const row = el("tr", {class: i === state.unit ? "chosen" : ""}, el("td", {}, unitTitle(unit)), el("td", {}, unit.step === "higher" ? (unit.reads === "target" ? "the context" : "the forward states") : `the ${unit.reads}, ${unit.direction}`), cells(i));
       row.addEventListener("click", () => { state.unit = i; draw(); });
