@@ -1,6 +1,8 @@
 #include "tools/compute.h"
 
+#include "nmt/core/log.h"
 #include "nmt/kernels/instruction_set.h"
+#include "nmt/kernels/product_library.h"
 
 #include <fstream>
 
@@ -42,6 +44,19 @@ Context Compute::context(Arena& arena) {
     context.cuda = cuda_->handle();
   }
   return context;
+}
+
+const kernels::ProductLibrary* Compute::products(const std::string& choice) const {
+  if (cuda_) {
+    if (choice == "onednn") fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
+    return nullptr;
+  }
+  if (choice == "own") return nullptr;
+  std::string why;
+  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  if (!library && choice == "onednn") fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
+  log::info("matrix products: {}", library ? library->name() + " and own tiles, each where it is faster" : "own tiles; " + why);
+  return library;
 }
 
 std::string Compute::describe(const std::string& program) const {

@@ -25,6 +25,9 @@ class Compute {
   /// An arena of the device's memory, for context(). Both live no longer than this.
   std::unique_ptr<Arena> new_arena();
   Context context(Arena& arena);
+  /// The library for a training context's products that --products asks for: "own" (null), "onednn" or "auto"; said in the log.
+  /// Errors (usage): onednn where it is not installed, or on a GPU.
+  const kernels::ProductLibrary* products(const std::string& choice) const;
   /// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads, x86-64-v3 (AVX2),
   /// float32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
   std::string describe(const std::string& program) const;

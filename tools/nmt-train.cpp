@@ -56,7 +56,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   const VocabularyPair vocabularies = before ? store.vocabularies() : make_vocabularies(data, text, heartbeat);
   heartbeat.activity("making the model");
   const std::unique_ptr<Arena> arena = compute.new_arena();
-  const Context context = compute.context(*arena);
+  Context context = compute.context(*arena);
+  context.cpu.products = compute.products(spec.products);
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
   TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded);

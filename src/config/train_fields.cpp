@@ -116,6 +116,10 @@ std::vector<Option> list(TrainSpec& s) {
                         .alias({"d", "devices"})
                         .with_form(Form::device)
                         .meta("DEVICE"),
+                      Option("products", &s.products,
+                             "matrix products of training on the CPU: own tiles, whose results do not depend on the threads; onednn, the library's where it is "
+                             "faster; auto: onednn where it is installed")
+                          .one_of({"auto", "own", "onednn"}),
                       Option("seed", &s.seed, "start of all random numbers").range(1),
                   }));
   return options;

@@ -43,7 +43,8 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
                  .transpose_b = transpose_b,
                  .accumulate = beta != 0.0f,
                  .c = c,
-                 .ldc = ldc});
+                 .ldc = ldc,
+                 .library = cpu.products});
 }
 
 std::int64_t packed_panel() {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "nmt/kernels/product_library.h"
+
 #include "tile.h"
 
 namespace nmt::kernels {
@@ -174,6 +176,7 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
         std::memset(p.c + r * p.ldc + n_begin, 0, static_cast<std::size_t>(n_end - n_begin) * sizeof(float));
     return;
   }
+  if (p.library && p.library->takes(p)) return p.library->run(p, m_begin, m_end, n_begin, n_end);
   alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
   alignas(64) float b_block[block_floats];
   const std::int64_t stretches = (p.k + stretch - 1) / stretch;

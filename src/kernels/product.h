@@ -4,6 +4,8 @@
 
 namespace nmt::kernels {
 
+class ProductLibrary;
+
 /// A product C[m,n] (+)= op(A) B on the calling thread, the shared inner part of the packed and the training products.
 /// B is packed (see gemm.h), or stored as it is and packed block by block on the way.
 struct Product {
@@ -18,6 +20,7 @@ struct Product {
   bool accumulate = false;
   float* c = nullptr;
   std::int64_t ldc = 0;
+  const ProductLibrary* library = nullptr;  ///< asked first; null: our own tiles
 };
 
 /// Rows [m_begin, m_end) and columns [n_begin, n_end); n_begin is a multiple of packed_panel().

@@ -132,7 +132,7 @@ void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int
 }
 
 // Adds the gradients of symbols [begin, end) over a chunk of rows that starts at `first`.
-void table_gradient(const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows, std::int64_t begin,
+void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows, std::int64_t begin,
                     std::int64_t end, std::int64_t stride, const float* logits) {
   product_part({.m = loss.vocabulary,
                 .n = loss.width,
@@ -144,7 +144,8 @@ void table_gradient(const SoftmaxLoss& loss, std::int64_t first, std::int64_t ro
                 .ldb = loss.width,
                 .accumulate = true,
                 .c = loss.dtable,
-                .ldc = loss.width},
+                .ldc = loss.width,
+                .library = cpu.products},
                begin, end, 0, loss.width);
   if (loss.dbias)
     for (std::int64_t r = 0; r < rows; ++r)
@@ -186,7 +187,7 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
     });
     if (loss.dx)
       cpu.pool->parallel_for(vocabulary, tile_rows, [&](std::int64_t begin, std::int64_t end) {
-        table_gradient(loss, first, count, begin, end, plan.stride, logits);
+        table_gradient(cpu, loss, first, count, begin, end, plan.stride, logits);
       });
   }
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,6 +1,7 @@
 #include "nmt/kernels/gemm.h"
 
 #include "nmt/core/thread_pool.h"
+#include "nmt/kernels/product_library.h"
 
 #include <cmath>
 #include <cstring>
@@ -43,10 +44,11 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
 
 const std::int64_t sizes[] = {1, 3, 31, 33, 257};
 
-TEST(Gemm, EqualsDoublePrecisionInEveryForm) {
+// gemm() over odd sizes, leading dimensions, every form and beta.
+void expect_every_form(const ProductLibrary* library) {
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
-    const Cpu cpu{&pool};
+    const Cpu cpu{&pool, library};
     for (std::int64_t m : sizes)
       for (std::int64_t n : sizes)
         for (std::int64_t k : {std::int64_t{1}, std::int64_t{33}, std::int64_t{400}})
@@ -61,6 +63,18 @@ TEST(Gemm, EqualsDoublePrecisionInEveryForm) {
             expect_product(ta, tb, m, n, k, a, lda, b, ldb, beta, before, c, ldc);
           }
   }
+}
+
+TEST(Gemm, EqualsDoublePrecisionInEveryForm) {
+  expect_every_form(nullptr);
+}
+
+TEST(Gemm, TheLibraryEqualsDoublePrecisionInEveryForm) {
+  std::string why;
+  const ProductLibrary* const library = ProductLibrary::open(&why);
+  if (!library) GTEST_SKIP() << why;
+  EXPECT_TRUE(library->name().starts_with("oneDNN ")) << library->name();
+  expect_every_form(library);
 }
 
 TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {

@@ -89,6 +89,7 @@ struct TrainSpec {
   bool overwrite = false;                      ///< start anew in a directory that has a model (Marian's --no-reload)
   int cpu_threads = 0;                         ///< 0: all processors
   std::string device = "cpu";
+  std::string products = "auto";               ///< own | onednn | auto; on the CPU
   std::uint64_t seed = 1234;
 };
 

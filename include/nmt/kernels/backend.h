@@ -4,6 +4,9 @@ namespace nmt {
 
 class ThreadPool;
 class CudaDevice;
+namespace kernels {
+class ProductLibrary;
+}
 
 // A kernel is a plain function overloaded on one of these handles. Every kernel is declared for both in one header; a
 // missing one is a link error.
@@ -11,6 +14,7 @@ class CudaDevice;
 /// The CPU: kernels split their work over this pool, which the handle does not own.
 struct Cpu {
   ThreadPool* pool = nullptr;
+  const kernels::ProductLibrary* products = nullptr;  ///< null: our own tiles (kernels/product_library.h)
 };
 
 /// One CUDA device and its stream (tensor/cuda_device.h), which the handle does not own. Pointers that a kernel gets are

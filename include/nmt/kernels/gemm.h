@@ -8,9 +8,9 @@ namespace nmt::kernels {
 
 // Matrix products, row-major. Leading dimensions are in elements.
 
-/// C[M,N] = op(A) op(B) + beta C, for training: the same tiles as below, B packed block by block on the way, so that the result
-/// does not depend on the threads either. op(A) is [M,K]: A is stored [M,K], or [K,M] when transpose_a. Likewise B, [K,N] or
-/// [N,K]. beta 0 does not read C. docs/products.md says why no library does this.
+/// C[M,N] = op(A) op(B) + beta C, for training. On the CPU: by Cpu::products where it is the faster one (docs/products.md), else by
+/// the same tiles as below, B packed block by block on the way; these results do not depend on the threads either. op(A) is [M,K]: A is stored [M,K], or [K,M] when transpose_a. Likewise B, [K,N] or
+/// [N,K]. beta 0 does not read C.
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
            const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
