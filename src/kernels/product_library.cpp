@@ -1,10 +1,9 @@
 #include "nmt/kernels/product_library.h"
 
-#include <dlfcn.h>
-
 #include "nmt/core/error.h"
 
 #include "product.h"
+#include <dlfcn.h>
 
 namespace nmt::kernels {
 namespace {
