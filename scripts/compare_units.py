@@ -183,18 +183,15 @@ def processor_seconds(process):
 
 
 def decode_speed(args, model, batch, source):
-    """Milliseconds: processor time with one thread, loading included; with more wall time as nmt-translate reports it, without loading."""
+    """Milliseconds that nmt-translate reports, loading left out: of processor time with one thread, else of wall time."""
     command = [BIN / "nmt-translate", "-m", model, "-i", source, "-o", args.work / "speed.hyp", "--cpu-threads", args.threads, "--mini-batch", batch]
-    with open(args.work / "speed.log", "wb") as log:
-        process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, preexec_fn=die_with_parent)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise RuntimeError(f"status {process.returncode}: {reason(args.work / 'speed.log')}")
-    if args.threads == 1:
-        return 1000 * (usage.ru_utime + usage.ru_stime)
-    text = (args.work / "speed.log").read_text(encoding="utf-8", errors="replace")
-    return 1000 * float(re.search(r"lines in ([\d.]+) s", text)[1])
+    log = args.work / "speed.log"
+    with open(log, "wb") as out:
+        status = subprocess.run([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent).returncode
+    if status != 0:
+        raise RuntimeError(f"status {status}: {reason(log)}")
+    wall, processor = re.search(r"lines in ([\d.]+) s \(([\d.]+) s of processor time\)", log.read_text(encoding="utf-8", errors="replace")).groups()
+    return 1000 * float(processor if args.threads == 1 else wall)
 
 
 def train_speed(args, unit):
@@ -228,8 +225,6 @@ def measure_speed(args, units):
     lines = pathlib.Path(args.test_sets[0]).read_bytes().split(b"\n")[: args.speed_sentences]
     lines = [line for line in lines if line]
     source.write_bytes(b"\n".join(lines) + b"\n")
-    empty = args.work / "speed.empty"
-    empty.write_bytes(b"")
     sentences = len(lines)
     figures = {unit.name: {"tokens": [], "ms_1": [], "ms_batch": []} for unit in units}
     for round_number in range(1, args.rounds + 1):
@@ -241,9 +236,8 @@ def measure_speed(args, units):
                 mine["tokens"].append(train_speed(args, unit))
                 model = args.work / unit.folder / f"seed-{args.seeds[0]}" / "model"
                 if (model / "latest").exists():
-                    loading = decode_speed(args, model, 1, empty) if args.threads == 1 else 0
                     for key, batch in (("ms_1", 1), ("ms_batch", 64)):
-                        mine[key].append(max(0, decode_speed(args, model, batch, source) - loading) / sentences)
+                        mine[key].append(decode_speed(args, model, batch, source) / sentences)
             except RuntimeError as error:
                 mine["why"] = str(error)
             say(f"round {round_number}, {unit.name}: " + (mine.get("why") or f"{mine['tokens'][-1]:.0f} target tokens/s"))

@@ -3,10 +3,11 @@
 #
 #   scripts/prepare_wmt14.sh [FOLDER]          FOLDER: data/wmt14 when not given; some 6 GB while it works, 1.5 GB at the end
 #
-# FOLDER/archives holds what is downloaded; a download that broke off is resumed, one that is there is not repeated. The archives have no
-# published checksums, so FOLDER/archives/SHA256SUMS records them when an archive is first seen whole and every later run compares. To
-# prepare without a network, put the archives there by hand (the script says which are missing, and from where). Every step is skipped whose
-# result is newer than what it was made of.
+# FOLDER/archives holds what is downloaded; a download that broke off is resumed, one that is there is not repeated. An archive is
+# compared with a checksum that public software already relies on (the table below; statmt.org itself publishes none), and its
+# SHA-256 is recorded in FOLDER/archives/SHA256SUMS, which every later run compares with. Where an archive is another one, the script
+# asks on a terminal, and otherwise stops and says what line in SHA256SUMS accepts it. To prepare without a network, put the archives
+# there by hand (the script says which are missing, and from where). Every step is skipped whose result is newer than what it was made of.
 #
 # Europarl v7, Common Crawl, News Commentary v9 (statmt.org/wmt14/translation-task.html), cleaned by scripts/clean_corpus.py (the rules
 # are on top of it). $NMT_WMT14_MIRROR replaces the addresses' https://www.statmt.org.
@@ -21,62 +22,93 @@ scripts=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-data/wmt14}
 mirror=${NMT_WMT14_MIRROR:-https://www.statmt.org}
 archives=$folder/archives
-urls=("$mirror/europarl/v7/de-en.tgz" "$mirror/wmt13/training-parallel-commoncrawl.tgz" "$mirror/wmt14/training-parallel-nc-v9.tgz"
-      "$mirror/wmt14/dev.tgz" "$mirror/wmt14/test-full.tgz")
+# Name here, address, bytes (- not known), checksum, who published the checksum. That of dev.tgz stands in one research project alone,
+# and no second source confirms it.
+table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
+training-parallel-commoncrawl.tgz wmt13/training-parallel-commoncrawl.tgz 918311367 \
+sha256:c7a74e2ea01ac6c920123108627e35278d4ccb5701e15428ffa34de86fa3a9e5 TensorFlow-Datasets
+training-parallel-nc-v9.tgz wmt14/training-parallel-nc-v9.tgz 80418416 \
+sha256:cb8953f292298e6877ae433c98912b927cb0766b303f4540512ddd286c748485 TensorFlow-Datasets
+dev.tgz wmt14/dev.tgz - sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b525dae05fa0c145 one-project-alone
+test-full.tgz wmt14/test-full.tgz - md5:a8cd784e006feb32ac6f3d9ec7eb389a sacreBLEU"
 
 die() {
   echo "prepare_wmt14: $*" >&2
   exit 1
 }
-name_of() { case $1 in */europarl/v7/de-en.tgz) echo europarl-v7-de-en.tgz ;; *) basename "$1" ;; esac; }
-
-for tool in python3 tar sha256sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
+for tool in python3 tar sha256sum sha1sum md5sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
 mkdir -p "$archives"
+bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
 
-# 1. Archives. A part that broke off keeps the name .part, and curl or wget goes on from its end.
-download() {
+# 1. Archives. A part that broke off keeps the name .part, and curl or wget goes on from its end, at once while there is progress.
+download_once() {
   if command -v curl >/dev/null; then
-    curl --fail --location --silent --show-error --retry 3 --connect-timeout 20 --continue-at - --output "$2" "$1"
+    curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - --output "$2" "$1"
   elif command -v wget >/dev/null; then
-    wget --quiet --continue --tries=3 --connect-timeout=20 --output-document="$2" "$1"
+    wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 --output-document="$2" "$1"
   else
-    return 127
+    echo "neither curl nor wget is installed" >&2
+    return 1
   fi
 }
+download() {  # address, file
+  local before
+  while before=$(bytes_of "$2"); ! download_once "$1" "$2"; do
+    [ "$(bytes_of "$2")" -gt "$before" ] || return 1
+  done
+}
 missing=()
-for url in "${urls[@]}"; do
-  name=$(name_of "$url")
-  [ -s "$archives/$name" ] && continue
-  echo "prepare_wmt14: $url"
+while read -r name path bytes _; do
+  file=$archives/$name
+  [ -s "$file" ] && continue
+  echo "prepare_wmt14: $mirror/$path"
   # A part that is whole already makes the download fail, too: the archive itself says whether all is there.
-  reason=$(download "$url" "$archives/$name.part" 2>&1) || true
-  if gzip -t "$archives/$name.part" 2>/dev/null; then
-    mv "$archives/$name.part" "$archives/$name"
-  else
-    reason=${reason##*$'\n'}
-    missing+=("$name ($url: ${reason:-neither curl nor wget is installed, or the archive is damaged})")
+  complete=yes
+  reason=$(download "$mirror/$path" "$file.part" 2>&1) || complete=no
+  if gzip -t "$file.part" 2>/dev/null; then
+    mv "$file.part" "$file"
+    continue
   fi
-done
+  reason=${reason##*$'\n'}
+  # All bytes are there and they are no archive: going on from their end can never help.
+  if [ $complete = yes ] || { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
+    rm -f "$file.part"
+    reason="what came is no whole archive"
+  fi
+  missing+=("$name ($mirror/$path: ${reason:-it broke off})")
+done <<<"$table"
 if [ ${#missing[@]} -gt 0 ]; then
   list=$(printf '; %s' "${missing[@]}")
-  die "could not be downloaded: ${list:2}. Fetch them elsewhere, put them into $archives under these names, and start again"
+  die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere, put them into $archives under these names, and start again"
 fi
 
-# 2. Checksums: recorded at the first sight, compared ever after.
+# 2. Checksums: what was recorded or accepted before, else what is published.
 sums=$archives/SHA256SUMS
 touch "$sums"
-for url in "${urls[@]}"; do
-  name=$(name_of "$url")
-  sum=$(sha256sum "$archives/$name" | cut -d' ' -f1)
+while read -r name path bytes published source; do
+  file=$archives/$name
+  sum=$(sha256sum "$file" | cut -d' ' -f1)
   known=$(awk -v name="$name" '$2 == name {print $1}' "$sums")
-  if [ -z "$known" ]; then
-    gzip -t "$archives/$name" || die "$archives/$name is no whole archive; remove it and start again"
-    echo "$sum  $name" >>"$sums"
-    echo "prepare_wmt14: $name: SHA-256 $sum recorded (none is published to compare with)"
-  elif [ "$sum" != "$known" ]; then
-    die "$archives/$name has SHA-256 $sum, and $known was recorded in $sums; remove the archive to fetch it again"
+  if [ -n "$known" ]; then
+    [ "$sum" = "$known" ] || die "$file has SHA-256 $sum, and $known was recorded in $sums; remove the archive to fetch it again"
+    continue
   fi
-done
+  gzip -t "$file" || die "$file is no whole archive; remove it and start again"
+  kind=${published%%:*}
+  if [ "$("${kind}sum" "$file" | cut -d' ' -f1)" = "${published#*:}" ]; then
+    echo "prepare_wmt14: $name: ${kind^^} as published by $source"
+  else
+    size=$(bytes_of "$file")
+    other="$file has $size bytes$([ "$bytes" = - ] || echo " (published: $bytes)") and not the ${kind^^} ${published#*:} that $source published"
+    answer=no
+    if [ -t 3 ]; then read -r -p "prepare_wmt14: $other; its SHA-256 is $sum. Use it all the same? [y/N] " answer <&3; fi
+    case $answer in
+      [yY]*) ;;
+      *) die "$other; remove it to fetch it again, or accept it: echo '$sum  $name' >>$sums" ;;
+    esac
+  fi
+  echo "$sum  $name" >>"$sums"
+done 3<&0 <<<"$table"
 
 # 3. Text. Archives differ in the folders they put files into: a file is found by its name.
 work=$folder/work

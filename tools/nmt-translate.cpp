@@ -91,7 +91,8 @@ void translate(const Request& request, const SearchSpec& spec) {
   if (statistics.cropped > 1)
     log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped, spec.max_length);
   const double seconds = progress.seconds();
-  log::info("{} lines in {:.2f} s: {:.1f} sentences/s, {:.0f} source and {:.0f} target tokens/s", lines, seconds,
+  log::info("{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and {:.0f} target tokens/s", lines,
+            seconds, progress.processor_seconds(),
             static_cast<double>(statistics.sentences) / seconds,
             static_cast<double>(statistics.source_tokens) / seconds,
             static_cast<double>(statistics.target_tokens) / seconds);

@@ -26,6 +26,10 @@ double ProgressLine::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
+double ProgressLine::processor_seconds() const {
+  return static_cast<double>(std::clock() - processor_start_) / CLOCKS_PER_SEC;
+}
+
 void ProgressLine::show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done) {
   using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace nmt::tools {
@@ -18,10 +19,12 @@ class ProgressLine {
 
   /// So many lines of so many bytes have been read, and so many are done.
   void show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done);
-  double seconds() const;
+  double seconds() const;            ///< since it was made
+  double processor_seconds() const;  ///< of all threads, since then
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = start_;
+  std::clock_t processor_start_ = std::clock();
   std::int64_t size_ = 0;
   bool visible_;
 };

@@ -1,6 +1,5 @@
-#include <gtest/gtest.h>
-
 #include "tests/support/cells.h"
+#include <gtest/gtest.h>
 
 // What a watched pass leaves in its probe, for each of the three drivers, against the same step in double.
 
@@ -14,11 +13,14 @@ using test::values;
 constexpr std::int64_t steps = 5, batch = 3, width = 7;
 
 template <class U>
-constexpr bool has_gates = requires(const Step<double, U>& step, double& gate) { U::gates(step, gate, gate); };
+constexpr bool has_gates = requires(const Step<double, U>& step, double& gate) {
+  U::gates(step, gate, gate);
+};
 
 // The gates as the unit's header has them, from what a step of the reference reads: x [inputs*H], states [states][H].
 template <class U>
-void expect_gates(const GateRecord& record, std::int64_t row, const test::CellValues& c, const double* x, const std::vector<Row>& states) {
+void expect_gates(const GateRecord& record, std::int64_t row, const test::CellValues& c, const double* x,
+                  const std::vector<Row>& states) {
   const float *input = record.input.f32() + row * width, *forget = record.forget.f32() + row * width;
   for (std::int64_t j = 0; j < width; ++j) {
     Step<double, U> step{};
@@ -133,15 +135,25 @@ void check_conditional(const kernels::Unit& unit) {
   Parameter v = engine.parameter("v", {space, 1}), query = engine.parameter("query", {width, space}, 0.5f),
             context = engine.parameter("context", {memory_width, wide}, 0.5f), bias = engine.parameter("bias", {wide});
   const std::vector<int> lengths{4, 2, 3};
-  const ops::Memory memory{pass.tape.constant(engine.random({source, batch, memory_width})), pass.tape.constant(engine.random({source, batch, space})),
+  const ops::Memory memory{pass.tape.constant(engine.random({source, batch, memory_width})),
+                           pass.tape.constant(engine.random({source, batch, space})),
                            engine.ints({lengths.begin(), lengths.end()}, {batch})};
-  const ops::Conditional layer{
-      pass.lower.cell, pass.higher.cell, {kernels::AttentionKind::additive, heads, &v}, &query, &context, &bias, nullptr, nullptr};
+  const ops::Conditional layer{pass.lower.cell, pass.higher.cell, {kernels::AttentionKind::additive, heads, &v},
+                               &query,          &context,         &bias,
+                               nullptr,         nullptr};
   ops::conditional(pass.tape, layer, memory, pass.x, pass.initial, {});
   const bool gates = pass.records(false, 2);
 
-  const test::AttentionValues attention{true, heads, source, batch, space, memory_width,
-                                        test::doubles(memory.keys->value), test::doubles(memory.values->value), test::doubles(v.value), lengths};
+  const test::AttentionValues attention{true,
+                                        heads,
+                                        source,
+                                        batch,
+                                        space,
+                                        memory_width,
+                                        test::doubles(memory.keys->value),
+                                        test::doubles(memory.values->value),
+                                        test::doubles(v.value),
+                                        lengths};
   const test::CellValues lower = values(pass.lower.cell), higher = values(pass.higher.cell);
   const Row xs = test::doubles(pass.x->value), q = test::doubles(query.value), w = test::doubles(context.value);
   ASSERT_EQ(pass.probe.attention.shape(), (Shape{steps, batch, heads, source}));
@@ -153,7 +165,8 @@ void check_conditional(const kernels::Unit& unit) {
         if (gates) expect_gates<U>(pass.probe.units[0], row, lower, &xs[row * wide], s);
       test::cell_step<U>(lower, width, &xs[row * wide], s, t);
       Row weights;
-      Row xc = test::product(test::attend(attention, b, test::product(s[0], q, width, space).data(), &weights), w, memory_width, wide);
+      Row xc = test::product(test::attend(attention, b, test::product(s[0], q, width, space).data(), &weights), w,
+                             memory_width, wide);
       for (std::int64_t j = 0; j < wide; ++j) xc[j] += bias.value.f32()[j];
       for (std::size_t i = 0; i < weights.size(); ++i)
         EXPECT_NEAR(pass.probe.attention.f32()[row * heads * source + i], weights[i], 1e-5) << "row " << row;

@@ -3,6 +3,7 @@
 // A unit's cell with random parameters, for the tests of the drivers, and the same in double for the reference.
 
 #include "nmt/autograd/ops.h"
+
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
 

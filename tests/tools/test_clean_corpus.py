@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """scripts/clean_corpus.py, sgm_to_text.py and prepare_wmt14.sh on planted faults, without a network. Usage: test_clean_corpus.py [BIN_FOLDER]"""
+import hashlib
+import http.server
 import io
 import os
 import pathlib
+import pty
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
@@ -83,13 +88,42 @@ class Cleaning(unittest.TestCase):
         self.assertEqual(run("sgm_to_text.py", self.write("y.sgm", "no segments")).returncode, 3)
 
 
+class Breaking(http.server.BaseHTTPRequestHandler):
+    """Gives at most `limit` bytes of a file a request, from where it is asked to begin, and then breaks off."""
+
+    limit = 75
+    begun = []
+
+    def do_GET(self):
+        data = (self.server.root / self.path.lstrip("/")).read_bytes()
+        asked = self.headers.get("Range")
+        begin = int(asked.removeprefix("bytes=").split("-")[0]) if asked else 0
+        self.begun.append(begin)
+        if begin >= len(data):
+            self.send_response(416)
+            self.send_header("Content-Range", f"bytes */{len(data)}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.send_response(206 if asked else 200)
+        if asked:
+            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - begin))
+        self.end_headers()
+        self.wfile.write(data[begin:begin + self.limit])
+
+    def log_message(self, *args):
+        pass
+
+
 class Wmt14(unittest.TestCase):
     """The whole way, with archives as small as the real ones are large."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.home = pathlib.Path(self.folder.name)
-        (self.home / "out/archives").mkdir(parents=True)
+        self.sums = self.home / "out/archives/SHA256SUMS"
+        self.sums.parent.mkdir(parents=True)
         self.environment = {**os.environ, "NMT_WMT14_MIRROR": f"file://{self.home}/nowhere"}
 
     def tearDown(self):
@@ -112,6 +146,13 @@ class Wmt14(unittest.TestCase):
         self.archive("dev.tgz", {"dev/newstest2013-src.en.sgm": sgm("A dev &amp; line"), "dev/newstest2013-ref.de.sgm": sgm("Eine Dev-Zeile")})
         self.archive("test-full.tgz", {"test-full/newstest2014-deen-src.en.sgm": sgm("A test line"), "test-full/newstest2014-deen-ref.de.sgm": sgm("Testzeile")})
 
+        self.accept()
+
+    def accept(self):
+        """These are not the real archives: what a user who wants others writes down."""
+        archives = sorted(self.sums.parent.glob("*.tgz"))
+        self.sums.write_text("".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in archives), encoding="utf-8")
+
     def prepare(self):
         return run("prepare_wmt14.sh", self.home / "out", environment=self.environment)
 
@@ -123,7 +164,6 @@ class Wmt14(unittest.TestCase):
         self.assertEqual(read("train.en"), "Madam President\nThe news\n")
         self.assertEqual(read("train.de"), "Frau Präsidentin\nDie Nachrichten\n")
         self.assertEqual((read("newstest2013.en"), read("newstest2014.de")), ("A dev & line\n", "Testzeile\n"))
-        self.assertEqual(len(read("archives/SHA256SUMS").splitlines()), 5)
         again = self.prepare()
         self.assertEqual(again.returncode, 0)
         self.assertNotIn(b"cleaning", again.stdout)
@@ -146,6 +186,87 @@ class Wmt14(unittest.TestCase):
             result = self.prepare()
             self.assertEqual(result.returncode, 0, result.stderr.decode())
             self.assertEqual((self.home / "out/archives/dev.tgz").read_bytes(), whole)
+
+    def test_a_download_that_keeps_breaking_off_arrives(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Breaking)
+        server.root = self.home / "served"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.environment["NMT_WMT14_MIRROR"] = f"http://127.0.0.1:{server.server_port}"
+        self.archives()
+        (server.root / "wmt14").mkdir(parents=True)
+        arrived, served = self.home / "out/archives/dev.tgz", server.root / "wmt14/dev.tgz"
+        whole = arrived.read_bytes()
+        self.assertGreater(len(whole), 2 * Breaking.limit)
+        for program in ("curl", "wget"):
+            if not shutil.which(program):
+                continue
+            tools = self.home / f"with-{program}"  # a PATH that has one of the two
+            tools.mkdir()
+            for name in ("awk bash cat cut dirname grep gzip head md5sum mkdir mv python3 rm sed sha1sum sha256sum stat tar touch wc " + program).split():
+                (tools / name).symlink_to(sys.executable if name == "python3" else shutil.which(name))
+            self.environment["PATH"] = str(tools)
+            with self.subTest(program=program):
+                arrived.unlink()
+                Breaking.begun.clear()
+                served.write_bytes(whole)
+                result = self.prepare()
+                self.assertEqual(result.returncode, 0, result.stderr.decode())
+                self.assertEqual(arrived.read_bytes(), whole)
+                self.assertEqual(Breaking.begun, list(range(0, len(whole), Breaking.limit)))
+                # What is no archive is not gone on with for ever.
+                arrived.unlink()
+                served.write_bytes(b"<html>moved</html>")
+                result = self.prepare()
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("no whole archive", result.stderr.decode())
+                self.assertFalse(arrived.with_name("dev.tgz.part").exists())
+                served.write_bytes(whole)
+                self.assertEqual(self.prepare().returncode, 0)
+
+    def test_another_archive_than_the_published_one_is_used_only_if_accepted(self):
+        self.archives()
+        self.sums.write_text("".join(line for line in self.sums.read_text().splitlines(True) if "nc-v9" not in line))
+        before = self.sums.read_text()
+        result = self.prepare()
+        self.assertEqual(result.returncode, 1)
+        told = result.stderr.decode().splitlines()
+        self.assertEqual(len(told), 1, told)
+        for words in ("training-parallel-nc-v9.tgz", "published: 80418416", "cb8953f292298e6877ae433c98912b927cb0766b303f4540512ddd286c748485", "SHA256SUMS"):
+            self.assertIn(words, told[0])
+        self.assertEqual(self.sums.read_text(), before)
+        for answer, status in ((b"\n", 1), (b"y\n", 0)):  # on a terminal it asks
+            controller, terminal = pty.openpty()
+            os.write(controller, answer)
+            asked = subprocess.run(["bash", str(SCRIPTS / "prepare_wmt14.sh"), self.home / "out"], stdin=terminal, capture_output=True, timeout=120, env=self.environment)
+            os.close(terminal)
+            os.close(controller)
+            self.assertEqual(asked.returncode, status, asked.stderr.decode())
+            self.assertIn("[y/N]", asked.stderr.decode())
+        self.assertEqual(len(self.sums.read_text().splitlines()), 5)
+        # The line that the message gives accepts as well.
+        self.sums.write_text(before)
+        accept = told[0].split("accept it: ")[1]
+        subprocess.run(["bash", "-c", accept], check=True)
+        self.assertEqual(self.prepare().returncode, 0)
+
+    def test_the_published_archive_needs_no_word(self):
+        self.archives()
+        self.sums.write_text("")
+        # The script as it is, with the checksums of these archives in the place of the real ones'.
+        text = (SCRIPTS / "prepare_wmt14.sh").read_text(encoding="utf-8")
+        rows = re.findall(r"^(?:table=\")?(\S+\.tgz) [^:]*?((sha1|sha256|md5):[0-9a-f]+)", text, re.M)
+        self.assertEqual(sorted(name for name, _, _ in rows), sorted(path.name for path in self.sums.parent.glob("*.tgz")))
+        for name, published, kind in rows:
+            text = text.replace(published, f"{kind}:{hashlib.new(kind, (self.sums.parent / name).read_bytes()).hexdigest()}")
+        (self.home / "prepare_wmt14.sh").write_text(text, encoding="utf-8")
+        for name in ("clean_corpus.py", "sgm_to_text.py"):
+            shutil.copy(SCRIPTS / name, self.home)
+        result = subprocess.run(["bash", self.home / "prepare_wmt14.sh", self.home / "out"], capture_output=True, timeout=120, env=self.environment)
+        self.assertEqual(result.returncode, 0, result.stderr.decode())
+        self.assertIn("test-full.tgz: MD5 as published by sacreBLEU", result.stdout.decode())
+        self.assertEqual(len(self.sums.read_text().splitlines()), 5)
 
     def test_without_a_network_it_says_what_to_put_where(self):
         self.archives()

@@ -2,6 +2,7 @@
 """scripts/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
 Usage: test_compare_units.py BIN_DIR"""
 import csv
+import fcntl
 import importlib.util
 import json
 import os
@@ -98,7 +99,7 @@ class CompareUnits(unittest.TestCase):
         self.run_it(*units)
 
         # The speed stage fills its columns and leaves the others.
-        self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "4", "--speed-sentences", "3")
+        self.run_it(*units, "--speed", "--rounds", "1", "--speed-updates", "4", "--speed-sentences", "20")
         after = self.rows()
         self.assertGreater(float(after["gru"]["tokens_per_second"]), 0)
         self.assertGreater(float(after["overlay"]["ms_batch_1"]), 0)
@@ -107,23 +108,30 @@ class CompareUnits(unittest.TestCase):
         self.assertEqual(after["gru:reset=never"]["status"], "failed")
 
     def test_a_killed_run_goes_on(self):
-        log = self.folder / "work/gru/seed-1/train.log"
-        process = subprocess.Popen(self.command("gru", updates=200), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
-        for _ in range(3000):
-            if log.exists() and "saved update 10" in log.read_text(encoding="utf-8") or process.poll() is not None:
-                break
+        # More updates than it can do before it is killed, however late the machine lets us see that it has begun to save.
+        folder = self.folder / "work/gru/seed-1"
+        log = folder / "train.log"
+        process = subprocess.Popen(self.command("gru", updates=10**7), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+        deadline = time.monotonic() + 120
+        while not (log.exists() and "saved update 10" in log.read_text(encoding="utf-8")):
+            self.assertIsNone(process.poll())
+            self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        self.run_it("gru", updates=200)
-        text = log.read_text(encoding="utf-8")
-        self.assertIn("going on from update", text)
-        self.assertEqual(self.rows()["gru"]["updates"], "200")
+        # The training that it left saves and leaves; until then the folder is locked.
+        with open(self.folder / "work/.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        displays = [json.loads(line) for line in (folder / "model/train.jsonl").read_text(encoding="utf-8").splitlines()]
+        updates = (max(line["updates"] for line in displays) // 10 + 3) * 10
+        self.run_it("gru", updates=updates)
+        self.assertIn("going on from update", log.read_text(encoding="utf-8"))
+        self.assertEqual(self.rows()["gru"]["updates"], str(updates))
         # and it is what an undisturbed training gives
-        weights = (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes()
+        weights = (folder / "model/latest/model.safetensors").read_bytes()
         (self.folder / "work").rename(self.folder / "first")
-        self.run_it("gru", "--vocabs", self.folder / "first/vocab.spm", updates=200)
-        self.assertEqual(weights, (self.folder / "work/gru/seed-1/model/latest/model.safetensors").read_bytes())
+        self.run_it("gru", "--vocabs", self.folder / "first/vocab.spm", updates=updates)
+        self.assertEqual(weights, (folder / "model/latest/model.safetensors").read_bytes())
 
     def test_nonsense_is_refused(self):
         self.assertIn("is given twice", self.run_it("gru", "gru", status=2))
