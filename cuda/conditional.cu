@@ -4,6 +4,7 @@
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/rearrange.h"
 
+#include "cuda/attention.h"
 #include "cuda/cell.h"
 #include "cuda/columns.h"
 
@@ -84,9 +85,10 @@ struct Space {
   CellScratch lower, higher;
   float* sums;        // [B, 2*inputs*H] gradients of the projection's gain and shift
   float* temporary;   // [B, cell_space()]
-  float* dcontext;    // [B,M]
+  float* dcontext;    // [T,B,M]
   float* rearranged;  // [B,M]
-  float* attention;   // attention_scratch()
+  float* dscores;     // [T,B,heads,S]
+  float* attention;   // attention_sources_scratch()
 };
 
 std::int64_t projection_sums(const Conditional& a) {
@@ -96,6 +98,11 @@ std::int64_t rearranged_width(const Conditional& a) {
   return a.higher.rearrange ? a.attention.width : 0;
 }
 
+// Scores of a row.
+std::int64_t scores(const Conditional& a) {
+  return a.attention.heads * a.attention.steps;
+}
+
 Space start(const Cuda& cuda, const Conditional& a, float* memory) {
   Space space;
   space.lower = start_cell(cuda, a.lower, a.steps, a.batch, &memory);
@@ -103,8 +110,9 @@ Space start(const Cuda& cuda, const Conditional& a, float* memory) {
   space.sums = memory;
   space.temporary = space.sums + a.batch * projection_sums(a);
   space.dcontext = space.temporary + a.batch * cell_space(a.lower);
-  space.rearranged = space.dcontext + a.batch * a.attention.width;
-  space.attention = space.rearranged + a.batch * rearranged_width(a);
+  space.rearranged = space.dcontext + a.steps * a.batch * a.attention.width;
+  space.dscores = space.rearranged + a.batch * rearranged_width(a);
+  space.attention = space.dscores + a.steps * a.batch * scores(a);
   fill(cuda, space.sums, a.batch * projection_sums(a), 0.0f);
   return space;
 }
@@ -114,27 +122,27 @@ void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalG
                       const Space& space) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h, width = a.attention.width;
   float* const dxc = g.higher.dx + row * wide;
+  float* const dcontext = space.dcontext + row * width;
   if (a.context_gain)
     layer_norm_backward_sums(cuda, a.batch, inputs, h, a.xc_normal + row * wide, a.xc_rstd + row * inputs,
                              a.context_gain, dxc, space.sums, space.sums + wide, 2 * wide);
   const bool add = g.dcontexts != nullptr;
-  if (add) copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, space.dcontext, width, false);
+  if (add) copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, dcontext, width, false);
   if (a.higher.rearrange) {
     product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed, false,
                        space.rearranged);
-    rearrange_back(cuda, a.batch, a.higher.groups, width, space.rearranged, add, space.dcontext);
+    rearrange_back(cuda, a.batch, a.higher.groups, width, space.rearranged, add, dcontext);
   } else {
-    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed, add,
-                       space.dcontext);
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed, add, dcontext);
   }
 }
 
 }  // namespace
 
-std::int64_t conditional_scratch(const Cuda& cuda, const Conditional& a) {
+std::int64_t conditional_scratch(const Cuda&, const Conditional& a) {
   return cell_scratch(a.lower, a.steps, a.batch) + cell_scratch(a.higher, a.steps, a.batch) +
-         a.batch * (projection_sums(a) + cell_space(a.lower) + a.attention.width + rearranged_width(a)) +
-         attention_scratch(cuda, a.attention);
+         a.batch * (projection_sums(a) + cell_space(a.lower) + rearranged_width(a)) +
+         a.steps * a.batch * (a.attention.width + scores(a)) + attention_sources_scratch(a.attention);
 }
 
 void conditional_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g) {
@@ -148,17 +156,15 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
                   space.higher, space.temporary);
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
-    attention_backward(cuda, att, 1, a.queries + row * att.space, a.weights + row * att.heads * att.steps,
-                       {.dcontext = space.dcontext,
-                        .dquery = dquery,
-                        .dkeys = g.dkeys,
-                        .dmemory = g.dmemory,
-                        .dv = g.dv,
-                        .scratch = space.attention});
+    attention_backward_queries(cuda, att, 1, a.queries + row * att.space, a.weights + row * scores(a),
+                               space.dcontext + row * att.width, space.dscores + row * scores(a), dquery);
     gemm_packed(cuda, a.batch, h, att.space, dquery, att.space, a.query_transposed, true, g.dinitial[0], h);
     cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, t), nullptr, g.dinitial, space.lower,
                   space.temporary);
   }
+  attention_backward_sources(
+      cuda, att, a.steps, a.queries, a.weights, space.dscores,
+      {.dcontext = space.dcontext, .dkeys = g.dkeys, .dmemory = g.dmemory, .dv = g.dv, .scratch = space.attention});
   finish_cell(cuda, a.lower, a.steps, a.batch, a.position, space.lower, g.lower);
   finish_cell(cuda, a.higher, a.steps, a.batch, a.position, space.higher, g.higher);
   if (!a.context_gain) return;

@@ -48,7 +48,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
     g.dmemory = tape.gradient(*memory.values);
     g.dv = shape.v ? shape.v->gradient.f32() : nullptr;
     dispatch(at, [&](const auto& backend) {
-      const Tensor scratch = at.empty({kernels::attention_scratch(backend, args)});
+      const Tensor scratch = at.empty({kernels::attention_scratch(backend, args, q[0])});
       g.scratch = scratch.f32();
       kernels::attention_backward(backend, args, q[0], query->value.f32(), out.weights.f32(), g);
     });

@@ -110,7 +110,9 @@ void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_s
   });
 }
 
-std::int64_t attention_scratch(const Cpu& cpu, const Attention& a) { return Shares(cpu, a.sentences).count * (a.space + a.steps); }
+std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t) {
+  return Shares(cpu, a.sentences).count * (a.space + a.steps);
+}
 
 void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps, const float* query, const float* weights,
                         const AttentionGradient& g) {

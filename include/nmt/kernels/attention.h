@@ -41,7 +41,7 @@ struct AttentionGradient {
 /// rows = B sentences, one query a step each (training).
 NMT_KERNEL(attention_backward, const Attention& attention, std::int64_t target_steps, const float* query, const float* weights,
            const AttentionGradient& gradient);
-std::int64_t attention_scratch(const Cpu&, const Attention& attention);
-std::int64_t attention_scratch(const Cuda&, const Attention& attention);
+std::int64_t attention_scratch(const Cpu&, const Attention& attention, std::int64_t target_steps);
+std::int64_t attention_scratch(const Cuda&, const Attention& attention, std::int64_t target_steps);
 
 }  // namespace nmt::kernels

@@ -1,0 +1,144 @@
+#include "nmt/kernels/attention.h"
+
+#include <cmath>
+
+#include "tests/cuda/table.h"
+
+namespace nmt::test {
+namespace {
+
+using namespace nmt::kernels;
+
+constexpr double tolerance = 2e-5;
+
+struct AttentionSizes {
+  AttentionKind kind;
+  std::int64_t steps, source, sentences, heads, space, width;  ///< space and width of a head
+};
+
+/// Lengths 1 to `source`, one after the other from `first`: no sentence needs to fill the batch.
+std::vector<std::int32_t> lengths(const AttentionSizes& s, std::int64_t first) {
+  std::vector<std::int32_t> some;
+  for (std::int64_t b = 0; b < s.sentences; ++b) some.push_back(static_cast<std::int32_t>((first + b) % s.source + 1));
+  return some;
+}
+
+/// Of a length that leaves the softmax some choice: in a saturated one the gradients are differences of equal numbers.
+std::vector<float> score_vector(Parity& p, const AttentionSizes& s) {
+  std::vector<float> v(static_cast<std::size_t>(s.heads * s.space));
+  for (float& x : v) x = (2 * p.rng().uniform() - 1) / std::sqrt(static_cast<float>(s.space));
+  return v;
+}
+
+class BothAttention {
+ public:
+  BothAttention(Parity& p, const AttentionSizes& s, std::int64_t first_length)
+      : sizes_(s),
+        keys_(p.floats(s.source * s.sentences * s.heads * s.space)),
+        memory_(p.floats(s.source * s.sentences * s.heads * s.width)),
+        v_(p.values(score_vector(p, s), true)),
+        lengths_(p.integers(lengths(s, first_length))) {}
+  template <class Backend>
+  Attention operator()(const Backend& on) const {
+    return {.kind = sizes_.kind,
+            .steps = sizes_.source,
+            .sentences = sizes_.sentences,
+            .space = sizes_.heads * sizes_.space,
+            .width = sizes_.heads * sizes_.width,
+            .heads = sizes_.heads,
+            .keys = keys_(on),
+            .memory = memory_(on),
+            .lengths = lengths_(on),
+            .v = sizes_.kind == AttentionKind::additive ? v_(on) : nullptr};
+  }
+
+ private:
+  AttentionSizes sizes_;
+  Both<float> keys_, memory_, v_;
+  Both<std::int32_t> lengths_;
+};
+
+void name_sizes(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
+  p.sizes("{}: {} target steps, {} source steps, {} sentences from length {}, {} heads of {} and {}",
+          s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.source, s.sentences, first_length + 1, s.heads,
+          s.space, s.width);
+}
+
+/// rows > 0: so many hypotheses, which read the sentences in turn.
+void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std::int64_t rows = 0) {
+  name_sizes(p, s, first_length);
+  const BothAttention attention(p, s, first_length);
+  std::vector<std::int32_t> some_rows;
+  for (std::int64_t r = 0; r < rows; ++r)
+    some_rows.push_back(static_cast<std::int32_t>((s.sentences - 1 + 2 * r) % s.sentences));
+  const auto sentence = p.integers(some_rows);
+  const std::int64_t all = rows > 0 ? rows : s.sentences, n = s.steps * all * s.heads;
+  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source), context = p.floats(n * s.width);
+  p.run(
+      [&](const auto& on) {
+        attention_forward(on, attention(on), s.steps, all, rows > 0 ? sentence(on) : nullptr, query(on), weights(on),
+                          context(on));
+      },
+      tolerance);
+}
+
+void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
+  name_sizes(p, s, first_length);
+  const BothAttention attention(p, s, first_length);
+  const std::int64_t n = s.steps * s.sentences * s.heads, positions = s.source * s.sentences * s.heads;
+  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source), context = p.floats(n * s.width),
+             dcontext = p.floats(n * s.width), dquery = p.floats(n * s.space), dkeys = p.floats(positions * s.space),
+             dmemory = p.floats(positions * s.width), dv = p.floats(s.heads * s.space);
+  const auto scratch = p.scratch(attention_scratch(p.cpu(), attention(p.cpu()), s.steps),
+                                 attention_scratch(p.cuda(), attention(p.cuda()), s.steps));
+  p.run(
+      [&](const auto& on) {
+        const Attention a = attention(on);
+        attention_forward(on, a, s.steps, s.sentences, nullptr, query(on), weights(on), context(on));
+        attention_backward(on, a, s.steps, query(on), weights(on),
+                           {.dcontext = dcontext(on),
+                            .dquery = dquery(on),
+                            .dkeys = dkeys(on),
+                            .dmemory = dmemory(on),
+                            .dv = dv(on),
+                            .scratch = scratch(on)});
+      },
+      tolerance);
+}
+
+/// Both kinds; all odd sizes as lengths, as widths and as numbers of steps and sentences.
+template <class Body>
+void each_size(Body&& body) {
+  for (const AttentionKind kind : {AttentionKind::additive, AttentionKind::dot}) {
+    body({kind, 1, 1, 1, 1, 1, 1}, 0);
+    for (const std::int64_t source : odd_sizes) body({kind, 3, source, 3, 2, 5, 3}, source - 1);
+    for (const std::int64_t n : odd_sizes) body({kind, 1, 7, 2, 1, n, 260 - n}, 6);
+    for (const std::int64_t n : {4, 32, 260}) body({kind, 5, 9, 2, 3, n, 264 - n}, 7);  // four floats at a time
+    body({kind, 33, 4, 3, 2, 8, 4}, 1);
+    body({kind, 1, 33, 33, 3, 3, 4}, 0);  // every length
+    body({kind, 2, 31, 31, 1, 4, 8}, 0);
+  }
+}
+
+}  // namespace
+
+std::vector<ParityRow> attention_parity() {
+  return {
+      {"attention_forward",
+       [](Parity& p) {
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) { forward(p, s, first_length); });
+         for (const AttentionKind kind : {AttentionKind::additive, AttentionKind::dot}) {
+           forward(p, {kind, 1, 33, 3, 2, 5, 8}, 30, 7);  // a beam's rows
+           forward(p, {kind, 2, 3, 4, 1, 4, 4}, 1, 31);
+         }
+         forward(p, {AttentionKind::additive, 3, 3, 2, 1, 1200, 600}, 1);  // more columns than threads
+       }},
+      {"attention_backward",
+       [](Parity& p) {
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) { backward(p, s, first_length); });
+         backward(p, {AttentionKind::additive, 3, 3, 2, 1, 600, 2100}, 1);
+       }},
+  };
+}
+
+}  // namespace nmt::test
