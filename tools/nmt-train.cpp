@@ -7,11 +7,13 @@
 #include "nmt/config/period.h"
 #include "nmt/core/log.h"
 #include "nmt/train/autoconfig.h"
+#include "nmt/train/shared.h"
 #include "nmt/train/signals.h"
 #include "nmt/train/trainer.h"
 #include "tools/compute.h"
 #include "tools/corpus_source.h"
 #include "tools/directory_store.h"
+#include "tools/job.h"
 #include "tools/program.h"
 #include "tools/run_record.h"
 #include "tools/train_settings.h"
@@ -30,17 +32,49 @@ std::string batching_of(const DataSpec& data, const TrainingText& text) {
                      data.mini_batch_words, data.maxi_batch);
 }
 
-ExitStatus train(TrainSettings& settings, const std::vector<std::string>& command, Clock::time_point started) {
+// Rank 0's, which has read or trained them.
+void share(train::Communicator& ranks, VocabularyPair& vocabularies) {
+  if (ranks.size() == 1) return;
+  const bool first = ranks.rank() == 0;
+  std::string source = first ? vocabularies.source->bytes() : "", target = first && vocabularies.target != vocabularies.source ? vocabularies.target->bytes() : "";
+  ranks.barrier();
+  broadcast(ranks, source);
+  broadcast(ranks, target);
+  if (first) return;
+  const auto read = [](const std::string& bytes) { return std::make_shared<const Vocabulary>(Vocabulary::from_bytes(bytes, "rank 0's vocabulary")); };
+  vocabularies.source = read(source);
+  vocabularies.target = target.empty() ? vocabularies.source : read(target);
+}
+
+// The settings that all ranks must have alike.
+std::string common(const std::string& yaml) {
+  std::string text;
+  for (std::size_t begin = 0; begin < yaml.size();) {
+    const std::size_t end = std::min(yaml.find('\n', begin), yaml.size() - 1) + 1;
+    const std::string line = yaml.substr(begin, end - begin);
+    if (!line.starts_with("device:") && !line.starts_with("cpu-threads:")) text += line;
+    begin = end;
+  }
+  return text;
+}
+
+ExitStatus train(TrainSettings& settings, const std::vector<std::string>& command, Clock::time_point started, Job& job) {
   ModelSpec& model_spec = settings.model;
   DataSpec& data = settings.data;
   TrainSpec& spec = settings.train;
   settings.check();
+  train::Communicator& ranks = job.join();
+  const bool first = ranks.rank() == 0, several = ranks.size() > 1;
+  ranks.wait_at_most(spec.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
-  Compute compute(spec.device, spec.cpu_threads);
-  log::info("{}; seed {}", compute.describe("nmt-train"), spec.seed);
+  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads));
+  log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", ranks.size()) : "", spec.seed);
 
-  // What is there already? Its choices hold.
-  DirectoryStore store(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
+  // What is there already? Its choices hold. On several ranks the first alone looks at the model directory and writes there.
+  std::optional<DirectoryStore> directory;
+  if (first) directory.emplace(spec.model, spec.keep_last, spec.keep_best, spec.overwrite);
+  train::SharedStore shared_store(ranks, directory ? &*directory : nullptr);
+  train::CheckpointStore& store = several ? static_cast<train::CheckpointStore&>(shared_store) : *directory;
   std::optional<train::TrainingState> before;
   if (const auto newest = store.newest()) before = train::TrainingState::from_json(*newest, spec.model);
   spec.after = absolute_periods(spec.after, before ? before->progress : Progress{}, "after");
@@ -53,29 +87,36 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   for (const train::Choice& choice : choices) log::info("{}: {} (chosen: {})", choice.name, choice.value, choice.why);
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;
 
-  const VocabularyPair vocabularies = before ? store.vocabularies() : make_vocabularies(data, text, heartbeat);
+  VocabularyPair vocabularies;
+  if (first) vocabularies = before ? directory->vocabularies() : make_vocabularies(data, text, heartbeat);
+  share(ranks, vocabularies);
   heartbeat.activity("making the model");
   const std::unique_ptr<Arena> arena = compute.new_arena();
   Context context = compute.context(*arena);
   context.cpu.products = compute.products(spec.products);
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
-  TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded);
+  TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded, {ranks.rank(), ranks.size()});
   CorpusSource source(training_data, data.max_length);
-  TranslationValidator validator(model_spec, spec.valid_metrics, spec.valid_max_sentences, settings.search, *vocabularies.source, *vocabularies.target,
-                                 text.development, compute);
+  TranslationValidator translations(model_spec, spec.valid_metrics, spec.valid_max_sentences, settings.search, *vocabularies.source, *vocabularies.target,
+                                    text.development, compute);
+  train::SharedValidator shared_validator(ranks, &translations);
+  train::Validator& validator = several ? static_cast<train::Validator&>(shared_validator) : translations;
   train::Trainer::check(spec);
+  if (several) {
+    require_same(ranks, common(settings.settings.yaml()), "the settings differ");
+    require_same(ranks, batching_of(data, text), "the training text or its batches differ");
+    require_same(ranks, text.development_hash(), "the development set differs");
+  }
 
   // All is checked: from here on the model directory is written.
-  if (before) {
-    store.go_on();
-  } else {
-    store.create(model_spec, vocabularies, model.parameters().elements(), spec.exponential_smoothing > 0);
-  }
-  validator.keep_translations(spec.model + "/development.json");
-  train::Reporter reporter(spec.model + "/train.jsonl");
+  if (first && before) directory->go_on();
+  if (first && !before) directory->create(model_spec, vocabularies, model.parameters().elements(), spec.exponential_smoothing > 0);
+  ranks.barrier();
+  if (first) translations.keep_translations(spec.model + "/development.json");
+  train::Reporter reporter(first ? spec.model + "/train.jsonl" : "");
   train::Trainer trainer(spec, {model, source, &validator, store, reporter, heartbeat, batching_of(data, text), text.development_hash(),
-                                settings.settings.yaml(), started});
+                                settings.settings.yaml(), started, ranks});
   if (trainer.resume()) {
     const auto& progress = trainer.state().progress;
     const std::string over = trainer.finished();
@@ -104,6 +145,9 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
 
 int main(int argc, char** argv) {
   const auto started = std::chrono::steady_clock::now();
+  nmt::tools::Job job;
   nmt::tools::TrainSettings settings;
-  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::train(settings, {argv, argv + argc}, started); });
+  const int status = nmt::tools::run_tool(
+      argc, argv, settings.settings, [&] { return nmt::tools::train(settings, {argv, argv + argc}, started, job); }, [&] { job.on_error(); });
+  return job.end(status);
 }

@@ -16,7 +16,7 @@
 namespace nmt::tools {
 namespace {
 
-int leave(ExitStatus status, std::string message) {
+int tell(ExitStatus status, std::string message) {
   for (char& c : message)
     if (c == '\n') c = ' ';
   log::status("");
@@ -60,7 +60,7 @@ void allow_units(config::Settings& settings) {
   for (const char* name : {"unit", "enc-cell", "dec-cell"}) settings.allow(name, unit_names());
 }
 
-int run_tool(int argc, char** argv, config::Settings& settings, const std::function<ExitStatus()>& body) {
+int run_tool(int argc, char** argv, config::Settings& settings, const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
   std::signal(SIGPIPE, SIG_DFL);
   return run_program([&] {
     settings.read(std::vector<std::string>(argv + 1, argv + argc));
@@ -70,10 +70,14 @@ int run_tool(int argc, char** argv, config::Settings& settings, const std::funct
     else if (settings.asks_build_info()) print(build_info(settings.program()));
     else return static_cast<int>(body());
     return static_cast<int>(ExitStatus::ok);
-  });
+  }, on_error);
 }
 
-int run_program(const std::function<int()>& body) {
+int run_program(const std::function<int()>& body, const std::function<void()>& on_error) {
+  const auto leave = [&](ExitStatus status, const std::string& message) {
+    if (on_error) on_error();
+    return tell(status, message);
+  };
   try {
     return body();
   } catch (const Error& error) {

@@ -18,8 +18,9 @@ namespace nmt::tools {
 ///     return tools::run_tool(argc, argv, settings, [&] { ...; return ExitStatus::ok; });
 ///   }
 ///
-/// The body checks the specs (config::check) and answers --dump-config where the program has one (dump_if_asked).
-int run_tool(int argc, char** argv, config::Settings& settings, const std::function<ExitStatus()>& body);
+/// The body checks the specs (config::check) and answers --dump-config where the program has one (dump_if_asked). `on_error` comes before
+/// an error is told.
+int run_tool(int argc, char** argv, config::Settings& settings, const std::function<ExitStatus()>& body, const std::function<void()>& on_error = {});
 
 /// Prints the settings as YAML if --dump-config asks for it; true: the program is done.
 bool dump_if_asked(const config::Settings& settings);
@@ -31,7 +32,7 @@ void allow_units(config::Settings& settings);
 void print(std::string_view text);
 
 /// Runs the body of a program and returns its exit status: the one place that catches. An error becomes one line on standard
-/// error, without a stack trace, and the status of its kind (ExitStatus).
-int run_program(const std::function<int()>& body);
+/// error, without a stack trace, and the status of its kind (ExitStatus). `on_error` comes before that line.
+int run_program(const std::function<int()>& body, const std::function<void()>& on_error = {});
 
 }  // namespace nmt::tools

@@ -10,7 +10,7 @@ namespace nmt::tools {
 namespace {
 
 // Where things are and how they are told; no part of what is trained. The texts themselves are compared by their hashes.
-constexpr std::array no_part = {"model", "overwrite", "no-reload", "train-sets", "valid-sets", "cpu-threads", "device"};
+constexpr std::array no_part = {"model", "overwrite", "no-reload", "train-sets", "valid-sets", "cpu-threads", "device", "rank-timeout"};
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;

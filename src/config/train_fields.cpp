@@ -84,6 +84,9 @@ std::vector<Option> list(TrainSpec& s) {
                   .range(0)
                   .spreads_to({"after"}, "e"),
               Option("after-batches", {}, "the same as --after Nu").meta("N").range(0).spreads_to({"after"}, "u"),
+              Option("rank-timeout", &s.rank_timeout,
+                     "started by mpirun: a process that does not come to the others for so many seconds ends the training; 0: never")
+                  .range(0, 1e9),
               Option("max-minutes", &s.max_minutes,
                      "stop after so many minutes of wall time, over all runs; 0: no limit")
                   .range(0),

@@ -16,7 +16,8 @@ constexpr const char* erase = "\r\033[K";
 
 std::atomic<Level> threshold{Level::info};
 std::mutex mutex;
-std::string shown_status;  // under the mutex, like the time
+std::string speaker;  // under the mutex, like the next two
+std::string shown_status;
 Clock::time_point last_write = Clock::now();
 
 void write_all(std::string_view text) {
@@ -38,11 +39,16 @@ std::size_t terminal_width() {
 void set_level(Level level) { threshold = level; }
 Level level() { return threshold; }
 
+void set_speaker(std::string_view name) {
+  const std::lock_guard lock(mutex);
+  speaker = name;
+}
+
 void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
   const std::lock_guard lock(mutex);
-  write_all(fmt::format("{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, text, shown_status));
+  write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, speaker, text, shown_status));
 }
 
 void status(std::string_view text) {

@@ -16,28 +16,47 @@ int longest(const std::vector<const Ids*>& sentences) {
   return static_cast<int>(steps);
 }
 
-/// Columns [first, first + count) of the first `steps` rows of a matrix with `width` columns.
+/// Some sentences of a batch: count of them, `stride` apart.
+struct Columns {
+  int first, count, stride;
+};
+
+/// Those columns of the first `steps` rows of a matrix with `width` columns.
 template <class T>
-std::vector<T> columns(const std::vector<T>& from, int steps, int width, int first, int count) {
+std::vector<T> columns(const std::vector<T>& from, int steps, int width, const Columns& which) {
   std::vector<T> to;
-  to.reserve(static_cast<std::size_t>(steps) * static_cast<std::size_t>(count));
-  for (std::ptrdiff_t step = 0; step < steps; ++step) {
-    const auto begin = from.begin() + step * width + first;
-    to.insert(to.end(), begin, begin + count);
-  }
+  to.reserve(static_cast<std::size_t>(steps) * static_cast<std::size_t>(which.count));
+  for (std::ptrdiff_t step = 0; step < steps; ++step)
+    for (int i = 0; i < which.count; ++i)
+      to.push_back(from[static_cast<std::size_t>(step * width + which.first + i * which.stride)]);
   return to;
 }
 
 /// Steps of the longest of those sentences, and how many of their tokens there are.
-int steps_of(const std::vector<float>& mask, int width, int first, int count, std::int64_t& tokens) {
+int steps_of(const std::vector<float>& mask, int width, const Columns& which, std::int64_t& tokens) {
   int steps = 0;
-  for (std::size_t i = 0; i < mask.size(); ++i) {
-    const int column = static_cast<int>(i % static_cast<std::size_t>(width));
-    if (column < first || column >= first + count || mask[i] == 0.0f) continue;
-    steps = static_cast<int>(i / static_cast<std::size_t>(width)) + 1;
-    ++tokens;
-  }
+  for (std::size_t row = 0; row * static_cast<std::size_t>(width) < mask.size(); ++row)
+    for (int i = 0; i < which.count; ++i) {
+      if (mask[row * static_cast<std::size_t>(width) + static_cast<std::size_t>(which.first + i * which.stride)] == 0.0f)
+        continue;
+      steps = static_cast<int>(row) + 1;
+      ++tokens;
+    }
   return steps;
+}
+
+Batch part_of(const Batch& batch, const Columns& which) {
+  Batch part;
+  part.sentences = which.count;
+  part.source_steps = steps_of(batch.source_mask, batch.sentences, which, part.source_tokens);
+  part.target_steps = steps_of(batch.target_mask, batch.sentences, which, part.target_tokens);
+  part.source = columns(batch.source, part.source_steps, batch.sentences, which);
+  part.source_mask = columns(batch.source_mask, part.source_steps, batch.sentences, which);
+  part.target_in = columns(batch.target_in, part.target_steps, batch.sentences, which);
+  part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, which);
+  part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, which);
+  part.lines = columns(batch.lines, 1, batch.sentences, which);
+  return part;
 }
 
 }  // namespace
@@ -85,17 +104,13 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
 Batch slice(const Batch& batch, int first, int count) {
   NMT_CHECK(first >= 0 && count > 0 && first + count <= batch.sentences, "batch: no sentences {} to {} of {}", first, first + count,
             batch.sentences);
-  Batch part;
-  part.sentences = count;
-  part.source_steps = steps_of(batch.source_mask, batch.sentences, first, count, part.source_tokens);
-  part.target_steps = steps_of(batch.target_mask, batch.sentences, first, count, part.target_tokens);
-  part.source = columns(batch.source, part.source_steps, batch.sentences, first, count);
-  part.source_mask = columns(batch.source_mask, part.source_steps, batch.sentences, first, count);
-  part.target_in = columns(batch.target_in, part.target_steps, batch.sentences, first, count);
-  part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, first, count);
-  part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, first, count);
-  part.lines.assign(batch.lines.begin() + first, batch.lines.begin() + first + count);
-  return part;
+  return part_of(batch, {first, count, 1});
+}
+
+Batch take(const Batch& batch, const Share& share) {
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "batch: no part {} of {}", share.rank, share.size);
+  if (share.rank >= batch.sentences) return {};
+  return part_of(batch, {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});
 }
 
 }  // namespace nmt

@@ -36,13 +36,14 @@ struct Item {
 
 struct TrainingData::Impl {
   Loading loading;
+  Share share;
   std::vector<std::uint32_t> lines;  // that take part, in the corpus's order
   LoaderState state;
   DropCounts drops;
   std::unique_ptr<BoundedQueue<Item>> queue;
   std::thread thread;
 
-  explicit Impl(Loading how) : loading(std::move(how)) {}
+  Impl(Loading how, const Share& which) : loading(std::move(how)), share(which) {}
   ~Impl() { stop(); }
 
   void start() {
@@ -66,12 +67,17 @@ struct TrainingData::Impl {
 
 Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_t>& pairs) const {
   std::vector<const Ids*> sources, targets;
-  for (const std::size_t i : pairs) {
-    sources.push_back(&window.pairs[i].source);
-    targets.push_back(&window.pairs[i].target);
+  std::vector<std::int64_t> from;
+  const auto step = static_cast<std::size_t>(share.size);
+  for (std::size_t i = static_cast<std::size_t>(share.rank); i < pairs.size(); i += step) {
+    const EncodedPair& pair = window.pairs[pairs[i]];
+    sources.push_back(&pair.source);
+    targets.push_back(&pair.target);
+    from.push_back(pair.line);
   }
+  if (sources.empty()) return {};
   Item made{make_batch(sources, targets, loading.target.bos(), loading.target.eos()), {}, {}};
-  for (std::size_t b = 0; b < pairs.size(); ++b) made.batch.lines[b] = window.pairs[pairs[b]].line;
+  made.batch.lines = std::move(from);
   return made;
 }
 
@@ -126,8 +132,9 @@ void TrainingData::Impl::produce(LoaderState at) const {
 }
 
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
-                           const DataSpec& spec, std::span<const std::int64_t> excluded)
-    : impl_(std::make_unique<Impl>(Loading{corpus, source, target, spec})) {
+                           const DataSpec& spec, std::span<const std::int64_t> excluded, const Share& share)
+    : impl_(std::make_unique<Impl>(Loading{corpus, source, target, spec}, share)) {
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "training data: no part {} of {}", share.rank, share.size);
   impl_->loading.check();
   if (corpus.pairs() > std::numeric_limits<std::uint32_t>::max()) {
     fail(ExitStatus::data, "{}: {} lines, at most {} can be shuffled", corpus.file(Side::source).path(), corpus.pairs(),
@@ -178,7 +185,10 @@ std::int64_t TrainingData::pairs() const {
 }
 
 std::vector<Batch> TrainingData::largest_batches() const {
-  return impl_->loading.largest(impl_->lines);
+  std::vector<Batch> batches = impl_->loading.largest(impl_->lines);
+  if (impl_->share.size > 1)
+    for (Batch& batch : batches) batch = take(batch, impl_->share);
+  return batches;
 }
 
 }  // namespace nmt

@@ -28,6 +28,7 @@ void Accumulator::cut(std::vector<Piece>& pieces, std::size_t at) {
 
 BatchLoss Accumulator::add(std::vector<Piece> pieces) {
   BatchLoss sum;
+  std::erase_if(pieces, [](const Piece& piece) { return piece.batch.sentences == 0; });
   for (std::size_t at = 0; at < pieces.size();) {
     const Batch& batch = pieces[at].batch;
     if (batch.sentences > 1 && padded_tokens(batch) > most_) {

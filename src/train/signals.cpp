@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 
 namespace nmt::train {
@@ -10,7 +11,8 @@ namespace {
 
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
-struct sigaction old_term, old_int;
+constexpr std::array handled = {SIGTERM, SIGINT, SIGUSR1};
+std::array<struct sigaction, handled.size()> old;
 
 void handle(int signal) {
   int none = 0;
@@ -26,18 +28,17 @@ Signals::Signals() {
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGTERM, &action, &old_term);
-  ::sigaction(SIGINT, &action, &old_int);
+  for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], &action, &old[i]);
 }
 
 Signals::~Signals() {
-  ::sigaction(SIGTERM, &old_term, nullptr);
-  ::sigaction(SIGINT, &old_int, nullptr);
+  for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], &old[i], nullptr);
 }
 
 ExitStatus Signals::pending() {
   switch (first_signal.load()) {
     case SIGTERM:
+    case SIGUSR1:
       return ExitStatus::terminated;
     case SIGINT:
       return ExitStatus::interrupted;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "nmt/core/log.h"
+#include "nmt/train/shared.h"
 #include "nmt/train/signals.h"
 
 namespace nmt::train {
@@ -22,9 +25,11 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
     : spec_(spec),
       parts_(parts),
       schedule_(spec),
+      gradients_(parts.communicator.size() > 1 ? join_gradients(parts.model.parameters(), parts.model.context()) : Tensor()),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
       accumulator_(parts.model, [this] { optimizer_.clear_gradients(); },
                    [this](const Batch& batch) {
+                     was_cut_ = true;
                      parts_.reporter.event("memory", state_.progress,
                                            fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): it is computed in parts, as "
                                                        "will be others of its size; a lower mini-batch-words avoids it",
@@ -72,21 +77,26 @@ std::string Trainer::finished() const {
 
 ExitStatus Trainer::run() {
   at_start_ = state_.progress;
+  if (parts_.communicator.size() > 1) {
+    Checkpoint whole = checkpoint();
+    spread(parts_.communicator, whole);
+  }
   if (state_.progress.updates == 0) rehearse();
   if (saved_update_ < 0) save("start", false);
   if (state_.validation_due) validate(true);
   for (;;) {
-    const std::string over = finished();
-    if (const ExitStatus signal = Signals::pending(); signal != ExitStatus::ok) {
+    const std::string why = finished();
+    bool over = !why.empty();
+    if (const ExitStatus signal = agree(over); signal != ExitStatus::ok) {
       if (saved_update_ != state_.progress.updates || state_.validation_due) save(signal == ExitStatus::terminated ? "SIGTERM" : "SIGINT", false);
       return signal;
     }
-    if (!over.empty()) {
+    if (over) {
       if (parts_.validator && state_.validated_update != state_.progress.updates) validate(false);
-      if (Signals::pending() != ExitStatus::ok) continue;
+      if (agree(over) != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates) save("end", false);
       log::status("");
-      parts_.reporter.event("end", state_.progress, fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), over));
+      parts_.reporter.event("end", state_.progress, fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), why));
       return ExitStatus::ok;
     }
     const Progress before = state_.progress;
@@ -104,6 +114,17 @@ ExitStatus Trainer::run() {
   }
 }
 
+// What all ranks do next. A signal that any of them got counts for all; what ends by the clock ends by rank 0's.
+ExitStatus Trainer::agree(bool& over) {
+  ExitStatus signal = Signals::pending();
+  Communicator& ranks = parts_.communicator;
+  if (ranks.size() == 1) return signal;
+  double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0, signal == ExitStatus::interrupted ? 1.0 : 0.0, over && ranks.rank() == 0 ? 1.0 : 0.0};
+  ranks.all_reduce_sum(votes, std::size(votes));
+  over = votes[2] > 0;
+  return votes[0] > 0 ? ExitStatus::terminated : votes[1] > 0 ? ExitStatus::interrupted : ExitStatus::ok;
+}
+
 // The largest batches once, weights untouched: what does not fit fails now, and the arena has seen its largest sizes.
 void Trainer::rehearse() {
   parts_.heartbeat.activity("trying the largest batches");
@@ -118,21 +139,56 @@ void Trainer::rehearse() {
                                     static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6, since(start)));
 }
 
+// Every rank draws masks of its own.
+TrainPass Trainer::next_pass() {
+  constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;
+  const std::uint64_t seed = spec_.seed + weyl * static_cast<std::uint64_t>(parts_.communicator.rank());
+  return {static_cast<float>(spec_.label_smoothing), seed, static_cast<std::uint64_t>(state_.batches++)};
+}
+
+// Gradients and losses of all ranks' shares. With them goes what each has met: batches cut for memory, and the last update's norm, which
+// is of the same bits everywhere as long as the ranks hold the same weights.
+BatchLoss Trainer::sum_over_ranks(BatchLoss sum, std::int64_t source_tokens) {
+  Communicator& ranks = parts_.communicator;
+  if (ranks.size() > 1) {
+    ranks.all_reduce_sum(gradients_.f32(), gradients_.elements());
+    const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
+    std::vector<double> values(4 + 2 * n);
+    values[0] = sum.cross_entropy, values[1] = sum.smoothed;
+    values[2] = static_cast<double>(sum.tokens), values[3] = static_cast<double>(source_tokens);
+    values[4 + me] = norm_;
+    values[4 + n + me] = std::exchange(was_cut_, false) ? 1 : 0;
+    ranks.all_reduce_sum(values.data(), std::ssize(values));
+    for (std::size_t r = 1; r < n; ++r) {
+      NMT_CHECK(values[4 + r] == values[4], "ranks have drifted apart: the gradient norm of update {} is {} at rank {} and {} at rank 0", state_.progress.updates,
+                values[4 + r], r, values[4]);
+      if (values[4 + n + r] > 0)
+        parts_.reporter.event("memory", state_.progress, fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
+    }
+    sum = {values[0], values[1], static_cast<std::int64_t>(values[2])};
+    source_tokens = static_cast<std::int64_t>(values[3]);
+  }
+  interval_source_ += source_tokens;
+  interval_target_ += sum.tokens;
+  return sum;
+}
+
 void Trainer::update() {
   const auto start = Clock::now();
   parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1), state_.progress.updates == 0);
   std::vector<Accumulator::Piece> batches;
+  std::int64_t source_tokens = 0;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();
-    batches.push_back({batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(state_.batches++)}});
-    interval_source_ += batch.source_tokens;
-    interval_target_ += batch.target_tokens;
+    batches.push_back({batch, next_pass()});
+    source_tokens += batch.source_tokens;
   }
-  const BatchLoss sum = accumulator_.add(std::move(batches));
+  const BatchLoss sum = sum_over_ranks(accumulator_.add(std::move(batches)), source_tokens);
   state_.progress.epochs = parts_.source.epochs();
   state_.progress.labels += sum.tokens;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
   const UpdateResult result = optimizer_.update(rate_, sum.tokens);
+  norm_ = result.applied ? result.gradient_norm : 0;
   const double seconds_used = since(start);
   interval_seconds_ += seconds_used;
   computing_seconds_ += seconds_used;

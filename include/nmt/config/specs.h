@@ -78,6 +78,7 @@ struct TrainSpec {
   int optimizer_delay = 1;                     ///< batches accumulated a update
   std::string after = "";                      ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
   double max_minutes = 0.0;                    ///< stop after so much wall time; 0: no limit
+  double rank_timeout = 600.0;                 ///< seconds to wait for another process of an mpirun; 0: no limit
   std::string disp_freq = "";                  ///< chosen
   std::string save_freq = "";                  ///< chosen
   std::string valid_freq = "";                 ///< chosen

@@ -12,6 +12,9 @@ enum class Level { debug, info, warn, error, off };
 void set_level(Level level);
 Level level();
 
+/// Who speaks, in front of every line: "rank 1: ". Default: nothing.
+void set_speaker(std::string_view name);
+
 /// Writes one whole line to standard error (one write, so that threads do not mix), warnings and errors with their name in front.
 void line(Level level, std::string_view text);
 

@@ -30,4 +30,11 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
 /// Sentences [first, first + count) of a batch, with no more steps than they need.
 Batch slice(const Batch& batch, int first, int count);
 
+/// Which part of every batch one of several processes takes: sentences rank, rank + size, ..., so that the parts are alike in length.
+struct Share {
+  int rank = 0, size = 1;
+};
+/// That part, with no more steps than it needs; without sentences when the batch has too few.
+Batch take(const Batch& batch, const Share& share);
+
 }  // namespace nmt

@@ -19,15 +19,16 @@ namespace nmt {
 /// depends on the corpus, the vocabularies, the settings and the seed alone.
 class TrainingData {
  public:
-  /// Lines in `excluded` (sorted, from 0) take no part. The corpus and the vocabularies outlive this object. Errors:
+  /// Lines in `excluded` (sorted, from 0) take no part. The corpus and the vocabularies outlive this object. With a
+  /// share every batch is that part of it; where the data stand is the same for all shares. Errors:
   /// usage for a setting out of its range; data when no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target, const DataSpec& spec,
-               std::span<const std::int64_t> excluded = {});
+               std::span<const std::int64_t> excluded = {}, const Share& share = {});
   ~TrainingData();
   TrainingData(const TrainingData&) = delete;
   TrainingData& operator=(const TrainingData&) = delete;
 
-  /// The next batch; its lines are those of the corpus. Errors (data): no pair of a whole pass can be used.
+  /// The next batch, or this share of it, which may be empty; its lines are those of the corpus. Errors (data): no pair of a whole pass can be used.
   Batch next();
 
   /// Where the last batch of next() has left it.

@@ -24,7 +24,7 @@ class Accumulator {
     int halvings = 0;  ///< how often it was cut
   };
   /// Gradients must be zero. When memory runs out within a pass they hold a part of it, so that all pieces are done again.
-  /// Errors (memory): a single pair does not fit.
+  /// Batches without sentences are left out. Errors (memory): a single pair does not fit.
   BatchLoss add(std::vector<Piece> pieces);
 
  private:

@@ -11,7 +11,7 @@ namespace nmt::train {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// The next batch; valid until the next call.
+  /// The next batch; valid until the next call. On one of several ranks: this rank's share of it, which may have no sentence.
   virtual const Batch& next() = 0;
   /// Passes done with the last batch of next(), with the fraction of the present pass; whole exactly at a pass's end.
   virtual double epochs() const = 0;
@@ -19,7 +19,7 @@ class BatchSource {
   virtual std::string position() const = 0;
   /// Goes on after that position; the batches that follow are those that would have followed.
   virtual void restore(const std::string& position) = 0;
-  /// Batches as large as any that next() can give, for the trial before the first update: at least the longest pair's.
+  /// Batches (shares, too) as large as any that next() can give, for the trial before the first update: at least the longest pair's.
   virtual std::vector<Batch> largest() = 0;
 };
 

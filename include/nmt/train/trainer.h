@@ -8,6 +8,7 @@
 #include "nmt/train/accumulator.h"
 #include "nmt/train/batch_source.h"
 #include "nmt/train/checkpoint_store.h"
+#include "nmt/train/communicator.h"
 #include "nmt/train/heartbeat.h"
 #include "nmt/train/optimizer.h"
 #include "nmt/train/reporter.h"
@@ -18,7 +19,8 @@
 namespace nmt::train {
 
 /// The training loop: batches -> gradients -> update -> display -> validate -> save, until a stop rule holds. A resumed
-/// training computes what an undisturbed one would have, bit for bit.
+/// training computes what an undisturbed one would have, bit for bit. On several ranks each has its share of every batch; the sums of the
+/// gradients, losses and tokens, and thereby every decision, are the same on all.
 class Trainer {
  public:
   /// What the trainer works with; all outlive it. Without a validator nothing is measured and nothing stops early.
@@ -33,6 +35,7 @@ class Trainer {
     std::string development;  ///< hash of the development set: values on another do not compare
     std::string settings;     ///< YAML of all settings, kept in the state
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  ///< of this run, for max_minutes
+    Communicator& communicator = alone();  ///< on several ranks store and validator are shared ones (shared.h)
   };
   /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.
   Trainer(const TrainSpec& spec, const Parts& parts);
@@ -51,7 +54,10 @@ class Trainer {
 
  private:
   void rehearse();
+  TrainPass next_pass();
   void update();
+  BatchLoss sum_over_ranks(BatchLoss sum, std::int64_t source_tokens);
+  ExitStatus agree(bool& over);
   void validate(bool counts);
   void save(const std::string& reason, bool best);
   void load();
@@ -65,6 +71,7 @@ class Trainer {
   const TrainSpec spec_;
   Parts parts_;
   Schedule schedule_;
+  Tensor gradients_;  // all of them, on several ranks
   Optimizer optimizer_;
   Accumulator accumulator_;
   std::vector<Period> after_;
@@ -79,6 +86,8 @@ class Trainer {
   double validation_seconds_ = 0;   // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;  // last update saved
+  double norm_ = 0;                 // of the last update, to see that all ranks have the same
+  bool was_cut_ = false;            // a batch was cut for memory since the last update
 };
 
 }  // namespace nmt::train

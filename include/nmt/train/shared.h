@@ -1,0 +1,44 @@
+#pragma once
+
+#include "nmt/autograd/parameter.h"
+#include "nmt/train/checkpoint_store.h"
+#include "nmt/train/communicator.h"
+#include "nmt/train/validator.h"
+
+namespace nmt::train {
+
+/// Checkpoints of a training on several ranks: rank 0 alone reads and writes, and tells the others.
+class SharedStore : public CheckpointStore {
+ public:
+  /// `store`: rank 0's, looked at by no other.
+  SharedStore(Communicator& communicator, CheckpointStore* store) : communicator_(communicator), store_(store) {}
+  void save(const Checkpoint& checkpoint, bool best) override;
+  std::optional<std::string> newest() override;
+  void load(Checkpoint& into) override;
+
+ private:
+  Communicator& communicator_;
+  CheckpointStore* store_;
+};
+
+/// Validation by rank 0 alone; the others wait, and know the result.
+class SharedValidator : public Validator {
+ public:
+  /// `validator`: rank 0's, looked at by no other.
+  SharedValidator(Communicator& communicator, Validator* validator) : communicator_(communicator), validator_(validator) {}
+  ValidationResult validate(const CopyWeights& weights, const Progress& progress) override;
+  void rehearse(const CopyWeights& weights) override;
+
+ private:
+  Communicator& communicator_;
+  Validator* validator_;
+};
+
+/// Rank 0's values in all tensors of the checkpoint.
+void spread(Communicator& communicator, Checkpoint& checkpoint);
+
+/// Lays the parameters' gradients side by side in one tensor, each at a multiple of 64 bytes, all zero; so that one call sums them over the
+/// ranks. Returns that tensor.
+Tensor join_gradients(ParameterSet& parameters, const Context& context);
+
+}  // namespace nmt::train

@@ -1,0 +1,26 @@
+// Nccl in a build without it: it can be asked for, and is not there.
+
+#include "nmt/core/error.h"
+#include "nmt/tensor/nccl.h"
+
+namespace nmt {
+
+struct Nccl::State {};
+
+Nccl::Id Nccl::new_id() {
+  fail(ExitStatus::usage, "--device cuda on several processes: this build has no NCCL");
+}
+Nccl::Nccl(CudaDevice&, const Id&, int, int) {
+  new_id();
+}
+Nccl::~Nccl() = default;
+
+// No object exists to call these on.
+void Nccl::all_reduce_sum(float*, std::int64_t) {
+  new_id();
+}
+void Nccl::broadcast(float*, std::int64_t) {
+  new_id();
+}
+
+}  // namespace nmt

@@ -1,0 +1,219 @@
+// The ranks of an mpirun, over MPI. A shared library of its own, which a program opens when mpirun has started it.
+#include "nmt/train/communicator.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "nmt/core/error.h"
+
+namespace nmt::train {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check(int status, const char* call) {
+  if (status == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  const std::string name(call, std::strcspn(call, "("));
+  NMT_FAIL("{}: {}", name, text.data());
+}
+#define NMT_MPI_CHECK(call) check((call), #call)
+
+// Who a rank is. Bytes, since they travel.
+struct Identity {
+  std::array<char, 64> host{};        // the machine's name
+  std::array<char, 64> pid_space{};   // in another one its number would name another process
+  long process = 0;
+  cpu_set_t processors{};
+
+  static Identity mine() {
+    Identity me;
+    ::gethostname(me.host.data(), me.host.size() - 1);
+    if (::readlink("/proc/self/ns/pid", me.pid_space.data(), me.pid_space.size() - 1) < 0) me.pid_space[0] = '\0';
+    me.process = ::getpid();
+    CPU_ZERO(&me.processors);
+    ::sched_getaffinity(0, sizeof me.processors, &me.processors);
+    return me;
+  }
+  bool on_machine_of(const Identity& other) const { return host == other.host; }
+  bool has_ended(const Identity& seen_by) const {
+    const bool can_tell = host == seen_by.host && pid_space == seen_by.pid_space && pid_space[0] != '\0';
+    return can_tell && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
+  }
+};
+
+// Between two looks: first none, since the others mostly come within microseconds; then naps, so that a core that waits is free.
+class Naps {
+ public:
+  double waited() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  void next() {
+    const double seconds = waited();
+    if (seconds < 50e-6) return;
+    const double nap = std::clamp(seconds / 10, 20e-6, 5e-3);
+    std::this_thread::sleep_for(std::chrono::duration<double>(nap));
+  }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+};
+
+class MpiCommunicator : public Communicator {
+ public:
+  MpiCommunicator() {
+    int given = 0;
+    NMT_MPI_CHECK(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given));
+    NMT_MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    NMT_CHECK(given >= MPI_THREAD_FUNNELED, "MPI_Init_thread: this MPI does not allow other threads in a process");
+    NMT_MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+    NMT_MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &size_));
+    const Identity me = Identity::mine();
+    ranks_.resize(static_cast<std::size_t>(size_));
+    NMT_MPI_CHECK(MPI_Allgather(&me, sizeof me, MPI_BYTE, ranks_.data(), sizeof me, MPI_BYTE, MPI_COMM_WORLD));
+    local_size_ = sharing_ = 0;
+    for (int r = 0; r < size_; ++r) {
+      const Identity& other = ranks_[static_cast<std::size_t>(r)];
+      if (!other.on_machine_of(me)) continue;
+      if (r == rank_) local_rank_ = local_size_;
+      ++local_size_;
+      sharing_ += CPU_EQUAL(&other.processors, &me.processors) ? 1 : 0;
+    }
+  }
+  ~MpiCommunicator() override { MPI_Finalize(); }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int local_rank() const override { return local_rank_; }
+  int local_size() const override { return local_size_; }
+  int sharing() const override { return sharing_; }
+  void wait_at_most(double seconds) override { timeout_ = seconds; }
+  bool has_lost() const override { return has_lost_; }
+
+  void barrier() override { meet(0); }
+  void all_reduce_sum(double* values, std::int64_t n) override { reduce(values, n, MPI_DOUBLE); }
+  void all_reduce_sum(float* values, std::int64_t n) override { reduce(values, n, MPI_FLOAT); }
+  void broadcast(void* data, std::size_t bytes) override {
+    meet(timeout_);
+    auto* at = static_cast<char*>(data);
+    for (std::size_t done = 0; done < bytes;) {
+      const int part = static_cast<int>(std::min<std::size_t>(bytes - done, largest_part));
+      NMT_MPI_CHECK(MPI_Bcast(at + done, part, MPI_BYTE, 0, MPI_COMM_WORLD));
+      done += static_cast<std::size_t>(part);
+    }
+  }
+  void broadcast(float* values, std::int64_t n) override {
+    broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float));
+  }
+  void abort(int status) override {
+    MPI_Abort(MPI_COMM_WORLD, status);
+    ::_exit(status);
+  }
+
+ private:
+  static constexpr std::size_t largest_part = std::size_t{1} << 28;  // MPI counts in int
+  enum : int { arrived = 1, go = 2 };                                // tags
+
+  template <class T>
+  void reduce(T* values, std::int64_t n, MPI_Datatype type) {
+    meet(timeout_);
+    for (std::int64_t done = 0; done < n;) {
+      const int part = static_cast<int>(std::min<std::int64_t>(n - done, largest_part));
+      NMT_MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, values + done, part, type, MPI_SUM, MPI_COMM_WORLD));
+      done += part;
+    }
+  }
+
+  // All ranks have come: each tells rank 0, which tells all. Only then a call of MPI that waits busily follows, for the transfer alone.
+  // `limit`: seconds; 0: none.
+  void meet(double limit) {
+    if (size_ == 1) return;
+    if (rank_ != 0) {
+      std::vector<MPI_Request> requests(2);
+      NMT_MPI_CHECK(MPI_Isend(nullptr, 0, MPI_BYTE, 0, arrived, MPI_COMM_WORLD, &requests[0]));
+      NMT_MPI_CHECK(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, go, MPI_COMM_WORLD, &requests[1]));
+      await(requests, limit);
+      return;
+    }
+    std::vector<MPI_Request> requests(static_cast<std::size_t>(size_) - 1);
+    for (int r = 1; r < size_; ++r)
+      NMT_MPI_CHECK(MPI_Irecv(nullptr, 0, MPI_BYTE, r, arrived, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(r) - 1]));
+    await(requests, limit);
+    for (int r = 1; r < size_; ++r)
+      NMT_MPI_CHECK(MPI_Isend(nullptr, 0, MPI_BYTE, r, go, MPI_COMM_WORLD, &requests[static_cast<std::size_t>(r) - 1]));
+    NMT_MPI_CHECK(MPI_Waitall(size_ - 1, requests.data(), MPI_STATUSES_IGNORE));
+  }
+
+  void await(std::vector<MPI_Request>& requests, double limit) {
+    double looked = 0;
+    Naps naps;
+    for (;;) {
+      int all = 0;
+      NMT_MPI_CHECK(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &all, MPI_STATUSES_IGNORE));
+      if (all) return;
+      naps.next();
+      const double waited = naps.waited();
+      if (waited < looked + 0.2) continue;
+      looked = waited;
+      find_lost();
+      if (limit > 0 && waited > limit) lose(missing(requests), fmt::format("did not come within {:.0f} s (rank-timeout)", limit));
+    }
+  }
+
+  [[noreturn]] void lose(const std::vector<int>& ranks, const std::string& how) {
+    has_lost_ = true;
+    NMT_FAIL("{} {}; the last checkpoint is whole", names(ranks), how);
+  }
+
+  // Of the ranks of this machine. mpirun ends the others too when one is killed, but not every launcher does.
+  void find_lost() {
+    std::vector<int> lost;
+    for (int r = 0; r < size_; ++r)
+      if (ranks_[static_cast<std::size_t>(r)].has_ended(ranks_[static_cast<std::size_t>(rank_)])) lost.push_back(r);
+    if (!lost.empty()) lose(lost, "ended without a word (killed?)");
+  }
+
+  // Rank 0 waits for a message of each; the others for rank 0's alone.
+  std::vector<int> missing(std::vector<MPI_Request>& requests) const {
+    if (rank_ != 0) return {0};
+    std::vector<int> ranks;
+    for (int r = 1; r < size_; ++r)
+      if (requests[static_cast<std::size_t>(r) - 1] != MPI_REQUEST_NULL) {
+        int has_come = 0;
+        NMT_MPI_CHECK(MPI_Request_get_status(requests[static_cast<std::size_t>(r) - 1], &has_come, MPI_STATUS_IGNORE));
+        if (!has_come) ranks.push_back(r);
+      }
+    return ranks;
+  }
+
+  std::string names(const std::vector<int>& ranks) const {
+    std::string text;
+    for (const int r : ranks) {
+      const Identity& who = ranks_[static_cast<std::size_t>(r)];
+      text += fmt::format("{}rank {} (process {} on {})", text.empty() ? "" : ", ", r, who.process, who.host.data());
+    }
+    return text;
+  }
+
+  double timeout_ = 0;
+  bool has_lost_ = false;
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1, sharing_ = 1;
+  std::vector<Identity> ranks_;
+};
+
+}  // namespace
+}  // namespace nmt::train
+
+extern "C" nmt::train::Communicator* nmt_mpi_communicator() { return new nmt::train::MpiCommunicator; }

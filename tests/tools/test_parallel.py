@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""nmt-train on two processes started by mpirun, beside one process: results, checkpoints, signals and lost processes.
+Usage: test_parallel.py BIN_DIR [test names]; skipped (77) without an MPI."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NO_DROPOUT = ["--dropout-emb", "0", "--dropout-rnn", "0", "--dropout-readout", "0"]
+SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
+         "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "10",
+         "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1"]
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def mpirun(ranks):
+    return ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
+
+
+def tensors(path):
+    """Names and values of a safetensors file of F32 tensors, read by its specification."""
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__", None)
+    return {name: struct.unpack(f"<{(t['data_offsets'][1] - t['data_offsets'][0]) // 4}f",
+                                data[8 + length + t["data_offsets"][0]:8 + length + t["data_offsets"][1]])
+            for name, t in header.items()}
+
+
+def events(model, kind):
+    return [e for e in map(json.loads, (model / "train.jsonl").read_text(encoding="utf-8").splitlines()) if e["event"] == kind]
+
+
+def processes(model):
+    """Those that train there, by the command lines that the system tells."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit():
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if words[0].endswith(b"nmt-train") and str(model).encode() in words:
+                    rank = re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", (entry / "environ").read_bytes())
+                    found.append((int(rank.group(1)), int(entry.name)))
+        except OSError:
+            pass
+    return dict(found)
+
+
+class ParallelTest(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-parallel-test-"))
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", self.dir],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def tearDown(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def command(self, name, ranks, *more, program=None):
+        start = mpirun(ranks) if ranks > 1 else []
+        return [*start, str(program or BIN / "nmt-train"), str(self.dir / "train.en"), str(self.dir / "train.de"), "--model", str(self.dir / name),
+                *SMALL, *map(str, more)]
+
+    def train(self, name, ranks, *more, status=0, program=None):
+        done = subprocess.run(self.command(name, ranks, *more, program=program), capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr
+
+    def start(self, name, ranks, *more):
+        return subprocess.Popen(self.command(name, ranks, *more), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=ENVIRONMENT)
+
+    def wait_for(self, process, text):
+        told = ""
+        for line in process.stderr:
+            told += line
+            if text in line:
+                return
+        self.fail(f"the program ended before '{text}':\n{told}")
+
+    def assert_near(self, name, other, bound):
+        """Weights of two checkpoints: the largest difference over the largest weight, tensor by tensor."""
+        a, b = (tensors(self.dir / n / "latest" / "model.safetensors") for n in (name, other))
+        self.assertEqual(a.keys(), b.keys())
+        for tensor in a:
+            difference = max(abs(x - y) for x, y in zip(a[tensor], b[tensor]))
+            self.assertLessEqual(difference, bound * max(map(abs, a[tensor])), tensor)
+
+    # docs/parallel.md states these bounds.
+    def test_two_processes_train_as_one(self):
+        for more in (["--optimizer", "sgd", "--learn-rate", "0.5"], ["--optimizer-delay", "3", "--learn-rate", "0.003"]):
+            for ranks in (1, 2, 3):
+                self.train(f"r{ranks}", ranks, *NO_DROPOUT, *more, "--after", "20u", "--no-reload")
+            shown = {ranks: events(self.dir / f"r{ranks}", "display") for ranks in (1, 2, 3)}
+            for ranks in (2, 3):
+                with self.subTest(ranks=ranks, more=more):
+                    self.assertEqual(len(shown[ranks]), 2)
+                    for one, several in zip(shown[1], shown[ranks]):
+                        for key in ("updates", "epochs", "labels", "learn_rate"):
+                            self.assertEqual(one[key], several[key], key)
+                        for key in ("loss", "perplexity", "gradient_norm"):
+                            self.assertAlmostEqual(one[key], several[key], delta=1e-4 * one[key], msg=key)
+                    self.assert_near("r1", f"r{ranks}", 1e-3)
+
+    def test_checkpoints_fit_any_number_of_processes(self):
+        more = [*NO_DROPOUT, "--optimizer", "sgd", "--learn-rate", "0.5"]
+        self.train("whole", 1, *more, "--after", "30u")
+        for ranks, updates in ((2, 10), (3, 20), (1, 30)):
+            told = self.train("parts", ranks, *more, "--after", f"{updates}u")
+            self.assertEqual("going on from update" in told, updates > 10)
+        whole, parts = (events(self.dir / name, "display") for name in ("whole", "parts"))
+        self.assertEqual([(e["updates"], e["epochs"], e["labels"]) for e in whole], [(e["updates"], e["epochs"], e["labels"]) for e in parts])
+        self.assert_near("whole", "parts", 1e-3)
+
+    def test_resuming_is_bit_exact_and_one_process_speaks(self):
+        told = self.train("whole", 2, "--after", "20u")
+        self.assertEqual(told.count("saved update 20 "), 1, told)
+        self.assertEqual(told.count("training text: "), 1, told)
+        self.assertEqual(len(events(self.dir / "whole", "save")), len(list(re.finditer("saved update", told))))
+        self.train("parts", 2, "--after", "10u")
+        self.train("parts", 2, "--after", "20u")
+        a, b = ((self.dir / name / "latest" / "model.safetensors").read_bytes() for name in ("whole", "parts"))
+        self.assertEqual(a, b)
+
+    def test_more_processes_than_sentences(self):
+        for ranks in (1, 3):
+            self.train(f"r{ranks}", ranks, *NO_DROPOUT, "--mini-batch", "2", "--after", "10u", "--optimizer", "sgd", "--learn-rate", "0.5")
+        self.assert_near("r1", "r3", 1e-3)
+
+    def test_signals(self):
+        # mpirun turns SIGTERM and SIGINT into SIGTERM and, after the time set here, SIGKILL; SIGUSR1 it passes on.
+        for name, number in (("term", signal.SIGTERM), ("int", signal.SIGINT), ("usr1", signal.SIGUSR1)):
+            with self.subTest(name):
+                words = self.command(name, 2, "--after", "100000u", "--save-freq", "1000000u", "--valid-freq", "1000000u")
+                process = subprocess.Popen([words[0], "--mca", "odls_base_sigkill_timeout", "2", *words[1:]], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+                self.wait_for(process, "| update 20 |")
+                process.send_signal(number)
+                process.communicate(timeout=60)
+                status = process.returncode
+                self.assertFalse(processes(self.dir / name))
+                saves = events(self.dir / name, "save")
+                self.assertEqual([e["reason"] for e in saves ], ["start", "SIGTERM"])
+                self.assertEqual(status, 143) if number == signal.SIGUSR1 else self.assertNotEqual(status, 0)
+                self.assertIn(f"going on from update {saves[-1]['updates']}", self.train(name, 1, "--after", "+1u").replace(",", ""))
+
+    def lose(self, name, killed, how, *more):
+        process = self.start(name, 2, "--after", "100000u", "--save-freq", "10u", *more)
+        self.wait_for(process, "saved update 10 ")
+        ranks = processes(self.dir / name)
+        self.assertEqual(sorted(ranks), [0, 1])
+        os.kill(ranks[killed], how)
+        told = process.communicate(timeout=60)[1]
+        self.assertNotEqual(process.returncode, 0)
+        return told, ranks
+
+    def test_a_killed_process_ends_the_training(self):
+        for killed in (0, 1):
+            told, ranks = self.lose(f"killed{killed}", killed, signal.SIGKILL)
+            self.assertRegex(told, rf"error: .*rank {killed} \(process {ranks[killed]} on .*ended without a word")
+            self.assertFalse(processes(self.dir / f"killed{killed}"))
+            self.assertIn("going on from update", self.train(f"killed{killed}", 2, "--after", "+1u"))
+
+    def test_a_process_that_stands_still_ends_the_training(self):
+        told, ranks = self.lose("still", 1, signal.SIGSTOP, "--rank-timeout", "2")
+        self.assertRegex(told, rf"error: rank 1 \(process {ranks[1]} on .*did not come within 2 s")
+
+    def test_errors(self):
+        told = self.train("bad", 2, "--enc-cell", "lstmm", status=2)
+        self.assertEqual(told.count("error: "), 1, told)
+        self.assertFalse((self.dir / "bad").exists())
+        told = self.train("bad", 2, "--vocabs", self.dir / "train.en", status=3)
+        self.assertEqual(told.count("error: "), 1, told)
+        short = self.dir / "short"
+        short.write_text("a\nb\n")
+        # the first process fails, the second, both
+        for failing in (0, 1, 2):
+            words = self.command("one", 2)
+            files = [[*words[:4], "-np", "1", *words[6:]] for _ in range(2)]
+            for file in files if failing == 2 else [files[failing]]:
+                file[file.index(str(self.dir / "train.de"))] = str(short)
+            done = subprocess.run([*files[0], ":", "-np", "1", *files[1][6:]], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+            self.assertEqual(len(errors), 1, done.stderr)
+            self.assertIn("short", errors[0])
+            self.assertEqual(errors[0].startswith("error: rank 1: "), failing == 1)
+
+    def test_without_mpi(self):
+        for part in ("bin", "lib"):
+            shutil.copytree(BIN.parent / part, self.dir / part, ignore=lambda _, names: [n for n in names if n.startswith("libnmt_mpi") or (n.startswith("nmt-") and n != "nmt-train")])
+        told = self.train("alone", 2, status=2, program=self.dir / "bin" / "nmt-train")
+        errors = [line for line in told.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(errors), 1, told)
+        self.assertIn("OMPI_COMM_WORLD_SIZE=2", errors[0])
+        self.assertFalse((self.dir / "alone").exists())
+
+    def test_alone_loads_no_mpi(self):
+        process = self.start("alone", 1, "--after", "100000u")
+        self.wait_for(process, "saved update 10 ")
+        maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+        process.kill()
+        process.communicate()
+        self.assertIn("libnmt_core", maps)
+        self.assertNotRegex(maps, r"libmpi|libnmt_mpi|libopen-pal")
+
+
+if __name__ == "__main__":
+    if not shutil.which("mpirun") or not (BIN.parent / "lib" / "libnmt_mpi.so").exists():
+        print("no mpirun, or built without MPI")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
