@@ -20,11 +20,26 @@ std::string processor() {
   return "";
 }
 
+namespace {
+
+const char* precision_name(Dtype weights) {
+  return weights == Dtype::i8 ? "int8" : weights == Dtype::bf16 ? "bfloat16" : "float32";
+}
+
+}  // namespace
+
+Dtype weights_of(const std::string& precision) {
+  if (precision == "int8") return Dtype::i8;
+  if (precision == "bfloat16") return Dtype::bf16;
+  NMT_CHECK(precision == "float32", "precision is '{}', known are float32, bfloat16 and int8", precision);
+  return Dtype::f32;
+}
+
 Compute::Compute(const std::string& device, int threads, Dtype weights) : pool_(threads), weights_(weights) {
   const DeviceChoice choice = parse_device(device, "--device");
   if (choice.kind == DeviceChoice::Kind::cpu) return;
   if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0) return;
-  if (weights == Dtype::i8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}", device);
+  if (weights != Dtype::f32) fail(ExitStatus::usage, "precision: {} is for the CPU, not for --device {}", precision_name(weights), device);
   cuda_ = std::make_unique<CudaDevice>(choice.index);
 }
 
@@ -63,7 +78,7 @@ std::string Compute::describe(const std::string& program) const {
   const std::string name = cuda_ ? cuda_->name() : processor();
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
   return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
-                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), weights_ == Dtype::i8 ? "int8" : "float32", why_.empty() ? "" : "; no GPU: " + why_);
+                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), precision_name(weights_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 }  // namespace nmt::tools

@@ -13,11 +13,14 @@ namespace nmt::tools {
 /// The processor's name as the system tells it; "" where it does not.
 std::string processor();
 
+/// The dtype of weights that --precision names: float32, bfloat16 or int8.
+Dtype weights_of(const std::string& precision);
+
 /// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
 class Compute {
  public:
-  /// `device` as parse_device() reads it; `weights`, those of models frozen for inference: f32, or i8 on the CPU. Errors (usage):
-  /// no such device, said with the reason; int8 on a GPU.
+  /// `device` as parse_device() reads it; `weights`, those of models frozen for inference: f32, or bf16 or i8 on the
+  /// CPU. Errors (usage): no such device, said with the reason; other weights than f32 on a GPU.
   Compute(const std::string& device, int threads, Dtype weights = Dtype::f32);
 
   ThreadPool& pool() { return pool_; }

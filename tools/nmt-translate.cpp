@@ -67,7 +67,7 @@ class Input : public LineSource {
 void translate(const Request& request, const SearchSpec& spec) {
   Input input(request);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads, spec.precision == "int8" ? Dtype::i8 : Dtype::f32);
+  Compute compute(spec.device, spec.cpu_threads, weights_of(spec.precision));
   const Cpu cpu = compute.cpu();
   log::info("{}", compute.describe("nmt-translate"));
   TranslatorOptions options = translator_options(spec, cpu);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Weights packed for products, as float32 or as int8: what a model frozen for inference keeps.
+// Weights packed for products, as float32, bfloat16 or int8: what a model frozen for inference keeps.
 
 #include <cstdint>
 

@@ -6,23 +6,6 @@
 #include "tile.h"
 
 namespace nmt::kernels {
-namespace {
-
-void run_grid(const Cpu& cpu, const Product& p) {
-  ThreadPool& pool = *cpu.pool;
-  // A small product is done before a second worker has woken.
-  if (pool.size() == 1 || p.m * p.n * p.k < 32 * 1024) return product_part(p, 0, p.m, 0, p.n);
-  const Grid grid = choose_grid(pool.size(), p.m, p.n, p.packed != nullptr);
-  pool.run([&](int worker) {
-    if (worker >= grid.row_parts * grid.column_parts) return;
-    const Range rows = part_of(p.m, 1, worker % grid.row_parts, grid.row_parts);
-    const Range columns = part_of(p.n, panel_width, worker / grid.row_parts, grid.column_parts);
-    product_part(p, rows.begin, rows.end, columns.begin, columns.end);
-  });
-}
-
-}  // namespace
-
 void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   if (m <= 0 || n <= 0) return;
@@ -31,7 +14,7 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
       for (std::int64_t r = begin; r < end; ++r)
         for (std::int64_t j = 0; j < n; ++j) c[r * ldc + j] *= beta;
     });
-  run_grid(cpu, {.m = m,
+  run_product(cpu, {.m = m,
                  .n = n,
                  .k = k,
                  .a = a,
@@ -65,7 +48,7 @@ void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, cons
 void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                  const float* packed, bool accumulate, float* c, std::int64_t ldc) {
   if (m <= 0 || n <= 0) return;
-  run_grid(
+  run_product(
       cpu,
       {.m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc});
 }

@@ -1,5 +1,7 @@
 #include "product.h"
 
+#include "nmt/core/thread_pool.h"
+
 #include <cstring>
 
 #include "nmt/kernels/product_library.h"
@@ -16,7 +18,8 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
 }
 
-using Tile = void (*)(const TileJob&);
+template <class B>
+using Tile = void (*)(const TileJob<B>&);
 
 // Few rows leave too few independent chains to hide the multiply-add's latency: they take several panels at once.
 template <int rows>
@@ -24,21 +27,22 @@ constexpr int wide = rows == 1   ? 4
                      : rows <= 3 ? 2
                                  : 1;
 
+template <class B>
 struct Tiles {
-  Tile one, several;
+  Tile<B> one, several;
   int panels;
 };
-template <int rows, bool along_k>
-constexpr Tiles tiles_for = {tile<rows, 1, along_k>, tile<rows, wide<rows>, along_k>, wide<rows>};
+template <int rows, bool along_k, class B>
+constexpr Tiles<B> tiles_for = {tile<rows, 1, along_k, B>, tile<rows, wide<rows>, along_k, B>, wide<rows>};
 
-template <bool along_k>
-Tiles tiles(int rows) {
+template <bool along_k, class B>
+Tiles<B> tiles(int rows) {
   static_assert(tile_rows <= 14);
   constexpr int top = tile_rows;
   switch (rows) {
 #define NMT_ROWS(r) \
   case r:           \
-    return tiles_for < (r) <= top ? (r) : 1, along_k >
+    return tiles_for < (r) <= top ? (r) : 1, along_k, B >
     NMT_ROWS(1);
     NMT_ROWS(2);
     NMT_ROWS(3);
@@ -53,7 +57,7 @@ Tiles tiles(int rows) {
     NMT_ROWS(12);
     NMT_ROWS(13);
     default:
-      return tiles_for<top, along_k>;
+      return tiles_for<top, along_k, B>;
 #undef NMT_ROWS
   }
 }
@@ -63,10 +67,11 @@ std::int64_t whole_panels(std::int64_t columns) {
 }
 
 // A block of B over one stretch of k. The panel that is not whole, if there is one, may stand elsewhere.
+template <class B>
 struct Block {
-  const float* panels;
+  const B* panels;
   std::int64_t panel_stride, step;
-  const float* edge;
+  const B* edge;
 };
 
 // The rows of tile t when [begin, end) is shared evenly: no tile is left with one row.
@@ -110,7 +115,8 @@ struct Ahead {
   const float* at;          // the first line; a tile walks along k from it
   std::int64_t next, left;  // floats from one line to the next; lines to go
   std::int64_t step;        // floats a step of k
-  void take(TileJob& job) {
+  template <class B>
+  void take(TileJob<B>& job) {
     job.ahead_step = left > 0 ? step : 0;
     for (const float*& line : job.ahead) {
       line = at;
@@ -121,12 +127,13 @@ struct Ahead {
 };
 
 // One row of tiles: all panels of a block of B.
-void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block& b, std::int64_t columns,
+template <class B>
+void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block<B>& b, std::int64_t columns,
                    bool accumulate, float* c, std::int64_t ldc, Ahead& ahead) {
-  const Tiles t = along_k ? tiles<true>(rows) : tiles<false>(rows);
+  const Tiles<B> t = along_k ? tiles<true, B>(rows) : tiles<false, B>(rows);
   const std::int64_t whole = whole_panels(columns);
-  TileJob job = {depth, a, b.panels, b.panel_stride, b.step, accumulate, c, ldc, c, {a, a}, 0};
-  const auto run = [&](Tile tile_function, std::int64_t width) {
+  TileJob<B> job = {depth, a, b.panels, b.panel_stride, b.step, accumulate, c, ldc, c, {a, a}, 0};
+  const auto run = [&](Tile<B> tile_function, std::int64_t width) {
     job.next = job.c + width < c + columns ? job.c + width : c + rows * ldc;
     ahead.take(job);
     tile_function(job);
@@ -149,20 +156,51 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
 }
 
+// Columns [n, n+columns) of a packed B from row k on, where they lie.
+template <class B>
+Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns, std::int64_t k) {
+  const B* first = packed + n * p.k + k * panel_width;
+  return {first, p.k * panel_width, panel_width, first + whole_panels(columns) * p.k};
+}
+
 // Columns [n, n+columns) of B over [k, k+depth): where they lie, or packed into `buffer`.
-Block take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k, std::int64_t depth,
-                 bool direct, float* buffer) {
+Block<float> take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k, std::int64_t depth,
+                        bool direct, float* buffer) {
   const std::int64_t whole = whole_panels(columns);
-  if (p.packed) {
-    const float* first = p.packed + n * p.k + k * panel_width;
-    return {first, p.k * panel_width, panel_width, first + whole * p.k};
-  }
+  if (p.packed) return packed_block(p, p.packed, n, columns, k);
   if (direct) {
     if (whole < columns) pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
     return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
   }
   pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer, depth * panel_width);
   return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
+}
+
+// All rows over one block of B. a_copy: tile_group tiles of A.
+template <class B>
+void multiply_block(const Product& p, Range all, const Block<B>& block, std::int64_t n, std::int64_t columns,
+                    std::int64_t k, std::int64_t depth, float* a_copy) {
+  const std::int64_t row_tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
+  const std::int64_t group = p.transpose_a ? tile_group : 1;
+  for (std::int64_t first = 0; first < row_tiles; first += group) {
+    const std::int64_t last = smaller(first + group, row_tiles);
+    Ahead ahead = {};
+    if (p.transpose_a) {
+      copy_columns(p, all.begin, all.end, row_tiles, first, last, k, depth, a_copy);
+      const std::int64_t row = tile_range(all.begin, all.end, row_tiles, last).begin;
+      if (last < row_tiles) ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
+    }
+    for (std::int64_t t = first; t < last; ++t) {
+      const Range rows = tile_range(all.begin, all.end, row_tiles, t);
+      if (!p.transpose_a) {
+        copy_rows(p, rows, k, depth, a_copy);
+        if (t + 1 < row_tiles) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
+      }
+      multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
+                    a_copy + (t - first) * tile_rows * stretch, block, columns, p.accumulate || k > 0,
+                    p.c + rows.begin * p.ldc + n, p.ldc, ahead);
+    }
+  }
 }
 
 }  // namespace
@@ -184,33 +222,19 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
   // Blocks of about the same number of columns, so that no copy of A serves a few columns only.
   const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
   const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
-  const std::int64_t row_tiles = (m_end - m_begin + tile_rows - 1) / tile_rows;
-  const std::int64_t group = p.transpose_a ? tile_group : 1;
   // Packing B pays from a few rows of tiles on.
-  const bool direct = !p.transpose_b && row_tiles <= 2;
+  const bool direct = !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
   for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
     for (std::int64_t k = 0; k < p.k; k += depth_step) {
       const std::int64_t depth = smaller(depth_step, p.k - k);
-      const Block block = take_block(p, n, columns, k, depth, direct, b_block);
-      for (std::int64_t first = 0; first < row_tiles; first += group) {
-        const std::int64_t last = smaller(first + group, row_tiles);
-        Ahead ahead = {};
-        if (p.transpose_a) {
-          copy_columns(p, m_begin, m_end, row_tiles, first, last, k, depth, a_copy);
-          const std::int64_t row = tile_range(m_begin, m_end, row_tiles, last).begin;
-          if (last < row_tiles) ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
-        }
-        for (std::int64_t t = first; t < last; ++t) {
-          const Range rows = tile_range(m_begin, m_end, row_tiles, t);
-          if (!p.transpose_a) {
-            copy_rows(p, rows, k, depth, a_copy);
-            if (t + 1 < row_tiles) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
-          }
-          multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
-                        a_copy + (t - first) * tile_rows * stretch, block, columns, p.accumulate || k > 0,
-                        p.c + rows.begin * p.ldc + n, p.ldc, ahead);
-        }
+      const auto multiply = [&](const auto& block) {
+        multiply_block(p, {m_begin, m_end}, block, n, columns, k, depth, a_copy);
+      };
+      if (p.packed_bf16) {
+        multiply(packed_block(p, p.packed_bf16, n, columns, k));
+      } else {
+        multiply(take_block(p, n, columns, k, depth, direct, b_block));
       }
     }
   }
@@ -266,6 +290,19 @@ Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed) {
     }
   }
   return best;
+}
+
+void run_product(const Cpu& cpu, const Product& p) {
+  ThreadPool& pool = *cpu.pool;
+  // A small product is done before a second worker has woken.
+  if (pool.size() == 1 || p.m * p.n * p.k < 32 * 1024) return product_part(p, 0, p.m, 0, p.n);
+  const Grid grid = choose_grid(pool.size(), p.m, p.n, p.packed || p.packed_bf16);
+  pool.run([&](int worker) {
+    if (worker >= grid.row_parts * grid.column_parts) return;
+    const Range rows = part_of(p.m, 1, worker % grid.row_parts, grid.row_parts);
+    const Range columns = part_of(p.n, panel_width, worker / grid.row_parts, grid.column_parts);
+    product_part(p, rows.begin, rows.end, columns.begin, columns.end);
+  });
 }
 
 }  // namespace nmt::kernels

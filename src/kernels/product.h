@@ -1,5 +1,7 @@
 #pragma once
 
+#include "nmt/kernels/backend.h"
+
 #include <cstdint>
 
 namespace nmt::kernels {
@@ -12,9 +14,10 @@ struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;
-  bool transpose_a = false;       ///< A is stored [k,m]
-  const float* packed = nullptr;  ///< the whole B in panels, or null:
-  const float* b = nullptr;       ///< [k,n]
+  bool transpose_a = false;                    ///< A is stored [k,m]
+  const float* packed = nullptr;               ///< the whole B in panels, or null:
+  const std::uint16_t* packed_bf16 = nullptr;  ///< the same in bfloat16, or null:
+  const float* b = nullptr;                    ///< [k,n]
   std::int64_t ldb = 0;
   bool transpose_b = false;  ///< B is stored [n,k]
   bool accumulate = false;
@@ -26,6 +29,9 @@ struct Product {
 /// Rows [m_begin, m_end) and columns [n_begin, n_end); n_begin is a multiple of packed_panel().
 /// Every output is one multiply-add chain along k, whatever the part.
 void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end);
+
+/// The whole product, shared among the workers.
+void run_product(const Cpu& cpu, const Product& p);
 
 /// Lays columns [n_begin, n_end) and rows [k_begin, k_end) of op(B) out in panels: panel after panel, each
 /// [k_end-k_begin][packed_panel()] floats, `panel_stride` apart, zeros in the columns past n_end.

@@ -2,6 +2,7 @@
 
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/gemm_batched.h"
+#include "nmt/kernels/gemm_bf16.h"
 #include "nmt/kernels/gemm_int8.h"
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/rearrange.h"
@@ -23,6 +24,7 @@ void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, s
                   const PackedWeight& packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
   if (packed.i8) return gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
+  if (packed.bf16) return gemm_bf16_rows(rows, wide, in, from, in, packed.bf16, accumulate, to, wide);
   if (groups == 1) return gemm_packed_rows(rows, wide, in, from, in, packed.f32, accumulate, to, wide);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
   gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed.f32, accumulate, to, wide);

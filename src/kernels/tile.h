@@ -19,6 +19,10 @@ constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 regi
 [[gnu::always_inline]] inline Vector load(const float* p) {
   return _mm512_loadu_ps(p);
 }
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
 [[gnu::always_inline]] inline void store(float* p, Vector v) {
   _mm512_storeu_ps(p, v);
 }
@@ -34,6 +38,10 @@ constexpr int lanes = 8;
 constexpr int tile_rows = 6;  // 12 accumulators, 2 of B, 1 of A: 15 of 16 registers
 [[gnu::always_inline]] inline Vector load(const float* p) {
   return _mm256_loadu_ps(p);
+}
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 [[gnu::always_inline]] inline void store(float* p, Vector v) {
   _mm256_storeu_ps(p, v);
@@ -53,6 +61,10 @@ constexpr int tile_rows = 4;
   __builtin_memcpy(&v, p, sizeof v);
   return v;
 }
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  using Bits = std::uint32_t __attribute__((vector_size(16)));
+  return reinterpret_cast<Vector>(Bits{p[0], p[1], p[2], p[3]} << 16);
+}
 [[gnu::always_inline]] inline void store(float* p, Vector v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
@@ -70,11 +82,12 @@ constexpr int stretch = 256;
 /// Row distance of a copied A; no power of two, or the rows would share cache sets.
 constexpr int copied_stride = stretch + lanes;
 
-/// What a tile works on.
+/// What a tile works on; B is float32, or bfloat16 as its upper halves, widened when it is loaded.
+template <class B>
 struct TileJob {
   std::int64_t depth;  ///< steps of k
   const float* a;      ///< [rows][copied_stride], or [depth][tile_rows] along k
-  const float* b;      ///< panel p starts at b + p * panel_stride, its rows are b_step apart
+  const B* b;          ///< panel p starts at b + p * panel_stride, its rows are b_step apart
   std::int64_t panel_stride, b_step;
   bool accumulate;
   float* c;
@@ -85,11 +98,12 @@ struct TileJob {
 };
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k, one multiply-add chain an output, k ascending.
-template <int rows, int panels, bool along_k>
-void tile(const TileJob& job) {
+template <int rows, int panels, bool along_k, class B>
+void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step, ldc = job.ldc;
   const std::int64_t ahead_step = job.ahead_step;
-  const float *a = job.a, *b = job.b, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  const float *a = job.a, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  const B* b = job.b;
   float* const c = job.c;
   Vector sum[rows][2 * panels];
 #pragma GCC unroll 16

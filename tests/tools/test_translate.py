@@ -103,21 +103,27 @@ class Programs(unittest.TestCase):
         shuffled = self.translate(b"".join(self.lines[i] for i in order)).splitlines()
         self.assertEqual([straight[i] for i in order], shuffled)
 
-    def test_int8_weights(self):
+    def test_weights_of_fewer_bits(self):
         """The same for every batch and threads; near float32, and not float32."""
         text = b"".join(self.lines)
-        outputs = {self.translate(text, "--n-best", "--precision", "int8", "--mini-batch", batch, "--cpu-threads", threads)
-                   for batch, threads in ((1, 1), (7, 2), (64, 2))}
-        self.assertEqual(len(outputs), 1)
-        source, target = self.home / "int8.en", self.home / "int8.de"
+        source, target = self.home / "fewer.en", self.home / "fewer.de"
         source.write_bytes(text)
         target.write_bytes(self.translate(text))
-        scores = {precision: [float(line) for line in output_of("nmt-score", "-m", self.model, "-t", source, target, "--quiet", "--precision",
-                                                                precision).split()] for precision in ("float32", "int8")}
-        differences = [abs(a - b) / abs(a) for a, b in zip(scores["float32"], scores["int8"], strict=True)]
-        self.assertLess(max(differences), 0.2)
-        self.assertLess(sum(differences) / len(differences), 0.03)
-        self.assertGreater(max(differences), 1e-5)
+
+        def scores(precision):
+            out = output_of("nmt-score", "-m", self.model, "-t", source, target, "--quiet", "--precision", precision)
+            return [float(line) for line in out.split()]
+
+        exact = scores("float32")
+        for precision, most, mean in (("int8", 0.2, 0.03), ("bfloat16", 0.1, 0.015)):
+            with self.subTest(precision):
+                outputs = {self.translate(text, "--n-best", "--precision", precision, "--mini-batch", batch, "--cpu-threads", threads)
+                           for batch, threads in ((1, 1), (7, 2), (64, 2))}
+                self.assertEqual(len(outputs), 1)
+                differences = [abs(a - b) / abs(a) for a, b in zip(exact, scores(precision), strict=True)]
+                self.assertLess(max(differences), most)
+                self.assertLess(sum(differences) / len(differences), mean)
+                self.assertGreater(max(differences), 1e-5)
         self.refused(2, "nmt-translate", "-m", self.model, "--precision", "int4", says=("int4", "int8"))
 
     def test_files_and_the_command_line(self):

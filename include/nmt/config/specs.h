@@ -108,7 +108,7 @@ struct SearchSpec {
   int mini_batch = 64;                         ///< sentences
   int maxi_batch = 100;                        ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";         ///< src | none
-  std::string precision = "float32";           ///< of the weights while decoding: float32 | int8
+  std::string precision = "float32";           ///< of the weights while decoding: float32 | bfloat16 | int8
   int cpu_threads = 0;
   std::string device = "cpu";
 };

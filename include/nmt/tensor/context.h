@@ -13,7 +13,7 @@ struct Context {
   Arena* arena = nullptr;
   Cpu cpu;
   Cuda cuda;
-  Dtype weights = Dtype::f32;  ///< of the matrices of a model frozen for inference: f32, or i8 (gemm_int8.h, the CPU alone)
+  Dtype weights = Dtype::f32;  ///< of the matrices of a model frozen for inference: f32; on the CPU also bf16 (gemm_bf16.h), i8 (gemm_int8.h)
 
   Tensor empty(Shape shape, Dtype dtype = Dtype::f32) const { return {*arena, shape, dtype, device}; }
 };
