@@ -15,19 +15,19 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
         for (std::int64_t j = 0; j < n; ++j) c[r * ldc + j] *= beta;
     });
   run_product(cpu, {.m = m,
-                 .n = n,
-                 .k = k,
-                 .a = a,
-                 .lda = lda,
-                 .transpose_a = transpose_a,
-                 .packed = nullptr,
-                 .b = b,
-                 .ldb = ldb,
-                 .transpose_b = transpose_b,
-                 .accumulate = beta != 0.0f,
-                 .c = c,
-                 .ldc = ldc,
-                 .library = cpu.products});
+                    .n = n,
+                    .k = k,
+                    .a = a,
+                    .lda = lda,
+                    .transpose_a = transpose_a,
+                    .packed = nullptr,
+                    .b = b,
+                    .ldb = ldb,
+                    .transpose_b = transpose_b,
+                    .accumulate = beta != 0.0f,
+                    .c = c,
+                    .ldc = ldc,
+                    .library = cpu.products});
 }
 
 std::int64_t packed_panel() {

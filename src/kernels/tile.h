@@ -20,8 +20,9 @@ constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 regi
   return _mm512_loadu_ps(p);
 }
 [[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
-  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+  // With a mask of all lanes: g++ 12 takes the plain ones for reading what is not set.
+  const __m512i wide = _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 16));
 }
 [[gnu::always_inline]] inline void store(float* p, Vector v) {
   _mm512_storeu_ps(p, v);
