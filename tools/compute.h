@@ -25,6 +25,8 @@ class Compute {
 
   ThreadPool& pool() { return pool_; }
   Cpu cpu() { return {&pool_}; }
+  /// The GPU, or null on the CPU.
+  CudaDevice* cuda() { return cuda_.get(); }
   /// An arena of the device's memory, for context(). Both live no longer than this.
   std::unique_ptr<Arena> new_arena();
   Context context(Arena& arena);

@@ -1,144 +1,141 @@
-// nmt-bench: measures the kernels on this machine and prints tables with ratios to a multiply-add loop.
+// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside what the machine can do.
 
-#include "nmt/core/error.h"
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
 #include "nmt/kernels/instruction_set.h"
-#include "nmt/kernels/peak.h"
-#include "tools/bench_kernels.h"
-#include "tools/bench.h"
-#include "tools/bench_layers.h"
+#include "nmt/kernels/product_library.h"
+#include "tools/bench/openblas.h"
+#include "tools/bench/tables.h"
+#include "tools/program.h"
 
-#include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstring>
-#include <string>
-#include <vector>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <thread>
 
 #include <fmt/format.h>
-
-#ifdef NMT_WITH_OPENBLAS
-#include <cblas.h>
-extern "C" {
-void openblas_set_num_threads(int threads);
-char* openblas_get_corename();
-}
-#endif
+#include <unistd.h>
 
 namespace {
 
 using namespace nmt;
-namespace bench = tools::bench;
-using Floats = std::vector<float>;
+using tools::bench::Bench;
+using config::Option;
 
-Floats random_floats(std::int64_t n, std::uint64_t seed) {
-  Rng rng(seed);
-  Floats x(static_cast<std::size_t>(n));
-  for (float& v : x) v = 2 * rng.uniform() - 1;
-  return x;
+std::vector<Option> options(tools::bench::Options& o) {
+  std::vector<Option> list{
+      Option("filter", &o.filter, "run the rows whose `table/row` matches this regular expression; a table's name alone is that table").meta("REGEX"),
+      Option("min-time", &o.min_time, "measure every row for at least so many seconds a repetition").range(0).meta("SECONDS"),
+      Option("repetitions", &o.repetitions, "measure every row so often; the shortest, the median and the deviation are told").range(1),
+      Option("format", &o.format, "of the report: a Markdown table, a line a row, or one JSON document").one_of({"text", "csv", "json"}),
+      Option("out", &o.out, "write the report to this file; the text then goes to standard output too").meta("FILE"),
+      Option("quick", &o.quick, "small shapes, each measured once: whether everything runs and is right, in seconds"),
+      Option("cpu-threads", &o.threads, "threads of the CPU; 0: all processors").alias({"threads"}).range(0, 1024),
+      Option("device", &o.device, "where to compute: cpu, cuda, cuda:N, or auto").alias({"d", "devices"}).with_form(config::Form::device).meta("DEVICE"),
+      Option("products", &o.products, "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
+          .one_of({"auto", "own", "onednn"}),
+      Option("precision", &o.precision, "of the weights while decoding").one_of({"float32", "int8"}),
+  };
+  for (Option& option : list) option = std::move(option).never_dumped();
+  return list;
 }
 
-struct Shape {
-  const char* what;
-  bool transpose_a, transpose_b;
-  std::int64_t m, n, k;
+std::string first_word_of(const char* path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word;
+  return word;
+}
+
+std::string caches() {
+  const auto size = [](int name) { return std::max(0l, sysconf(name)) / 1024; };
+  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE), size(_SC_LEVEL2_CACHE_SIZE), size(_SC_LEVEL3_CACHE_SIZE));
+}
+
+tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary* products, const tools::bench::Clock& clock, const tools::bench::Bounds& bounds,
+                          const tools::bench::Options& o) {
+  const std::time_t now = std::time(nullptr);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return {{"date", date},
+          {"program", compute.describe("nmt-bench")},
+          {"processor", tools::processor()},
+          {"processors", std::to_string(std::thread::hardware_concurrency())},
+          {"caches", caches()},
+          {"load", first_word_of("/proc/loadavg") + " in the last minute"},
+          {"compiler", __VERSION__},
+          {"kernels", kernels::instruction_set()},
+          {"products", compute.cuda() ? "cuBLAS" : products ? products->name() + " where it is faster, own tiles" : "own tiles"},
+          {"OpenBLAS", tools::bench::openblas_name()},
+          {"clock", clock.name()},
+          {"precision", o.precision},
+          {"arithmetic", fmt::format("{:.1f} GFLOP/s", 1e-9 * bounds.flops)},
+          {"copying", fmt::format("{:.1f} GB/s", 1e-9 * bounds.copied)},
+          {"reading", fmt::format("{:.1f} GB/s", 1e-9 * bounds.read)}};
+}
+
+using Table = void (*)(Bench&);
+constexpr std::pair<const char*, Table> tables[] = {
+    {"products", tools::bench::products},   {"recurrences", tools::bench::recurrences}, {"layers", tools::bench::layers},
+    {"groups", tools::bench::groups},       {"attention", tools::bench::attention},     {"softmax", tools::bench::softmax},
+    {"pointwise", tools::bench::pointwise}, {"optimizer", tools::bench::optimizer},     {"training", tools::bench::training},
+    {"step", tools::bench::step},           {"growth", tools::bench::growth},
+    {"decoding", tools::bench::decoding}};
+
+// A file that the report goes to, closed with it.
+class File {
+ public:
+  explicit File(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    if (!file_) fail(ExitStatus::usage, "--out: {}: {}", path, std::strerror(errno));
+  }
+  ~File() {
+    if (file_) std::fclose(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  std::FILE* get() { return file_; }
+  void close() {
+    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
+  }
+
+ private:
+  std::string path_;
+  std::FILE* file_;
 };
 
-#ifdef NMT_WITH_OPENBLAS
-constexpr bool with_library = true;
-const char* library_kernels() {
-  openblas_set_num_threads(1);
-  return openblas_get_corename();
-}
-
-// The library's product on the pool: each worker calls it single-threaded on its rows or its columns of C.
-void library_product(ThreadPool& pool, const Shape& s, const float* a, const float* b, float* c) {
-  const auto lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
-  const bool by_columns = s.n > s.m;
-  pool.parallel_for(by_columns ? s.n : s.m, by_columns ? 32 : 1, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t row = by_columns ? 0 : begin, column = by_columns ? begin : 0;
-    const std::int64_t rows = by_columns ? s.m : end - begin, columns = by_columns ? end - begin : s.n;
-    cblas_sgemm(CblasRowMajor, s.transpose_a ? CblasTrans : CblasNoTrans, s.transpose_b ? CblasTrans : CblasNoTrans,
-                static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(s.k), 1.0f,
-                a + (s.transpose_a ? row : row * lda), static_cast<int>(lda),
-                b + (s.transpose_b ? column * ldb : column), static_cast<int>(ldb), 0.0f, c + row * s.n + column,
-                static_cast<int>(s.n));
-  });
-}
-#else
-constexpr bool with_library = false;
-const char* library_kernels() {
-  return "absent";
-}
-void library_product(ThreadPool&, const Shape&, const float*, const float*, float*) {}
-#endif
-
-void products(ThreadPool& pool) {
-  const Cpu cpu{&pool};
-  fmt::print("threads {}, kernels {}, OpenBLAS kernels {}\n", pool.size(), kernels::instruction_set(),
-             library_kernels());
-  fmt::print("GFLOP/s; share: of the multiply-add loop on the same threads\n\n");
-  fmt::print(
-      "| product | M | N | K | OpenBLAS | own, packing included | own, packed | loop | share, packing included | "
-      "share, packed |\n");
-  fmt::print("|---|---|---|---|---|---|---|---|---|---|\n");
-  std::vector<Shape> shapes;
-  for (const auto& [k, n] :
-       {std::pair{256, 256}, {256, 768}, {512, 512}, {512, 768}, {1024, 1024}, {1024, 3072}, {256, 8000}, {512, 32000}})
-    for (int m : {1, 4, 5, 32, 64, 128, 256, 2048, 4096})
-      if (n < 32000 || m <= 256) shapes.push_back({"A B", false, false, m, n, k});
-  for (const auto& [k, n] : {std::pair{256, 256}, {256, 768}, {512, 768}, {1024, 1024}, {1024, 3072}})
-    shapes.push_back({"A B^T", false, true, 4096, k, n});
-  for (const auto& [k, n] : {std::pair{256, 256}, {256, 768}, {512, 768}, {1024, 1024}, {1024, 3072}})
-    shapes.push_back({"A^T B", true, false, k, n, 4096});
-  for (const Shape& s : shapes) {
-    const Floats a = random_floats(s.m * s.k, 1), b = random_floats(s.k * s.n, 2);
-    const std::int64_t lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
-    Floats c(static_cast<std::size_t>(s.m * s.n)), packed(static_cast<std::size_t>(kernels::packed_size(s.k, s.n)));
-    const double gflop = 2e-9 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-    const double loop = 1e-9 * bench::peak_flops(pool);
-    const std::string library =
-        with_library
-            ? fmt::format("{:.1f}", gflop / bench::shortest([&] { library_product(pool, s, a.data(), b.data(), c.data()); }))
-            : std::string();
-    const double with_packing = gflop / bench::shortest([&] {
-                                  kernels::gemm(cpu, s.transpose_a, s.transpose_b, s.m, s.n, s.k, a.data(), lda,
-                                                b.data(), ldb, 0.0f, c.data(), s.n);
-                                });
-    std::string packed_text = "", packed_share = "";
-    if (!s.transpose_a) {
-      kernels::pack(cpu, s.transpose_b, s.k, s.n, b.data(), ldb, packed.data());
-      const double own = gflop / bench::shortest([&] {
-                           kernels::gemm_packed(cpu, s.m, s.n, s.k, a.data(), lda, packed.data(), false, c.data(), s.n);
-                         });
-      packed_text = fmt::format("{:.1f}", own);
-      packed_share = fmt::format("{:.0f} %", 100 * own / loop);
-    }
-    fmt::print("| {} | {} | {} | {} | {} | {:.1f} | {} | {:.0f} | {:.0f} % | {} |\n", s.what, s.m, s.n, s.k, library,
-               with_packing, packed_text, loop, 100 * with_packing / loop, packed_share);
-    std::fflush(stdout);
+ExitStatus run(const tools::bench::Options& o) {
+  tools::Compute compute(o.device, o.threads, o.precision == "int8" ? Dtype::i8 : Dtype::f32);
+  const kernels::ProductLibrary* const products = compute.products(o.products);
+  const auto clock = tools::bench::Clock::of(compute);
+  const tools::bench::Facts head = facts(compute, products, *clock, tools::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);
+  std::optional<File> file;
+  tools::bench::Reports reports;
+  using tools::bench::Report;
+  if (o.out.empty()) {
+    reports.add(Report::make(o.format, stdout, head));
+  } else {
+    file.emplace(o.out);
+    reports.add(Report::make(o.format, file->get(), head));
+    reports.add(Report::make("text", stdout, head));
   }
+  Bench bench(o, compute, products, reports);
+  bool is_table = false;
+  for (const auto& [name, table] : tables) is_table = is_table || o.filter == name;
+  for (const auto& [name, table] : tables)
+    if (!is_table || o.filter == name) table(bench);
+  if (bench.rows() == 0) fail(ExitStatus::usage, "--filter: no row of any table matches '{}'", o.filter);
+  reports.finish();
+  if (file) file->close();
+  if (bench.failed() > 0) fail(ExitStatus::failed, "{} of {} rows failed", bench.failed(), bench.rows());
+  return ExitStatus::ok;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    const int threads = argc > 2 ? std::stoi(argv[2]) : 0;
-    ThreadPool pool(threads);
-    bench::processor_time = pool.size() == 1;
-    const std::string table = argc > 1 ? argv[1] : "";
-    if (table == "products") products(pool);
-    else if (table == "softmax") tools::bench_softmax(pool);
-    else if (table == "pointwise") tools::bench_pointwise(pool);
-    else if (table == "layers") tools::bench_layers(pool);
-    else if (table == "groups") tools::bench_groups(pool);
-    else if (table == "training") tools::bench_training(pool);
-    else fail(ExitStatus::usage, "nmt-bench TABLE [THREADS]: table '{}' is none of: products, softmax, pointwise, layers, groups, training", table);
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return static_cast<int>(error.status());
-  }
-  return 0;
+  tools::bench::Options o;
+  config::Settings settings("nmt-bench", "[OPTIONS] [FILTER [THREADS]]",
+                            "measures kernels, layers, training and decoding beside what the machine can do");
+  settings.add(options(o)).positionals({"filter", "cpu-threads"});
+  return tools::run_tool(argc, argv, settings, [&] { return run(o); });
 }

@@ -1,6 +1,5 @@
 #include "attention.h"
 
-
 namespace nmt::ops {
 
 kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
@@ -32,14 +31,17 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
   Attended out;
   out.context = tape.result(context.empty({q[0], q[1], args.width}));
   out.weights = context.empty({q[0], q[1], args.heads, args.steps});
+  const double flops = 2.0 * static_cast<double>(q[0] * q[1] * args.steps) * static_cast<double>(args.space + args.width);
+  const Region region(context.profile, "attention", {flops});
   dispatch(context, [&](const auto& backend) {
     kernels::attention_forward(backend, args, q[0], q[1], sentence ? sentence.data<std::int32_t>() : nullptr, query->value.f32(),
                                out.weights.f32(), out.context->value.f32());
   });
   if (tape.probe()) tape.probe()->attention = out.weights;
-  tape.record([&tape, shape, memory, query, out, args, q] {
+  tape.record([&tape, shape, memory, query, out, args, q, flops] {
     if (!out.context->gradient) return;
     const Context& at = tape.context();
+    const Region back(at.profile, "attention, back", {2 * flops});
     Tensor dquery = at.empty(q);
     kernels::AttentionGradient g;
     g.dcontext = out.context->gradient.f32();

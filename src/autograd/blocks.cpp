@@ -31,6 +31,8 @@ Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parame
   NMT_CHECK(x->value.width() == in, "{} {} cannot multiply rows of {}", weight.name, weight.shape.text(),
             x->value.shape().text());
   Tensor y = context.empty(x->value.shape().with_last(out_width));
+  const double flops = 2.0 * static_cast<double>(rows * out_width) * static_cast<double>(d.k);
+  const Region region(context.profile, "linear maps", {flops});
   dispatch(context, [&](const auto& backend) {
     if (weight.is_packed())
       kernels::gemm_packed_batched(backend, d.product(), rows, d.n, d.k, x->value.f32(), in, weight.packed.f32(), false,
@@ -41,8 +43,9 @@ Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parame
     if (bias) kernels::add_bias(backend, rows, out_width, y.f32(), bias->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
-  tape.record([&tape, x, out, &weight, bias, d, rows, in, out_width] {
+  tape.record([&tape, x, out, &weight, bias, d, rows, in, out_width, flops] {
     if (!out->gradient) return;
+    const Region back(tape.context().profile, "linear maps, back", {x->wants_gradient ? 2 * flops : flops});
     const float* dy = out->gradient.f32();
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows, x->value.f32(), in, dy,

@@ -8,6 +8,8 @@
 namespace nmt::ops {
 namespace {
 
+constexpr const char* packing = "packing of recurrent weights";
+
 // The blocks of `planes` of the cell's matrices.
 kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
   const std::int64_t n = cell.width / cell.groups;
@@ -28,6 +30,7 @@ Tensor pack_cell(const Context& context, const Cell& cell, bool transpose, Dtype
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width, early = packed_planes(dtype, cell, r, transpose);
   Tensor packed = context.empty({early + packed_planes(dtype, cell, l, transpose)}, dtype);
+  const Region region(context.profile, packing, {0, 8.0 * static_cast<double>(cell.recurrent->shape.elements())});
   const auto part = [&](int first, int planes, std::int64_t to) {
     if (planes == 0) return;
     const kernels::BlockDiagonal d = cell_blocks(cell, planes);
@@ -45,6 +48,7 @@ Tensor pack_cell(const Context& context, const Cell& cell, bool transpose, Dtype
 Tensor pack_whole(const Context& context, const Parameter& weight, bool transpose, Dtype dtype) {
   const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
   Tensor packed = context.empty({packed_elements(dtype, k, n)}, dtype);
+  const Region region(context.profile, packing, {0, 8.0 * static_cast<double>(k * n)});
   pack_weight(context, transpose, k, n, weight.value.f32(), weight.shape[1], packed);
   return packed;
 }
@@ -142,6 +146,8 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
                           const std::vector<Piece>& previous, std::int64_t rows) {
   if (!cell.unit->is_matrix()) return;
   const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
+  const Region region(context.profile, "weight gradients",
+                      {2.0 * static_cast<double>(rows * h) * static_cast<double>((r + l) / cell.groups)});
   float* dw = cell.recurrent->gradient.f32();
   dispatch(context, [&](const auto& backend) {
     // The planes from `first` on, [H, n]: X^T dY.
@@ -160,6 +166,13 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
     if (cell.bias && r > 0) kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
     if (cell.bias && l > 0) kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
   });
+}
+
+PartWork cell_work(const Cell& cell, std::int64_t rows, bool back) {
+  const kernels::Unit& unit = *cell.unit;
+  const double n = static_cast<double>(rows * cell.width), products = unit.recurrents + unit.late;
+  const double planes = back ? 2 * unit.inputs + unit.states + 1 + 2 * products : unit.inputs + unit.states + products;
+  return {2 * n * products * static_cast<double>(cell.width / cell.groups), 4 * n * planes};
 }
 
 std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial) {

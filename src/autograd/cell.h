@@ -43,6 +43,11 @@ std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
                           const std::vector<Piece>& previous, std::int64_t rows);
 
+/// What the loop over `rows` steps must do: products with the state; planes of x, states and products' results moved once, forward
+/// or back (x, states and dh in, dx out; gates are computed anew).
+PartWork cell_work(const Cell& cell, std::int64_t rows, bool back);
+inline PartWork add_work(const PartWork& a, const PartWork& b) { return {a.flops + b.flops, a.bytes + b.bytes}; }
+
 /// The initial state vectors, all of them: states[0] from states[1] where the unit's initial_output says so and it is not given.
 std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial);
 /// The given initial states, zeros where none is given: [batch,H] each.

@@ -25,6 +25,17 @@ struct Saved {
   kernels::Conditional args;
 };
 
+// Both cells, the products with Wq and Wc, and attention's scores and contexts; back: those and their other gradient.
+PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
+  const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
+  PartWork work = add_work(cell_work(layer.lower, rows, back), cell_work(layer.higher, rows, back));
+  const double products = static_cast<double>(a.lower.width * a.attention.space) +
+                          static_cast<double>(a.attention.width * wide) / static_cast<double>(a.higher.groups);
+  const double attention = static_cast<double>(a.attention.steps * (a.attention.space + a.attention.width));
+  work.flops += 2.0 * static_cast<double>(rows) * (products + (back ? 2 : 1) * attention);
+  return work;
+}
+
 void backward(const Tape& tape, const Saved& s) {
   const Context& at = tape.context();
   const kernels::Conditional& a = s.args;
@@ -58,7 +69,12 @@ void backward(const Tape& tape, const Saved& s) {
   dispatch(at, [&](const auto& backend) {
     const Tensor scratch = at.empty({kernels::conditional_scratch(backend, a)});
     g.scratch = scratch.f32();
+    const Region region(at.profile, "conditional layer, back", conditional_work(s.layer, a, true));
     kernels::conditional_backward(backend, a, g);
+  });
+  dispatch(at, [&](const auto& backend) {
+    const double products = static_cast<double>(h * space) + static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
+    const Region region(at.profile, "weight gradients", {2.0 * static_cast<double>(rows) * products});
     kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space, 1.0f, gradient_of(s.layer.query), space);
     const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
     if (a.higher.groups > 1) {
@@ -147,7 +163,10 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.weights = s.out.attended.weights.f32();
   a.lower_record = s.lower_buffers.record();
   a.higher_record = s.higher_buffers.record();
-  dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });
+  {
+    const Region region(context.profile, "conditional layer", conditional_work(layer, a, false));
+    dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });
+  }
 
   ConditionalResult out = s.out;
   if (Probe* probe = tape.probe()) {

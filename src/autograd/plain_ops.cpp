@@ -8,12 +8,22 @@
 #include "packed.h"
 
 namespace nmt::ops {
+namespace {
+
+constexpr const char* point_wise = "sums, tanh, rows, columns";
+
+// A part that moves so many tensors of this one's size.
+PartWork traffic(const Tensor& t, int tensors) { return {0, 4.0 * tensors * static_cast<double>(t.elements())}; }
+
+}  // namespace
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), k = weight.shape[0], n = weight.shape[1];
   NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name, weight.shape.text(), x->value.shape().text());
   Tensor y = context.empty(x->value.shape().with_last(n));
+  const double flops = 2.0 * static_cast<double>(rows * n) * static_cast<double>(k);
+  const Region region(context.profile, "linear maps", {flops});
   if (weight.is_packed()) packed_product(context, rows, n, k, x->value.f32(), weight.packed, y.f32());
   dispatch(context, [&](const auto& backend) {
     if (!weight.is_packed())
@@ -21,9 +31,10 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
     if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
-  tape.record([&tape, x, out, &weight, bias, rows, k, n] {
+  tape.record([&tape, x, out, &weight, bias, rows, k, n, flops] {
     if (!out->gradient) return;
     const Context& at = tape.context();
+    const Region back(at.profile, "linear maps, back", {x->wants_gradient ? 2 * flops : flops});
     const float* dy = out->gradient.f32();
     dispatch(at, [&](const auto& backend) {
       kernels::gemm(backend, true, false, k, n, rows, x->value.f32(), k, dy, n, 1.0f, weight.gradient.f32(), n);
@@ -42,6 +53,7 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
   const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
   const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
   Tensor y = context.empty(shape);
+  const Region region(context.profile, "embeddings", traffic(y, 2));
   if (table.is_packed())
     packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed, y.f32());
   else
@@ -51,6 +63,7 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
   const Var out = tape.result(std::move(y));
   tape.record([&tape, out, &table, ids, rows, width, vocabulary] {
     if (!out->gradient) return;
+    const Region back(tape.context().profile, "embeddings, back", traffic(out->gradient, 2));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::scatter_add_rows(backend, rows, width, vocabulary, ids.data<std::int32_t>(), out->gradient.f32(), table.gradient.f32());
     });
@@ -67,6 +80,7 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
     normal = context.empty(x->value.shape());
     rstd = context.empty({rows, planes});
   }
+  const Region region(context.profile, "layer normalisation", traffic(y, tape.recording() ? 3 : 2));
   dispatch(context, [&](const auto& backend) {
     kernels::layer_norm(backend, rows, planes, width, x->value.f32(), gain.value.f32(), bias.value.f32(), y.f32(),
                         normal ? normal.f32() : nullptr, rstd ? rstd.f32() : nullptr);
@@ -75,6 +89,7 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
   tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
     if (!out->gradient) return;
     Tensor dx = out->gradient;  // nobody reads it after this: written in place
+    const Region back(tape.context().profile, "layer normalisation, back", traffic(dx, 3));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(), gain.value.f32(), dx.f32(),
                                    gain.gradient.f32(), bias.gradient.f32());
@@ -91,7 +106,8 @@ Var dropout(Tape& tape, const Var& x, float p) {
   Tensor y = tape.context().empty(x->value.shape());
   // The same counters for every part give the same mask.
   const std::int64_t parts = tape.shares_dropout_over_steps() && y.shape().rank() == 3 ? y.shape()[0] : 1;
-  const auto apply = [&tape, p, stream, parts, n = y.elements() / std::max<std::int64_t>(parts, 1)](const float* from, float* to) {
+  const auto apply = [&tape, p, stream, parts, n = y.elements() / std::max<std::int64_t>(parts, 1), work = traffic(y, 2)](const float* from, float* to) {
+    const Region region(tape.context().profile, "dropout", work);
     dispatch(tape.context(), [&](const auto& backend) {
       for (std::int64_t part = 0; part < parts; ++part)
         kernels::dropout(backend, n, p, tape.dropout_key(), stream, from + part * n, to + part * n);
@@ -112,10 +128,12 @@ Var dropout(Tape& tape, const Var& x, float p) {
 Var add(Tape& tape, Var x, const Var& y) {
   NMT_CHECK(x->value.shape() == y->value.shape(), "cannot add {} and {}", x->value.shape().text(), y->value.shape().text());
   Tensor z = tape.reuse(x);
+  const Region region(tape.context().profile, point_wise, traffic(z, 3));
   dispatch(tape.context(), [&](const auto& backend) { kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32()); });
   const Var out = tape.result(std::move(z));
   tape.record([&tape, x, y, out] {
     if (!out->gradient) return;
+    const Region back(tape.context().profile, point_wise, traffic(out->gradient, 3));
     dispatch(tape.context(), [&](const auto& backend) {
       if (y->wants_gradient)
         kernels::add_scaled(backend, out->gradient.elements(), 1.0f, out->gradient.f32(), tape.gradient(*y));
@@ -128,10 +146,12 @@ Var add(Tape& tape, Var x, const Var& y) {
 
 Var tanh(Tape& tape, Var x) {
   Tensor y = tape.reuse(x);
+  const Region region(tape.context().profile, point_wise, traffic(y, 2));
   dispatch(tape.context(), [&](const auto& backend) { kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32()); });
   const Var out = tape.result(std::move(y));
   tape.record([&tape, x, out] {
     if (!out->gradient || !x->wants_gradient) return;
+    const Region back(tape.context().profile, point_wise, traffic(out->gradient, 4));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::tanh_backward(backend, out->value.elements(), out->value.f32(), out->gradient.f32(), tape.gradient(*x));
     });
@@ -148,6 +168,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   }
   Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
   std::int64_t at = 0;
+  const Region region(tape.context().profile, point_wise, traffic(y, 2));
   for (const Var& part : parts) {
     const std::int64_t n = part->value.width();
     dispatch(tape.context(), [&](const auto& backend) {
@@ -159,6 +180,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   tape.record([&tape, parts, out, rows, width] {
     if (!out->gradient) return;
     std::int64_t from = 0;
+    const Region back(tape.context().profile, point_wise, traffic(out->gradient, 2));
     for (const Var& part : parts) {
       const std::int64_t n = part->value.width();
       if (part->wants_gradient) {
@@ -177,12 +199,14 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
   const std::int64_t n = rows.elements(), width = x->value.width();
   Tensor y = tape.context().empty({n, width});
+  const Region region(tape.context().profile, point_wise, traffic(y, 2));
   dispatch(tape.context(), [&](const auto& backend) {
     kernels::gather_rows(backend, n, width, rows.data<std::int32_t>(), x->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
   tape.record([&tape, x, out, rows, n, width] {
     if (!out->gradient || !x->wants_gradient) return;
+    const Region back(tape.context().profile, point_wise, traffic(x->value, 2));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::scatter_add_rows(backend, n, width, x->value.rows(), rows.data<std::int32_t>(), out->gradient.f32(), tape.gradient(*x));
     });

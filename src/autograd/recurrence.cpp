@@ -1,5 +1,7 @@
 #include "cell.h"
 
+#include <optional>
+
 namespace nmt::ops {
 
 std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& given, const Tensor& mask, bool reverse,
@@ -33,7 +35,10 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
     args.initial[p] = start[p].f32();
     args.states[p] = states[p]->value.f32();
   }
-  dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
+  {
+    const Region region(context.profile, "recurrences", cell_work(cell, steps * batch, false));
+    dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
+  }
   if (tape.probe()) probe_gates(tape, cell, x->value, buffers, states_before(context, start, states, reverse), reverse);
 
   tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
@@ -49,11 +54,13 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
       dinitial.push_back(at.empty({args.batch, width}));
       g.dinitial[p] = dinitial[p].f32();
     }
+    std::optional<Region> back(std::in_place, at.profile, "recurrences, back", cell_work(cell, rows, true));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});
       g.scratch = scratch.f32();
       kernels::recurrence_backward(backend, args, g);
     });
+    back.reset();
     add_weight_gradients(at, cell, buffers, gradients, previous_rows(start[0], states[0]->value, args.reverse), rows);
     tape.give(*x, gradients.dx.reshape(x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);

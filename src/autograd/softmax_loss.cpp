@@ -30,6 +30,8 @@ LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bia
     args.dtable = table.gradient.f32();
     args.dbias = bias ? bias->gradient.f32() : nullptr;
   }
+  const double product = 2.0 * static_cast<double>(args.rows * args.width) * static_cast<double>(args.vocabulary);
+  const Region region(context.profile, "softmax and loss", {tape.recording() ? 3 * product : product});
   dispatch(context, [&](const auto& backend) {
     const Tensor scratch = context.empty({kernels::softmax_loss_scratch(backend, args.rows, args.width, args.vocabulary)});
     args.scratch = scratch.f32();
@@ -43,6 +45,7 @@ Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), k = x->value.width(), n = table.shape[0];
   Tensor y = context.empty({rows, n});
+  const Region region(context.profile, "logits", {2.0 * static_cast<double>(rows * n) * static_cast<double>(k)});
   if (table.is_packed()) packed_product(context, rows, n, k, x->value.f32(), table.packed, y.f32());
   dispatch(context, [&](const auto& backend) {
     if (!table.is_packed())

@@ -2,6 +2,8 @@
 
 #include "cell.h"
 
+#include <optional>
+
 namespace nmt::ops {
 
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide,
@@ -44,7 +46,11 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     args.states[p] = states[p]->value.f32();
     args.middle[p] = middle[p].f32();
   }
-  dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
+  {
+    const Region region(context.profile, "recurrences of two units",
+                        add_work(cell_work(lower, steps * batch, false), cell_work(higher, steps * batch, false)));
+    dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
+  }
   if (const Probe* probe = tape.probe()) {
     probe_gates(tape, lower, x->value, lower_buffers, states_before(context, start, states, reverse), reverse);
     probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse, static_cast<int>(probe->units.size()) - 1);
@@ -65,11 +71,14 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
       dinitial.push_back(at.empty({args.batch, width}));
       g.dinitial[p] = dinitial[p].f32();
     }
+    std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
+                               add_work(cell_work(lower, rows, true), cell_work(higher, rows, true)));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
       g.scratch = scratch.f32();
       kernels::transition_backward(backend, args, g);
     });
+    back.reset();
     add_weight_gradients(at, lower, lower_buffers, lower_gradients,
                          previous_rows(start[0], states[0]->value, args.reverse), rows);
     add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}}, rows);

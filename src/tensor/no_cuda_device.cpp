@@ -2,6 +2,7 @@
 
 #include "nmt/core/error.h"
 #include "nmt/tensor/cuda_device.h"
+#include "nmt/tensor/cuda_timer.h"
 
 namespace nmt {
 
@@ -40,6 +41,19 @@ void CudaDevice::copy(void*, const void*, std::size_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
 void CudaDevice::synchronize() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+
+struct CudaTimer::State {};
+
+CudaTimer::CudaTimer(CudaDevice&) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+CudaTimer::~CudaTimer() = default;
+void CudaTimer::mark() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+std::vector<double> CudaTimer::intervals() {
   NMT_FAIL("this build has no CUDA backend");
 }
 

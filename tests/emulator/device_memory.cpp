@@ -1,5 +1,6 @@
 // The runtime's host functions: device memory is host memory that host code must not touch.
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 
@@ -198,6 +199,30 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
+  return cudaSuccess;
+}
+
+// An event is the moment when its place in the stream was reached.
+struct EmulatedEvent {
+  std::chrono::steady_clock::time_point reached;
+};
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new EmulatedEvent;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  event->reached = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->reached - start->reached).count();
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
   return cudaSuccess;
 }
 

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""nmt-bench runs: every table has rows, each compared with its slow reference, and the three formats say the same.
+Usage: test_bench.py FOLDER_OF_PROGRAMS"""
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve() / "nmt-bench"
+TABLES = ["products", "products packed before", "recurrences", "layers", "groups", "attention", "softmax", "pointwise", "optimizer", "training",
+          "step", "growth", "decoding"]  # fmt: skip
+UNITS = pathlib.Path(__file__).resolve().parents[2] / "include/nmt/units/units.def"
+
+
+def run(*args, status=0):
+    done = subprocess.run([BENCH, *map(str, args)], capture_output=True, text=True, timeout=300)
+    if done.returncode != status:
+        raise AssertionError(f"{args}: status {done.returncode}, not {status}\n{done.stdout[-3000:]}{done.stderr}")
+    return done
+
+
+class BenchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.document = json.loads(run("--quick", "--format", "json", "--cpu-threads", 2).stdout)
+        cls.rows = cls.document["benchmarks"]
+
+    def test_every_table_has_rows_that_agree_with_their_references(self):
+        self.assertEqual(list(dict.fromkeys(row["table"] for row in self.rows)), TABLES)
+        for row in self.rows:
+            self.assertNotIn("error_occurred", row)
+            self.assertGreaterEqual(row["real_time"], 0, row["name"])
+        lines = len(re.findall(r"^NMT_UNIT\(", UNITS.read_text(), re.M))
+        self.assertEqual(sum(row["table"] == "recurrences" for row in self.rows), 2 * lines, "forward and backward of every line of units.def")
+
+    def test_head_says_where(self):
+        self.assertEqual({"date", "program", "processor", "caches", "kernels", "clock", "arithmetic", "copying", "reading"} - self.document["context"].keys(),
+                         set())  # fmt: skip
+        self.assertIn("2 threads", self.document["context"]["program"])
+
+    def test_share_is_the_floor_over_the_time(self):
+        for row in self.rows:
+            if row["flops"] and not row["bytes"]:
+                floor = 1e3 * row["flops"] / row["peak_flops_per_second"]
+                self.assertAlmostEqual(row["floor"] / floor, 1, places=6, msg=row["name"])
+                self.assertAlmostEqual(row["share"] * row["real_time"] / floor, 1, places=6, msg=row["name"])
+
+    def test_work_of_a_recurrence(self):
+        # speed.md's count for oLRN: four planes in and one out, then ten back.
+        for name, planes in (("olrn forward", 5), ("olrn backward", 10), ("lrn activation=tanh forward", 4), ("lrn activation=tanh backward", 8)):
+            row = next(row for row in self.rows if row["table"] == "recurrences" and row["name"].startswith(name))
+            t, b, h = map(int, re.search(r"T (\d+) B (\d+) H (\d+)", row["name"]).groups())
+            self.assertEqual(row["bytes"], planes * t * b * h * 4)
+
+    def test_parts_are_the_step(self):
+        parts = [row for row in self.rows if row["table"] == "step" and "lrn" in row["name"] and "whole" not in row["name"]]
+        self.assertIn("softmax and loss", " ".join(row["name"] for row in parts))
+        self.assertAlmostEqual(sum(row["extras"]["per cent of the step"] for row in parts), 100, places=3)
+
+    def test_filter_formats_and_out(self):
+        text = run("--quick", "optimizer", 1).stdout
+        self.assertIn("\noptimizer\n", text)
+        self.assertNotIn("\nproducts\n", text)
+        names = re.findall(r"^\| (adam[^|]*) \|", text, re.M)
+        self.assertEqual(names, ["adam 1000", "adam with average 1000"])
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "bench.csv"
+            shown = run("--quick", "--filter", "^optimizer/adam ", "--format", "csv", "--out", out, "--repetitions", 3).stdout
+            self.assertIn("median, ms", shown)
+            lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
+            rows = list(csv.DictReader(lines))
+            self.assertEqual([row["name"] for row in rows], names)
+            self.assertEqual(rows[0]["repetitions"], "3")
+            self.assertLessEqual(float(rows[0]["ms"]), float(rows[0]["median_ms"]))
+
+    def test_refusals(self):
+        self.assertIn("no row of any table matches 'nothing'", run("--quick", "nothing", status=2).stderr)
+        self.assertIn("not a regular expression", run("--quick", "--filter", "(", status=2).stderr)
+        self.assertIn("json", run("--format", "xml", status=2).stderr)
+        self.assertIn("--out: /nonexistent/x", run("--quick", "--out", "/nonexistent/x", status=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,147 @@
+#include "nmt/kernels/top_k.h"
+#include "nmt/model/inventory.h"
+#include "nmt/model/model_scorer.h"
+#include "tools/bench/models.h"
+#include "tools/bench/tables.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace nmt::tools::bench {
+namespace {
+
+constexpr std::int32_t bos = 1, eos = 2;
+
+// A search that never ends: every step all hypotheses go on with a random symbol each.
+class Steps {
+ public:
+  Steps(Case& c, Model& model, int sentences, int beam, int length)
+      : case_(c), scorer_(model, bos, eos), beam_(beam), vocabulary_(model.target_vocabulary()) {
+    Rng rng(5);
+    for (int s = 0; s < sentences; ++s) {
+      std::vector<std::int32_t>& source = sources_.emplace_back();
+      for (int i = 0; i < length; ++i) source.push_back(random_symbol(rng));
+    }
+    rewind();
+  }
+
+  void rewind() {
+    decoding_ = scorer_.begin(sources_, false);
+    parents_.clear();
+    for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.push_back(s);
+    tokens_.assign(parents_.size(), bos);
+    advance();
+    parents_.clear();
+    for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.insert(parents_.end(), static_cast<std::size_t>(beam_), s);
+    Rng rng(6);
+    tokens_.clear();
+    for (std::size_t i = 0; i < parents_.size(); ++i) tokens_.push_back(random_symbol(rng));
+    advance();
+    for (std::size_t i = 0; i < parents_.size(); ++i) parents_[i] = static_cast<std::int32_t>(i);
+  }
+
+  // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of each.
+  void step() {
+    const DecodingStep step = advance();
+    for_each_block(*decoding_, step, [&](int, const NextTokens& next) {
+      const std::size_t places = static_cast<std::size_t>(next.rows * beam_);
+      if (values_.size() < places) values_.resize(places), columns_.resize(places);
+      // Search runs where the host can see the scores.
+      kernels::top_k(case_.bench().compute().cpu(), next.rows, next.vocabulary, next.logits, beam_, {}, values_.data(), columns_.data());
+    });
+  }
+
+  // log p of a random translation of each source, step by step.
+  double forced(const std::vector<Ids>& targets) {
+    decoding_ = scorer_.begin(sources_, false);
+    parents_.clear();
+    for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.push_back(s);
+    tokens_.assign(parents_.size(), bos);
+    double sum = 0;
+    for (std::size_t t = 0; t <= targets[0].size(); ++t) {
+      const DecodingStep step = advance();
+      std::vector<std::int32_t> symbols;
+      for (const Ids& target : targets) symbols.push_back(t < target.size() ? target[t] : eos);
+      for_each_block(*decoding_, step, [&](int first, const NextTokens& next) {
+        for (int r = 0; r < next.rows; ++r)
+          sum += next.logits[static_cast<std::int64_t>(r) * next.vocabulary + symbols[static_cast<std::size_t>(first + r)]] - next.log_normalizer[r];
+      });
+      tokens_ = symbols;
+    }
+    return sum;
+  }
+  const std::vector<std::vector<std::int32_t>>& sources() const { return sources_; }
+
+ private:
+  std::int32_t random_symbol(Rng& rng) const { return static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary_ - 3))); }
+  DecodingStep advance() { return decoding_->advance(parents_, tokens_); }
+
+  Case& case_;
+  ModelScorer scorer_;
+  int beam_, vocabulary_;
+  std::vector<std::vector<std::int32_t>> sources_;
+  std::unique_ptr<Decoding> decoding_;
+  std::vector<std::int32_t> parents_, tokens_;
+  std::vector<float> values_;
+  std::vector<std::int32_t> columns_;
+};
+
+// The scores of steps add up to what one pass over the whole target gives, in a narrow model of the same kind.
+void check(Case& c, const ModelCase& what, Dtype weights) {
+  ModelCase small = what;
+  small.spec.dim_emb = small.spec.dim_rnn = 16;
+  small.vocabulary = 40;
+  Context context = c.context();
+  context.weights = weights;
+  Model plain(small.spec, small.vocabulary, small.vocabulary, context, 1), frozen(small.spec, small.vocabulary, small.vocabulary, context, 1);
+  frozen.freeze();
+  Steps steps(c, frozen, 3, 1, 5);
+  std::vector<Ids> targets;
+  std::vector<const Ids*> source_rows, target_rows;
+  Rng rng(7);
+  for (std::size_t s = 0; s < 3; ++s) {
+    Ids& target = targets.emplace_back();
+    for (int t = 0; t < 4; ++t) target.push_back(static_cast<std::int32_t>(3 + rng.below(37)));
+  }
+  for (std::size_t s = 0; s < 3; ++s) {
+    source_rows.push_back(&steps.sources()[s]);
+    target_rows.push_back(&targets[s]);
+  }
+  const double whole = -plain.evaluate(make_batch(source_rows, target_rows, bos, eos)).cross_entropy;
+  c.compare("the log probability", steps.forced(targets), whole, whole, weights == Dtype::f32 ? 1e-5 : 2e-2);
+}
+
+struct Search {
+  int batch, beam;
+};
+
+}  // namespace
+
+void decoding(Bench& bench) {
+  const bool quick = bench.options().quick;
+  const Dtype weights = bench.options().precision == "int8" ? Dtype::i8 : Dtype::f32;
+  std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"), deep_model("olrn"), gnmt_model("lstm")};
+  std::vector<Search> searches{{1, 1}, {1, 4}, {32, 1}, {32, 4}, {128, 1}, {128, 4}};
+  if (quick) models = {tiny_model("gru")}, searches = {{1, 1}, {3, 2}};
+  for (const ModelCase& what : models) {
+    const auto row = [&](const Search& s) { return fmt::format("{} {} batch {} beam {}", what.name, bench.options().precision, s.batch, s.beam); };
+    for (const Search& s : searches)
+      bench.row("decoding", row(s), [&](Case& c) {
+        check(c, what, weights);
+        Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
+        const Inventory inventory = take_inventory(model);
+        const double products = static_cast<double>(inventory.products("target token")), rows = s.batch * s.beam;
+        model.freeze();
+        Steps steps(c, model, s.batch, s.beam, quick ? 5 : 25);
+        // All matrices are read once a step, whatever the rows; at batch 1 that is most of the work.
+        c.work(2 * products * rows, products * (weights == Dtype::i8 ? 1 : 4), Traffic::read);
+        const double seconds = c.time([&] { steps.step(); });
+        c.extra("hypotheses' tokens/s", rows / seconds);
+        c.extra("sentences' tokens/s", s.batch / seconds);
+        c.extra("weights, MB", 1e-6 * products * (weights == Dtype::i8 ? 1 : 4));
+      });
+  }
+}
+
+}  // namespace nmt::tools::bench
