@@ -4,14 +4,17 @@
 The model: `deep`, GRU (reset: after, what nn.GRU computes) of width 256, bidirectional first layer, one more encoder layer, two decoder
 layers, additive attention, 8K joint BPE, batches of 4096 padded target tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both
 have the same parameters; before the timing our weights are copied into PyTorch and the losses of one batch compared.
-Our programs are taken from $NMT_BUILD, else build/ beside this folder. Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de.
+One thread is measured by processor time (what others do on the machine does not count), more by the clock; on CUDA both sides by the
+clock after the device is done. Our programs are taken from $NMT_BUILD, else build/ beside this folder. Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de.
 The last line is `ratio: N.NN`: ours over PyTorch's, medians over the rounds.
 
 With PyTorch missing, this script makes a virtual environment in .venv and installs torch, numpy and sentencepiece there."""
 import argparse
+import importlib
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -21,9 +24,12 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def ensure_packages():
+def ensure_packages(*names):
+    """Goes on in a virtual environment that has these packages (default: torch, numpy, sentencepiece) unless they are there."""
+    names = names or ("torch", "numpy", "sentencepiece")
     try:
-        import numpy, sentencepiece, torch  # noqa: F401,E401
+        for name in names:
+            importlib.import_module(name)
     except ImportError:
         if os.environ.get("NMT_IN_VENV"):
             raise
@@ -31,12 +37,53 @@ def ensure_packages():
         python = venv / "bin/python"
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "torch", "numpy", "sentencepiece"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *names], check=True)
         os.execve(python, [str(python), *sys.argv], {**os.environ, "NMT_IN_VENV": "1"})
 
 
 def programs():
     return pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
+
+
+def add_device_options(parser):
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the CPU, on both sides (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both sides compute (%(default)s)")
+
+
+class Clock:
+    """Seconds: processor time of this process with one thread on the CPU, else wall time with the GPU's work done."""
+
+    def __init__(self, args):
+        self.device, self.alone = args.device, args.device == "cpu" and args.threads == 1
+
+    def __call__(self):
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+        return time.process_time() if self.alone else time.perf_counter()
+
+
+def child_seconds(clock, command, **more):
+    """Runs a program; the seconds that it took by the clock's rule, and what it wrote."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **more)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begin
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (used if clock.alone else wall), done.stdout
+
+
+def describe_device(args):
+    """The PyTorch side in a line; on CUDA with cuDNN's version."""
+    import torch
+
+    torch.set_num_threads(args.threads)
+    if args.device == "cpu":
+        how = "processor time" if args.threads == 1 else "wall time"
+        return f"PyTorch {torch.__version__}, CPU, {args.threads} thread{'s' * (args.threads > 1)}, {how}"
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}, float32 without TF32"
 
 
 def train_ours(args, data, folder, updates, dropout, vocabulary=None):
@@ -50,9 +97,18 @@ def train_ours(args, data, folder, updates, dropout, vocabulary=None):
         "--dropout-rnn", str(dropout), "--dropout-readout", str(dropout), "--cpu-threads", str(args.threads), "--quiet",
     ]  # fmt: skip
     command += ["--vocabs", vocabulary] if vocabulary else ["--dim-vocabs", "8000"]
-    subprocess.run([str(c) for c in command], check=True)
+    command += ["--device", args.device]
+    clock = Clock(args)
+    seconds, _ = child_seconds(clock, command)
     lines = [json.loads(line) for line in (pathlib.Path(folder) / "train.jsonl").read_text().splitlines()]
-    return [line for line in lines if line.get("event") == "display"][-1]["target_tokens_per_second"]
+    shown = [line for line in lines if line.get("event") == "display"]
+    if not clock.alone or updates < 8:
+        return shown[-1]["target_tokens_per_second"]
+    # By processor time: less that of half as many updates, which has the same start and the same end.
+    half = [updates // 2 if word == f"{updates}u" else word for word in command]
+    half[command.index("--after") + 1] = f"{updates // 2}u"
+    less, _ = child_seconds(clock, half)
+    return (shown[-1]["labels"] - shown[len(shown) // 2 - 1]["labels"]) / (seconds - less)
 
 
 def encoded(vocabulary, data):
@@ -95,18 +151,19 @@ def train_torch(args, model, batches, updates):
     import torch
 
     model.train()
+    clock = Clock(args)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4, betas=(0.9, 0.98), eps=1e-9, fused=not args.no_fused_adam)
     tokens = 0
     for i, batch in enumerate(batches[:updates]):
         if i == updates // 2:
-            start = time.perf_counter()
-        loss, n = model(*batch, 0.1)
+            start = clock()
+        loss, n = model(*(tensor.to(args.device) for tensor in batch), 0.1)
         (loss / n).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         tokens += n if i >= updates // 2 else 0
-    return tokens / (time.perf_counter() - start)
+    return tokens / (clock() - start)
 
 
 def check_losses(args, data, pairs, folder, vocabulary):
@@ -147,7 +204,7 @@ def main():
                         help="first-layer lets PyTorch run every layer as one nn.GRU call; recurrent needs a loop of cells")  # fmt: skip
     parser.add_argument("--updates", type=int, default=40, help="updates a round; the second half is timed")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    add_device_options(parser)
     parser.add_argument("--no-fused-adam", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
@@ -155,11 +212,10 @@ def main():
     sys.path.insert(0, str(ROOT / "scripts"))
     import torch
 
-    torch.set_num_threads(args.threads)
     if not args.data and "NMT_DATA" not in os.environ:
         parser.error("no data: give --data FOLDER or set NMT_DATA")
     data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
-    print(f"PyTorch {torch.__version__}, {args.threads} threads, attention-query {args.attention_query}")
+    print(f"{describe_device(args)}, attention-query {args.attention_query}{', compiled' if args.compile else ''}")
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) / "model"
         train_ours(args, data, folder, 2, 0.2)
@@ -169,6 +225,7 @@ def main():
         pairs = encoded(kept, data)
         model = check_losses(args, data, pairs, folder, kept)
         batches = list(batches_of(pairs, 4096, 1))
+        model = model.to(args.device)
         if args.compile:
             model = torch.compile(model, dynamic=True)
         ours, theirs = [], []

@@ -1,6 +1,6 @@
 """The `deep` model of this project (docs/architecture.md) in PyTorch, as its users would write it: nn.GRU where a whole sequence is
 known, a loop of cells where attention needs the step before. Weights come from our model.safetensors, so that losses can be compared.
-Used by scripts/compare_pytorch.py."""
+Used by scripts/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
 import json
 import struct
 
@@ -46,7 +46,7 @@ def fill_gru(gru, weights, prefix):
 
 def reverse_each(x, lengths):
     """x [S,B,N] with the first lengths[b] steps of each sentence in reverse order; its own inverse."""
-    steps = torch.arange(x.shape[0])[:, None]
+    steps = torch.arange(x.shape[0], device=x.device)[:, None]
     index = torch.where(steps < lengths[None], lengths[None] - 1 - steps, steps)
     return x.gather(0, index[:, :, None].expand_as(x))
 
@@ -69,21 +69,23 @@ class Additive(nn.Module):
 
 
 class Deep(nn.Module):
-    """attention_query: "first-layer" or "recurrent"."""
+    """attention_query: "first-layer" or "recurrent"; `depth` layers on each side."""
 
-    def __init__(self, vocabulary, e, h, attention_query, dropout):
+    def __init__(self, vocabulary, e, h, attention_query, dropout, depth=2):
         super().__init__()
-        self.recurrent, self.p = attention_query == "recurrent", dropout
+        self.recurrent, self.p, self.depth = attention_query == "recurrent", dropout, depth
         self.embedding = nn.Embedding(vocabulary, e)
-        self.ahead, self.back, self.second = nn.GRU(e, h), nn.GRU(e, h), nn.GRU(e, h)
-        self.bridges = nn.ModuleList([nn.Linear(2 * h, e), nn.Linear(h, e), nn.Linear(h, e), nn.Linear(h, e)])
-        self.start = nn.ModuleList([nn.Linear(h, h), nn.Linear(h, h)])
+        self.ahead, self.back = nn.GRU(e, h), nn.GRU(e, h)
+        self.encoder = nn.ModuleList([nn.GRU(e, h) for _ in range(depth - 1)])
+        self.encoder_bridges = nn.ModuleList([nn.Linear(2 * h if layer == 0 else h, e) for layer in range(depth)])
+        self.decoder_bridges = nn.ModuleList([nn.Linear(h, e) for _ in range(depth)])
+        self.start = nn.ModuleList([nn.Linear(h if depth > 1 else 2 * h, h) for _ in range(depth)])
         self.attention = Additive(h, e, e)
         if self.recurrent:
             self.lower, self.higher = nn.GRUCell(e, h), nn.GRUCell(e, h)
         else:
             self.first = nn.GRU(e, h)
-        self.upper = nn.GRU(2 * e, h)
+        self.upper = nn.ModuleList([nn.GRU(2 * e, h) for _ in range(depth - 1)])
         self.readout = nn.Linear(2 * e, e)
         self.output_bias = nn.Parameter(torch.zeros(vocabulary))
 
@@ -94,9 +96,11 @@ class Deep(nn.Module):
             self.attention.v.copy_(w["decoder.layer_0.attention.v"].flatten())
         fill_gru(self.ahead, w, "encoder.layer_0.forward.")
         fill_gru(self.back, w, "encoder.layer_0.backward.")
-        fill_gru(self.second, w, "encoder.layer_1.")
-        for bridge, at in zip(self.bridges, ("encoder.layer_0.", "encoder.layer_1.", "decoder.layer_0.", "decoder.layer_1.")):
-            fill(bridge, w[at + "output_projection"], w[at + "output_projection_bias"])
+        for side, bridges in (("encoder", self.encoder_bridges), ("decoder", self.decoder_bridges)):
+            for i, bridge in enumerate(bridges):
+                fill(bridge, w[f"{side}.layer_{i}.output_projection"], w[f"{side}.layer_{i}.output_projection_bias"])
+        for i, layer in enumerate(self.encoder, 1):
+            fill_gru(layer, w, f"encoder.layer_{i}.")
         for i, start in enumerate(self.start):
             fill(start, w[f"decoder.layer_{i}.initial_state_0"], w[f"decoder.layer_{i}.initial_state_0_bias"])
         fill(self.attention.query, w["decoder.layer_0.attention.query_projection"])
@@ -110,40 +114,58 @@ class Deep(nn.Module):
                     cell.bias_hh.copy_(gate_order(w[at + "recurrent_projection_bias"]))
         else:
             fill_gru(self.first, w, "decoder.layer_0.")
-        fill_gru(self.upper, w, "decoder.layer_1.")
+        for i, layer in enumerate(self.upper, 1):
+            fill_gru(layer, w, f"decoder.layer_{i}.")
         fill(self.readout, w["decoder.readout"], w["decoder.readout_bias"])
 
     def drop(self, x):
         return F.dropout(x, self.p, self.training)
 
-    def forward(self, source, lengths, target_in, target_out, smoothing):
-        """ids time-major [S,B], [T,B]; -1 in target_out is padding. Returns the summed loss and the number of target tokens."""
+    def encode(self, source, lengths):
+        """-> memory [S,B,E], keys [S,B,A], blocked [B,1,S], final state [B,F]"""
         x = self.drop(self.embedding(source))
-        both = torch.cat([self.ahead(x)[0], reverse_each(self.back(reverse_each(x, lengths))[0], lengths)], dim=-1)
-        x = x + self.drop(self.bridges[0](both))
-        top = self.second(x)[0]
-        memory = x + self.drop(self.bridges[1](top))
-        final = top[lengths - 1, torch.arange(top.shape[1])]
-        keys = self.attention.memory(memory)
-        blocked = (torch.arange(source.shape[0])[None] >= lengths[:, None])[:, None]  # [B,1,S]
-        y = self.drop(self.embedding(target_in))
-        h = self.start[0](final)
+        top = torch.cat([self.ahead(x)[0], reverse_each(self.back(reverse_each(x, lengths))[0], lengths)], dim=-1)
+        rows = torch.arange(top.shape[1], device=top.device)
+        h = top.shape[2] // 2
+        final = torch.cat([top[lengths - 1, rows, :h], top[0, :, h:]], dim=-1)
+        x = x + self.drop(self.encoder_bridges[0](top))
+        for layer, bridge in zip(self.encoder, list(self.encoder_bridges)[1:]):
+            top = layer(x)[0]
+            final = top[lengths - 1, rows]
+            x = x + self.drop(bridge(top))
+        blocked = (torch.arange(source.shape[0], device=source.device)[None] >= lengths[:, None])[:, None]
+        return x, self.attention.memory(x), blocked, final
+
+    def decode(self, y, states, memory, keys, blocked):
+        """y [T,B,E], a state [B,H] a layer -> what the readout reads [T,B,2E], the states after the last step"""
         if self.recurrent:
-            states, contexts = [], []
+            h, outputs, contexts = states[0], [], []
             for step in y:
                 s = self.lower(step, h)
                 c = self.attention(s[None], keys, memory, blocked)[0]
                 h = self.higher(c, s)
-                states.append(h)
+                outputs.append(h)
                 contexts.append(c)
-            states, context = torch.stack(states), torch.stack(contexts)
+            top, context = torch.stack(outputs), torch.stack(contexts)
         else:
-            states = self.first(y, h[None])[0]
-            context = self.attention(states, keys, memory, blocked)
-        x = y + self.drop(self.bridges[2](states))
-        top = self.upper(torch.cat([x, context], dim=-1), self.start[1](final)[None])[0]
-        x = x + self.drop(self.bridges[3](top))
+            top = self.first(y, states[0][None])[0]
+            context = self.attention(top, keys, memory, blocked)
+        after = [top[-1]]
+        x = y + self.drop(self.decoder_bridges[0](top))
+        for layer, bridge, state in zip(self.upper, list(self.decoder_bridges)[1:], states[1:]):
+            top = layer(torch.cat([x, context], dim=-1), state[None])[0]
+            after.append(top[-1])
+            x = x + self.drop(bridge(top))
+        return torch.cat([x, context], dim=-1), after
+
+    def logits(self, features):
+        return F.linear(self.drop(torch.tanh(self.readout(features))), self.embedding.weight, self.output_bias)
+
+    def forward(self, source, lengths, target_in, target_out, smoothing):
+        """ids time-major [S,B], [T,B]; -1 in target_out is padding. Returns the summed loss and the number of target tokens."""
+        memory, keys, blocked, final = self.encode(source, lengths)
+        states = [start(final) for start in self.start]
+        features, _ = self.decode(self.drop(self.embedding(target_in)), states, memory, keys, blocked)
         real = target_out >= 0
-        features = torch.cat([x, context], dim=-1)[real]
-        logits = F.linear(self.drop(torch.tanh(self.readout(features))), self.embedding.weight, self.output_bias)
-        return F.cross_entropy(logits, target_out[real], label_smoothing=smoothing, reduction="sum"), int(real.sum())
+        loss = F.cross_entropy(self.logits(features[real]), target_out[real], label_smoothing=smoothing, reduction="sum")
+        return loss, int(real.sum())

@@ -1,10 +1,8 @@
-// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside what the machine can do.
+// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside what the machine can
+// do.
 
 #include "nmt/kernels/instruction_set.h"
 #include "nmt/kernels/product_library.h"
-#include "tools/bench/openblas.h"
-#include "tools/bench/tables.h"
-#include "tools/program.h"
 
 #include <cerrno>
 #include <cstring>
@@ -13,26 +11,41 @@
 #include <optional>
 #include <thread>
 
+#include "tools/bench/openblas.h"
+#include "tools/bench/tables.h"
+#include "tools/program.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace {
 
 using namespace nmt;
-using tools::bench::Bench;
 using config::Option;
+using tools::bench::Bench;
 
 std::vector<Option> options(tools::bench::Options& o) {
   std::vector<Option> list{
-      Option("filter", &o.filter, "run the rows whose `table/row` matches this regular expression; a table's name alone is that table").meta("REGEX"),
-      Option("min-time", &o.min_time, "measure every row for at least so many seconds a repetition").range(0).meta("SECONDS"),
-      Option("repetitions", &o.repetitions, "measure every row so often; the shortest, the median and the deviation are told").range(1),
-      Option("format", &o.format, "of the report: a Markdown table, a line a row, or one JSON document").one_of({"text", "csv", "json"}),
+      Option("filter", &o.filter,
+             "run the rows whose `table/row` matches this regular expression; a table's name alone is that table")
+          .meta("REGEX"),
+      Option("min-time", &o.min_time, "measure every row for at least so many seconds a repetition")
+          .range(0)
+          .meta("SECONDS"),
+      Option("repetitions", &o.repetitions,
+             "measure every row so often; the shortest, the median and the deviation are told")
+          .range(1),
+      Option("format", &o.format, "of the report: a Markdown table, a line a row, or one JSON document")
+          .one_of({"text", "csv", "json"}),
       Option("out", &o.out, "write the report to this file; the text then goes to standard output too").meta("FILE"),
       Option("quick", &o.quick, "small shapes, each measured once: whether everything runs and is right, in seconds"),
+      Option("list", &o.list, "print the names of the rows, and measure nothing"),
       Option("cpu-threads", &o.threads, "threads of the CPU; 0: all processors").alias({"threads"}).range(0, 1024),
-      Option("device", &o.device, "where to compute: cpu, cuda, cuda:N, or auto").alias({"d", "devices"}).with_form(config::Form::device).meta("DEVICE"),
-      Option("products", &o.products, "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
+      Option("device", &o.device, "where to compute: cpu, cuda, cuda:N, or auto")
+          .alias({"d", "devices"})
+          .with_form(config::Form::device)
+          .meta("DEVICE"),
+      Option("products", &o.products,
+             "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
           .one_of({"auto", "own", "onednn"}),
       Option("precision", &o.precision, "of the weights while decoding").one_of({"float32", "int8"}),
   };
@@ -49,10 +62,12 @@ std::string first_word_of(const char* path) {
 
 std::string caches() {
   const auto size = [](int name) { return std::max(0l, sysconf(name)) / 1024; };
-  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE), size(_SC_LEVEL2_CACHE_SIZE), size(_SC_LEVEL3_CACHE_SIZE));
+  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE), size(_SC_LEVEL2_CACHE_SIZE),
+                     size(_SC_LEVEL3_CACHE_SIZE));
 }
 
-tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary* products, const tools::bench::Clock& clock, const tools::bench::Bounds& bounds,
+tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary* products,
+                          const tools::bench::Clock& clock, const tools::bench::Bounds& bounds,
                           const tools::bench::Options& o) {
   const std::time_t now = std::time(nullptr);
   char date[32];
@@ -65,7 +80,9 @@ tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary
           {"load", first_word_of("/proc/loadavg") + " in the last minute"},
           {"compiler", __VERSION__},
           {"kernels", kernels::instruction_set()},
-          {"products", compute.cuda() ? "cuBLAS" : products ? products->name() + " where it is faster, own tiles" : "own tiles"},
+          {"products", compute.cuda() ? "cuBLAS"
+                       : products     ? products->name() + " where it is faster, own tiles"
+                                      : "own tiles"},
           {"OpenBLAS", tools::bench::openblas_name()},
           {"clock", clock.name()},
           {"precision", o.precision},
@@ -76,11 +93,12 @@ tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary
 
 using Table = void (*)(Bench&);
 constexpr std::pair<const char*, Table> tables[] = {
-    {"products", tools::bench::products},   {"recurrences", tools::bench::recurrences}, {"layers", tools::bench::layers},
-    {"groups", tools::bench::groups},       {"attention", tools::bench::attention},     {"softmax", tools::bench::softmax},
-    {"pointwise", tools::bench::pointwise}, {"optimizer", tools::bench::optimizer},     {"training", tools::bench::training},
-    {"step", tools::bench::step},           {"growth", tools::bench::growth},
-    {"decoding", tools::bench::decoding}};
+    {"products", tools::bench::products},   {"recurrences", tools::bench::recurrences},
+    {"layers", tools::bench::layers},       {"groups", tools::bench::groups},
+    {"attention", tools::bench::attention}, {"softmax", tools::bench::softmax},
+    {"pointwise", tools::bench::pointwise}, {"optimizer", tools::bench::optimizer},
+    {"training", tools::bench::training},   {"step", tools::bench::step},
+    {"growth", tools::bench::growth},       {"decoding", tools::bench::decoding}};
 
 // A file that the report goes to, closed with it.
 class File {
@@ -95,7 +113,8 @@ class File {
   File& operator=(const File&) = delete;
   std::FILE* get() { return file_; }
   void close() {
-    if (std::fclose(std::exchange(file_, nullptr)) != 0) fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
+    if (std::fclose(std::exchange(file_, nullptr)) != 0)
+      fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
   }
 
  private:
@@ -107,11 +126,14 @@ ExitStatus run(const tools::bench::Options& o) {
   tools::Compute compute(o.device, o.threads, o.precision == "int8" ? Dtype::i8 : Dtype::f32);
   const kernels::ProductLibrary* const products = compute.products(o.products);
   const auto clock = tools::bench::Clock::of(compute);
-  const tools::bench::Facts head = facts(compute, products, *clock, tools::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);
+  const tools::bench::Facts head =
+      facts(compute, products, *clock, tools::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);
   std::optional<File> file;
   tools::bench::Reports reports;
   using tools::bench::Report;
-  if (o.out.empty()) {
+  if (o.list) {
+    // names alone
+  } else if (o.out.empty()) {
     reports.add(Report::make(o.format, stdout, head));
   } else {
     file.emplace(o.out);

@@ -26,7 +26,7 @@ def run(*args, status=0):
 class BenchTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.document = json.loads(run("--quick", "--format", "json", "--cpu-threads", 2).stdout)
+        cls.document = json.loads(run("--quick", "--format", "json", "--cpu-threads", 1).stdout)
         cls.rows = cls.document["benchmarks"]
 
     def test_every_table_has_rows_that_agree_with_their_references(self):
@@ -40,7 +40,7 @@ class BenchTest(unittest.TestCase):
     def test_head_says_where(self):
         self.assertEqual({"date", "program", "processor", "caches", "kernels", "clock", "arithmetic", "copying", "reading"} - self.document["context"].keys(),
                          set())  # fmt: skip
-        self.assertIn("2 threads", self.document["context"]["program"])
+        self.assertIn("1 thread,", self.document["context"]["program"])
 
     def test_share_is_the_floor_over_the_time(self):
         for row in self.rows:
@@ -67,9 +67,11 @@ class BenchTest(unittest.TestCase):
         self.assertNotIn("\nproducts\n", text)
         names = re.findall(r"^\| (adam[^|]*) \|", text, re.M)
         self.assertEqual(names, ["adam 1000", "adam with average 1000"])
+        listed = run("--list", "growth").stdout.splitlines()
+        self.assertTrue(len(listed) > 20 and all(re.fullmatch(r"growth/\w+: B \d+ T \d+ H \d+ layers \d+ V \d+", line) for line in listed), listed)
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "bench.csv"
-            shown = run("--quick", "--filter", "^optimizer/adam ", "--format", "csv", "--out", out, "--repetitions", 3).stdout
+            shown = run("--quick", "--cpu-threads", 1, "--filter", "^optimizer/adam ", "--format", "csv", "--out", out, "--repetitions", 3).stdout
             self.assertIn("median, ms", shown)
             lines = [line for line in out.read_text().splitlines() if not line.startswith("#")]
             rows = list(csv.DictReader(lines))
@@ -78,6 +80,7 @@ class BenchTest(unittest.TestCase):
             self.assertLessEqual(float(rows[0]["ms"]), float(rows[0]["median_ms"]))
 
     def test_refusals(self):
+        run("--quick", "--cpu-threads", 2, "softmax")
         self.assertIn("no row of any table matches 'nothing'", run("--quick", "nothing", status=2).stderr)
         self.assertIn("not a regular expression", run("--quick", "--filter", "(", status=2).stderr)
         self.assertIn("json", run("--format", "xml", status=2).stderr)

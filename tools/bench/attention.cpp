@@ -1,9 +1,8 @@
 #include "nmt/kernels/attention.h"
 
-#include <fmt/format.h>
-
 #include "tools/bench/reference.h"
 #include "tools/bench/tables.h"
+#include <fmt/format.h>
 
 namespace nmt::tools::bench {
 namespace {
@@ -14,7 +13,8 @@ struct Size {
 
 class AttentionCase {
  public:
-  AttentionCase(Case& a_case, bool additive, const Size& size, bool backward) : case_(a_case), size_(size), backward_(backward) {
+  AttentionCase(Case& a_case, bool additive, const Size& size, bool backward)
+      : case_(a_case), size_(size), backward_(backward) {
     const Context& context = case_.context();
     query_host_ = Case::values(size.target * size.batch * size.space, 1);
     keys_host_ = Case::values(size.source * size.batch * size.space, 2);
@@ -25,7 +25,8 @@ class AttentionCase {
     keys_ = upload(context, keys_host_, {size.source * size.batch * size.space});
     memory_ = upload(context, memory_host_, {size.source * size.batch * size.width});
     v_ = upload(context, v_host_, {size.space});
-    for (std::int64_t b = 0; b < size.batch; ++b) lengths_host_.push_back(static_cast<std::int32_t>(size.source - b % 3));
+    for (std::int64_t b = 0; b < size.batch; ++b)
+      lengths_host_.push_back(static_cast<std::int32_t>(size.source - b % 3));
     lengths_ = upload(context, lengths_host_, {size.batch});
     weights_ = context.empty({size.target * size.batch * size.heads * size.source});
     out_ = context.empty({size.target * size.batch * size.width});
@@ -47,7 +48,9 @@ class AttentionCase {
     g_.dkeys = (dkeys_ = case_.zeros(keys_.elements())).f32();
     g_.dmemory = (dmemory_ = case_.zeros(memory_.elements())).f32();
     if (additive) g_.dv = (dv_ = case_.zeros(size.space)).f32();
-    dispatch(context, [&](const auto& backend) { scratch_ = context.empty({std::max<std::int64_t>(1, kernels::attention_scratch(backend, a_))}); });
+    dispatch(context, [&](const auto& backend) {
+      scratch_ = context.empty({std::max<std::int64_t>(1, kernels::attention_scratch(backend, a_))});
+    });
     g_.scratch = scratch_.f32();
   }
 
@@ -58,8 +61,8 @@ class AttentionCase {
     });
   }
 
-  // Multiply-adds of scores and contexts; back: of dquery, dkeys, dmemory and the weights. tanh is not counted. Returns the
-  // number of scores.
+  // Multiply-adds of scores and contexts; back: of dquery, dkeys, dmemory and the weights. tanh is not counted. Returns
+  // the number of scores.
   double count() {
     const double places = static_cast<double>(size_.source * size_.target * size_.batch);
     const double forward = 2 * places * static_cast<double>(size_.space + size_.width);
@@ -88,7 +91,8 @@ class AttentionCase {
  private:
   void forward() {
     dispatch(case_.context(), [&](const auto& backend) {
-      kernels::attention_forward(backend, a_, size_.target, size_.batch, nullptr, query_.f32(), weights_.f32(), out_.f32());
+      kernels::attention_forward(backend, a_, size_.target, size_.batch, nullptr, query_.f32(), weights_.f32(),
+                                 out_.f32());
     });
   }
 
@@ -118,8 +122,10 @@ class AttentionCase {
   }
 
   // Along a direction of one of the sentence's inputs.
-  void compare_derivative(const char* name, std::int64_t b, SentenceAttention& s, Doubles& input, const Tensor& gradient, std::int64_t width) {
-    const std::vector<float> host = case_.read(gradient), direction = Case::values(static_cast<std::int64_t>(input.size()), 6);
+  void compare_derivative(const char* name, std::int64_t b, SentenceAttention& s, Doubles& input,
+                          const Tensor& gradient, std::int64_t width) {
+    const std::vector<float> host = case_.read(gradient),
+                             direction = Case::values(static_cast<std::int64_t>(input.size()), 6);
     double derivative = 0, scale = 0;
     for (std::size_t i = 0; i < input.size(); ++i) {
       const double at = host[place_of(b, i, width)] * static_cast<double>(direction[i]);
@@ -154,20 +160,22 @@ class AttentionCase {
 
 void attention(Bench& bench) {
   // multi30k; wmt14-en-de-atr; wmt14-en-de-lrn; sentences of 500 tokens.
-  std::vector<Size> sizes{{16, 16, 128, 256, 256, 1}, {25, 25, 80, 2000, 2000, 1}, {32, 32, 64, 1024, 1024, 8}, {500, 500, 4, 256, 256, 1}};
+  std::vector<Size> sizes{
+      {16, 16, 128, 256, 256, 1}, {25, 25, 80, 2000, 2000, 1}, {32, 32, 64, 1024, 1024, 8}, {500, 500, 4, 256, 256, 1}};
   if (bench.options().quick) sizes = {{5, 4, 3, 8, 12, 2}};
   for (const Size& s : sizes)
     for (const bool additive : {true, false})
       for (const bool backward : {false, true})
-        bench.row("attention",
-                  fmt::format("{} {} S {} T {} B {} A {} M {} heads {}", additive ? "additive" : "dot", backward ? "backward" : "forward", s.source,
-                              s.target, s.batch, s.space, s.width, s.heads),
-                  [&](Case& c) {
-                    AttentionCase attention(c, additive, s, backward);
-                    attention.check();
-                    const double scores = attention.count(), seconds = c.time([&] { attention.run(); });
-                    c.extra("million scores/s", 1e-6 * scores / seconds);
-                  });
+        bench.row(
+            "attention",
+            fmt::format("{} {} S {} T {} B {} A {} M {} heads {}", additive ? "additive" : "dot",
+                        backward ? "backward" : "forward", s.source, s.target, s.batch, s.space, s.width, s.heads),
+            [&](Case& c) {
+              AttentionCase attention(c, additive, s, backward);
+              attention.check();
+              const double scores = attention.count(), seconds = c.time([&] { attention.run(); });
+              c.extra("million scores/s", 1e-6 * scores / seconds);
+            });
 }
 
 }  // namespace nmt::tools::bench

@@ -1,6 +1,7 @@
 #include "tools/bench/bench.h"
 
 #include "nmt/kernels/pointwise.h"
+#include "tools/program.h"
 
 #include <algorithm>
 #include <numeric>
@@ -44,7 +45,8 @@ Tensor Case::zeros(std::int64_t n) {
 }
 
 int Case::sets(std::size_t bytes_of_one) const {
-  return static_cast<int>(std::clamp<std::size_t>(bench_.meter().rotation() / std::max<std::size_t>(bytes_of_one, 1) + 1, 2, 64));
+  return static_cast<int>(
+      std::clamp<std::size_t>(bench_.meter().rotation() / std::max<std::size_t>(bytes_of_one, 1) + 1, 2, 64));
 }
 
 void Case::compare(const std::string& what, double value, double reference, double scale, double tolerance) const {
@@ -101,6 +103,14 @@ Bench::Bench(const Options& options, Compute& compute, const kernels::ProductLib
 
 bool Bench::wants(const std::string& table, const std::string& name) const {
   return options_.filter.empty() || std::regex_search(table + "/" + name, filter_);
+}
+
+// With --list a row is its name.
+bool Bench::lists(const std::string& table, const std::string& name) {
+  if (!options_.list) return false;
+  ++rows_;
+  print(table + "/" + name + "\n");
+  return true;
 }
 
 Result Bench::begin(const std::string& table, const std::string& name) {

@@ -2,14 +2,15 @@
 
 #include "nmt/core/error.h"
 #include "nmt/tensor/copy.h"
-#include "tools/bench/bounds.h"
-#include "tools/bench/report.h"
 
 #include <cmath>
 #include <regex>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "tools/bench/bounds.h"
+#include "tools/bench/report.h"
 
 namespace nmt::tools::bench {
 
@@ -20,6 +21,7 @@ struct Options {
   std::string format = "text";
   std::string out;
   bool quick = false;
+  bool list = false;
   int threads = 0;
   std::string device = "cpu";
   std::string precision = "float32";
@@ -106,7 +108,7 @@ class Bench {
   /// stands in its row with the reason; the program then ends with status 1.
   template <class Body>
   void row(const std::string& table, const std::string& name, Body&& body) {
-    if (!wants(table, name)) return;
+    if (!wants(table, name) || lists(table, name)) return;
     Result result = begin(table, name);
     try {
       Case a_case(*this, result);
@@ -122,6 +124,7 @@ class Bench {
   int failed() const { return failed_; }
 
  private:
+  bool lists(const std::string& table, const std::string& name);
   Result begin(const std::string& table, const std::string& name);
   void end(Result& result);
 

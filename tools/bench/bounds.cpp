@@ -23,7 +23,11 @@ std::size_t rotation_bytes(Compute& compute, bool quick) {
 }  // namespace
 
 BoundsMeter::BoundsMeter(Compute& compute, Clock& clock, bool quick)
-    : compute_(compute), clock_(clock), quick_(quick), rotation_(rotation_bytes(compute, quick)), arena_(compute.new_arena()) {
+    : compute_(compute),
+      clock_(clock),
+      quick_(quick),
+      rotation_(rotation_bytes(compute, quick)),
+      arena_(compute.new_arena()) {
   const Context context = compute_.context(*arena_);
   const std::int64_t floats = static_cast<std::int64_t>(rotation_ / sizeof(float) / 2);
   from_ = context.empty({floats});

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "tools/bench/clock.h"
 #include "tools/bench/result.h"
 #include "tools/compute.h"
-
-#include <memory>
-#include <vector>
 
 namespace nmt::tools::bench {
 

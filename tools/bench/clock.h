@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tools/compute.h"
-
 #include <memory>
+
+#include "tools/compute.h"
 
 namespace nmt::tools::bench {
 
@@ -11,7 +11,7 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual void start() = 0;
-  virtual double stop() = 0;         ///< seconds since start(); everything asked for in between is done
+  virtual double stop() = 0;  ///< seconds since start(); everything asked for in between is done
   virtual const char* name() const = 0;
   /// CUDA: events. CPU: of one thread the processor's time, so that what others do on the machine does not count; of
   /// several the clock's.

@@ -1,11 +1,11 @@
 #include "nmt/kernels/top_k.h"
 #include "nmt/model/inventory.h"
 #include "nmt/model/model_scorer.h"
-#include "tools/bench/models.h"
-#include "tools/bench/tables.h"
 
 #include <cmath>
 
+#include "tools/bench/models.h"
+#include "tools/bench/tables.h"
 #include <fmt/format.h>
 
 namespace nmt::tools::bench {
@@ -33,7 +33,8 @@ class Steps {
     tokens_.assign(parents_.size(), bos);
     advance();
     parents_.clear();
-    for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.insert(parents_.end(), static_cast<std::size_t>(beam_), s);
+    for (int s = 0; s < static_cast<int>(sources_.size()); ++s)
+      parents_.insert(parents_.end(), static_cast<std::size_t>(beam_), s);
     Rng rng(6);
     tokens_.clear();
     for (std::size_t i = 0; i < parents_.size(); ++i) tokens_.push_back(random_symbol(rng));
@@ -48,7 +49,8 @@ class Steps {
       const std::size_t places = static_cast<std::size_t>(next.rows * beam_);
       if (values_.size() < places) values_.resize(places), columns_.resize(places);
       // Search runs where the host can see the scores.
-      kernels::top_k(case_.bench().compute().cpu(), next.rows, next.vocabulary, next.logits, beam_, {}, values_.data(), columns_.data());
+      kernels::top_k(case_.bench().compute().cpu(), next.rows, next.vocabulary, next.logits, beam_, {}, values_.data(),
+                     columns_.data());
     });
   }
 
@@ -65,7 +67,9 @@ class Steps {
       for (const Ids& target : targets) symbols.push_back(t < target.size() ? target[t] : eos);
       for_each_block(*decoding_, step, [&](int first, const NextTokens& next) {
         for (int r = 0; r < next.rows; ++r)
-          sum += next.logits[static_cast<std::int64_t>(r) * next.vocabulary + symbols[static_cast<std::size_t>(first + r)]] - next.log_normalizer[r];
+          sum += next.logits[static_cast<std::int64_t>(r) * next.vocabulary +
+                             symbols[static_cast<std::size_t>(first + r)]] -
+                 next.log_normalizer[r];
       });
       tokens_ = symbols;
     }
@@ -74,7 +78,9 @@ class Steps {
   const std::vector<std::vector<std::int32_t>>& sources() const { return sources_; }
 
  private:
-  std::int32_t random_symbol(Rng& rng) const { return static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary_ - 3))); }
+  std::int32_t random_symbol(Rng& rng) const {
+    return static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary_ - 3)));
+  }
   DecodingStep advance() { return decoding_->advance(parents_, tokens_); }
 
   Case& case_;
@@ -94,7 +100,8 @@ void check(Case& c, const ModelCase& what, Dtype weights) {
   small.vocabulary = 40;
   Context context = c.context();
   context.weights = weights;
-  Model plain(small.spec, small.vocabulary, small.vocabulary, context, 1), frozen(small.spec, small.vocabulary, small.vocabulary, context, 1);
+  Model plain(small.spec, small.vocabulary, small.vocabulary, context, 1),
+      frozen(small.spec, small.vocabulary, small.vocabulary, context, 1);
   frozen.freeze();
   Steps steps(c, frozen, 3, 1, 5);
   std::vector<Ids> targets;
@@ -121,11 +128,14 @@ struct Search {
 void decoding(Bench& bench) {
   const bool quick = bench.options().quick;
   const Dtype weights = bench.options().precision == "int8" ? Dtype::i8 : Dtype::f32;
-  std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"), deep_model("olrn"), gnmt_model("lstm")};
+  std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"), deep_model("olrn"),
+                                gnmt_model("lstm")};
   std::vector<Search> searches{{1, 1}, {1, 4}, {32, 1}, {32, 4}, {128, 1}, {128, 4}};
   if (quick) models = {tiny_model("gru")}, searches = {{1, 1}, {3, 2}};
   for (const ModelCase& what : models) {
-    const auto row = [&](const Search& s) { return fmt::format("{} {} batch {} beam {}", what.name, bench.options().precision, s.batch, s.beam); };
+    const auto row = [&](const Search& s) {
+      return fmt::format("{} {} batch {} beam {}", what.name, bench.options().precision, s.batch, s.beam);
+    };
     for (const Search& s : searches)
       bench.row("decoding", row(s), [&](Case& c) {
         check(c, what, weights);

@@ -1,8 +1,8 @@
-#include <fmt/format.h>
-
 #include "nmt/nn/recurrent_layer.h"
+
 #include "tools/bench/reference.h"
 #include "tools/bench/tables.h"
+#include <fmt/format.h>
 
 namespace nmt::tools::bench {
 namespace {
@@ -14,7 +14,11 @@ struct Size {
 class LayerCase {
  public:
   LayerCase(Case& a_case, std::size_t unit, const UnitSettings& settings, const Size& size)
-      : case_(a_case), unit_(unit), settings_(settings), size_(size), layer_(Builder(a_case.context(), parameters_, rng_), settings, size.width) {
+      : case_(a_case),
+        unit_(unit),
+        settings_(settings),
+        size_(size),
+        layer_(Builder(a_case.context(), parameters_, rng_), settings, size.width) {
     const std::int64_t n = size.steps * size.batch * size.width;
     for (Parameter& p : parameters_.all()) {  // some are drawn as zeros or ones: then a fault could hide
       const bool matrix = p.shape.rank() > 1 && p.shape[0] > 1;
@@ -27,7 +31,8 @@ class LayerCase {
     // The products of W and of U, and each once more for either gradient.
     const kernels::Unit& u = *settings.unit;
     const double planes = u.inputs + u.recurrents + u.late;
-    flops_ = 2 * static_cast<double>(n) * planes * static_cast<double>(size.width) / static_cast<double>(settings.groups);
+    flops_ =
+        2 * static_cast<double>(n) * planes * static_cast<double>(size.width) / static_cast<double>(settings.groups);
   }
 
   double flops() const { return flops_; }
@@ -53,7 +58,8 @@ class LayerCase {
     double derivative = 0, scale = 0;
     for (std::int64_t t = 0; t < size_.steps; ++t)
       for (std::int64_t j = 0; j < h; ++j) {
-        const std::size_t here = static_cast<std::size_t>((t * size_.batch + b) * h + j), there = static_cast<std::size_t>(t * h + j);
+        const std::size_t here = static_cast<std::size_t>((t * size_.batch + b) * h + j),
+                          there = static_cast<std::size_t>(t * h + j);
         case_.compare(fmt::format("h[{},{}] of sentence {}", t, j, b), states[here], expected[there], 1, 1e-4);
         derivative += dx[here] * direction[there];
         scale += std::abs(dx[here] * direction[there]);
@@ -88,7 +94,8 @@ class LayerCase {
       double* row = s.x.data() + t * wide;
       if (!bias.empty()) std::copy(bias.begin(), bias.end(), row);
       for (std::int64_t i = 0; i < h; ++i) {
-        const double x = x_host_[static_cast<std::size_t>((t * size_.batch + b) * h + i)] + epsilon * direction[static_cast<std::size_t>(t * h + i)];
+        const double x = x_host_[static_cast<std::size_t>((t * size_.batch + b) * h + i)] +
+                         epsilon * direction[static_cast<std::size_t>(t * h + i)];
         for (std::int64_t j = 0; j < wide; ++j) row[j] += x * w[static_cast<std::size_t>(i * wide + j)];
       }
     }
@@ -99,7 +106,8 @@ class LayerCase {
     double sum = 0;
     for (std::int64_t t = 0; t < size_.steps; ++t)
       for (std::int64_t j = 0; j < size_.width; ++j)
-        sum += dy_host_[static_cast<std::size_t>((t * size_.batch + b) * size_.width + j)] * h[static_cast<std::size_t>(t * size_.width + j)];
+        sum += dy_host_[static_cast<std::size_t>((t * size_.batch + b) * size_.width + j)] *
+               h[static_cast<std::size_t>(t * size_.width + j)];
     return sum;
   }
 
@@ -121,8 +129,10 @@ class LayerCase {
       for (std::size_t i = 0; i < h.size(); ++i) sums[side] += static_cast<double>(h[i]) * dy_host_[i];
     }
     x_ = x;
-    for (std::size_t i = 0; i < dx.size(); ++i) scale += static_cast<double>(dx[i] * direction[i]) * static_cast<double>(dx[i] * direction[i]);
-    case_.compare("the derivative by the input", derivative, (sums[0] - sums[1]) / (2.0 * static_cast<double>(epsilon)), std::sqrt(scale), 0.05);
+    for (std::size_t i = 0; i < dx.size(); ++i)
+      scale += static_cast<double>(dx[i] * direction[i]) * static_cast<double>(dx[i] * direction[i]);
+    case_.compare("the derivative by the input", derivative, (sums[0] - sums[1]) / (2.0 * static_cast<double>(epsilon)),
+                  std::sqrt(scale), 0.05);
   }
 
   Case& case_;
@@ -154,9 +164,11 @@ void layers(Bench& bench) {
     const kernels::Unit& unit = kernels::units()[i];
     for (const bool training : {false, true})
       bench.row("layers",
-                fmt::format("{} {} T {} B {} H {}", name_of(unit), training ? "forward+backward" : "forward", size.steps, size.batch, size.width),
+                fmt::format("{} {} T {} B {} H {}", name_of(unit), training ? "forward+backward" : "forward",
+                            size.steps, size.batch, size.width),
                 [&](Case& c) {
-                  LayerCase layer(c, i, {.unit = &unit, .width = size.width, .bias = true, .positions = size.steps}, size);
+                  LayerCase layer(c, i, {.unit = &unit, .width = size.width, .bias = true, .positions = size.steps},
+                                  size);
                   layer.check();
                   c.work((training ? 3 : 1) * layer.flops(), 0);
                   const double seconds = c.time([&] { layer.run(training); });
@@ -173,14 +185,22 @@ void groups(Bench& bench) {
     for (const int groups : {1, 2, 4, 8})
       for (const bool rearrange : {false, true}) {
         if (rearrange && groups == 1) continue;
-        bench.row("groups", fmt::format("{} groups {}{}", name_of(unit), groups, rearrange ? " rearranged" : ""), [&](Case& c) {
-          LayerCase layer(c, i, {.unit = &unit, .width = size.width, .bias = true, .groups = groups, .rearrange = rearrange, .positions = size.steps}, size);
-          layer.check();
-          c.work(3 * layer.flops(), 0);
-          const double seconds = c.time([&] { layer.run(true); });
-          if (groups == 1) dense = seconds;
-          c.extra("one group's time over it", dense / seconds);
-        });
+        bench.row("groups", fmt::format("{} groups {}{}", name_of(unit), groups, rearrange ? " rearranged" : ""),
+                  [&](Case& c) {
+                    LayerCase layer(c, i,
+                                    {.unit = &unit,
+                                     .width = size.width,
+                                     .bias = true,
+                                     .groups = groups,
+                                     .rearrange = rearrange,
+                                     .positions = size.steps},
+                                    size);
+                    layer.check();
+                    c.work(3 * layer.flops(), 0);
+                    const double seconds = c.time([&] { layer.run(true); });
+                    if (groups == 1) dense = seconds;
+                    c.extra("one group's time over it", dense / seconds);
+                  });
       }
   }
 }

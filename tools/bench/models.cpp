@@ -75,7 +75,8 @@ Batch random_batch(const ModelCase& model) {
   std::vector<Ids> rows(static_cast<std::size_t>(model.sentences), Ids(static_cast<std::size_t>(model.steps - 1)));
   std::vector<const Ids*> pointers;
   for (Ids& row : rows) {
-    for (std::int32_t& id : row) id = static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(model.vocabulary - 3)));
+    for (std::int32_t& id : row)
+      id = static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(model.vocabulary - 3)));
     pointers.push_back(&row);
   }
   return make_batch(pointers, pointers, 1, 2);
@@ -86,7 +87,8 @@ double forward_flops(Model& model, const Batch& batch) {
   const auto products = [&](const char* once, std::int64_t times) {
     return 2.0 * static_cast<double>(inventory.products(once)) * static_cast<double>(times);
   };
-  return products("source token", batch.source_tokens) + products("target token", batch.target_tokens) + products("sentence", batch.sentences);
+  return products("source token", batch.source_tokens) + products("target token", batch.target_tokens) +
+         products("sentence", batch.sentences);
 }
 
 void check_gradients(Case& c, const ModelCase& what) {
@@ -113,7 +115,8 @@ void check_gradients(Case& c, const ModelCase& what) {
     const double step = (side == 0 ? epsilon : -epsilon) / norm;
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::vector<float> moved = values[i];
-      for (std::size_t j = 0; j < moved.size(); ++j) moved[j] += static_cast<float>(step * static_cast<double>(gradients[i][j]));
+      for (std::size_t j = 0; j < moved.size(); ++j)
+        moved[j] += static_cast<float>(step * static_cast<double>(gradients[i][j]));
       upload(c.context(), std::span<const float>(moved), parameters[i].value);
     }
     loss[side] = model.evaluate(batch).cross_entropy;

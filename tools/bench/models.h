@@ -3,10 +3,11 @@
 #include "nmt/config/specs.h"
 #include "nmt/data/batch.h"
 #include "nmt/model/model.h"
-#include "tools/bench/bench.h"
 
 #include <string>
 #include <vector>
+
+#include "tools/bench/bench.h"
 
 namespace nmt::tools::bench {
 
@@ -34,12 +35,12 @@ ModelCase tiny_model(const std::string& unit);
 /// Random sentences of full length.
 Batch random_batch(const ModelCase& model);
 
-/// Floating-point operations of the matrices in one pass over the batch, attention's scores left out; a training pass has three
-/// times as many.
+/// Floating-point operations of the matrices in one pass over the batch, attention's scores left out; a training pass
+/// has three times as many.
 double forward_flops(Model& model, const Batch& batch);
 
-/// Fails the row unless the gradients of such a model, 16 channels wide and without dropout, are the slope of its loss along
-/// them by central differences.
+/// Fails the row unless the gradients of such a model, 16 channels wide and without dropout, are the slope of its loss
+/// along them by central differences.
 void check_gradients(Case& c, const ModelCase& model);
 
 }  // namespace nmt::tools::bench

@@ -1,10 +1,10 @@
 #include "nmt/kernels/pointwise.h"
 
-#include <fmt/format.h>
-
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/optimizer.h"
+
 #include "tools/bench/tables.h"
+#include <fmt/format.h>
 
 namespace nmt::tools::bench {
 namespace {
@@ -41,7 +41,8 @@ struct Kernel {
 
 template <class Call>
 auto with(Call call) {
-  return [call](const Context& context, Rotated& r) { dispatch(context, [&](const auto& backend) { call(backend, r); }); };
+  return
+      [call](const Context& context, Rotated& r) { dispatch(context, [&](const auto& backend) { call(backend, r); }); };
 }
 
 struct Size {
@@ -52,16 +53,21 @@ struct Size {
 std::vector<Kernel> kernels_of(std::int64_t n) {
   using V = const std::vector<double>&;
   return {
-      {"fill", 1, 1, 0, with([n](const auto& b, Rotated& r) { kernels::fill(b, r[0].f32(), n, 0.5f); }), [](V) { return 0.5; }},
+      {"fill", 1, 1, 0, with([n](const auto& b, Rotated& r) { kernels::fill(b, r[0].f32(), n, 0.5f); }),
+       [](V) { return 0.5; }},
       {"add", 3, 3, 2, with([n](const auto& b, Rotated& r) { kernels::add(b, n, r[0].f32(), r[1].f32(), r[2].f32()); }),
        [](V x) { return x[0] + x[1]; }},
-      {"add_scaled", 3, 2, 1, with([n](const auto& b, Rotated& r) { kernels::add_scaled(b, n, 0.5f, r[0].f32(), r[1].f32()); }),
+      {"add_scaled", 3, 2, 1,
+       with([n](const auto& b, Rotated& r) { kernels::add_scaled(b, n, 0.5f, r[0].f32(), r[1].f32()); }),
        [](V x) { return x[1] + 0.5 * x[0]; }},
-      {"tanh_forward", 2, 2, 1, with([n](const auto& b, Rotated& r) { kernels::tanh_forward(b, n, r[0].f32(), r[1].f32()); }),
+      {"tanh_forward", 2, 2, 1,
+       with([n](const auto& b, Rotated& r) { kernels::tanh_forward(b, n, r[0].f32(), r[1].f32()); }),
        [](V x) { return std::tanh(x[0]); }},
-      {"tanh_backward", 4, 3, 2, with([n](const auto& b, Rotated& r) { kernels::tanh_backward(b, n, r[0].f32(), r[1].f32(), r[2].f32()); }),
+      {"tanh_backward", 4, 3, 2,
+       with([n](const auto& b, Rotated& r) { kernels::tanh_backward(b, n, r[0].f32(), r[1].f32(), r[2].f32()); }),
        [](V x) { return x[2] + x[1] * (1 - x[0] * x[0]); }},
-      {"dropout", 2, 2, 1, with([n](const auto& b, Rotated& r) { kernels::dropout(b, n, 0.0f, 1, 2, r[0].f32(), r[1].f32()); }),
+      {"dropout", 2, 2, 1,
+       with([n](const auto& b, Rotated& r) { kernels::dropout(b, n, 0.0f, 1, 2, r[0].f32(), r[1].f32()); }),
        [](V x) { return x[0]; }},
   };
 }
@@ -90,7 +96,8 @@ void rows_of_table(Bench& bench, const Size& size) {
       Rotated arrays(c, n, 4);
       const Tensor gain = c.random(width, 9), dgain = c.zeros(width), dbias = c.zeros(width), rstd = c.random(rows, 10);
       const auto run = [&] {
-        dispatch(c.context(), [&](const auto& backend) { body(backend, arrays, gain.f32(), dgain.f32(), dbias.f32(), rstd.f32()); });
+        dispatch(c.context(),
+                 [&](const auto& backend) { body(backend, arrays, gain.f32(), dgain.f32(), dbias.f32(), rstd.f32()); });
       };
       run();
       check(c, arrays, c.read(gain), c.read(dbias));
@@ -101,13 +108,20 @@ void rows_of_table(Bench& bench, const Size& size) {
       });
     });
   };
-  row("add_bias", 2,
-      [&](const auto& b, Rotated& a, float* gain, float*, float*, float*) { kernels::add_bias(b, rows, width, a[0].f32(), gain, a[1].f32()); },
+  row(
+      "add_bias", 2,
+      [&](const auto& b, Rotated& a, float* gain, float*, float*, float*) {
+        kernels::add_bias(b, rows, width, a[0].f32(), gain, a[1].f32());
+      },
       [&](const Case& c, Rotated& a, const std::vector<float>& gain, const std::vector<float>&) {
-        c.compare("the last element", c.read(a[1]).back(), static_cast<double>(a.host(0).back()) + gain.back(), 1, 1e-6);
+        c.compare("the last element", c.read(a[1]).back(), static_cast<double>(a.host(0).back()) + gain.back(), 1,
+                  1e-6);
       });
-  row("sum_rows", 1,
-      [&](const auto& b, Rotated& a, float*, float*, float* dbias, float*) { kernels::sum_rows(b, rows, width, a[0].f32(), dbias); },
+  row(
+      "sum_rows", 1,
+      [&](const auto& b, Rotated& a, float*, float*, float* dbias, float*) {
+        kernels::sum_rows(b, rows, width, a[0].f32(), dbias);
+      },
       [&](const Case& c, Rotated& a, const std::vector<float>&, const std::vector<float>& dbias) {
         double sum = 0;
         for (std::int64_t r = 0; r < rows; ++r) sum += a.host(0)[static_cast<std::size_t>(r * width)];
@@ -118,16 +132,19 @@ void rows_of_table(Bench& bench, const Size& size) {
     for (std::int64_t j = 0; j < columns; ++j) mean += a.host(0)[static_cast<std::size_t>(j)];
     mean /= static_cast<double>(columns);
     for (std::int64_t j = 0; j < columns; ++j) square += std::pow(a.host(0)[static_cast<std::size_t>(j)] - mean, 2);
-    return (a.host(0)[static_cast<std::size_t>(i)] - mean) / std::sqrt(square / static_cast<double>(columns) + kernels::layer_norm_epsilon);
+    return (a.host(0)[static_cast<std::size_t>(i)] - mean) /
+           std::sqrt(square / static_cast<double>(columns) + kernels::layer_norm_epsilon);
   };
-  row("layer_norm", 3,
+  row(
+      "layer_norm", 3,
       [&](const auto& b, Rotated& a, float* gain, float*, float*, float* rstd) {
         kernels::layer_norm(b, rows, 1, width, a[0].f32(), gain, nullptr, a[1].f32(), a[2].f32(), rstd);
       },
       [&](const Case& c, Rotated& a, const std::vector<float>& gain, const std::vector<float>&) {
         c.compare("the first row's second element", c.read(a[1])[1], normal(a, width, 1) * gain[1], 1, 1e-5);
       });
-  row("layer_norm_backward", 3,
+  row(
+      "layer_norm_backward", 3,
       [&](const auto& b, Rotated& a, float* gain, float* dgain, float* dbias, float* rstd) {
         kernels::layer_norm_backward(b, rows, 1, width, a[0].f32(), a[1].f32(), rstd, gain, a[2].f32(), dgain, dbias);
       },
@@ -135,13 +152,15 @@ void rows_of_table(Bench& bench, const Size& size) {
         // Ba et al. 2016: dx = rstd (g - mean(g) - n mean(g n)), g = dy gain; the first row's last element
         double mean = 0, with_normal = 0;
         for (std::int64_t j = 0; j < width; ++j) {
-          const double g = static_cast<double>(a.host(0)[static_cast<std::size_t>(j)]) * gain[static_cast<std::size_t>(j)];
+          const double g =
+              static_cast<double>(a.host(0)[static_cast<std::size_t>(j)]) * gain[static_cast<std::size_t>(j)];
           mean += g / static_cast<double>(width);
           with_normal += g * a.host(1)[static_cast<std::size_t>(j)] / static_cast<double>(width);
         }
         const std::size_t last = static_cast<std::size_t>(width - 1);
         const double g = static_cast<double>(a.host(0)[last]) * gain[last], rstd = Case::values(rows, 10)[0];
-        c.compare("the first row's last element", c.read(a[2])[last], rstd * (g - mean - a.host(1)[last] * with_normal), 1, 1e-5);
+        c.compare("the first row's last element", c.read(a[2])[last], rstd * (g - mean - a.host(1)[last] * with_normal),
+                  1, 1e-5);
       });
 }
 
@@ -173,7 +192,8 @@ std::vector<Rule> rules() {
     return value - 1e-3 * (0.9 * m + 0.1 * g) / (std::sqrt(0.999 * v + 0.001 * g * g) + 1e-8);
   };
   return {{"adam", 8, false, call([=](const auto& b, const auto& s) { kernels::adam(b, &s, 1, step); }), adam},
-          {"adam with average", 10, true, call([=](const auto& b, const auto& s) { kernels::adam(b, &s, 1, averaged); }), adam},
+          {"adam with average", 10, true,
+           call([=](const auto& b, const auto& s) { kernels::adam(b, &s, 1, averaged); }), adam},
           {"adadelta", 8, false, call([=](const auto& b, const auto& s) { kernels::adadelta(b, &s, 1, adadelta); }),
            [](double value, double g, double m, double v) {
              return value - std::sqrt(v + 1e-6) / std::sqrt(0.95 * m + 0.05 * g * g + 1e-6) * g;
@@ -187,7 +207,8 @@ std::vector<Rule> rules() {
 void pointwise(Bench& bench) {
   const Size size = bench.options().quick ? Size{5, 33} : Size{4096, 1024};
   for (const Kernel& kernel : kernels_of(size.elements()))
-    bench.row("pointwise", fmt::format("{} {}", kernel.name, size.elements()), [&](Case& c) { time_kernel(c, kernel, size.elements()); });
+    bench.row("pointwise", fmt::format("{} {}", kernel.name, size.elements()),
+              [&](Case& c) { time_kernel(c, kernel, size.elements()); });
   rows_of_table(bench, size);
 }
 
@@ -204,12 +225,14 @@ void optimizer(Bench& bench) {
           for (float& v : host[i]) v = std::abs(v);
         t[i] = upload(c.context(), host[i], {n});
       }
-      const kernels::OptimizerSlice slice{n, t[0].f32(), t[1].f32(), t[2].f32(), t[3].f32(), rule.average ? t[4].f32() : nullptr};
+      const kernels::OptimizerSlice slice{n,          t[0].f32(), t[1].f32(),
+                                          t[2].f32(), t[3].f32(), rule.average ? t[4].f32() : nullptr};
       rule.update(c.context(), slice);
       const std::vector<float> value = c.read(t[0]);
       for (std::int64_t i = 0; i < n; i += std::max<std::int64_t>(1, n / 97)) {
         const std::size_t at = static_cast<std::size_t>(i);
-        c.compare(fmt::format("weight {}", i), value[at], rule.expected(host[0][at], host[1][at], host[2][at], host[3][at]), 1, 5e-6);
+        c.compare(fmt::format("weight {}", i), value[at],
+                  rule.expected(host[0][at], host[1][at], host[2][at], host[3][at]), 1, 5e-6);
       }
       c.work(0, 4.0 * rule.moved * static_cast<double>(n));
       c.time([&] { rule.update(c.context(), slice); });

@@ -1,9 +1,9 @@
 #include "nmt/kernels/gemm.h"
-#include "tools/bench/openblas.h"
-#include "tools/bench/tables.h"
 
 #include <array>
 
+#include "tools/bench/openblas.h"
+#include "tools/bench/tables.h"
 #include <fmt/format.h>
 
 namespace nmt::tools::bench {
@@ -17,11 +17,12 @@ struct Shape {
 
 // [K,N] of the matrices that the shipped configs multiply by.
 constexpr std::pair<std::int64_t, std::int64_t> matrices[] = {
-    {256, 256}, {256, 768}, {512, 256},  {512, 512}, {512, 768}, {256, 4000},  {256, 8000},  // multi30k, toy, demo, compare
-    {256, 1024}, {256, 25000},                                                               // iwslt14-de-en-group
-    {620, 1000}, {1000, 1000}, {2000, 2000}, {3620, 620}, {620, 40000},                      // wmt14-*-atr
-    {512, 4096}, {512, 30000},                                                               // wmt14-en-de-group
-    {1024, 1024}, {1024, 3072}, {1024, 4096}, {2048, 1024}, {1024, 32000},                   // wmt14-en-de-lrn, gnmt
+    {256, 256},   {256, 768},   {512, 256},   {512, 512},   {512, 768},
+    {256, 4000},  {256, 8000},                                              // multi30k, toy, demo, compare
+    {256, 1024},  {256, 25000},                                             // iwslt14-de-en-group
+    {620, 1000},  {1000, 1000}, {2000, 2000}, {3620, 620},  {620, 40000},   // wmt14-*-atr
+    {512, 4096},  {512, 30000},                                             // wmt14-en-de-group
+    {1024, 1024}, {1024, 3072}, {1024, 4096}, {2048, 1024}, {1024, 32000},  // wmt14-en-de-lrn, gnmt
     {512, 32000},
 };
 constexpr std::int64_t decoding_rows[] = {1, 4, 5, 32, 64, 128, 512}, training_rows[] = {2048, 4096};
@@ -69,12 +70,14 @@ void time(Case& c, const Shape& s, bool packed) {
       if (packed)
         kernels::gemm_packed(backend, s.m, s.n, s.k, a.f32(), lda, panels.f32(), false, out.f32(), s.n);
       else
-        kernels::gemm(backend, s.transpose_a, s.transpose_b, s.m, s.n, s.k, a.f32(), lda, b.f32(), ldb, 0.0f, out.f32(), s.n);
+        kernels::gemm(backend, s.transpose_a, s.transpose_b, s.m, s.n, s.k, a.f32(), lda, b.f32(), ldb, 0.0f, out.f32(),
+                      s.n);
     });
   };
   if (packed) {
     panels = c.context().empty({kernels::packed_size(s.k, s.n)});
-    dispatch(c.context(), [&](const auto& backend) { kernels::pack(backend, s.transpose_b, s.k, s.n, b.f32(), ldb, panels.f32()); });
+    dispatch(c.context(),
+             [&](const auto& backend) { kernels::pack(backend, s.transpose_b, s.k, s.n, b.f32(), ldb, panels.f32()); });
   }
   const Context own = c.with_own_products();
   run_in(own);
@@ -85,7 +88,8 @@ void time(Case& c, const Shape& s, bool packed) {
   if (!packed && c.bench().products()) c.extra("own tiles, GFLOP/s", 2e-9 * mkn / c.aside([&] { run_in(own); }));
   if (packed || c.bench().compute().cuda() || !has_openblas()) return;
   const double rival = c.aside([&] {
-    openblas_product(c.bench().compute().pool(), {s.transpose_a, s.transpose_b, s.m, s.n, s.k}, a.f32(), b.f32(), out.f32());
+    openblas_product(c.bench().compute().pool(), {s.transpose_a, s.transpose_b, s.m, s.n, s.k}, a.f32(), b.f32(),
+                     out.f32());
   });
   c.extra("OpenBLAS, GFLOP/s", 2e-9 * mkn / rival);
   c.extra("over OpenBLAS", rival / seconds);

@@ -1,9 +1,9 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/recurrence.h"
+
 #include "tools/bench/reference.h"
 #include "tools/bench/tables.h"
-
 #include <fmt/format.h>
 
 namespace nmt::tools::bench {
@@ -21,7 +21,7 @@ float* pointer(const Tensor& t) {
 
 // What one run reads and writes; a benchmark rotates several.
 struct Buffers {
-  Tensor x, states[kernels::max_states], u, late, late_value;                  // forward
+  Tensor x, states[kernels::max_states], u, late, late_value;                              // forward
   Tensor dh, dx, du, dlate, dinitial[kernels::max_states], dvectors, dpositions, scratch;  // backward
 };
 
@@ -40,12 +40,15 @@ class RecurrenceCase {
   void run() {
     Buffers& b = sets_[next_++ % sets_.size()];
     dispatch(case_.context(), [&](const auto& backend) {
-      if (backward_) kernels::recurrence_backward(backend, view(b), gradient(b));
-      else kernels::recurrence_forward(backend, view(b));
+      if (backward_)
+        kernels::recurrence_backward(backend, view(b), gradient(b));
+      else
+        kernels::recurrence_forward(backend, view(b));
     });
   }
 
-  // h of one sentence against the equations; for the backward pass, the derivative of sum(dh h) along a direction of its x.
+  // h of one sentence against the equations; for the backward pass, the derivative of sum(dh h) along a direction of
+  // its x.
   void check() {
     run();
     const std::int64_t b = size_.batch / 2;
@@ -60,15 +63,17 @@ class RecurrenceCase {
       scale += std::abs(part);
     }
     constexpr double epsilon = 1e-5;
-    const double expected = (objective(sentence, direction, b, epsilon) - objective(sentence, direction, b, -epsilon)) / (2 * epsilon);
+    const double expected =
+        (objective(sentence, direction, b, epsilon) - objective(sentence, direction, b, -epsilon)) / (2 * epsilon);
     case_.compare("the derivative by x", derivative, expected, scale, 2e-5);
   }
 
-  // Planes of N = B T H that must move (gates are recomputed): forward x in, states out; backward x, states and dh in, dx
-  // out, and with a product in the loop what it leaves behind. Arithmetic: the products with the state.
+  // Planes of N = B T H that must move (gates are recomputed): forward x in, states out; backward x, states and dh in,
+  // dx out, and with a product in the loop what it leaves behind. Arithmetic: the products with the state.
   void count() {
     const double n = static_cast<double>(size_.elements()), products = unit_.recurrents + unit_.late;
-    const double forward = unit_.inputs + unit_.states + products, backward = 2 * unit_.inputs + unit_.states + 1 + 2 * products;
+    const double forward = unit_.inputs + unit_.states + products,
+                 backward = 2 * unit_.inputs + unit_.states + 1 + 2 * products;
     case_.work(2 * n * products * static_cast<double>(size_.width), 4 * n * (backward_ ? backward : forward));
     case_.extra("planes moved", backward_ ? backward : forward);
   }
@@ -210,13 +215,15 @@ class RecurrenceCase {
 }  // namespace
 
 void recurrences(Bench& bench) {
-  const Size size = bench.options().quick ? Size{5, 9, 24} : bench.compute().cuda() ? Size{32, 128, 1024} : Size{32, 64, 512};
+  const Size size = bench.options().quick    ? Size{5, 9, 24}
+                    : bench.compute().cuda() ? Size{32, 128, 1024}
+                                             : Size{32, 64, 512};
   for (std::size_t unit = 0; unit < kernels::units().size(); ++unit)
     for (const bool backward : {false, true}) {
       const kernels::Unit& u = kernels::units()[unit];
       bench.row("recurrences",
-                fmt::format("{}{}{} {} T {} B {} H {}", u.name, *u.variant ? " " : "", u.variant, backward ? "backward" : "forward",
-                            size.steps, size.batch, size.width),
+                fmt::format("{}{}{} {} T {} B {} H {}", u.name, *u.variant ? " " : "", u.variant,
+                            backward ? "backward" : "forward", size.steps, size.batch, size.width),
                 [&](Case& c) {
                   RecurrenceCase recurrence(c, unit, size, backward);
                   recurrence.check();

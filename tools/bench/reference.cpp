@@ -25,9 +25,12 @@ Doubles run(const SentenceRecurrence& s) {
   Doubles out(static_cast<std::size_t>(s.steps * h)), before(static_cast<std::size_t>(h)), u, value(before);
   for (std::int64_t i = 0; i < s.steps; ++i) {
     const std::int64_t t = s.reverse ? s.steps - 1 - i : i;
-    if (s.bias.empty()) u.assign(static_cast<std::size_t>(wide), 0.0);
-    else u = s.bias;
-    for (std::int64_t j = 0; j < h; ++j) before[static_cast<std::size_t>(j)] = channels[static_cast<std::size_t>(j)].s[0];
+    if (s.bias.empty())
+      u.assign(static_cast<std::size_t>(wide), 0.0);
+    else
+      u = s.bias;
+    for (std::int64_t j = 0; j < h; ++j)
+      before[static_cast<std::size_t>(j)] = channels[static_cast<std::size_t>(j)].s[0];
     if (U::recurrents > 0) add_product(before.data(), h, s.recurrent.data(), wide, U::recurrents * h, u.data());
     for (std::int64_t j = 0; j < h; ++j) {
       Step<double, U>& step = channels[static_cast<std::size_t>(j)];
@@ -39,7 +42,8 @@ Doubles run(const SentenceRecurrence& s) {
       if constexpr (U::late > 0) value[static_cast<std::size_t>(j)] = U::late_value(step);
     }
     if (U::late > 0)
-      add_product(value.data(), h, s.recurrent.data() + U::recurrents * h, wide, U::late * h, u.data() + U::recurrents * h);
+      add_product(value.data(), h, s.recurrent.data() + U::recurrents * h, wide, U::late * h,
+                  u.data() + U::recurrents * h);
     for (std::int64_t j = 0; j < h; ++j) {
       Step<double, U>& step = channels[static_cast<std::size_t>(j)];
       for (int p = 0; p < U::late; ++p) step.late[p] = u[static_cast<std::size_t>((U::recurrents + p) * h + j)];
@@ -74,7 +78,8 @@ Doubles run_attention(const SentenceAttention& s) {
       for (std::int64_t i = 0; i < s.steps; ++i) {
         double score = 0;
         for (std::int64_t j = head * part; j < (head + 1) * part; ++j) {
-          const double q = s.query[static_cast<std::size_t>(t * s.space + j)], k = s.keys[static_cast<std::size_t>(i * s.space + j)];
+          const double q = s.query[static_cast<std::size_t>(t * s.space + j)],
+                       k = s.keys[static_cast<std::size_t>(i * s.space + j)];
           score += s.additive ? s.v[static_cast<std::size_t>(j)] * std::tanh(q + k) : q * k;
         }
         scores[static_cast<std::size_t>(i)] = s.additive ? score : score / std::sqrt(static_cast<double>(part));

@@ -28,7 +28,7 @@ Doubles run_recurrence(const SentenceRecurrence& sentence);
 struct SentenceAttention {
   bool additive = true;
   std::int64_t steps = 0, queries = 0, space = 0, width = 0, heads = 1;  ///< S, T, A, M
-  Doubles query, keys, memory, v;  ///< [T,A], [S,A], [S,M], [A]
+  Doubles query, keys, memory, v;                                        ///< [T,A], [S,A], [S,M], [A]
 };
 /// The contexts [T,M].
 Doubles run_attention(const SentenceAttention& sentence);

@@ -53,8 +53,7 @@ class Text : public Writer {
     const double bytes = r.work.bytes > 0 ? r.work.bytes / r.seconds : 0;
     std::string text = fmt::format("| {} | {} | {} | {} | {} | {} | {} |", r.name, milliseconds(r.seconds), giga(rate),
                                    giga(bytes), milliseconds(r.floor()), r.bound(), per_cent(r.share()));
-    if (r.repetitions > 1)
-      text += fmt::format(" {} | {} |", milliseconds(r.median), per_cent(r.deviation / r.median));
+    if (r.repetitions > 1) text += fmt::format(" {} | {} |", milliseconds(r.median), per_cent(r.deviation / r.median));
     for (const auto& [name, value] : r.extras) text += fmt::format(" {} |", number(value));
     write(text + "\n");
   }
@@ -62,7 +61,8 @@ class Text : public Writer {
  private:
   void head(const Result& r) {
     table_ = r.table;
-    std::string names = "| row | ms | GFLOP/s | GB/s | floor, ms | bound by | share |", rule = "|---|---|---|---|---|---|---|";
+    std::string names = "| row | ms | GFLOP/s | GB/s | floor, ms | bound by | share |",
+                rule = "|---|---|---|---|---|---|---|";
     if (r.repetitions > 1) names += " median, ms | deviation |", rule += "---|---|";
     for (const auto& [name, value] : r.extras) names += fmt::format(" {} |", name), rule += "---|";
     write(fmt::format("\n{}\n\n{}\n{}\n", r.table, names, rule));
@@ -110,11 +110,20 @@ class Json : public Writer {
       row["error_occurred"] = true;
       row["error_message"] = r.error;
     } else {
-      row.update({{"time_unit", "ms"}, {"real_time", 1e3 * r.seconds}, {"median", 1e3 * r.median},
-                  {"stddev", 1e3 * r.deviation}, {"repetitions", r.repetitions}, {"iterations", r.runs},
-                  {"flops", r.work.flops}, {"bytes", r.work.bytes}, {"floor", 1e3 * r.floor()}, {"bound", r.bound()},
-                  {"share", r.share()}, {"peak_flops_per_second", r.bounds.flops},
-                  {"copied_bytes_per_second", r.bounds.copied}, {"read_bytes_per_second", r.bounds.read}});
+      row.update({{"time_unit", "ms"},
+                  {"real_time", 1e3 * r.seconds},
+                  {"median", 1e3 * r.median},
+                  {"stddev", 1e3 * r.deviation},
+                  {"repetitions", r.repetitions},
+                  {"iterations", r.runs},
+                  {"flops", r.work.flops},
+                  {"bytes", r.work.bytes},
+                  {"floor", 1e3 * r.floor()},
+                  {"bound", r.bound()},
+                  {"share", r.share()},
+                  {"peak_flops_per_second", r.bounds.flops},
+                  {"copied_bytes_per_second", r.bounds.copied},
+                  {"read_bytes_per_second", r.bounds.read}});
       for (const auto& [name, value] : r.extras) row["extras"][name] = value;
     }
     document_["benchmarks"].push_back(row);

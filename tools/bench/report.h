@@ -1,11 +1,11 @@
 #pragma once
 
-#include "tools/bench/result.h"
-
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "tools/bench/result.h"
 
 namespace nmt::tools::bench {
 

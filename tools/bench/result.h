@@ -28,12 +28,12 @@ struct Bounds {
 /// One row of a table.
 struct Result {
   std::string table, name;
-  std::string error;        ///< why there are no numbers, or empty
-  double seconds = 0;       ///< of one run: the shortest sample
-  double median = 0;        ///< of the repetitions' shortest samples
-  double deviation = 0;     ///< their standard deviation, 0 for one repetition
+  std::string error;     ///< why there are no numbers, or empty
+  double seconds = 0;    ///< of one run: the shortest sample
+  double median = 0;     ///< of the repetitions' shortest samples
+  double deviation = 0;  ///< their standard deviation, 0 for one repetition
   int repetitions = 0;
-  std::int64_t runs = 0;    ///< timed in all
+  std::int64_t runs = 0;  ///< timed in all
   Work work;
   Bounds bounds;
   std::vector<std::pair<std::string, double>> extras;  ///< the table's own columns, in order

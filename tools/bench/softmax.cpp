@@ -2,9 +2,8 @@
 
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "tools/bench/tables.h"
+#include <fmt/format.h>
 
 namespace nmt::tools::bench {
 namespace {
@@ -16,9 +15,13 @@ struct Shape {
 class SoftmaxCase {
  public:
   SoftmaxCase(Case& a_case, const Shape& s, bool gradients)
-      : case_(a_case), shape_(s), x_host_(Case::values(s.rows * s.width, 1)), table_host_(Case::values(s.vocabulary * s.width, 2)) {
+      : case_(a_case),
+        shape_(s),
+        x_host_(Case::values(s.rows * s.width, 1)),
+        table_host_(Case::values(s.vocabulary * s.width, 2)) {
     const Context& context = case_.context();
-    for (std::int64_t r = 0; r < s.rows; ++r) target_host_.push_back(static_cast<std::int32_t>(r * 7919 % s.vocabulary));
+    for (std::int64_t r = 0; r < s.rows; ++r)
+      target_host_.push_back(static_cast<std::int32_t>(r * 7919 % s.vocabulary));
     x_ = upload(context, x_host_, {s.rows * s.width});
     table_ = upload(context, table_host_, {s.vocabulary * s.width});
     target_ = upload(context, target_host_, {s.rows});
@@ -64,7 +67,8 @@ class SoftmaxCase {
       for (std::int64_t k = 0; k < v; ++k) {
         double logit = 0;
         for (std::int64_t j = 0; j < e; ++j)
-          logit += static_cast<double>(x_host_[static_cast<std::size_t>(r * e + j)]) * table_host_[static_cast<std::size_t>(k * e + j)];
+          logit += static_cast<double>(x_host_[static_cast<std::size_t>(r * e + j)]) *
+                   table_host_[static_cast<std::size_t>(k * e + j)];
         normalizer += p[static_cast<std::size_t>(k)] = std::exp(logit);  // |x|, |w| < 1: small
       }
       for (double& value : p) value /= normalizer;
@@ -80,12 +84,14 @@ class SoftmaxCase {
       double expected = 0, scale = 0;
       for (std::int64_t k = 0; k < v; ++k) {
         const bool label = k == target_host_[static_cast<std::size_t>(last)];
-        const double part = (p[static_cast<std::size_t>(k)] - (label ? 1 - smoothing : 0) - smoothing / static_cast<double>(v)) *
-                            table_host_[static_cast<std::size_t>(k * e + j)];
+        const double part =
+            (p[static_cast<std::size_t>(k)] - (label ? 1 - smoothing : 0) - smoothing / static_cast<double>(v)) *
+            table_host_[static_cast<std::size_t>(k * e + j)];
         expected += part;
         scale += std::abs(part);
       }
-      case_.compare(fmt::format("dx[{},{}]", last, j), dx[static_cast<std::size_t>(last * e + j)], expected, scale, 1e-4);
+      case_.compare(fmt::format("dx[{},{}]", last, j), dx[static_cast<std::size_t>(last * e + j)], expected, scale,
+                    1e-4);
     }
   }
 
@@ -101,11 +107,14 @@ class SoftmaxCase {
 }  // namespace
 
 void softmax(Bench& bench) {
-  std::vector<Shape> shapes{{4096, 256, 8000}, {1024, 256, 8000}, {4096, 512, 8000}, {1024, 512, 32000}, {1024, 1024, 32000}};
+  std::vector<Shape> shapes{
+      {4096, 256, 8000}, {1024, 256, 8000}, {4096, 512, 8000}, {1024, 512, 32000}, {1024, 1024, 32000}};
   if (bench.options().quick) shapes = {{7, 12, 33}};
   for (const Shape& s : shapes)
     for (const bool gradients : {true, false})
-      bench.row("softmax", fmt::format("{} R {} E {} V {}", gradients ? "loss and gradients" : "loss alone", s.rows, s.width, s.vocabulary),
+      bench.row("softmax",
+                fmt::format("{} R {} E {} V {}", gradients ? "loss and gradients" : "loss alone", s.rows, s.width,
+                            s.vocabulary),
                 [&](Case& c) {
                   SoftmaxCase softmax(c, s, gradients);
                   softmax.check();

@@ -1,12 +1,12 @@
-#include <fmt/format.h>
+#include "nmt/tensor/cuda_timer.h"
+#include "nmt/train/optimizer.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "nmt/tensor/cuda_timer.h"
-#include "nmt/train/optimizer.h"
 #include "tools/bench/models.h"
 #include "tools/bench/tables.h"
+#include <fmt/format.h>
 
 namespace nmt::tools::bench {
 namespace {
@@ -25,8 +25,10 @@ class PartTimes : public Profile {
   }
 
   void begin() override {
-    if (timer_) timer_->mark();
-    else clock_->start();
+    if (timer_)
+      timer_->mark();
+    else
+      clock_->start();
   }
   void end(const char* part, const PartWork& work) override {
     if (timer_) {
@@ -49,7 +51,8 @@ class PartTimes : public Profile {
 
  private:
   void add(const char* name, const PartWork& work, double seconds) {
-    auto at = std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return std::string_view(p.name) == name; });
+    auto at =
+        std::find_if(parts_.begin(), parts_.end(), [&](const Part& p) { return std::string_view(p.name) == name; });
     if (at == parts_.end()) at = parts_.insert(at, {name, {}, 0});
     at->work.flops += work.flops;
     at->work.bytes += work.bytes;
@@ -79,7 +82,7 @@ std::string title(const ModelCase& m) {
 // One training step, as nmt-train does it: gradients of a batch, then clipping, Adam and the reset of gradients.
 void split(Bench& bench, const ModelCase& what) {
   const std::string title_ = title(what);
-  if (!bench.wants("step", title_)) return;
+  if (!bench.wants("step", title_ + ": whole step")) return;
   std::vector<PartTimes::Part> best;
   double whole = 0, flops = 0;
   bench.row("step", title_ + ": whole step", [&](Case& c) {
@@ -121,7 +124,8 @@ void split(Bench& bench, const ModelCase& what) {
       for (const PartTimes::Part& part : best) known += part.seconds;
       best.push_back({"the rest", {}, std::max(0.0, seconds - known)});
     }
-    best.push_back({"optimiser", {0, 4.0 * 9 * weights}, c.aside([&] { optimizer.update(1e-6, batch.target_tokens); })});
+    best.push_back(
+        {"optimiser", {0, 4.0 * 9 * weights}, c.aside([&] { optimizer.update(1e-6, batch.target_tokens); })});
   });
   double sum = 0;
   for (const PartTimes::Part& part : best) sum += part.seconds;
@@ -169,16 +173,20 @@ void growth(Bench& bench) {
   for (const int b : {1, 4, 16, 64, 256}) points.push_back({"batch", 8000, 256, 2, b, 16});
   if (bench.options().quick) points = {{"length", 40, 16, 1, 4, 6}};
   for (const Point& p : points)
-    bench.row("growth", fmt::format("{}: B {} T {} H {} layers {} V {}", p.what, p.sentences, p.steps, p.width, p.layers, p.vocabulary), [&](Case& c) {
-      const ModelCase what = gru_model(p.vocabulary, p.width, p.layers, p.sentences, p.steps);
-      check_gradients(c, what);
-      Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
-      const Batch batch = random_batch(what);
-      c.work(3 * forward_flops(model, batch), 0);
-      std::uint64_t pass = 0;
-      const double seconds = c.time([&] { model.accumulate_gradients(batch, {0.1f, 1, pass++}); });
+    bench.row(
+        "growth",
+        fmt::format("{}: B {} T {} H {} layers {} V {}", p.what, p.sentences, p.steps, p.width, p.layers, p.vocabulary),
+        [&](Case& c) {
+          const ModelCase what = gru_model(p.vocabulary, p.width, p.layers, p.sentences, p.steps);
+          check_gradients(c, what);
+          Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
+          const Batch batch = random_batch(what);
+          c.work(3 * forward_flops(model, batch), 0);
+          std::uint64_t pass = 0;
+          const double seconds = c.time([&] { model.accumulate_gradients(batch, {0.1f, 1, pass++}); });
+          c.extra("weights", static_cast<double>(model.parameters().elements()));
       c.extra("us a target token", 1e6 * seconds / static_cast<double>(batch.target_tokens));
-    });
+        });
 }
 
 void step(Bench& bench) {

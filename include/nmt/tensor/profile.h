@@ -2,7 +2,8 @@
 
 namespace nmt {
 
-/// What a part of a pass must do at least: floating-point operations of its products, and bytes where no product bounds it.
+/// What a part of a pass must do at least: floating-point operations of its products, and bytes where no product bounds
+/// it.
 struct PartWork {
   double flops = 0;
   double bytes = 0;
