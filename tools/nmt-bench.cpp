@@ -47,7 +47,7 @@ std::vector<Option> options(tools::bench::Options& o) {
       Option("products", &o.products,
              "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
           .one_of({"auto", "own", "onednn"}),
-      Option("precision", &o.precision, "of the weights while decoding").one_of({"float32", "int8"}),
+      Option("precision", &o.precision, "of the weights while decoding").one_of({"float32", "bfloat16", "int8"}),
   };
   for (Option& option : list) option = std::move(option).never_dumped();
   return list;
@@ -123,7 +123,7 @@ class File {
 };
 
 ExitStatus run(const tools::bench::Options& o) {
-  tools::Compute compute(o.device, o.threads, o.precision == "int8" ? Dtype::i8 : Dtype::f32);
+  tools::Compute compute(o.device, o.threads, tools::weights_of(o.precision));
   const kernels::ProductLibrary* const products = compute.products(o.products);
   const auto clock = tools::bench::Clock::of(compute);
   const tools::bench::Facts head =

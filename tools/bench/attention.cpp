@@ -49,7 +49,7 @@ class AttentionCase {
     g_.dmemory = (dmemory_ = case_.zeros(memory_.elements())).f32();
     if (additive) g_.dv = (dv_ = case_.zeros(size.space)).f32();
     dispatch(context, [&](const auto& backend) {
-      scratch_ = context.empty({std::max<std::int64_t>(1, kernels::attention_scratch(backend, a_))});
+      scratch_ = context.empty({std::max<std::int64_t>(1, kernels::attention_scratch(backend, a_, size.target))});
     });
     g_.scratch = scratch_.f32();
   }

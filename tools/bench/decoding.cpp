@@ -127,7 +127,7 @@ struct Search {
 
 void decoding(Bench& bench) {
   const bool quick = bench.options().quick;
-  const Dtype weights = bench.options().precision == "int8" ? Dtype::i8 : Dtype::f32;
+  const Dtype weights = weights_of(bench.options().precision);
   std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"), deep_model("olrn"),
                                 gnmt_model("lstm")};
   std::vector<Search> searches{{1, 1}, {1, 4}, {32, 1}, {32, 4}, {128, 1}, {128, 4}};
@@ -145,11 +145,11 @@ void decoding(Bench& bench) {
         model.freeze();
         Steps steps(c, model, s.batch, s.beam, quick ? 5 : 25);
         // All matrices are read once a step, whatever the rows; at batch 1 that is most of the work.
-        c.work(2 * products * rows, products * (weights == Dtype::i8 ? 1 : 4), Traffic::read);
+        c.work(2 * products * rows, products * static_cast<double>(bytes_of(weights)), Traffic::read);
         const double seconds = c.time([&] { steps.step(); });
         c.extra("hypotheses' tokens/s", rows / seconds);
         c.extra("sentences' tokens/s", s.batch / seconds);
-        c.extra("weights, MB", 1e-6 * products * (weights == Dtype::i8 ? 1 : 4));
+        c.extra("weights, MB", 1e-6 * products * static_cast<double>(bytes_of(weights)));
       });
   }
 }

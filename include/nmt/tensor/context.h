@@ -17,7 +17,6 @@ struct Context {
   Dtype weights = Dtype::f32;  ///< of the matrices of a model frozen for inference: f32; on the CPU also bf16 (gemm_bf16.h), i8 (gemm_int8.h)
   Profile* profile = nullptr;  ///< hears of the parts of every pass, or null
 
-
   Tensor empty(Shape shape, Dtype dtype = Dtype::f32) const { return {*arena, shape, dtype, device}; }
 };
 
