@@ -157,9 +157,9 @@ void check(BleuCommand& command, const Raw& raw, const po::variables_map& given)
 }
 
 constexpr const char* usage =
+    "nmt-bleu: BLEU and chrF of detokenised text, equal to sacreBLEU's to the printed digit\n"
     "Usage: nmt-bleu REF [REF...] -i HYP [HYP...]\n"
-    "       nmt-bleu REF < HYP\n"
-    "BLEU and chrF of detokenised text, equal to sacreBLEU's to the printed digit.\n"
+    "       nmt-bleu REF < HYP\n\n"
     "  nmt-bleu ref.de -i mine.de -b -w 2                 the BLEU score alone, two digits\n"
     "  nmt-bleu ref.de -i mine.de -m bleu chrf            BLEU and chrF with signatures\n"
     "  nmt-bleu ref.de -i mine.de --confidence -f text    with a 95 % interval\n"

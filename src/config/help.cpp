@@ -91,7 +91,7 @@ std::string Settings::help() const {
       groups.push_back(entry.option.group);
   groups.push_back("common");
   for (const std::string& group : groups) {
-    text += "\n" + group + "\n";
+    text += "\n" + group + ":\n";
     for (const Entry& entry : entries_) {
       if (entry.option.group != group) continue;
       std::string left = left_side(entry.option);

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""One list of options everywhere: --help, the manual pages, --dump-config, the documents and the shipped settings name the same ones.
+
+Usage: test_options.py FOLDER_OF_THE_PROGRAMS
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAMS = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPTION = r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
+# What a file of settings does not hold.
+RUN_ONLY = {"model", "no-reload"}
+# What stands for several others, which are dumped.
+SPREAD = {"src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
+# Options of other programs that the documents mention.
+FOREIGN = {"preset", "build", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version"}
+
+
+def run(program, *arguments):
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def programs():
+    return sorted(path for path in PROGRAMS.glob("nmt-*") if path.is_file())
+
+
+def defined(help_text):
+    """The names at the left of a help text, aliases too."""
+    names = set()
+    for line in help_text.splitlines():
+        if re.match(r"  +-", line):
+            left = re.split(r" {2,}", line.strip())[0]
+            names.update(re.findall(OPTION, left))
+    return names
+
+
+def script_options():
+    """Every option that a script of the project names, its own or another program's."""
+    scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
+    return {name for path in scripts for name in re.findall(OPTION, path.read_text(encoding="utf-8"))}
+
+
+class Options(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.help = {path.name: run(path, "--help") for path in programs()}
+        cls.folder = tempfile.TemporaryDirectory()
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", cls.folder.name], check=True, capture_output=True)
+        cls.corpus = [f"{cls.folder.name}/train.en", f"{cls.folder.name}/train.de"]
+        assert cls.help, f"no programs in {PROGRAMS}"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_manual_pages(self):
+        pages = PROGRAMS.parent / "man" / "man1"
+        if not pages.is_dir():
+            self.skipTest("no manual pages: help2man is not installed")
+        for name, text in self.help.items():
+            page = (pages / f"{name}.1").read_text(encoding="utf-8").replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
+            self.assertLessEqual(defined(text), set(re.findall(OPTION, page)), name)
+            self.assertRegex(page, rf"\.SH NAME\n{name} - \w", name)
+
+    def test_dump_config(self):
+        """What is dumped is in --help."""
+        for name, arguments in (("nmt-translate", ()), ("nmt-train", self.corpus)):
+            dumped = set(re.findall(r"(?m)^([a-z0-9-]+):", run(PROGRAMS / name, "--dump-config", "full", *arguments)))
+            self.assertTrue(dumped, name)
+            self.assertLessEqual(dumped, defined(self.help[name]), name)
+
+    def test_everything_about_a_training_is_dumped(self):
+        dumped = run(PROGRAMS / "nmt-train", "--dump-config", "full", *self.corpus)
+        about = re.split(r"\n\ncommon:\n", self.help["nmt-train"])[0]
+        entries = re.split(r"\n(?=  +-)", about)[1:]
+        self.assertGreater(len(entries), 50)
+        for entry in entries:
+            main = re.findall(OPTION, entry)[0]
+            if main not in RUN_ONLY | SPREAD:
+                self.assertRegex(dumped, rf"(?m)^{main}:", f"--{main} is not dumped")
+
+    def test_documents(self):
+        known = FOREIGN | script_options()
+        for text in self.help.values():
+            known |= defined(text)
+        known |= {f"no-{name}" for name in known}
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                for name in re.findall(OPTION, line):
+                    self.assertTrue(name in known, f"{path.name}:{number}: --{name} is no option of any program")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
