@@ -73,6 +73,7 @@ void translate(const Request& request, const SearchSpec& spec) {
   TranslatorOptions options = translator_options(spec, cpu);
   options.pieces_in = request.pieces_in;
   options.pieces_out = request.pieces_out;
+  options.tell_repetitions = true;
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
   LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
@@ -90,6 +91,7 @@ void translate(const Request& request, const SearchSpec& spec) {
   const Translator::Statistics& statistics = translator.statistics();
   if (statistics.cropped > 1)
     log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped, spec.max_length);
+  if (statistics.repeating > 1) log::warn("{} lines' translations repeat something {} times in a row or more", statistics.repeating, repetitions_told);
   const double seconds = progress.seconds();
   log::info("{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and {:.0f} target tokens/s", lines,
             seconds, progress.processor_seconds(),

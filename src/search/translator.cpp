@@ -3,6 +3,7 @@
 #include "nmt/core/error.h"
 #include "nmt/core/log.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/search/repetition.h"
 #include "nmt/search/with_lines.h"
 #include "nmt/text/lines.h"
 
@@ -103,12 +104,20 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
       statistics_.target_tokens += static_cast<std::int64_t>(result.hypotheses.front().ids.size());
     if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (translations[i].repeated == 0) continue;
+    if (statistics_.repeating++ == 0 && options_.tell_repetitions)
+      log::warn("line {}: its translation repeats something {} times in a row; so it may be with later ones",
+                first_line + static_cast<std::int64_t>(i), translations[i].repeated);
+  }
   return translations;
 }
 
 Translation Translator::read(const SentenceResult& result, std::string_view line,
                              std::span<const std::int32_t> source) const {
   Translation translation;
+  const int repeated = longest_repetition(result.hypotheses.front().ids).times;
+  if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times) translation.repeated = repeated;
   PieceGroups source_groups;
   if (options_.alignment == AlignmentKind::word)
     source_groups = options_.pieces_in ? words_of_ids(source_, source) : words_of_line(source_, line, source);

@@ -178,6 +178,29 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   log::set_level(log::Level::info);
 }
 
+TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
+  TableScorer stuck(test_vocabulary().size(), [](const Ids&, const Ids& prefix) {
+    std::vector<float> logits(test_vocabulary().size(), -5.0f);
+    logits[prefix.size() < 12 ? 7 : 2] = 5.0f;
+    return logits;
+  });
+  TranslatorOptions o = options();
+  o.tell_repetitions = true;
+  Translator translator(stuck, test_vocabulary(), test_vocabulary(), o);
+  testing::internal::CaptureStderr();
+  const std::vector<Translation> out = translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
+  const std::string warnings = testing::internal::GetCapturedStderr();
+  EXPECT_NE(warnings.find("line 12: its translation repeats something 12 times in a row"), std::string::npos) << warnings;
+  EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
+  EXPECT_EQ(out[0].repeated, 0);
+  EXPECT_EQ(out[1].repeated, 12);
+  EXPECT_EQ(translator.statistics().repeating, 2);
+
+  TableScorer copies = copier();
+  Translator fair(copies, test_vocabulary(), test_vocabulary(), o);
+  EXPECT_EQ(fair.translate(std::vector<std::string>{"the the the the the the the the the the"})[0].repeated, 0);
+}
+
 TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   TableScorer scorer = copier();
   SearchSpec spec;

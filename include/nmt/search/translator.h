@@ -16,6 +16,9 @@
 
 namespace nmt {
 
+/// So many times in a row are told, unless the source does as much.
+inline constexpr int repetitions_told = 8;
+
 enum class AlignmentKind { none, word, subword };
 
 struct TranslatorOptions {
@@ -24,6 +27,7 @@ struct TranslatorOptions {
   Batching batching;
   bool pieces_in = false;   ///< lines are in the source vocabulary's pieces already (PieceText)
   bool pieces_out = false;  ///< outputs stay in the target vocabulary's pieces
+  bool tell_repetitions = false;  ///< warn once when an output repeats something `repetitions_told` times in a row or more
   std::function<void(std::int64_t sentences)>
       on_batch;  ///< after each batch, with the number of sentences it had; may be empty
 };
@@ -43,6 +47,7 @@ struct Output {
 /// What becomes of one line: one output, or an n-best list, best first.
 struct Translation {
   std::vector<Output> outputs;
+  int repeated = 0;  ///< times that the best output repeats something in a row, 0 when it is few or the source does so too
 };
 
 /// Text to text: encodes lines, sorts them by length into batches, searches, decodes. One thread uses it; inside it
@@ -54,6 +59,7 @@ class Translator {
     std::int64_t source_tokens = 0;  ///< without </s>
     std::int64_t target_tokens = 0;  ///< of the best outputs, without </s>
     std::int64_t cropped = 0;        ///< lines longer than max_length
+    std::int64_t repeating = 0;      ///< lines whose output repeats something (Translation::repeated)
   };
 
   /// The scorer and the vocabularies outlive the translator. Errors (usage): numbers out of range; (failed): the
