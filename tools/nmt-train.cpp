@@ -63,12 +63,17 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   DataSpec& data = settings.data;
   TrainSpec& spec = settings.train;
   settings.check();
-  train::Communicator& ranks = job.join();
-  const bool first = ranks.rank() == 0, several = ranks.size() > 1;
-  ranks.wait_at_most(spec.rank_timeout);
+  train::Communicator& hosts = job.join();
+  const bool first = hosts.rank() == 0, several = hosts.size() > 1;
+  hosts.wait_at_most(spec.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
   Compute compute(job.device(spec.device), job.threads(spec.cpu_threads));
-  log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", ranks.size()) : "", spec.seed);
+  log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  Context context = compute.context(*arena);
+  context.cpu.products = compute.products(spec.products);
+  const std::unique_ptr<train::Communicator> gpus = several && context.cuda.device ? train::over_nccl(hosts, *context.cuda.device) : nullptr;
+  train::Communicator& ranks = gpus ? *gpus : hosts;
 
   // What is there already? Its choices hold. On several ranks the first alone looks at the model directory and writes there.
   std::optional<DirectoryStore> directory;
@@ -91,9 +96,6 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   if (first) vocabularies = before ? directory->vocabularies() : make_vocabularies(data, text, heartbeat);
   share(ranks, vocabularies);
   heartbeat.activity("making the model");
-  const std::unique_ptr<Arena> arena = compute.new_arena();
-  Context context = compute.context(*arena);
-  context.cpu.products = compute.products(spec.products);
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
   TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded, {ranks.rank(), ranks.size()});
@@ -126,8 +128,9 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
     }
     reporter.event("resume", progress, fmt::format("{}: going on from update {}, epoch {:.2f}", spec.model, train::grouped(progress.updates), progress.epochs));
   }
-  reporter.record("run", trainer.state().progress,
-                  run_record(command, settings.settings.yaml(), compute.pool(), text, data, *vocabularies.source, *vocabularies.target, model));
+  auto record = run_record(command, settings.settings.yaml(), compute.pool(), text, data, *vocabularies.source, *vocabularies.target, model);
+  record["processes"] = ranks.size();
+  reporter.record("run", trainer.state().progress, record);
   const train::Signals signals;
   const ExitStatus status = trainer.run();
   if (status != ExitStatus::ok) {

@@ -18,6 +18,7 @@ namespace nmt::tools {
 ///   versions   nmt, compiler, c_library;   machine: processor, cores, memory_gb, system, threads, instruction_set
 ///   settings   YAML of all settings
 ///   data       files, pairs, held_out (lines left out), development_pairs, max_length; weights; vocabularies' sizes
+///   processes  ranks of an mpirun, 1 alone (nmt-train adds it)
 ///   lengths    histograms in pieces: {"pairs": sampled, "source": [[length, count], ...], "target": ...}
 nlohmann::ordered_json run_record(const std::vector<std::string>& command, const std::string& settings, const ThreadPool& pool,
                                   const TrainingText& text, const DataSpec& data, const Vocabulary& source, const Vocabulary& target, Model& model);

@@ -1,7 +1,10 @@
 #include "nmt/train/shared.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
+#include "nmt/kernels/optimizer.h"
 #include "nmt/kernels/pointwise.h"
 
 namespace nmt::train {
@@ -52,6 +55,24 @@ void SharedValidator::rehearse(const CopyWeights& weights) {
 void spread(Communicator& communicator, Checkpoint& checkpoint) {
   for (auto* tensors : {&checkpoint.weights, &checkpoint.state})
     for (NamedTensor& t : *tensors) communicator.broadcast(t.tensor.f32(), t.tensor.elements());
+}
+
+void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint) {
+  std::vector<kernels::OptimizerSlice> slices;  // the norm of "gradients" that are the weights
+  for (Parameter& p : model.parameters().all()) {
+    kernels::OptimizerSlice& slice = slices.emplace_back();
+    slice.n = p.shape.elements();
+    slice.gradient = p.value.f32();
+  }
+  const auto count = static_cast<std::int64_t>(slices.size());
+  const double sum = dispatch(model.context(), [&](const auto& device) { return kernels::gradient_norm_squared(device, slices.data(), count); });
+  std::vector<double> norms(static_cast<std::size_t>(communicator.size()));
+  norms[static_cast<std::size_t>(communicator.rank())] = std::sqrt(sum);
+  communicator.all_reduce_sum(norms.data(), std::ssize(norms));
+  for (std::size_t r = 1; r < norms.size(); ++r)
+    if (!(std::abs(norms[r] - norms[0]) <= 1e-3 * norms[0]))
+      NMT_FAIL("ranks have come apart at update {}: the norm of the weights is {} at rank 0 and {} at rank {}", checkpoint.update, norms[0], norms[r], r);
+  if (std::any_of(norms.begin(), norms.end(), [&](double norm) { return norm != norms[0]; })) spread(communicator, checkpoint);
 }
 
 Tensor join_gradients(ParameterSet& parameters, const Context& context) {

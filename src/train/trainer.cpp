@@ -146,25 +146,20 @@ TrainPass Trainer::next_pass() {
   return {static_cast<float>(spec_.label_smoothing), seed, static_cast<std::uint64_t>(state_.batches++)};
 }
 
-// Gradients and losses of all ranks' shares. With them goes what each has met: batches cut for memory, and the last update's norm, which
-// is of the same bits everywhere as long as the ranks hold the same weights.
+// Gradients and losses of all ranks' shares. With them goes whether a rank has cut a batch for memory.
 BatchLoss Trainer::sum_over_ranks(BatchLoss sum, std::int64_t source_tokens) {
   Communicator& ranks = parts_.communicator;
   if (ranks.size() > 1) {
     ranks.all_reduce_sum(gradients_.f32(), gradients_.elements());
     const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
-    std::vector<double> values(4 + 2 * n);
+    std::vector<double> values(4 + n);
     values[0] = sum.cross_entropy, values[1] = sum.smoothed;
     values[2] = static_cast<double>(sum.tokens), values[3] = static_cast<double>(source_tokens);
-    values[4 + me] = norm_;
-    values[4 + n + me] = std::exchange(was_cut_, false) ? 1 : 0;
+    values[4 + me] = std::exchange(was_cut_, false) ? 1 : 0;
     ranks.all_reduce_sum(values.data(), std::ssize(values));
-    for (std::size_t r = 1; r < n; ++r) {
-      NMT_CHECK(values[4 + r] == values[4], "ranks have drifted apart: the gradient norm of update {} is {} at rank {} and {} at rank 0", state_.progress.updates,
-                values[4 + r], r, values[4]);
-      if (values[4 + n + r] > 0)
+    for (std::size_t r = 1; r < n; ++r)
+      if (values[4 + r] > 0)
         parts_.reporter.event("memory", state_.progress, fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
-    }
     sum = {values[0], values[1], static_cast<std::int64_t>(values[2])};
     source_tokens = static_cast<std::int64_t>(values[3]);
   }
@@ -188,7 +183,6 @@ void Trainer::update() {
   state_.progress.labels += sum.tokens;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
   const UpdateResult result = optimizer_.update(rate_, sum.tokens);
-  norm_ = result.applied ? result.gradient_norm : 0;
   const double seconds_used = since(start);
   interval_seconds_ += seconds_used;
   computing_seconds_ += seconds_used;
@@ -268,12 +262,13 @@ Checkpoint Trainer::checkpoint() {
 void Trainer::save(const std::string& reason, bool best) {
   const auto start = Clock::now();
   parts_.heartbeat.activity("saving");
+  Checkpoint whole = checkpoint();
+  if (parts_.communicator.size() > 1) keep_together(parts_.communicator, parts_.model, whole);
   state_.optimizer_steps = optimizer_.steps();
   state_.position = parts_.source.position();
   TrainingState saved = state_;
   saved.seconds = seconds();
   saved.history = parts_.reporter.position();
-  Checkpoint whole = checkpoint();
   whole.training_state = saved.to_json();
   parts_.store.save(whole, best);
   saved_update_ = state_.progress.updates;

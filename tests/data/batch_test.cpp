@@ -51,6 +51,24 @@ TEST(Batch, SliceIsTheBatchOfItsSentences) {
   EXPECT_THROW(slice(all, 2, 2), Error);
 }
 
+TEST(Batch, Take) {
+  const Ids a{10, 11, 12}, b{20}, c{21, 22}, x{30}, y{40, 41}, z{};
+  const Batch all = make_batch({&a, &b, &c}, {&x, &y, &z}, 1, 2);
+  const Batch first = take(all, {0, 2}), expected = make_batch({&a, &c}, {&x, &z}, 1, 2);
+  EXPECT_EQ(first.sentences, 2);
+  EXPECT_EQ(first.source, expected.source);
+  EXPECT_EQ(first.source_mask, expected.source_mask);
+  EXPECT_EQ(first.target_in, expected.target_in);
+  EXPECT_EQ(first.target_out, expected.target_out);
+  EXPECT_EQ(first.target_mask, expected.target_mask);
+  EXPECT_EQ(first.source_tokens, 7);
+  EXPECT_EQ(first.target_tokens, 3);
+  EXPECT_EQ(first.lines, (std::vector<std::int64_t>{0, 2}));
+  EXPECT_EQ(take(all, {1, 2}).source, make_batch({&b}, {&y}, 1, 2).source);
+  EXPECT_EQ(take(all, {3, 4}).sentences, 0);
+  EXPECT_THROW(take(all, {2, 2}), Error);
+}
+
 TEST(Batch, Refuses) {
   const Ids a{10};
   EXPECT_THROW(make_batch({}, {}, 1, 2), Error);

@@ -70,6 +70,26 @@ bool same(const Batch& a, const Batch& b) {
          a.target_tokens == b.target_tokens;
 }
 
+TEST_F(TrainingDataTest, SharesAreTheBatches) {
+  TrainingData whole = data();
+  for (const int size : {2, 3, 40}) {
+    std::vector<std::unique_ptr<TrainingData>> shares;
+    for (int rank = 0; rank < size; ++rank) {
+      shares.push_back(std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
+                                                      std::span<const std::int64_t>(), Share{rank, size}));
+      shares.back()->restore(whole.state());
+    }
+    for (int i = 0; i < 70; ++i) {
+      const Batch all = whole.next();
+      for (int rank = 0; rank < size; ++rank) {
+        const auto share = static_cast<std::size_t>(rank);
+        ASSERT_TRUE(same(shares[share]->next(), take(all, {rank, size}))) << size << " " << rank << " " << i;
+        ASSERT_EQ(shares[share]->state(), whole.state());
+      }
+    }
+  }
+}
+
 TEST_F(TrainingDataTest, EveryPairOnceAPass) {
   TrainingData loader = data();
   std::vector<std::vector<std::int64_t>> orders;

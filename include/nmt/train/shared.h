@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nmt/autograd/parameter.h"
+#include "nmt/model/model.h"
 #include "nmt/train/checkpoint_store.h"
 #include "nmt/train/communicator.h"
 #include "nmt/train/validator.h"
@@ -36,6 +36,10 @@ class SharedValidator : public Validator {
 
 /// Rank 0's values in all tensors of the checkpoint.
 void spread(Communicator& communicator, Checkpoint& checkpoint);
+
+/// Ranks that compute the same steps hold the same bits; those on processors of different kinds come apart by rounding, and take rank 0's
+/// values here. Error (failed): the norms of their weights are more than a thousandth apart.
+void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint);
 
 /// Lays the parameters' gradients side by side in one tensor, each at a multiple of 64 bytes, all zero; so that one call sums them over the
 /// ranks. Returns that tensor.

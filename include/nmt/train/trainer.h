@@ -86,7 +86,6 @@ class Trainer {
   double validation_seconds_ = 0;   // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;  // last update saved
-  double norm_ = 0;                 // of the last update, to see that all ranks have the same
   bool was_cut_ = false;            // a batch was cut for memory since the last update
 };
 

@@ -33,6 +33,9 @@ void check(int status, const char* call) {
 }
 #define NMT_MPI_CHECK(call) check((call), #call)
 
+constexpr double look_every = 0.2;  // seconds, for ranks that are lost
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
 // Who a rank is. Bytes, since they travel.
 struct Identity {
   std::array<char, 64> host{};        // the machine's name
@@ -59,7 +62,7 @@ struct Identity {
 // Between two looks: first none, since the others mostly come within microseconds; then naps, so that a core that waits is free.
 class Naps {
  public:
-  double waited() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double waited() const { return seconds_since(start_); }
   void next() {
     const double seconds = waited();
     if (seconds < 50e-6) return;
@@ -110,7 +113,9 @@ class MpiCommunicator : public Communicator {
     auto* at = static_cast<char*>(data);
     for (std::size_t done = 0; done < bytes;) {
       const int part = static_cast<int>(std::min<std::size_t>(bytes - done, largest_part));
-      NMT_MPI_CHECK(MPI_Bcast(at + done, part, MPI_BYTE, 0, MPI_COMM_WORLD));
+      MPI_Request request = MPI_REQUEST_NULL;
+      NMT_MPI_CHECK(MPI_Ibcast(at + done, part, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
+      transfer(request);
       done += static_cast<std::size_t>(part);
     }
   }
@@ -131,12 +136,14 @@ class MpiCommunicator : public Communicator {
     meet(timeout_);
     for (std::int64_t done = 0; done < n;) {
       const int part = static_cast<int>(std::min<std::int64_t>(n - done, largest_part));
-      NMT_MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, values + done, part, type, MPI_SUM, MPI_COMM_WORLD));
+      MPI_Request request = MPI_REQUEST_NULL;
+      NMT_MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, values + done, part, type, MPI_SUM, MPI_COMM_WORLD, &request));
+      transfer(request);
       done += part;
     }
   }
 
-  // All ranks have come: each tells rank 0, which tells all. Only then a call of MPI that waits busily follows, for the transfer alone.
+  // Returns when all ranks have come: each tells rank 0, which tells all. So what waits busily is the transfer alone.
   // `limit`: seconds; 0: none.
   void meet(double limit) {
     if (size_ == 1) return;
@@ -156,6 +163,25 @@ class MpiCommunicator : public Communicator {
     NMT_MPI_CHECK(MPI_Waitall(size_ - 1, requests.data(), MPI_STATUSES_IGNORE));
   }
 
+  // A transfer goes on while it is looked at. A rank that is lost meanwhile would be waited for without end.
+  void transfer(MPI_Request& request) {
+    double looked = 0;
+    for (const Clock::time_point start = Clock::now();;) {
+      int done = 0;
+      NMT_MPI_CHECK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+      if (done) return;
+      const double waited = seconds_since(start);
+      if (waited > 1e-3) ::sched_yield();
+      if (waited < looked + look_every) continue;
+      looked = waited;
+      find_lost();
+      if (timeout_ > 0 && waited > timeout_) {
+        has_lost_ = true;
+        NMT_FAIL("an exchange between {} ranks did not end within {:.0f} s (rank-timeout); the last checkpoint is whole", size_, timeout_);
+      }
+    }
+  }
+
   void await(std::vector<MPI_Request>& requests, double limit) {
     double looked = 0;
     Naps naps;
@@ -165,7 +191,7 @@ class MpiCommunicator : public Communicator {
       if (all) return;
       naps.next();
       const double waited = naps.waited();
-      if (waited < looked + 0.2) continue;
+      if (waited < looked + look_every) continue;
       looked = waited;
       find_lost();
       if (limit > 0 && waited > limit) lose(missing(requests), fmt::format("did not come within {:.0f} s (rank-timeout)", limit));

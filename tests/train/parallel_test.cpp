@@ -1,0 +1,271 @@
+// Trainers of several ranks as threads of this process, beside one that trains alone.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "nmt/core/log.h"
+#include "nmt/train/shared.h"
+#include "nmt/train/signals.h"
+#include "nmt/train/trainer.h"
+#include "tests/support/engine.h"
+
+namespace nmt::train {
+namespace {
+
+constexpr int vocabulary = 30;
+
+/// What ranks of one process exchange by.
+struct Meeting {
+  explicit Meeting(int size_) : size(size_), barrier(size_) {}
+  const int size;
+  std::barrier<> barrier;
+  std::mutex mutex;
+  std::vector<double> sum;
+  const void* first = nullptr;
+};
+
+class ThreadRank : public Communicator {
+ public:
+  ThreadRank(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return meeting_.size; }
+  void barrier() override { meeting_.barrier.arrive_and_wait(); }
+  void all_reduce_sum(double* values, std::int64_t n) override { reduce(values, n); }
+  void all_reduce_sum(float* values, std::int64_t n) override { reduce(values, n); }
+  void broadcast(void* data, std::size_t bytes) override {
+    if (rank_ == 0) meeting_.first = data;
+    barrier();
+    if (rank_ != 0) std::memcpy(data, meeting_.first, bytes);
+    barrier();
+  }
+  void broadcast(float* values, std::int64_t n) override { broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float)); }
+  void abort(int) override { std::terminate(); }
+
+ private:
+  template <class T>
+  void reduce(T* values, std::int64_t n) {
+    if (rank_ == 0) meeting_.sum.assign(static_cast<std::size_t>(n), 0.0);
+    barrier();
+    {
+      const std::lock_guard lock(meeting_.mutex);
+      for (std::int64_t i = 0; i < n; ++i) meeting_.sum[static_cast<std::size_t>(i)] += values[i];
+    }
+    barrier();
+    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(meeting_.sum[static_cast<std::size_t>(i)]);
+    barrier();
+  }
+  Meeting& meeting_;
+  int rank_;
+};
+
+/// A rank's share of seven fixed batches of 5 pairs, over and over.
+class SharedBatches : public BatchSource {
+ public:
+  explicit SharedBatches(const Share& share) : share_(share) {
+    Rng rng(5);
+    for (int b = 0; b < 7; ++b) {
+      std::vector<Ids> sides[2];
+      for (auto& side : sides)
+        for (int i = 0; i < 5; ++i) {
+          Ids& ids = side.emplace_back(2 + rng.below(6));
+          for (auto& id : ids) id = static_cast<std::int32_t>(3 + rng.below(vocabulary - 3));
+        }
+      std::vector<const Ids*> s, t;
+      for (std::size_t i = 0; i < 5; ++i) s.push_back(&sides[0][i]), t.push_back(&sides[1][i]);
+      batches_.push_back(make_batch(s, t, 1, 2));
+    }
+  }
+  const Batch& next() override {
+    if (on_next) on_next(given_);
+    return batch_ = take(batches_[static_cast<std::size_t>(given_++ % 7)], share_);
+  }
+  double epochs() const override { return static_cast<double>(given_) / 7; }
+  std::string position() const override { return std::to_string(given_); }
+  void restore(const std::string& position) override { given_ = std::stoll(position); }
+  std::vector<Batch> largest() override { return {take(batches_[0], share_)}; }
+  std::function<void(std::int64_t)> on_next;
+
+ private:
+  Share share_;
+  std::vector<Batch> batches_;
+  Batch batch_;
+  std::int64_t given_ = 0;
+};
+
+struct CountingStore : CheckpointStore {
+  void save(const Checkpoint& c, bool) override { updates.push_back(c.update), text = c.training_state; }
+  std::optional<std::string> newest() override { return text; }
+  void load(Checkpoint&) override {}
+  std::vector<std::int64_t> updates;
+  std::optional<std::string> text;
+};
+
+/// A heap that refuses the next so many requests.
+struct Heap : MemorySource {
+  char* allocate(std::size_t bytes) override {
+    return refusals > 0 && refusals-- ? nullptr : static_cast<char*>(::operator new(bytes, std::align_val_t{64}));
+  }
+  void release(char* data) noexcept override { ::operator delete(data, std::align_val_t{64}); }
+  int refusals = 0;
+};
+
+struct Rank {
+  Rank(const TrainSpec& spec, Meeting& meeting, int rank)
+      : communicator(meeting, rank),
+        store(communicator, rank == 0 ? &kept : nullptr),
+        heap(new Heap),
+        arena(256, std::unique_ptr<MemorySource>(heap)),
+        context{{}, &arena, {&pool}, {}},
+        model(model_spec(), vocabulary, vocabulary, context, rank == 0 ? 1 : 2),  // rank 0's weights count
+        source({rank, meeting.size}),
+        reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
+        trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "", std::chrono::steady_clock::now(), communicator}) {}
+  static ModelSpec model_spec() {
+    ModelSpec spec;
+    spec.type = "rnnsearch";
+    spec.dim_emb = spec.dim_rnn = 8;
+    spec.enc_depth = spec.dec_depth = 1;
+    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
+    return spec;
+  }
+  std::vector<float> weights() {
+    std::vector<float> all;
+    for (Parameter& p : model.parameters().all()) all.insert(all.end(), p.value.f32(), p.value.f32() + p.shape.elements());
+    return all;
+  }
+  ThreadRank communicator;
+  CountingStore kept;
+  SharedStore store;
+  Heap* heap;
+  Arena arena;
+  ThreadPool pool{1};
+  Context context;
+  Model model;
+  SharedBatches source;
+  Reporter reporter;
+  Heartbeat heartbeat{"testing"};
+  Trainer trainer;
+};
+
+class ParallelTrainer : public testing::Test {
+ protected:
+  ParallelTrainer() {
+    log::set_level(log::Level::off);
+    spec.optimizer = "sgd";
+    spec.learn_rate = 0.5;
+    spec.schedule = "constant";
+    spec.clip_norm = 0.7;  // of the first updates
+    spec.optimizer_delay = 2;
+    spec.after = "12u";
+    spec.disp_freq = spec.save_freq = spec.valid_freq = "100u";
+  }
+  ~ParallelTrainer() override { log::set_level(log::Level::info); }
+
+  using Prepare = std::function<void(Rank&)>;
+  std::vector<std::unique_ptr<Rank>> train(int size, const Prepare& prepare = {}) {
+    std::remove((testing::TempDir() + "parallel_test.jsonl").c_str());
+    meeting = std::make_unique<Meeting>(size);
+    std::vector<std::unique_ptr<Rank>> ranks;
+    for (int r = 0; r < size; ++r) {
+      ranks.push_back(std::make_unique<Rank>(spec, *meeting, r));
+      if (prepare) prepare(*ranks.back());
+    }
+    errors.assign(static_cast<std::size_t>(size), "");
+    std::vector<std::thread> threads;
+    for (int r = 0; r < size; ++r)
+      threads.emplace_back([&, r] {
+        try {
+          ranks[static_cast<std::size_t>(r)]->trainer.run();
+        } catch (const Error& error) {
+          errors[static_cast<std::size_t>(r)] = error.what();
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    return ranks;
+  }
+  static void expect_near(Rank& a, Rank& b) {
+    const std::vector<float> x = a.weights(), y = b.weights();
+    ASSERT_EQ(x.size(), y.size());
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5);
+  }
+  TrainSpec spec;
+  std::unique_ptr<Meeting> meeting;
+  std::vector<std::string> errors;
+};
+
+TEST_F(ParallelTrainer, TrainsAsOne) {
+  const auto one = train(1);
+  for (const int size : {2, 3, 7}) {  // 7: two have never a sentence
+    SCOPED_TRACE(size);
+    const auto several = train(size);
+    for (int r = 0; r < size; ++r) EXPECT_EQ(errors[static_cast<std::size_t>(r)], "");
+    expect_near(*one[0], *several[0]);
+    const TrainingState &a = one[0]->trainer.state(), &b = several[0]->trainer.state();
+    EXPECT_EQ(a.progress.labels, b.progress.labels);
+    EXPECT_EQ(a.shown.tokens, b.shown.tokens);
+    EXPECT_NEAR(a.shown.smoothed, b.shown.smoothed, 1e-5 * a.shown.smoothed);
+    EXPECT_NEAR(a.shown.norms, b.shown.norms, 1e-5 * a.shown.norms);
+    for (const auto& rank : several) {
+      EXPECT_EQ(rank->weights(), several[0]->weights());  // bit for bit
+      EXPECT_EQ(rank->kept.updates, rank == several[0] ? (std::vector<std::int64_t>{0, 12}) : std::vector<std::int64_t>{});
+    }
+  }
+}
+
+TEST_F(ParallelTrainer, NotFiniteOnOneRankSkipsOnAll) {
+  const auto ranks = train(3, [](Rank& rank) {
+    if (rank.communicator.rank() != 1) return;
+    rank.source.on_next = [&rank](std::int64_t batch) {
+      if (batch == 6) rank.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+    };
+  });
+  for (const auto& rank : ranks) {
+    EXPECT_EQ(rank->trainer.state().progress.updates, 12);
+    EXPECT_EQ(rank->trainer.state().batches, 26);  // thirteen updates of two, one of them skipped
+    EXPECT_EQ(rank->weights(), ranks[0]->weights());
+  }
+}
+
+TEST_F(ParallelTrainer, MemoryOfOneRankCutsItsBatchesAlone) {
+  const auto one = train(1);
+  const auto ranks = train(2, [&](Rank& rank) {
+    if (rank.communicator.rank() != 1) return;
+    rank.source.on_next = [&](std::int64_t batch) {
+      if (batch != 5) return;
+      rank.arena.trim();
+      rank.heap->refusals = 2;  // the arena asks twice
+    };
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  std::ifstream told(testing::TempDir() + "parallel_test.jsonl");
+  const std::string events{std::istreambuf_iterator<char>(told), {}};
+  EXPECT_NE(events.find("out of memory in a batch at rank 1"), std::string::npos);
+  expect_near(*one[0], *ranks[0]);
+}
+
+// As rounding does, or as a broken rank does.
+TEST_F(ParallelTrainer, RanksThatComeApart) {
+  for (const float change : {1e-3f, 30.0f}) {
+    const auto ranks = train(2, [&](Rank& rank) {
+      if (rank.communicator.rank() != 1) return;
+      rank.source.on_next = [&rank, change](std::int64_t batch) {
+        if (batch == 6) rank.model.parameters().all().front().value.f32()[0] += change;
+      };
+    });
+    if (change < 1) {
+      EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
+    }
+    for (const std::string& error : errors)
+      EXPECT_EQ(error.find("ranks have come apart at update 12"), change < 1 ? std::string::npos : 0) << error;
+  }
+}
+
+}  // namespace
+}  // namespace nmt::train
