@@ -18,7 +18,7 @@ BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].star
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NO_DROPOUT = ["--dropout-emb", "0", "--dropout-rnn", "0", "--dropout-readout", "0"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
-         "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "10",
+         "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "20u", "--save-freq", "10u", "--valid-max-sentences", "10",
          "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1"]
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -97,19 +97,18 @@ class ParallelTest(unittest.TestCase):
 
     # docs/parallel.md states these bounds.
     def test_two_processes_train_as_one(self):
-        for more in (["--optimizer", "sgd", "--learn-rate", "0.5"], ["--optimizer-delay", "3", "--learn-rate", "0.003"]):
-            for ranks in (1, 2, 3):
-                self.train(f"r{ranks}", ranks, *NO_DROPOUT, *more, "--after", "20u", "--no-reload")
-            shown = {ranks: events(self.dir / f"r{ranks}", "display") for ranks in (1, 2, 3)}
-            for ranks in (2, 3):
-                with self.subTest(ranks=ranks, more=more):
-                    self.assertEqual(len(shown[ranks]), 2)
-                    for one, several in zip(shown[1], shown[ranks]):
-                        for key in ("updates", "epochs", "labels", "learn_rate"):
-                            self.assertEqual(one[key], several[key], key)
-                        for key in ("loss", "perplexity", "gradient_norm"):
-                            self.assertAlmostEqual(one[key], several[key], delta=1e-4 * one[key], msg=key)
-                    self.assert_near("r1", f"r{ranks}", 1e-3)
+        for ranks, more in ((3, ["--optimizer", "sgd", "--learn-rate", "0.5"]), (2, ["--optimizer-delay", "3", "--learn-rate", "0.003"])):
+            with self.subTest(ranks=ranks, more=more):
+                for n in (1, ranks):
+                    self.train(f"r{n}", n, *NO_DROPOUT, *more, "--after", "20u", "--no-reload")
+                shown = [events(self.dir / f"r{n}", "display") for n in (1, ranks)]
+                self.assertEqual([len(lines) for lines in shown], [2, 2])
+                for one, several in zip(*shown):
+                    for key in ("updates", "epochs", "labels", "learn_rate"):
+                        self.assertEqual(one[key], several[key], key)
+                    for key in ("loss", "perplexity", "gradient_norm"):
+                        self.assertAlmostEqual(one[key], several[key], delta=1e-4 * one[key], msg=key)
+                self.assert_near("r1", f"r{ranks}", 1e-3)
 
     def test_checkpoints_fit_any_number_of_processes(self):
         more = [*NO_DROPOUT, "--optimizer", "sgd", "--learn-rate", "0.5"]
