@@ -1,10 +1,11 @@
 #include "tools/bench/bench.h"
 
 #include "nmt/kernels/pointwise.h"
-#include "tools/program.h"
 
 #include <algorithm>
 #include <numeric>
+
+#include "tools/program.h"
 
 namespace nmt::tools::bench {
 namespace {

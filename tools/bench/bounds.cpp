@@ -12,12 +12,13 @@
 namespace nmt::tools::bench {
 namespace {
 
-// Four times the last-level cache; a GPU's is 50 MB (H100, H200), or more in later ones.
+// Four times the last-level cache, which virtual machines may state as that of all their host's cores; a GPU's is 50 MB
+// (H100, H200), or more in later ones.
 std::size_t rotation_bytes(Compute& compute, bool quick) {
   if (quick) return std::size_t{1} << 16;
   if (compute.cuda()) return std::size_t{512} << 20;
   const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return 4 * static_cast<std::size_t>(std::max(cache, 8l << 20));
+  return 4 * static_cast<std::size_t>(std::clamp(cache, 8l << 20, 64l << 20));
 }
 
 }  // namespace

@@ -46,11 +46,15 @@ class Steps {
   void step() {
     const DecodingStep step = advance();
     for_each_block(*decoding_, step, [&](int, const NextTokens& next) {
-      const std::size_t places = static_cast<std::size_t>(next.rows * beam_);
-      if (values_.size() < places) values_.resize(places), columns_.resize(places);
-      // Search runs where the host can see the scores.
-      kernels::top_k(case_.bench().compute().cpu(), next.rows, next.vocabulary, next.logits, beam_, {}, values_.data(),
-                     columns_.data());
+      const std::int64_t places = std::int64_t{next.rows} * beam_;
+      if (!values_ || values_.elements() < places) {
+        values_ = case_.context().empty({places});
+        columns_ = case_.context().empty({places}, Dtype::i32);
+      }
+      dispatch(case_.context(), [&](const auto& backend) {
+        kernels::top_k(backend, next.rows, next.vocabulary, next.logits, beam_, {}, values_.f32(),
+                       columns_.data<std::int32_t>());
+      });
     });
   }
 
@@ -66,10 +70,11 @@ class Steps {
       std::vector<std::int32_t> symbols;
       for (const Ids& target : targets) symbols.push_back(t < target.size() ? target[t] : eos);
       for_each_block(*decoding_, step, [&](int first, const NextTokens& next) {
+        const std::vector<float> logits = host(next.logits, std::int64_t{next.rows} * next.vocabulary);
+        const std::vector<float> normalizers = host(next.log_normalizer, next.rows);
         for (int r = 0; r < next.rows; ++r)
-          sum += next.logits[static_cast<std::int64_t>(r) * next.vocabulary +
-                             symbols[static_cast<std::size_t>(first + r)]] -
-                 next.log_normalizer[r];
+          sum += logits[static_cast<std::size_t>(r * next.vocabulary + symbols[static_cast<std::size_t>(first + r)])] -
+                 normalizers[static_cast<std::size_t>(r)];
       });
       tokens_ = symbols;
     }
@@ -81,6 +86,12 @@ class Steps {
   std::int32_t random_symbol(Rng& rng) const {
     return static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary_ - 3)));
   }
+  std::vector<float> host(const float* from, std::int64_t n) const {
+    std::vector<float> values(static_cast<std::size_t>(n));
+    dispatch(case_.context(),
+             [&](const auto& backend) { copy_out(backend, values.data(), from, values.size() * sizeof(float)); });
+    return values;
+  }
   DecodingStep advance() { return decoding_->advance(parents_, tokens_); }
 
   Case& case_;
@@ -89,8 +100,7 @@ class Steps {
   std::vector<std::vector<std::int32_t>> sources_;
   std::unique_ptr<Decoding> decoding_;
   std::vector<std::int32_t> parents_, tokens_;
-  std::vector<float> values_;
-  std::vector<std::int32_t> columns_;
+  Tensor values_, columns_;
 };
 
 // The scores of steps add up to what one pass over the whole target gives, in a narrow model of the same kind.

@@ -185,7 +185,7 @@ void growth(Bench& bench) {
           std::uint64_t pass = 0;
           const double seconds = c.time([&] { model.accumulate_gradients(batch, {0.1f, 1, pass++}); });
           c.extra("weights", static_cast<double>(model.parameters().elements()));
-      c.extra("us a target token", 1e6 * seconds / static_cast<double>(batch.target_tokens));
+          c.extra("us a target token", 1e6 * seconds / static_cast<double>(batch.target_tokens));
         });
 }
 
