@@ -321,21 +321,19 @@ void attention_backward_sources(const Cuda& cuda, const Attention& a, std::int64
   const auto add_weighted = [&](const float* w, const float* x, std::int64_t wide, float* to) {
     const std::int64_t n = wide / a.heads;
     for (std::int64_t head = 0; head < a.heads; ++head)
-      multiply(cuda, {.transpose_a = true,
-                      .m = a.steps,
+      multiply(cuda, {.m = a.steps,
                       .n = n,
                       .k = target_steps,
-                      .a = w + head * a.steps,
-                      .lda = a.sentences * a.heads * a.steps,
-                      .b = x + head * n,
-                      .ldb = a.sentences * wide,
+                      .a = {.transpose = true,
+                            .f32 = w + head * a.steps,
+                            .ld = a.sentences * a.heads * a.steps,
+                            .stride = a.heads * a.steps},
+                      .b = {.f32 = x + head * n, .ld = a.sentences * wide, .stride = wide},
                       .beta = 1.0f,
                       .c = to + head * n,
                       .ldc = a.sentences * wide,
-                      .count = a.sentences,
-                      .a_stride = a.heads * a.steps,
-                      .b_stride = wide,
-                      .c_stride = wide});
+                      .c_stride = wide,
+                      .count = a.sentences});
   };
   add_weighted(weights, g.dcontext, a.width, g.dmemory);
   if (a.kind == AttentionKind::dot) return add_weighted(dscores, query, a.space, g.dkeys);

@@ -70,19 +70,24 @@ class Blas {
   cublasHandle_t handle_ = nullptr;
 };
 
-void multiply(const Cuda& cuda, const Product& p) {
-  if (p.m <= 0 || p.n <= 0 || p.count <= 0) return;
+void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   CudaDevice::State& state = state_of(cuda);
   if (!state.blas) state.blas = std::make_shared<Blas>(state.stream);
-  const Library& library = Library::get();
+  NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
+  const bool rounded = p.a.bf16 != nullptr;
+  const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
+  const auto data = [&](const Operand& x) {
+    return rounded ? static_cast<const void*>(x.bf16) : static_cast<const void*>(x.f32);
+  };
+  const auto operation = [](const Operand& x) { return x.transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const cublasComputeType_t compute = precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const float one = 1.0f;
-  const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   // cuBLAS is column-major: it sees all matrices transposed, and C^T = op(B)^T op(A)^T.
-  NMT_CUDA_CHECK(library.cublasGemmStridedBatchedEx(
-      state.blas->handle(), operation(p.transpose_b), operation(p.transpose_a), static_cast<int>(p.n),
-      static_cast<int>(p.m), static_cast<int>(p.k), &one, p.b, CUDA_R_32F, static_cast<int>(p.ldb), p.b_stride, p.a,
-      CUDA_R_32F, static_cast<int>(p.lda), p.a_stride, &p.beta, p.c, CUDA_R_32F, static_cast<int>(p.ldc), p.c_stride,
-      static_cast<int>(p.count), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  NMT_CUDA_CHECK(Library::get().cublasGemmStridedBatchedEx(
+      state.blas->handle(), operation(p.b), operation(p.a), static_cast<int>(p.n), static_cast<int>(p.m),
+      static_cast<int>(p.k), &one, data(p.b), type, static_cast<int>(p.b.ld), p.b.stride, data(p.a), type,
+      static_cast<int>(p.a.ld), p.a.stride, &p.beta, p.c, CUDA_R_32F, static_cast<int>(p.ldc), p.c_stride,
+      static_cast<int>(p.count), compute, CUBLAS_GEMM_DEFAULT));
 }
 
 }  // namespace nmt::cuda

@@ -1,28 +1,41 @@
 #pragma once
 
+#include "nmt/config/precision.h"
 #include "nmt/kernels/backend.h"
+#include "nmt/kernels/bfloat16.h"
 
 #include <cstdint>
 
 namespace nmt::cuda {
 
-/// C[m,n] = op(A) op(B) + beta C, row-major, for `count` products that stand a_stride, b_stride and c_stride elements
-/// apart. op(A) is [m,k]: A is stored [m,k], or [k,m] when transpose_a. Likewise B, [k,n] or [n,k]. beta 0 does not
-/// read C.
-struct Product {
-  bool transpose_a = false, transpose_b = false;
-  std::int64_t m = 0, n = 0, k = 0;
-  const float* a = nullptr;
-  std::int64_t lda = 0;
-  const float* b = nullptr;
-  std::int64_t ldb = 0;
-  float beta = 0;
-  float* c = nullptr;
-  std::int64_t ldc = 0;
-  std::int64_t count = 1, a_stride = 0, b_stride = 0, c_stride = 0;
+using kernels::Bfloat16;
+
+/// A product's input: op(X) [rows,columns], stored [rows,columns], or [columns,rows] when transpose; float32 or
+/// bfloat16.
+struct Operand {
+  bool transpose = false;
+  const float* f32 = nullptr;
+  const Bfloat16* bf16 = nullptr;
+  std::int64_t ld = 0;
+  std::int64_t stride = 0;  ///< elements from one of `count` products to the next
 };
 
-/// The products of the backend: cuBLAS (blas.cpp), or the CPU's under the emulator (tests/emulator/blas.cpp).
+/// C[m,n] = op(A) op(B) + beta C, row-major, op(A) [m,k] and op(B) [k,n], for `count` products. Sums and C are float32;
+/// beta 0 does not read C.
+struct Product {
+  std::int64_t m = 0, n = 0, k = 0;
+  Operand a, b;
+  float beta = 0;
+  float* c = nullptr;
+  std::int64_t ldc = 0, c_stride = 0;
+  std::int64_t count = 1;
+};
+
+/// The products of the backend. With bfloat16, the device's precision, inputs in float32 are rounded on the way.
 void multiply(const Cuda& cuda, const Product& product);
+
+/// Inputs of one type: cuBLAS (blas.cpp), or the CPU's products under the emulator (tests/emulator/blas.cpp).
+/// `precision` tells float32 from tf32 where the inputs are float32.
+void library_product(const Cuda& cuda, const Product& product, Precision precision);
 
 }  // namespace nmt::cuda

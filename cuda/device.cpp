@@ -94,7 +94,8 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
-CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
+CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique<State>()) {
+  NMT_CHECK(precision != Precision::int8, "int8 is for the CPU");
   std::string why;
   const int devices = count(why);
   if (devices == 0) fail(ExitStatus::usage, "--device cuda: {}", why);
@@ -103,6 +104,7 @@ CudaDevice::CudaDevice(int index) : state_(std::make_unique<State>()) {
          devices == 1 ? "is" : "are", devices, devices == 1 ? "" : "s", devices - 1);
   State& s = *state_;
   s.index = index;
+  s.precision = precision;
   cudaDeviceProp properties{};
   NMT_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   cuda::check_generation(index, properties);

@@ -1,6 +1,6 @@
 #include "nmt/kernels/gemm_batched.h"
 
-#include "cuda/blas.h"
+#include "cuda/packed.h"
 #include "cuda/transpose.h"
 
 namespace nmt::kernels {
@@ -8,19 +8,21 @@ namespace {
 
 using namespace nmt::cuda;
 
+void step(Operand& x, std::int64_t elements) {
+  if (x.f32) x.f32 += elements;
+  if (x.bf16) x.bf16 += elements;
+}
+
 // Every plane is one call over all groups; planes that share an output follow each other and add up.
 void multiply_planes(const Cuda& cuda, const GemmBatch& batch, Product product) {
   product.count = batch.groups;
-  product.a_stride = batch.a_group;
-  product.b_stride = batch.b_group;
   product.c_stride = batch.c_group;
-  const Product first = product;
   for (std::int64_t p = 0; p < batch.planes; ++p) {
-    product.a = first.a + p * batch.a_plane;
-    product.b = first.b + p * batch.b_plane;
-    product.c = first.c + p * batch.c_plane;
     if (p > 0 && batch.c_plane == 0) product.beta = 1.0f;
     multiply(cuda, product);
+    step(product.a, batch.a_plane);
+    step(product.b, batch.b_plane);
+    product.c += batch.c_plane;
   }
 }
 
@@ -31,15 +33,11 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
                   float beta, float* c, std::int64_t ldc) {
   NMT_CHECK(beta == 0.0f || beta == 1.0f, "a batched product takes beta 0 or 1, not {}", beta);
   multiply_planes(cuda, batch,
-                  {.transpose_a = transpose_a,
-                   .transpose_b = transpose_b,
-                   .m = m,
+                  {.m = m,
                    .n = n,
                    .k = k,
-                   .a = a,
-                   .lda = lda,
-                   .b = b,
-                   .ldb = ldb,
+                   .a = {.transpose = transpose_a, .f32 = a, .ld = lda, .stride = batch.a_group},
+                   .b = {.transpose = transpose_b, .f32 = b, .ld = ldb, .stride = batch.b_group},
                    .beta = beta,
                    .c = c,
                    .ldc = ldc});
@@ -50,11 +48,18 @@ void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, st
                   const float* b, std::int64_t ldb, float* packed) {
   const GemmBatch source = batch;
   const std::int64_t size = k * n;
-  each(cuda, batch.groups * batch.planes * size, [=] __device__(std::int64_t i) {
+  const auto value = [=] __device__(std::int64_t i) {
     const std::int64_t product = i / size, row = i % size / k, column = i % k;  // [n,k] of this product
     const float* from = b + product / source.planes * source.b_group + product % source.planes * source.b_plane;
-    packed[i] = transpose_b ? from[row * ldb + column] : from[column * ldb + row];
-  });
+    return transpose_b ? from[row * ldb + column] : from[column * ldb + row];
+  };
+  const std::int64_t all = batch.groups * batch.planes * size;
+  if (packs_bfloat16(cuda)) {
+    Bfloat16* const to = as_bfloat16(packed);
+    each(cuda, all, [=] __device__(std::int64_t i) { to[i] = to_bf16(value(i)); });
+  } else {
+    each(cuda, all, [=] __device__(std::int64_t i) { packed[i] = value(i); });
+  }
 }
 
 void gemm_packed_batched(const Cuda& cuda, const GemmBatch& batch, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -63,7 +68,15 @@ void gemm_packed_batched(const Cuda& cuda, const GemmBatch& batch, std::int64_t 
   GemmBatch from_packed = batch;
   from_packed.b_group = batch.planes * k * n;
   from_packed.b_plane = k * n;
-  gemm_batched(cuda, from_packed, false, true, m, n, k, a, lda, packed, k, accumulate ? 1.0f : 0.0f, c, ldc);
+  multiply_planes(cuda, from_packed,
+                  {.m = m,
+                   .n = n,
+                   .k = k,
+                   .a = {.f32 = a, .ld = lda, .stride = batch.a_group},
+                   .b = packed_operand(cuda, packed, k, from_packed.b_group),
+                   .beta = accumulate ? 1.0f : 0.0f,
+                   .c = c,
+                   .ldc = ldc});
 }
 
 }  // namespace nmt::kernels

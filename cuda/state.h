@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nmt/config/precision.h"
 #include "nmt/tensor/cuda_device.h"
 
 #include <cstdint>
@@ -38,12 +39,14 @@ struct CudaDevice::State {
   int index = 0;
   std::string name;
   int multiprocessors = 0;
+  Precision precision = Precision::float32;
   cudaStream_t stream = nullptr;
   cuda::Fault* fault = nullptr;         ///< pinned, seen by the host and
   cuda::Fault* device_fault = nullptr;  ///< by kernels
   cuda::Workspace workspace;
   cuda::Workspace table;             ///< the optimiser's slices
   std::vector<char> table_contents;  ///< what lies there
+  cuda::Workspace rounded;           ///< inputs of a product in bfloat16
   std::shared_ptr<cuda::Blas> blas;  ///< made at the first product
 };
 

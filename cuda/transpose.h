@@ -1,15 +1,25 @@
 #pragma once
 
+#include "nmt/kernels/bfloat16.h"
+
 #include "cuda/elementwise.h"
 
 namespace nmt::cuda {
 
 constexpr unsigned tile_width = 32, tile_rows = 8;
 
-/// out[j,i] = x[i,j] through a tile of shared memory, so that both sides are read and written along their rows. The odd
-/// width of the tile keeps its columns in different banks.
-static __global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride,
-                                        float* out, std::int64_t out_stride) {
+__device__ __forceinline__ void store_as(float* to, float x) {
+  *to = x;
+}
+__device__ __forceinline__ void store_as(kernels::Bfloat16* to, float x) {
+  *to = kernels::to_bf16(x);
+}
+
+/// out[j,i] = x[i,j], in float32 or bfloat16, through a tile of shared memory, so that both sides are read and written
+/// along their rows. The odd width of the tile keeps its columns in different banks.
+template <class T>
+__global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride, T* out,
+                                 std::int64_t out_stride) {
   NMT_SHARED(tile, float[tile_width][tile_width + 1]);
   const std::int64_t row = std::int64_t{blockIdx.y} * tile_width, column = std::int64_t{blockIdx.x} * tile_width;
   for (unsigned i = threadIdx.y; i < tile_width; i += tile_rows)
@@ -18,29 +28,31 @@ static __global__ void transpose_kernel(std::int64_t rows, std::int64_t width, c
   __syncthreads();
   for (unsigned i = threadIdx.y; i < tile_width; i += tile_rows)
     if (column + i < width && row + threadIdx.x < rows)
-      out[(column + i) * out_stride + row + threadIdx.x] = tile[threadIdx.x][i];
+      store_as(&out[(column + i) * out_stride + row + threadIdx.x], tile[threadIdx.x][i]);
 }
 
 /// out [width,rows] = x [rows,width] transposed.
-inline void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride,
-                      float* out, std::int64_t out_stride) {
+template <class T>
+void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride, T* out,
+               std::int64_t out_stride) {
   // The grid's y axis is the short one.
   constexpr std::int64_t most_rows = std::int64_t{65535} * tile_width;
   for (std::int64_t row = 0; row < rows; row += most_rows) {
     const std::int64_t count = std::min(most_rows, rows - row);
     const dim3 grid(static_cast<unsigned>(divide_up(width, tile_width)),
                     static_cast<unsigned>(divide_up(count, tile_width)));
-    launch(transpose_kernel, grid, dim3(tile_width, tile_rows), 0, cuda, count, width, x + row * x_stride, x_stride,
+    launch(transpose_kernel<T>, grid, dim3(tile_width, tile_rows), 0, cuda, count, width, x + row * x_stride, x_stride,
            out + row, out_stride);
   }
 }
 
 /// Copies x [rows,width] between matrices of other widths.
-inline void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride,
-                        float* out, std::int64_t out_stride) {
+template <class T>
+void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, std::int64_t x_stride, T* out,
+                 std::int64_t out_stride) {
   each(cuda, rows * width, [=] __device__(std::int64_t i) {
     const std::int64_t r = i / width, column = i % width;
-    out[r * out_stride + column] = x[r * x_stride + column];
+    store_as(&out[r * out_stride + column], x[r * x_stride + column]);
   });
 }
 

@@ -20,27 +20,21 @@ std::string processor() {
   return "";
 }
 
-namespace {
-
-const char* precision_name(Dtype weights) {
-  return weights == Dtype::i8 ? "int8" : weights == Dtype::bf16 ? "bfloat16" : "float32";
-}
-
-}  // namespace
-
-Dtype weights_of(const std::string& precision) {
-  if (precision == "int8") return Dtype::i8;
-  if (precision == "bfloat16") return Dtype::bf16;
-  NMT_CHECK(precision == "float32", "precision is '{}', known are float32, bfloat16 and int8", precision);
-  return Dtype::f32;
-}
-
-Compute::Compute(const std::string& device, int threads, Dtype weights) : pool_(threads), weights_(weights) {
+Compute::Compute(const std::string& device, int threads, Precision precision) : pool_(threads), precision_(precision) {
   const DeviceChoice choice = parse_device(device, "--device");
-  if (choice.kind == DeviceChoice::Kind::cpu) return;
-  if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0) return;
-  if (weights != Dtype::f32) fail(ExitStatus::usage, "precision: {} is for the CPU, not for --device {}", precision_name(weights), device);
-  cuda_ = std::make_unique<CudaDevice>(choice.index);
+  if (choice.kind == DeviceChoice::Kind::cpu || (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
+    if (precision == Precision::tf32)
+      fail(ExitStatus::usage, "precision: tf32 is for a GPU (--device cuda), not for the CPU{}", why_.empty() ? "" : "; " + why_);
+    return;
+  }
+  if (precision == Precision::int8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}", device);
+  cuda_ = std::make_unique<CudaDevice>(choice.index, precision);
+}
+
+void Compute::check_training() const {
+  if (cuda_ || precision_ == Precision::float32) return;
+  fail(ExitStatus::usage, "precision: {} trains on a GPU (--device cuda); the CPU trains in float32{}", name_of(precision_),
+       why_.empty() ? "" : "; " + why_);
 }
 
 std::unique_ptr<Arena> Compute::new_arena() {
@@ -53,8 +47,10 @@ Context Compute::context(Arena& arena) {
   Context context;
   context.arena = &arena;
   context.cpu = cpu();
-  context.weights = weights_;
-  if (cuda_) {
+  if (!cuda_) {
+    if (precision_ == Precision::bfloat16) context.weights = Dtype::bf16;
+    if (precision_ == Precision::int8) context.weights = Dtype::i8;
+  } else {
     context.device = {DeviceKind::cuda, cuda_->index()};
     context.cuda = cuda_->handle();
   }
@@ -78,7 +74,7 @@ std::string Compute::describe(const std::string& program) const {
   const std::string name = cuda_ ? cuda_->name() : processor();
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
   return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
-                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), precision_name(weights_), why_.empty() ? "" : "; no GPU: " + why_);
+                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 }  // namespace nmt::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nmt/config/device.h"
+#include "nmt/config/precision.h"
 #include "nmt/core/thread_pool.h"
 #include "nmt/tensor/context.h"
 #include "nmt/tensor/cuda_device.h"
@@ -13,15 +14,14 @@ namespace nmt::tools {
 /// The processor's name as the system tells it; "" where it does not.
 std::string processor();
 
-/// The dtype of weights that --precision names: float32, bfloat16 or int8.
-Dtype weights_of(const std::string& precision);
-
 /// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
 class Compute {
  public:
-  /// `device` as parse_device() reads it; `weights`, those of models frozen for inference: f32, or bf16 or i8 on the
-  /// CPU. Errors (usage): no such device, said with the reason; other weights than f32 on a GPU.
-  Compute(const std::string& device, int threads, Dtype weights = Dtype::f32);
+  /// `device` as parse_device() reads it. `precision`: on the CPU that of the weights of models frozen for inference, on a GPU
+  /// that of all products. Errors (usage): no such device, said with the reason; int8 on a GPU, tf32 on the CPU.
+  Compute(const std::string& device, int threads, Precision precision = Precision::float32);
+  /// Error (usage): this precision is none for training on this device; the CPU trains in float32 alone.
+  void check_training() const;
 
   ThreadPool& pool() { return pool_; }
   Cpu cpu() { return {&pool_}; }
@@ -39,7 +39,7 @@ class Compute {
 
  private:
   ThreadPool pool_;
-  Dtype weights_;
+  Precision precision_;
   std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
   std::string why_;                   // "auto" took the CPU because of
 };

@@ -42,7 +42,7 @@ void score(const Request& request, const SearchSpec& spec) {
     fail(ExitStatus::usage, "{} files to score, a source and a target are needed", request.pair.size());
   LineReader source_reader = LineReader::open(request.pair[0]), target_reader = LineReader::open(request.pair[1]);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads, weights_of(spec.precision));
+  Compute compute(spec.device, spec.cpu_threads, parse_precision(spec.precision));
   const Cpu cpu = compute.cpu();
   log::info("{}", compute.describe("nmt-score"));
   const std::unique_ptr<Arena> arena = compute.new_arena();

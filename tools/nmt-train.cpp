@@ -67,7 +67,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   const bool first = hosts.rank() == 0, several = hosts.size() > 1;
   hosts.wait_at_most(spec.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
-  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads));
+  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), parse_precision(spec.precision));
+  compute.check_training();
   log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   Context context = compute.context(*arena);

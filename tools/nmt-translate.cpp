@@ -67,7 +67,7 @@ class Input : public LineSource {
 void translate(const Request& request, const SearchSpec& spec) {
   Input input(request);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads, weights_of(spec.precision));
+  Compute compute(spec.device, spec.cpu_threads, parse_precision(spec.precision));
   const Cpu cpu = compute.cpu();
   log::info("{}", compute.describe("nmt-translate"));
   TranslatorOptions options = translator_options(spec, cpu);

@@ -51,8 +51,9 @@ std::vector<Option> list(SearchSpec& s) {
                 {
                     Option("precision", &s.precision,
                            "of the weights: bfloat16 is faster for few sentences at a time and hardly rounds; int8 is two to three "
-                           "times as fast and rounds more (check BLEU on your own text)")
-                        .one_of({"float32", "bfloat16", "int8"}),
+                           "times as fast and rounds more (check BLEU on your own text); on a GPU, of what products read: "
+                           "float32, tf32 or bfloat16")
+                        .one_of({"float32", "tf32", "bfloat16", "int8"}),
                     Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
                     Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
                         .alias({"d", "devices"})

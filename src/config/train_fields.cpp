@@ -119,6 +119,10 @@ std::vector<Option> list(TrainSpec& s) {
                         .alias({"d", "devices"})
                         .with_form(Form::device)
                         .meta("DEVICE"),
+                      Option("precision", &s.precision,
+                             "on a GPU, of what products read: tf32 and bfloat16 are faster and round; weights, gradients and sums "
+                             "stay float32")
+                          .one_of({"float32", "tf32", "bfloat16"}),
                       Option("products", &s.products,
                              "matrix products of training on the CPU: own tiles, whose results do not depend on the threads; onednn, the library's where it is "
                              "faster; auto: onednn where it is installed")

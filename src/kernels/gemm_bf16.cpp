@@ -5,25 +5,10 @@
 #include "nmt/kernels/gemm.h"
 
 #include <cmath>
-#include <cstring>
 
 #include "product.h"
 
 namespace nmt::kernels {
-
-std::uint16_t to_bf16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-float from_bf16(std::uint16_t value) {
-  const std::uint32_t bits = std::uint32_t{value} << 16;
-  float wide;
-  std::memcpy(&wide, &bits, sizeof wide);
-  return wide;
-}
 
 void pack_bf16(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                std::uint16_t* packed) {

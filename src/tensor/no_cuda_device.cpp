@@ -13,7 +13,7 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
-CudaDevice::CudaDevice(int) {
+CudaDevice::CudaDevice(int, Precision) {
   fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend");
 }
 CudaDevice::~CudaDevice() = default;

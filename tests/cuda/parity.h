@@ -98,6 +98,15 @@ class Parity {
     body(cuda());
     compare(tolerance);
   }
+  /// Calls cpu_body(cpu), what is right, and cuda_body(cuda), where other devices of the same GPU may work too.
+  template <class CpuBody, class CudaBody>
+  void run(CpuBody&& cpu_body, CudaBody&& cuda_body, double tolerance) {
+    device_.synchronize();
+    cpu_body(cpu());
+    cuda_body(cuda());
+    compare(tolerance);
+  }
+  int device_index() const { return device_.index(); }
   /// A number that a kernel returns on the host.
   void same(double cpu, double cuda, double tolerance);
   Cpu cpu() { return {&pool_}; }

@@ -1,4 +1,4 @@
-// cuda/blas.h by the CPU's products. Bounds are checked first.
+// The library's call of cuda/blas.h by the CPU's products, inputs rounded as a GPU's are. Bounds are checked first.
 
 #include "cuda/blas.h"
 
@@ -6,34 +6,79 @@
 #include "nmt/core/thread_pool.h"
 #include "nmt/kernels/gemm.h"
 
+#include <bit>
+#include <cmath>
+#include <vector>
+
 #include "running.h"
 
 namespace nmt::cuda {
 namespace {
 
 // The matrices of one operand, rows of `width` that stand `ld` apart, lie in one allocation.
-void check_matrix(const char* name, const float* x, std::int64_t rows, std::int64_t width, std::int64_t ld,
+template <class T>
+void check_matrix(const char* name, const T* x, std::int64_t rows, std::int64_t width, std::int64_t ld,
                   std::int64_t stride, std::int64_t count) {
   NMT_CHECK(ld >= width, "product: {} has rows of {} that stand {} apart", name, width, ld);
   if (rows <= 0 || width <= 0) return;
   const std::int64_t elements = (count - 1) * stride + (rows - 1) * ld + width;
-  NMT_CHECK(emulator::device_region(x).has(x, static_cast<std::size_t>(elements) * sizeof(float)),
-            "product: {}, {} floats at {}, does not lie in one piece of device memory", name, elements,
+  NMT_CHECK(emulator::device_region(x).has(x, static_cast<std::size_t>(elements) * sizeof(T)),
+            "product: {}, {} elements at {}, does not lie in one piece of device memory", name, elements,
             static_cast<const void*>(x));
 }
 
+// To 10 bits of fraction, to nearest: what tensor cores read of a float32 in TF32.
+float to_tf32(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::isfinite(x) ? std::bit_cast<float>((bits + 0x1000u) & ~0x1FFFu) : x;
+}
+
+// A matrix of an operand as float32 numbers that the products read.
+class Values {
+ public:
+  Values(const Operand& x, std::int64_t product, std::int64_t rows, std::int64_t width, Precision precision) {
+    if (x.f32 && precision != Precision::tf32) {
+      data = x.f32 + product * x.stride;
+      ld = x.ld;
+      return;
+    }
+    values_.resize(static_cast<std::size_t>(rows * width));
+    for (std::int64_t i = 0; i < rows * width; ++i) {
+      const std::int64_t at = product * x.stride + i / width * x.ld + i % width;
+      values_[static_cast<std::size_t>(i)] = x.bf16 ? kernels::from_bf16(x.bf16[at]) : to_tf32(x.f32[at]);
+    }
+    data = values_.data();
+    ld = width;
+  }
+  const float* data = nullptr;
+  std::int64_t ld = 0;
+
+ private:
+  std::vector<float> values_;
+};
+
 }  // namespace
 
-void multiply(const Cuda&, const Product& p) {
-  if (p.m <= 0 || p.n <= 0 || p.count <= 0) return;
-  check_matrix("A", p.a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.a_stride, p.count);
-  check_matrix("B", p.b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.b_stride, p.count);
+void library_product(const Cuda&, const Product& p, Precision precision) {
+  NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
+  const std::int64_t a_rows = p.a.transpose ? p.k : p.m, a_width = p.a.transpose ? p.m : p.k;
+  const std::int64_t b_rows = p.b.transpose ? p.n : p.k, b_width = p.b.transpose ? p.k : p.n;
+  const auto check_operand = [&](const char* name, const Operand& x, std::int64_t rows, std::int64_t width) {
+    if (x.bf16)
+      check_matrix(name, x.bf16, rows, width, x.ld, x.stride, p.count);
+    else
+      check_matrix(name, x.f32, rows, width, x.ld, x.stride, p.count);
+  };
+  check_operand("A", p.a, a_rows, a_width);
+  check_operand("B", p.b, b_rows, b_width);
   check_matrix("C", p.c, p.m, p.n, p.ldc, p.c_stride, p.count);
   static ThreadPool pool(1);
   const emulator::OpenDeviceMemory open;
-  for (std::int64_t i = 0; i < p.count; ++i)
-    kernels::gemm(Cpu{&pool}, p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.a + i * p.a_stride, p.lda,
-                  p.b + i * p.b_stride, p.ldb, p.beta, p.c + i * p.c_stride, p.ldc);
+  for (std::int64_t i = 0; i < p.count; ++i) {
+    const Values a(p.a, i, a_rows, a_width, precision), b(p.b, i, b_rows, b_width, precision);
+    kernels::gemm(Cpu{&pool}, p.a.transpose, p.b.transpose, p.m, p.n, p.k, a.data, a.ld, b.data, b.ld, p.beta,
+                  p.c + i * p.c_stride, p.ldc);
+  }
 }
 
 }  // namespace nmt::cuda

@@ -11,8 +11,8 @@ PROGRAMS = pathlib.Path(sys.argv[1])
 NO_MODEL = "no directory"
 
 
-def score(device):
-    run = subprocess.run([PROGRAMS / "nmt-score", "--device", device, "-m", "/nonexistent", __file__, __file__],
+def score(device, *options):
+    run = subprocess.run([PROGRAMS / "nmt-score", "--device", device, *options, "-m", "/nonexistent", __file__, __file__],
                          capture_output=True, text=True)
     return run.returncode, run.stderr
 
@@ -44,6 +44,16 @@ def main():
         for device in ("cuda", "cuda:0", "0"):
             status, text = score(device)
             check(status == 2 and reason and reason[1] in text and len(text.splitlines()) == 1, f"{device}: {status} {text}")
+
+    # Precisions belong to devices.
+    status, text = score("cpu", "--precision", "tf32")
+    check(status == 2 and "precision: tf32 is for a GPU" in text and len(text.splitlines()) == 1, f"tf32: {status} {text}")
+    for precision in ("float32", "bfloat16", "int8"):
+        status, text = score("cpu", "--precision", precision)
+        check(NO_MODEL in text and precision in text.splitlines()[0], f"{precision}: {status} {text}")
+    run = subprocess.run([PROGRAMS / "nmt-train", "--precision", "bfloat16", "--model", "/nonexistent/model", __file__, __file__],
+                         capture_output=True, text=True)
+    check(run.returncode == 2 and "precision: bfloat16 trains on a GPU (--device cuda)" in run.stderr, f"nmt-train: {run.stderr}")
 
     # The driver and the toolkit's libraries are looked for when a GPU is asked for, never by the dynamic loader.
     loaded = subprocess.run(["ldd", PROGRAMS / "nmt-train"], capture_output=True, text=True).stdout

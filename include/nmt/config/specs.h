@@ -90,6 +90,7 @@ struct TrainSpec {
   bool overwrite = false;                      ///< start anew in a directory that has a model (Marian's --no-reload)
   int cpu_threads = 0;                         ///< 0: all processors
   std::string device = "cpu";
+  std::string precision = "float32";           ///< float32 | tf32 | bfloat16; the CPU: float32
   std::string products = "auto";               ///< own | onednn | auto; on the CPU
   std::uint64_t seed = 1234;
 };
@@ -108,7 +109,7 @@ struct SearchSpec {
   int mini_batch = 64;                         ///< sentences
   int maxi_batch = 100;                        ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";         ///< src | none
-  std::string precision = "float32";           ///< of the weights while decoding: float32 | bfloat16 | int8
+  std::string precision = "float32";           ///< float32 | bfloat16 | int8 (CPU) | tf32 (GPU)
   int cpu_threads = 0;
   std::string device = "cpu";
 };

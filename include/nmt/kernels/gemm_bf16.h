@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nmt/kernels/backend.h"
+#include "nmt/kernels/bfloat16.h"
 
 #include <cstdint>
 
@@ -11,10 +12,6 @@ namespace nmt::kernels {
 // packed (of two, to the even one) and widened, which is exact, when a product reads it. All sums are those of float32:
 // every output is the one chain of fused multiply-adds of gemm.h over the rounded weights, so it depends neither on the
 // other rows nor on the threads. Panels are those of gemm.h, packed_size() numbers.
-
-/// The nearest bfloat16. Not a number stays so.
-std::uint16_t to_bf16(float value);
-float from_bf16(std::uint16_t value);
 
 /// Rounds and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. Error (data): a weight that is not
 /// finite, or that rounds to infinity.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "nmt/config/precision.h"
 #include "nmt/kernels/backend.h"
 #include "nmt/tensor/arena.h"
 
@@ -14,8 +15,9 @@ namespace nmt {
 class CudaDevice {
  public:
   /// Errors (usage): this build has no CUDA backend; no driver, or one older than the toolkit's; no such device; a
-  /// device older than the kernels were built for.
-  explicit CudaDevice(int index = 0);
+  /// device older than the kernels were built for. `precision`: of its products' inputs, not int8. bfloat16 is also how
+  /// it packs weights.
+  explicit CudaDevice(int index = 0, Precision precision = Precision::float32);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
