@@ -38,6 +38,7 @@ if [ -s "$folder/SOURCE" ] && complete "$folder" && [ -z "$wanted" ]; then
   exit 0
 fi
 mkdir -p "$folder" || fail "$folder: cannot be made"
+folder=$(cd "$folder" && pwd)  # apt takes relative folders for its own
 work=$(mktemp -d "$folder/.get_data.XXXXXX") || fail "$folder: cannot be written"
 trap 'rm -rf "$work"' EXIT
 

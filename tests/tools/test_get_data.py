@@ -108,16 +108,20 @@ def test_filter():
         assert not aligner.usable(english, german), (english, german)
 
 
+def write_package_lists(folder):
+    sides = {"en": [], "de": []}
+    for i in range(400):
+        for language, first, common in (("en", f"the program with number n{i}", f"Shared sentence about topic t{i % 90}."),
+                                        ("de", f"das Programm mit Nummer n{i}", f"Gemeinsamer Satz zum Thema t{i % 90}.")):
+            sides[language].append(f"Package: p{i}\nDescription-md5: {i}\nDescription-{language}: {first}\n {common}\n")
+    for language, stanzas in sides.items():
+        write(folder, f"x_Translation-{language}", "\n".join(stanzas))
+
+
 # Many packages that share sentences: all three splits, none sharing a sentence with train.
 def test_splits():
     with tempfile.TemporaryDirectory() as folder:
-        sides = {"en": [], "de": []}
-        for i in range(400):
-            for language, first, common in (("en", f"the program with number n{i}", f"Shared sentence about topic t{i % 90}."),
-                                            ("de", f"das Programm mit Nummer n{i}", f"Gemeinsamer Satz zum Thema t{i % 90}.")):
-                sides[language].append(f"Package: p{i}\nDescription-md5: {i}\nDescription-{language}: {first}\n {common}\n")
-        for language, stanzas in sides.items():
-            write(folder, f"x_Translation-{language}", "\n".join(stanzas))
+        write_package_lists(folder)
         assert subprocess.run([SCRIPTS / "align_descriptions.py", folder, folder]).returncode == 0
         seen, total = set(), 0
         for split in ("test", "valid", "train"):
@@ -132,9 +136,9 @@ def test_splits():
         assert total <= 490 and len(lines(folder, "train.en")) > 300, total
 
 
-def get_data(folder, *options, **environment):
+def get_data(folder, *options, where=None, **environment):
     variables = {k: v for k, v in os.environ.items() if k != "NMT_DATA"} | environment
-    done = subprocess.run([SCRIPTS / "get_data.sh", *options, folder], env=variables, capture_output=True, text=True)
+    done = subprocess.run([SCRIPTS / "get_data.sh", *options, folder], env=variables, capture_output=True, text=True, cwd=where)
     return done.returncode, done.stderr
 
 
@@ -156,6 +160,26 @@ def test_local():
         assert get_data(target, "--source", "elsewhere")[0] == 2 and get_data("")[0] == 2
 
 
+# A stand-in for apt-get, which takes a relative folder of lists for one under /var/lib/apt.
+FAKE_APT = """#!/usr/bin/env bash
+for argument; do
+  case $argument in Dir::State::lists=/*) cp "$FAKE_LISTS"/*_Translation-* "${argument#*=}/" ;; esac
+done
+"""
+
+
+def test_debian_into_a_relative_folder():
+    with tempfile.TemporaryDirectory() as folder:
+        write_package_lists(folder)
+        programs = os.path.join(folder, "bin")
+        os.makedirs(programs)
+        write(programs, "apt-get", FAKE_APT)
+        os.chmod(os.path.join(programs, "apt-get"), 0o755)
+        code, err = get_data("some/data", "--source", "debian", where=folder, FAKE_LISTS=folder, PATH=f"{programs}:{os.environ['PATH']}")
+        assert code == 0 and "Debian's package descriptions" in err, err
+        assert len(lines(folder, "some/data/train.en")) > 300
+
+
 def test_download_is_checked():
     packed = gzip.compress(b"one\ntwo\n")
     md5 = hashlib.md5(packed).hexdigest()
@@ -172,5 +196,6 @@ test_pairs()
 test_filter()
 test_splits()
 test_local()
+test_debian_into_a_relative_folder()
 test_download_is_checked()
 print("passed")
