@@ -47,7 +47,8 @@ std::vector<Option> options(tools::bench::Options& o) {
       Option("products", &o.products,
              "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
           .one_of({"auto", "own", "onednn"}),
-      Option("precision", &o.precision, "of the weights while decoding").one_of({"float32", "bfloat16", "int8"}),
+      Option("precision", &o.precision, "of the weights while decoding; on a GPU, of what products read")
+          .one_of({"float32", "tf32", "bfloat16", "int8"}),
   };
   for (Option& option : list) option = std::move(option).never_dumped();
   return list;
@@ -123,7 +124,7 @@ class File {
 };
 
 ExitStatus run(const tools::bench::Options& o) {
-  tools::Compute compute(o.device, o.threads, tools::weights_of(o.precision));
+  tools::Compute compute(o.device, o.threads, parse_precision(o.precision));
   const kernels::ProductLibrary* const products = compute.products(o.products);
   const auto clock = tools::bench::Clock::of(compute);
   const tools::bench::Facts head =

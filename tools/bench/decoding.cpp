@@ -1,3 +1,4 @@
+#include "nmt/config/precision.h"
 #include "nmt/kernels/top_k.h"
 #include "nmt/model/inventory.h"
 #include "nmt/model/model_scorer.h"
@@ -103,13 +104,17 @@ class Steps {
   Tensor values_, columns_;
 };
 
+// Bytes of a packed weight.
+int stored_bytes(Precision precision) {
+  return precision == Precision::int8 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
+}
+
 // The scores of steps add up to what one pass over the whole target gives, in a narrow model of the same kind.
-void check(Case& c, const ModelCase& what, Dtype weights) {
+void check(Case& c, const ModelCase& what, Precision precision) {
   ModelCase small = what;
   small.spec.dim_emb = small.spec.dim_rnn = 16;
   small.vocabulary = 40;
-  Context context = c.context();
-  context.weights = weights;
+  const Context context = c.context();
   Model plain(small.spec, small.vocabulary, small.vocabulary, context, 1),
       frozen(small.spec, small.vocabulary, small.vocabulary, context, 1);
   frozen.freeze();
@@ -126,7 +131,7 @@ void check(Case& c, const ModelCase& what, Dtype weights) {
     target_rows.push_back(&targets[s]);
   }
   const double whole = -plain.evaluate(make_batch(source_rows, target_rows, bos, eos)).cross_entropy;
-  c.compare("the log probability", steps.forced(targets), whole, whole, weights == Dtype::f32 ? 1e-5 : 2e-2);
+  c.compare("the log probability", steps.forced(targets), whole, whole, precision == Precision::float32 ? 1e-5 : 2e-2);
 }
 
 struct Search {
@@ -137,7 +142,7 @@ struct Search {
 
 void decoding(Bench& bench) {
   const bool quick = bench.options().quick;
-  const Dtype weights = weights_of(bench.options().precision);
+  const Precision precision = parse_precision(bench.options().precision);
   std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"), deep_model("olrn"),
                                 gnmt_model("lstm")};
   std::vector<Search> searches{{1, 1}, {1, 4}, {32, 1}, {32, 4}, {128, 1}, {128, 4}};
@@ -148,18 +153,18 @@ void decoding(Bench& bench) {
     };
     for (const Search& s : searches)
       bench.row("decoding", row(s), [&](Case& c) {
-        check(c, what, weights);
+        check(c, what, precision);
         Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
         const Inventory inventory = take_inventory(model);
         const double products = static_cast<double>(inventory.products("target token")), rows = s.batch * s.beam;
         model.freeze();
         Steps steps(c, model, s.batch, s.beam, quick ? 5 : 25);
         // All matrices are read once a step, whatever the rows; at batch 1 that is most of the work.
-        c.work(2 * products * rows, products * static_cast<double>(bytes_of(weights)), Traffic::read);
+        c.work(2 * products * rows, products * static_cast<double>(stored_bytes(precision)), Traffic::read);
         const double seconds = c.time([&] { steps.step(); });
         c.extra("hypotheses' tokens/s", rows / seconds);
         c.extra("sentences' tokens/s", s.batch / seconds);
-        c.extra("weights, MB", 1e-6 * products * static_cast<double>(bytes_of(weights)));
+        c.extra("weights, MB", 1e-6 * products * static_cast<double>(stored_bytes(precision)));
       });
   }
 }
