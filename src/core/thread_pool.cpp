@@ -2,8 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -15,13 +16,29 @@
 namespace nmt {
 namespace {
 
-// A step has hundreds of short parallel parts: workers spin this long for the next one before they sleep.
-constexpr int spins = 4000;
+using Clock = std::chrono::steady_clock;
+using Number = std::atomic<std::int32_t>;  // of a width that the system can wait on
+
+// A step has hundreds of short parallel parts: who waits looks for so long before it sleeps. docs/performance.md has the measurements.
+constexpr std::chrono::microseconds longest_look{100};
 
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
+}
+
+// Looks until `seen` holds or the time is over; whether it holds.
+template <class Seen>
+bool look(std::chrono::nanoseconds time, Seen&& seen) {
+  if (seen()) return true;
+  if (time.count() <= 0) return false;
+  for (const auto end = Clock::now() + time; Clock::now() < end;)
+    for (int i = 0; i < 64; ++i) {
+      if (seen()) return true;
+      relax();
+    }
+  return seen();
 }
 
 int allowed_processors() {
@@ -32,56 +49,76 @@ int allowed_processors() {
 
 }  // namespace
 
+// The parts of a call of run() are taken, each by whoever comes first: its worker, or the caller once it has done its own. So a worker
+// that other processes keep from running is not waited for. What a part computes depends on its number alone.
 struct ThreadPool::State {
+  struct alignas(64) Part {
+    Number taken{0};  // the call in which it was taken last
+  };
+  explicit State(int size) : parts(static_cast<std::size_t>(size)) {}
   std::vector<std::thread> threads;
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::atomic<std::uint64_t> generation{0};
-  std::atomic<int> pending{0};
-  bool stop = false;
+  std::vector<Part> parts;
+  alignas(64) Number calls{0};    // begun so far; counts round and round
+  alignas(64) Number pending{0};  // parts of this call that are not done, the caller's left out
+  std::atomic<bool> stop{false};
   Function function = nullptr;
   void* context = nullptr;
+  std::mutex mutex;
   std::exception_ptr error;
 
-  void call(int worker) {
+  // Nobody else does this part of this call. Who comes late, when another call has begun, gets nothing.
+  bool take(int part, std::int32_t call) {
+    Number& taken = parts[static_cast<std::size_t>(part)].taken;
+    std::int32_t before = taken.load(std::memory_order_relaxed);
+    const auto is_older = [&] { return static_cast<std::int32_t>(static_cast<std::uint32_t>(call) - static_cast<std::uint32_t>(before)) > 0; };
+    return is_older() && taken.compare_exchange_strong(before, call, std::memory_order_acq_rel);
+  }
+
+  void do_part(int part) {
     try {
-      function(context, worker);
+      function(context, part);
     } catch (...) {
       const std::lock_guard lock(mutex);
       if (!error) error = std::current_exception();
     }
   }
+  void part_is_done() {
+    if (pending.fetch_sub(1) == 1) pending.notify_one();
+  }
 
   void work(int worker) {
-    for (std::uint64_t seen = 0;;) {
-      for (int i = 0; i < spins && generation.load(std::memory_order_acquire) == seen; ++i) relax();
-      if (generation.load(std::memory_order_acquire) == seen) {
-        std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return generation.load(std::memory_order_relaxed) != seen; });
-      }
-      ++seen;
+    std::chrono::nanoseconds time = longest_look;
+    for (std::int32_t seen = 0;;) {
+      if (!look(time, [&] { return calls.load(std::memory_order_acquire) != seen; })) calls.wait(seen, std::memory_order_acquire);
+      seen = calls.load(std::memory_order_acquire);
       if (stop) return;
-      call(worker);
-      pending.fetch_sub(1, std::memory_order_release);
+      if (take(worker, seen)) {
+        do_part(worker);
+        part_is_done();
+        time = longest_look;
+      } else {
+        time /= 2;  // it came too late: other processes want the processor
+      }
     }
   }
 
-  void begin_generation() {
-    const std::lock_guard lock(mutex);
-    generation.fetch_add(1, std::memory_order_release);
-    wake.notify_all();
+  std::int32_t begin_call() {
+    const std::int32_t call = calls.fetch_add(1) + 1;
+    calls.notify_all();
+    return call;
   }
 };
 
-ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() : threads), state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() : threads) {
   NMT_CHECK(size_ >= 1 && size_ <= 1024, "threads: {} is not between 1 and 1024", size_);
+  state_ = std::make_unique<State>(size_);
   for (int worker = 1; worker < size_; ++worker)
     state_->threads.emplace_back([state = state_.get(), worker] { state->work(worker); });
 }
 
 ThreadPool::~ThreadPool() {
   state_->stop = true;
-  state_->begin_generation();
+  state_->begin_call();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
@@ -91,10 +128,15 @@ void ThreadPool::run_erased(Function function, void* context) {
   s.function = function;
   s.context = context;
   s.pending.store(size_ - 1, std::memory_order_relaxed);
-  s.begin_generation();
-  s.call(0);
-  for (int i = 0; s.pending.load(std::memory_order_acquire) != 0; ++i)
-    if (i < spins) relax(); else std::this_thread::yield();
+  const std::int32_t call = s.begin_call();
+  s.do_part(0);
+  for (int part = 1; part < size_; ++part)
+    if (s.take(part, call)) {
+      s.do_part(part);
+      s.part_is_done();
+    }
+  if (!look(longest_look, [&] { return s.pending.load(std::memory_order_acquire) == 0; }))
+    for (std::int32_t left; (left = s.pending.load(std::memory_order_acquire)) != 0;) s.pending.wait(left, std::memory_order_acquire);
   if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
 

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <vector>
 
 #include "nmt/core/error.h"
@@ -56,6 +59,18 @@ TEST(ThreadPool, covers_every_index_once) {
         EXPECT_TRUE(std::all_of(hits.begin(), hits.end(), [](int h) { return h == 1; })) << threads << ' ' << n << ' ' << grain;
       }
     }
+  }
+}
+
+// More threads than processors: parts are often taken by the caller, sometimes by their worker, never by both or by none.
+TEST(ThreadPool, does_every_part_of_every_call_once) {
+  constexpr int threads = 8, calls = 3000;
+  ThreadPool pool(threads);
+  std::vector<std::array<int, 16>> done(threads);  // each in a cache line of its own
+  for (int call = 0; call < calls; ++call) {
+    pool.run([&](int worker) { ++done[static_cast<std::size_t>(worker)][0]; });
+    if (call % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers sleep
+    for (const auto& part : done) ASSERT_EQ(part[0], call + 1);
   }
 }
 
