@@ -102,7 +102,8 @@ Nccl::~Nccl() {
   const auto& library = cuda::NcclLibrary::get();
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
-  if (later == ncclSuccess && cudaStreamSynchronize(state_->stream) == cudaSuccess)
+  const cudaError_t status = later == ncclSuccess ? cudaStreamSynchronize(state_->stream) : cudaErrorUnknown;
+  if (status == cudaSuccess)
     library.ncclCommDestroy(state_->communicator);
   else
     library.ncclCommAbort(state_->communicator);
