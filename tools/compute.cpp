@@ -43,6 +43,11 @@ std::unique_ptr<Arena> Compute::new_arena() {
   return std::make_unique<Arena>(growth, cuda_->memory_source());
 }
 
+std::unique_ptr<Arena> Compute::new_training_arena() {
+  constexpr std::size_t growth = std::size_t{1} << 30;
+  return cuda_ ? new_arena() : std::make_unique<Arena>(growth);
+}
+
 Context Compute::context(Arena& arena) {
   Context context;
   context.arena = &arena;

@@ -29,6 +29,9 @@ class Compute {
   CudaDevice* cuda() { return cuda_.get(); }
   /// An arena of the device's memory, for context(). Both live no longer than this.
   std::unique_ptr<Arena> new_arena();
+  /// The same for training, whose batches differ in shape: on the CPU the tensors of a step share chunks of a gigabyte, of which memory
+  /// is what they touch. In chunks of their own, those that one batch leaves idle do not fit the next one's.
+  std::unique_ptr<Arena> new_training_arena();
   Context context(Arena& arena);
   /// The library for a training context's products that --products asks for: "own" (null), "onednn" or "auto"; said in the log.
   /// Errors (usage): onednn where it is not installed, or on a GPU.

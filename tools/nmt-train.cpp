@@ -70,7 +70,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), parse_precision(spec.precision));
   compute.check_training();
   log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
-  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const std::unique_ptr<Arena> arena = compute.new_training_arena();
   Context context = compute.context(*arena);
   context.cpu.products = compute.products(spec.products);
   const std::unique_ptr<train::Communicator> gpus = several && context.cuda.device ? train::over_nccl(hosts, *context.cuda.device) : nullptr;

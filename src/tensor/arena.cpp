@@ -75,9 +75,8 @@ char* Arena::allocate_chunk(std::size_t bytes) {
   try {
     return source_->allocate(bytes);
   } catch (const std::bad_alloc&) {
-    trim();
+    return nullptr;
   }
-  return source_->allocate(bytes);
 }
 
 Block* Arena::allocate(std::size_t bytes) {
@@ -86,10 +85,11 @@ Block* Arena::allocate(std::size_t bytes) {
   if (block) {
     remove_free(block);
   } else {
-    const std::size_t chunk = std::max(size, growth_);
+    std::size_t chunk = std::max(size, growth_);
     char* data = allocate_chunk(chunk);
     if (!data) {
       trim();
+      chunk = size;  // no room to spare
       data = source_->allocate(chunk);
     }
     if (!data) source_->refuse(size);

@@ -2,6 +2,7 @@
 """nmt-bench runs: every table has rows, each compared with its slow reference, and the three formats say the same.
 Usage: test_bench.py FOLDER_OF_PROGRAMS"""
 import csv
+import importlib.util
 import json
 import pathlib
 import re
@@ -78,6 +79,16 @@ class BenchTest(unittest.TestCase):
             self.assertEqual([row["name"] for row in rows], names)
             self.assertEqual(rows[0]["repetitions"], "3")
             self.assertLessEqual(float(rows[0]["ms"]), float(rows[0]["median_ms"]))
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib")
+    def test_pictures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            report = pathlib.Path(folder) / "report.json"
+            report.write_text(json.dumps(self.document))
+            script = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench_plot.py"
+            subprocess.run([sys.executable, script, "--out", folder, report], check=True, capture_output=True)
+            for name in ("bench-roofline.png", "bench-step.png"):
+                self.assertGreater((pathlib.Path(folder) / name).stat().st_size, 10000, name)
 
     def test_refusals(self):
         run("--quick", "--cpu-threads", 2, "softmax")
