@@ -127,6 +127,8 @@ def make_rivals(args):
     loop = lrn_loop()
     check("the LRN loop", loop(x).detach().double().numpy(), lrn_equations(loop.projection.weight.detach().double().numpy(), x.double().numpy()))
     rivals.append(Rival("LRN loop, eager", lrn_loop(), args))
+    if args.no_compile:
+        return rivals
     try:
         compiled = Rival("LRN loop, compiled", torch.compile(lrn_loop()), args)
         compiled.run()
@@ -150,6 +152,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--min-time", type=float, default=0.5, help="seconds a row of nmt-bench in each round (%(default)s)")
     parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression (%(default)s)")
+    parser.add_argument("--no-compile", action="store_true", help="leave the compiled loop out: compiling it takes minutes")
     args = parser.parse_args()
     ensure_packages("torch", "numpy")
     print(describe_device(args))

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -52,6 +53,37 @@ TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
   const std::int64_t before = arena.statistics().system_allocations;
   for (int i = 0; i < 100; ++i) pattern();
   EXPECT_EQ(arena.statistics().system_allocations, before);
+}
+
+// A system with so many bytes.
+class Limited : public MemorySource {
+ public:
+  explicit Limited(std::size_t bytes) : left_(bytes) {}
+  char* allocate(std::size_t bytes) override {
+    if (bytes > left_) return nullptr;
+    left_ -= bytes;
+    char* data = static_cast<char*>(std::aligned_alloc(64, bytes));
+    sizes_[data] = bytes;
+    return data;
+  }
+  void release(char* data) noexcept override {
+    left_ += sizes_[data];
+    std::free(data);
+  }
+
+ private:
+  std::size_t left_;
+  std::map<char*, std::size_t> sizes_;
+};
+
+TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
+  Arena arena(1 << 16, std::make_unique<Limited>(100000));
+  const Tensor first(arena, Shape{10});  // a chunk of 65,536 bytes, and 34,464 are left
+  const Tensor second(arena, Shape{16368});
+  EXPECT_EQ(arena.statistics().reserved, 65536u);
+  const Tensor third(arena, Shape{8000});
+  EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u);
+  EXPECT_THROW(Tensor(arena, Shape{4096}), std::bad_alloc);
 }
 
 TEST(Tensor, shares_storage_and_checks_shapes) {
