@@ -63,6 +63,8 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
     train::choose(text.size(), spec, data, settings.train);
   }
   train::choose_positions(spec, data);
+  train::choose_attention_query(spec);
+  if (!settings.ties_by_hand()) train::choose_tying(spec, data);
   if (spec.type == "rnnsearch")
     spec.enc_depth = std::max(1, spec.enc_depth), spec.dec_depth = std::max(1, spec.dec_depth);
   info.origin = "settings";

@@ -89,6 +89,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   std::vector<train::Choice> choices;
   const TrainingText text = open_training_text(data, choices);
   for (train::Choice& choice : train::choose(text.size(), model_spec, data, spec)) choices.push_back(std::move(choice));
+  if (!before && !settings.ties_by_hand() && train::choose_tying(model_spec, data))
+    choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
   settings.check();
   for (const train::Choice& choice : choices) log::info("{}: {} (chosen: {})", choice.name, choice.value, choice.why);
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "nmt/config/fields.h"
+#include "nmt/train/autoconfig.h"
 #include "tools/program.h"
 
 namespace nmt::tools {
@@ -11,6 +12,13 @@ namespace {
 
 // Where things are and how they are told; no part of what is trained. The texts themselves are compared by their hashes.
 constexpr std::array no_part = {"model", "overwrite", "no-reload", "train-sets", "valid-sets", "cpu-threads", "device", "rank-timeout"};
+// Chosen where none of them is set, though their defaults are values like others.
+constexpr std::array ties = {"tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
+
+template <class Names>
+bool among(const Names& names, const std::string& name) {
+  return std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
+}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -41,18 +49,27 @@ void TrainSettings::check() const {
   config::check(model, data);
 }
 
+bool TrainSettings::ties_by_hand() const {
+  return std::any_of(ties.begin(), ties.end(), [&](const char* name) { return settings.is_set(name); });
+}
+
 std::vector<train::ChangedSetting> TrainSettings::take_over(const std::string& yaml) {
   TrainSettings before;
   before.settings.read_yaml(yaml, "the settings of the training so far");
   before.settings.read({});
+  // An older version wrote "auto" where this one writes what it means. A setting that the older version did not have is at its
+  // default there: a new option's default is to do what was done without it.
+  train::choose_attention_query(before.model);
+  if (settings.is_set("attention-query")) train::choose_attention_query(model);
   std::vector<train::ChangedSetting> changes;
   for (std::size_t i = 0; i < options_.size(); ++i) {
     const config::Option& option = options_[i];
     if (std::holds_alternative<std::monostate>(option.target)) continue;
-    if (std::any_of(no_part.begin(), no_part.end(), [&](const char* name) { return option.name == name; })) continue;
+    if (among(no_part, option.name)) continue;
     const std::vector<std::string> was = config::values(before.options_[i]), is = config::values(option);
     if (was == is) continue;
-    if (option.chosen && !settings.is_set(option.name)) {
+    const bool chosen = option.chosen || option.name == "attention-query" || (among(ties, option.name) && !ties_by_hand());
+    if (chosen && !settings.is_set(option.name)) {
       config::assign(option, was, option.name);
     } else if (std::none_of(changes.begin(), changes.end(), [&](const auto& change) { return change.name == option.name; })) {
       changes.push_back({option.name, joined(was), joined(is)});

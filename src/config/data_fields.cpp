@@ -77,10 +77,12 @@ void check(const DataSpec& s, ExitStatus status) {
          s.dim_vocabs[1]);
 }
 
+bool one_vocabulary(const DataSpec& s) {
+  return s.vocabs.empty() ? s.joint_vocab : s.vocabs.size() == 1 || s.vocabs[0] == s.vocabs[1];
+}
+
 void check(const ModelSpec& model, const DataSpec& data, ExitStatus status) {
-  const bool joint =
-      data.vocabs.empty() ? data.joint_vocab : data.vocabs.size() == 1 || data.vocabs[0] == data.vocabs[1];
-  if (!joint && (model.tied_embeddings_all || model.tied_embeddings_src))
+  if (!one_vocabulary(data) && (model.tied_embeddings_all || model.tied_embeddings_src))
     fail(status, "tied-embeddings-{}: needs one vocabulary for both sides, but {}",
          model.tied_embeddings_all ? "all" : "src", data.vocabs.empty() ? "joint-vocab is false" : "vocabs names two");
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nmt/config/fields.h"
 #include "nmt/config/period.h"
+#include "nmt/model/check.h"
 #include "nmt/model/encoder.h"
 #include "nmt/train/optimizer.h"
 #include "nmt/train/reporter.h"
@@ -43,6 +45,18 @@ bool choose_positions(ModelSpec& model, const DataSpec& data) {
   return true;
 }
 
+bool choose_tying(ModelSpec& model, const DataSpec& data) {
+  if (model.tied_embeddings_all || !config::one_vocabulary(data)) return false;
+  model.tied_embeddings_all = true;
+  return true;
+}
+
+bool choose_attention_query(ModelSpec& model) {
+  if (model.attention_query != "auto" || model.attention == "none") return false;
+  model.attention_query = asks_recurrently(model) ? "recurrent" : "first-layer";
+  return true;
+}
+
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train) {
   std::vector<Choice> choices;
   const Row& row = row_of(size.pairs);
@@ -61,6 +75,7 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
   if (choose_positions(model, data)) choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
+  if (choose_attention_query(model)) choices.push_back({"attention-query", model.attention_query, "type " + model.type});
   // A single layer of each side is what rnnsearch is.
   // gnmt's context is for the layers above the first.
   const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;

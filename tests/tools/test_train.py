@@ -4,12 +4,14 @@ Usage: test_train.py BIN_DIR [test names]"""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -79,6 +81,32 @@ class TrainTest(unittest.TestCase):
         self.train("killed", "--after", "40u")
         self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "killed"))
 
+    def test_what_an_older_version_saved_goes_on(self):
+        """Settings that it did not have, and those whose default came later: attention-query auto, embeddings tied."""
+        self.train("whole", "--after", "40u", "--no-tied-embeddings-all")
+        self.train("older", "--after", "20u", "--no-tied-embeddings-all")
+        checkpoint = self.dir / "older" / "latest"
+        state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
+        lines = state["settings"].splitlines(True)
+        unknown = ("groups:", "rearrange:", "dropout-variational:", "positions:", "init-scale:")
+        older = [line for line in lines if not line.startswith(unknown)]
+        self.assertEqual(len(older), len(lines) - len(unknown))
+        for query, said in (("auto", []), ("auto", ["recurrent"]), ("recurrent", ["auto"]), ("recurrent", [])):
+            state["settings"] = "".join(re.sub(r"^(attention-query:).*", rf"\1 {query}", line) for line in older)
+            self.assertIn(f"attention-query: {query}\n", state["settings"])
+            text = json.dumps(state)
+            (checkpoint / "state.json").write_text(text, encoding="utf-8")
+            manifest["files"]["state.json"] = {"bytes": len(text.encode()), "crc32": zlib.crc32(text.encode())}
+            (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+            with self.subTest(query=query, said=said):
+                shutil.copytree(self.dir / "older", self.dir / "on", symlinks=True)
+                done = self.train("on", "--after", "40u", *(["--attention-query", *said] if said else []))
+                self.assertEqual(re.findall(r"override (\S+):", done.stdout + done.stderr), ["after"])
+                self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "on"))
+            shutil.rmtree(self.dir / "on", ignore_errors=True)
+        done = self.train("older", "--after", "40u", "--attention-query", "first-layer", status=2)
+        self.assertIn("attention-query is recurrent there", done.stdout + done.stderr)
+
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
@@ -130,6 +158,7 @@ class TrainTest(unittest.TestCase):
         done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("dim-rnn: 128 (chosen: ", done.stderr)
+        self.assertIn("tied-embeddings-all: true (chosen: one vocabulary for both sides)", done.stderr)
         self.assertTrue((self.dir / "model" / "best" / "model.safetensors").exists())
 
     def test_finished_says_so(self):

@@ -37,6 +37,36 @@ TEST(AutoConfig, ThirtyThousandCaptions) {
   EXPECT_NO_THROW(Schedule{train});
 }
 
+TEST(AutoConfig, OneVocabularyIsOneTable) {
+  const auto ties = [](auto change) {
+    ModelSpec model;
+    DataSpec data;
+    change(data);
+    const bool chosen = choose_tying(model, data);
+    EXPECT_EQ(chosen, model.tied_embeddings_all);
+    return chosen;
+  };
+  EXPECT_TRUE(ties([](DataSpec&) {}));
+  EXPECT_FALSE(ties([](DataSpec& d) { d.joint_vocab = false; }));
+  EXPECT_TRUE(ties([](DataSpec& d) { d.vocabs = {"joint.spm"}; }));
+  EXPECT_FALSE(ties([](DataSpec& d) { d.vocabs = {"en.spm", "de.spm"}; }));
+}
+
+TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
+  const auto query = [](const char* type, const char* attention = "additive", const char* set = "auto") {
+    ModelSpec model;
+    model.type = type;
+    model.attention = attention;
+    model.attention_query = set;
+    choose_attention_query(model);
+    return model.attention_query;
+  };
+  EXPECT_EQ(query("deep"), "recurrent");
+  EXPECT_EQ(query("gnmt"), "first-layer");
+  EXPECT_EQ(query("gnmt", "additive", "recurrent"), "recurrent");
+  EXPECT_EQ(query("seq2seq", "none"), "auto");
+}
+
 TEST(AutoConfig, WhatIsSetStays) {
   ModelSpec model;
   model.dim_emb = 64;

@@ -20,6 +20,8 @@ std::vector<Option> validation_fields(SearchSpec& spec);
 /// (`status`): names the settings that contradict each other.
 void check(const DataSpec& spec, ExitStatus status = ExitStatus::usage);
 void check(const SearchSpec& spec, ExitStatus status = ExitStatus::usage);
+/// Whether one vocabulary serves both sides.
+bool one_vocabulary(const DataSpec& spec);
 /// --tied-embeddings-all and -src need one vocabulary for both sides.
 void check(const ModelSpec& model, const DataSpec& data, ExitStatus status = ExitStatus::usage);
 

@@ -26,6 +26,13 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// Sets `positions` to max-length where it is not set and a unit trains a vector of each position; returns whether it did.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
+/// One table for both embeddings and the softmax where one vocabulary serves both sides (Press & Wolf, EACL 2017): every piece is
+/// then trained by all three, with a third of their weights. Returns whether it did. For settings that say nothing of tying.
+bool choose_tying(ModelSpec& model, const DataSpec& data);
+
+/// Puts what `attention-query: auto` means in its place; returns whether it did. Without attention it stays.
+bool choose_attention_query(ModelSpec& model);
+
 /// Fills what is not set (0, "", empty, or -1 for dropout) in the specs and says what was chosen and why. One row of a table by corpus size:
 ///
 /// pairs below  width depth vocabulary words  dropout learn-rate warm-up epochs
@@ -47,7 +54,7 @@ bool choose_positions(ModelSpec& model, const DataSpec& data);
 /// - Warm-up: two to four epochs of a small corpus; Adam's second moments need a few hundred updates before they can be trusted. None for other optimizers,
 ///   so that their rate is constant but for lr-decay.
 /// - Epochs: a bound; early stopping mostly comes first.
-/// - Positions: choose_positions().
+/// - Positions: choose_positions(). Attention-query: choose_attention_query().
 /// Validation: once an epoch, but not below 100 and not above 2,500 updates, so that decoding the development set takes at most
 /// about a tenth of the time; as often a checkpoint, and a display line five times as often.
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train);
