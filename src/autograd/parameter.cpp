@@ -7,34 +7,9 @@
 
 #include "nmt/kernels/pointwise.h"
 #include "nmt/tensor/copy.h"
+#include "orthogonal.h"
 
 namespace nmt {
-namespace {
-
-// Modified Gram-Schmidt in double over the shorter side of a plane: the rows where there are no more of them than columns.
-void fill_orthogonal(float* values, std::int64_t rows, std::int64_t columns, std::int64_t stride, Rng& rng) {
-  const std::int64_t vectors = std::min(rows, columns), n = std::max(rows, columns);
-  std::vector<double> q(vectors * n);
-  for (double& x : q) x = rng.normal();
-  for (std::int64_t i = 0; i < vectors; ++i) {
-    double* vector = &q[i * n];
-    for (std::int64_t j = 0; j < i; ++j) {
-      const double* other = &q[j * n];
-      double product = 0;
-      for (std::int64_t k = 0; k < n; ++k) product += vector[k] * other[k];
-      for (std::int64_t k = 0; k < n; ++k) vector[k] -= product * other[k];
-    }
-    double norm = 0;
-    for (std::int64_t k = 0; k < n; ++k) norm += vector[k] * vector[k];
-    norm = std::sqrt(norm);
-    for (std::int64_t k = 0; k < n; ++k) vector[k] /= norm;
-  }
-  for (std::int64_t i = 0; i < vectors; ++i)
-    for (std::int64_t k = 0; k < n; ++k) values[rows <= columns ? i * stride + k : k * stride + i] = static_cast<float>(q[i * n + k]);
-}
-
-}  // namespace
-
 Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes, float scale) {
   NMT_CHECK(!find(name), "two parameters are named {}", name);
   Parameter& p = parameters_.emplace_back();
@@ -53,7 +28,8 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
     case Init::one: std::fill_n(value, n, 1.0f); break;
     case Init::embedding: {
       const float deviation = 1.0f / std::sqrt(static_cast<float>(shape[-1]));
-      for (std::int64_t i = 0; i < n; ++i) value[i] = deviation * rng.normal();
+      fill_normal(context.cpu, value, n, rng);
+      for (std::int64_t i = 0; i < n; ++i) value[i] *= deviation;
       break;
     }
     case Init::glorot: {
@@ -63,14 +39,12 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
     }
     case Init::orthogonal:
       for (std::int64_t first = 0; first < n; first += rows * shape[-1])
-        for (int plane = 0; plane < planes; ++plane) fill_orthogonal(value + first + plane * width, rows, width, shape[-1], rng);
+        for (int plane = 0; plane < planes; ++plane) fill_orthogonal(context.cpu, value + first + plane * width, rows, width, shape[-1], rng);
       break;
     case Init::uniform:
       for (std::int64_t i = 0; i < n; ++i) value[i] = 2.0f * rng.uniform() - 1.0f;
       break;
-    case Init::normal:
-      for (std::int64_t i = 0; i < n; ++i) value[i] = rng.normal();
-      break;
+    case Init::normal: fill_normal(context.cpu, value, n, rng); break;
   }
   if (scale != 1.0f)
     for (std::int64_t i = 0; i < n; ++i) value[i] *= scale;

@@ -91,6 +91,45 @@ TEST(Initializer, Orthogonal) {
     expect_orthogonal({blocks.begin() + block * 120, blocks.begin() + (block + 1) * 120}, 6, 20, 2, 0.5);
 }
 
+// Vectors over several blocks, square and not, and as many threads as there are: the same values.
+TEST(Initializer, OrthogonalOverManyVectors) {
+  std::vector<std::vector<double>> drawn;
+  for (const int threads : {1, 3}) {
+    test::Engine engine(threads);
+    ParameterSet set;
+    const Parameter& p = set.add(engine.context, "p", {200, 2 * 150}, Init::orthogonal, engine.rng, 2);
+    const Parameter& after = set.add(engine.context, "after", {100, 100}, Init::normal, engine.rng);
+    drawn.push_back(test::doubles(p.value));
+    expect_orthogonal(drawn.back(), 200, 300, 2, 1);
+    EXPECT_LT(distance(test::doubles(after.value), normal(1)), 1.95);
+    drawn.push_back(test::doubles(after.value));
+  }
+  EXPECT_EQ(drawn[0], drawn[2]);
+  EXPECT_EQ(drawn[1], drawn[3]);
+}
+
+// Haar measure: every entry has mean 0, every square mean 1/n, and the determinant is 1 as often as -1. (A QR factorisation whose signs
+// are not put right has a diagonal of one sign.)
+TEST(Initializer, OrthogonalMatricesAreDrawnUniformly) {
+  constexpr int draws = 2000, n = 3;
+  Drawn draw({Kind::orthogonal, 1.0f});
+  double mean[n * n]{}, square[n * n]{}, determinants = 0;
+  for (int d = 0; d < draws; ++d) {
+    const std::vector<double> q = draw({n, n}, Init::orthogonal);
+    for (int i = 0; i < n * n; ++i) {
+      mean[i] += q[i] / draws;
+      square[i] += q[i] * q[i] / draws;
+    }
+    determinants += (q[0] * (q[4] * q[8] - q[5] * q[7]) - q[1] * (q[3] * q[8] - q[5] * q[6]) + q[2] * (q[3] * q[7] - q[4] * q[6])) / draws;
+  }
+  const double sigma = 1 / std::sqrt(static_cast<double>(draws));
+  for (int i = 0; i < n * n; ++i) {
+    EXPECT_NEAR(mean[i], 0, 4 * sigma / std::sqrt(3.0)) << i;
+    EXPECT_NEAR(square[i], 1.0 / n, 4 * sigma * std::sqrt(1.0 / 5 - 1.0 / 9)) << i;  // an entry is uniform in [-1,1] for n = 3
+  }
+  EXPECT_NEAR(determinants, 0, 4 * sigma);
+}
+
 TEST(Initializer, StandardLeavesTheChoiceToTheLayers) {
   Drawn draw({});
   expect_orthogonal(draw({20, 3 * 20}, Init::orthogonal, 3), 20, 60, 3, 1);
