@@ -1,6 +1,8 @@
 #include "tools/ensemble.h"
 
+#include "nmt/config/precision.h"
 #include "nmt/core/error.h"
+#include "nmt/core/log.h"
 
 namespace nmt::tools {
 namespace {
@@ -12,6 +14,11 @@ int first_difference(const Vocabulary& a, const Vocabulary& b) {
   for (int id = 0; id < both; ++id)
     if (a.piece(id) != b.piece(id)) return id;
   return a.size() == b.size() ? -1 : both;
+}
+
+Compute& told(Compute& compute, const std::string& program) {
+  log::info("{}", compute.describe(program));
+  return compute;
 }
 
 }  // namespace
@@ -47,5 +54,10 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
   }
   if (members.size() > 1) ensemble_.emplace(context.cpu, std::move(members), combination_of(request.combination), max_length);
 }
+
+Inference::Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec, bool pieces_in)
+    : compute(spec.device, spec.cpu_threads, parse_precision(spec.precision)),
+      arena(told(compute, program).new_arena()),
+      models(request, compute.context(*arena), spec.max_length, pieces_in) {}
 
 }  // namespace nmt::tools

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "nmt/config/option.h"
+#include "nmt/config/specs.h"
 #include "nmt/model/loaded_model.h"
 #include "nmt/search/ensemble.h"
+#include "tools/compute.h"
 
 namespace nmt::tools {
 
@@ -33,6 +35,16 @@ class LoadedEnsemble {
  private:
   std::vector<std::unique_ptr<LoadedModel>> models_;
   std::optional<EnsembleScorer> ensemble_;
+};
+
+/// What translating and scoring begin with: where to compute, told in the log, and the models there.
+struct Inference {
+  /// Errors: as Compute and LoadedEnsemble.
+  Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec, bool pieces_in);
+
+  Compute compute;
+  std::unique_ptr<Arena> arena;
+  LoadedEnsemble models;
 };
 
 }  // namespace nmt::tools

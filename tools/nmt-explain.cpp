@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
           "files",
           {Option("model", &r.model, "the model directory").alias({"m"}).meta("DIR"),
            Option("input", &r.input, "what to translate, a sentence a line; standard input when not given").alias({"i"}).meta("FILE"),
-           Option("output", &r.output, "where the page goes; standard output when not given").alias({"o"}).meta("FILE"),
+           nmt::tools::output_option(&r.output, "the page goes"),
            Option("text", &r.text, "lines to translate, in place of an input").meta("TEXT").never_dumped(),
            Option("json", &r.json, "writes the page's numbers there too").meta("FILE"),
            Option("gates", &r.gates, "writes every gate of every channel there, as safetensors").meta("FILE"),

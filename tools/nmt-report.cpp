@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   settings
       .add(nmt::config::in_group(
           "files", {Option("model", &model, "the model directory").alias({"m"}).meta("DIR"),
-                    Option("output", &output, "where the page goes; standard output when not given").alias({"o"}).meta("FILE"),
+                    nmt::tools::output_option(&output, "the page goes"),
                     Option("json", &json, "writes the page's numbers there too").meta("FILE"),
                     Option("worst", &worst, "how many of the worst development sentences to show").range(0, 100000)}))
       .positionals({"model"});

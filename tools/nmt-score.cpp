@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/compute.h"
 #include "tools/ensemble.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -42,12 +41,9 @@ void score(const Request& request, const SearchSpec& spec) {
     fail(ExitStatus::usage, "{} files to score, a source and a target are needed", request.pair.size());
   LineReader source_reader = LineReader::open(request.pair[0]), target_reader = LineReader::open(request.pair[1]);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads, parse_precision(spec.precision));
-  const Cpu cpu = compute.cpu();
-  log::info("{}", compute.describe("nmt-score"));
-  const std::unique_ptr<Arena> arena = compute.new_arena();
-  const Context context = compute.context(*arena);
-  LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
+  Inference inference("nmt-score", request.models, spec, request.pieces_in);
+  LoadedEnsemble& models = inference.models;
+  const Cpu cpu = inference.compute.cpu();
   ReaderLines sources(source_reader), targets(target_reader);
   ProgressLine progress(request.pair[1]);
   std::int64_t done = 0;
@@ -98,10 +94,7 @@ int main(int argc, char** argv) {
           {Option("train-sets", &request.pair, "source and target to score; the target may be an n-best list")
                .alias({"t"})
                .meta("FILE"),
-           Option("output", &request.output,
-                  "where scores go, written whole or not at all; standard output when not given")
-               .alias({"o"})
-               .meta("FILE"),
+           nmt::tools::output_option(&request.output, "scores go, written whole or not at all"),
            Option("no-spm-encode", &request.pieces_in, "both sides are in pieces of the vocabularies already")}))
       .add(nmt::config::in_group(
           "scoring", {Option("n-best", &request.format.n_best,

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/compute.h"
 #include "tools/ensemble.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -67,16 +66,13 @@ class Input : public LineSource {
 void translate(const Request& request, const SearchSpec& spec) {
   Input input(request);
   LineWriter writer(request.output);
-  Compute compute(spec.device, spec.cpu_threads, parse_precision(spec.precision));
-  const Cpu cpu = compute.cpu();
-  log::info("{}", compute.describe("nmt-translate"));
+  Inference inference("nmt-translate", request.models, spec, request.pieces_in);
+  LoadedEnsemble& models = inference.models;
+  const Cpu cpu = inference.compute.cpu();
   TranslatorOptions options = translator_options(spec, cpu);
   options.pieces_in = request.pieces_in;
   options.pieces_out = request.pieces_out;
   options.tell_repetitions = true;
-  const std::unique_ptr<Arena> arena = compute.new_arena();
-  const Context context = compute.context(*arena);
-  LoadedEnsemble models(request.models, context, spec.max_length, request.pieces_in);
 
   ProgressLine progress(request.input);
   std::int64_t done = 0;
@@ -115,10 +111,7 @@ int main(int argc, char** argv) {
           {Option("input", &request.input, "what to translate; standard input when not given")
                .alias({"i"})
                .meta("FILE"),
-           Option("output", &request.output,
-                  "where translations go, written whole or not at all; standard output when not given")
-               .alias({"o"})
-               .meta("FILE"),
+           nmt::tools::output_option(&request.output, "translations go, written whole or not at all"),
            Option("text", &request.text, "lines to translate, in place of an input").meta("TEXT").never_dumped(),
            Option("no-spm-encode", &request.pieces_in, "the input is in pieces of the vocabulary already"),
            Option("no-spm-decode", &request.pieces_out, "leave translations in pieces of the vocabulary")}))

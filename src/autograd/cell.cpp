@@ -200,4 +200,13 @@ std::vector<Tensor> initial_states(const Context& context, const Cell& cell, con
   return states;
 }
 
+std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, std::int64_t batch, float** to) {
+  std::vector<Tensor> gradients;
+  for (int p = 0; p < cell.unit->states; ++p) {
+    gradients.push_back(context.empty({batch, cell.width}));
+    to[p] = gradients.back().f32();
+  }
+  return gradients;
+}
+
 }  // namespace nmt::ops

@@ -53,6 +53,9 @@ std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> 
 /// The given initial states, zeros where none is given: [batch,H] each.
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch);
 
+/// Tensors [batch,H] for the gradients of all state vectors; `to` gets their pointers.
+std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, std::int64_t batch, float** to);
+
 /// The states that the steps of a recurrence read: [T,B,H] each, from the initial ones and those after each step.
 std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start, const std::vector<Var>& states, bool reverse);
 /// Adds the cell's gates at all steps to the tape's probe. x [T,B,inputs*H]; buffers of all steps; previous [T,B,H] a state vector;

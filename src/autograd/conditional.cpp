@@ -61,11 +61,7 @@ void backward(const Tape& tape, const Saved& s) {
   g.dv = gradient_of(s.layer.attention.v);
   g.dcontext_gain = gradient_of(s.layer.context_gain);
   g.dcontext_shift = gradient_of(s.layer.context_shift);
-  std::vector<Tensor> dinitial;
-  for (int p = 0; p < a.lower.unit->states; ++p) {
-    dinitial.push_back(at.empty({a.batch, h}));
-    g.dinitial[p] = dinitial[p].f32();
-  }
+  const std::vector<Tensor> dinitial = initial_gradients(at, s.layer.lower, a.batch, g.dinitial);
   dispatch(at, [&](const auto& backend) {
     const Tensor scratch = at.empty({kernels::conditional_scratch(backend, a)});
     g.scratch = scratch.f32();

@@ -44,16 +44,12 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
   tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
-    const std::int64_t rows = args.steps * args.batch, width = args.cell.width;
+    const std::int64_t rows = args.steps * args.batch;
     const CellGradients gradients(at, cell, rows);
     kernels::RecurrenceGradient g;
     g.dh = states[0]->gradient.f32();
     g.cell = gradients.view(cell);
-    std::vector<Tensor> dinitial;
-    for (int p = 0; p < cell.unit->states; ++p) {
-      dinitial.push_back(at.empty({args.batch, width}));
-      g.dinitial[p] = dinitial[p].f32();
-    }
+    const std::vector<Tensor> dinitial = initial_gradients(at, cell, args.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences, back", cell_work(cell, rows, true));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});

@@ -60,17 +60,13 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
                mask, x, guide, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
-    const std::int64_t rows = args.steps * args.batch, width = lower.width;
+    const std::int64_t rows = args.steps * args.batch;
     const CellGradients lower_gradients(at, lower, rows), higher_gradients(at, higher, rows);
     kernels::TransitionGradient g;
     g.dh = states[0]->gradient.f32();
     g.lower = lower_gradients.view(lower);
     g.higher = higher_gradients.view(higher);
-    std::vector<Tensor> dinitial;
-    for (int p = 0; p < lower.unit->states; ++p) {
-      dinitial.push_back(at.empty({args.batch, width}));
-      g.dinitial[p] = dinitial[p].f32();
-    }
+    const std::vector<Tensor> dinitial = initial_gradients(at, lower, args.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
                                add_work(cell_work(lower, rows, true), cell_work(higher, rows, true)));
     dispatch(at, [&](const auto& backend) {

@@ -146,20 +146,6 @@ void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std
 
 namespace {
 
-// The rows of step number i of share [begin, ..): where they stand in [T,B], and what came before them.
-struct Place {
-  std::int64_t position;  // in the sentence
-  std::int64_t row;       // in [T,B]
-  std::int64_t at;        // in the record
-  std::int64_t previous;  // in states, or -1: the initial states
-};
-
-Place place(const Recurrence& a, std::int64_t i, std::int64_t begin) {
-  const std::int64_t t = a.reverse ? a.steps - 1 - i : i;
-  const std::int64_t before = a.reverse ? t + 1 : t - 1;
-  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
-}
-
 UnitStep unit_step(const Recurrence& a, const Place& at, std::int64_t begin, std::int64_t end) {
   const std::int64_t h = a.cell.width;
   UnitStep step;

@@ -5,19 +5,6 @@
 namespace nmt::kernels {
 namespace {
 
-// Where the rows of step number i of a share that begins at `begin` stand.
-struct Place {
-  std::int64_t position;  // in the sentence
-  std::int64_t row;       // in [T,B]
-  std::int64_t at;        // in the records
-  std::int64_t previous;  // in states, or -1: the initial states
-};
-
-Place place(const Transition& a, std::int64_t i, std::int64_t begin) {
-  const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
-  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
-}
-
 UnitStep lower_step(const Transition& a, const Place& at, std::int64_t begin, std::int64_t rows) {
   const std::int64_t h = a.lower.width;
   UnitStep step;

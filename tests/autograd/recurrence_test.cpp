@@ -13,6 +13,37 @@ using test::values;
 
 constexpr std::int64_t first_position = 1;
 
+// 1 where a sentence has a step, 0 behind its end.
+Tensor padded(test::Engine& engine, std::int64_t steps, std::int64_t batch) {
+  Tensor mask = engine.context.empty({steps, batch});
+  for (std::int64_t t = 0; t < steps; ++t)
+    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
+  return mask;
+}
+
+// Gradients against the slopes of the reference's loss, at some places of each tensor.
+struct Slopes {
+  test::Engine& engine;
+  const std::function<double()>& loss;
+  double tolerance;
+
+  void operator()(const Tensor& gradient, Row& at, const char* name) const {
+    for (int n = 0; n < 12; ++n) {
+      const std::size_t i = engine.rng.below(at.size());
+      const double expected = test::slope(loss, at[i]);
+      EXPECT_NEAR(gradient.f32()[i], expected, tolerance * (1 + std::abs(expected))) << name << ' ' << i;
+    }
+  }
+  void cell(const CellParameters& p, test::CellValues& c) const {
+    if (p.cell.recurrent) (*this)(p.recurrent.gradient, c.recurrent, "recurrent");
+    if (p.cell.bias) (*this)(p.bias.gradient, c.bias, "bias");
+    if (p.cell.gain) (*this)(p.gain.gradient, c.gain, "gain");
+    if (p.cell.gain) (*this)(p.shift.gradient, c.shift, "shift");
+    if (p.cell.vectors) (*this)(p.vectors.gradient, c.vectors, "vectors");
+    if (p.cell.positions) (*this)(p.positions.gradient, c.positions, "positions");
+  }
+};
+
 template <class U>
 void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, std::int64_t h, bool reverse, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : "") + " threads " +
@@ -24,9 +55,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
   const Var x = tape.result(engine.random({steps, batch, U::inputs * h}));
   std::vector<Var> initial;
   for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
-  Tensor mask = engine.context.empty({steps, batch});
-  for (std::int64_t t = 0; t < steps; ++t)
-    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
+  const Tensor mask = padded(engine, steps, batch);
   const std::vector<Var> states = ops::recurrence(tape, p.cell, x, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
 
@@ -55,21 +84,10 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
 
   states[0]->gradient = weights;
   tape.backward();
-  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
-    for (int n = 0; n < 12; ++n) {
-      const std::size_t i = engine.rng.below(at.size());
-      const double expected = test::slope(loss, at[i]);
-      EXPECT_NEAR(gradient.f32()[i], expected, 2e-4 * (1 + std::abs(expected))) << name << ' ' << i;
-    }
-  };
+  const Slopes compare{engine, loss, 2e-4};
   compare(x->gradient, xs, "x");
   for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
-  if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
-  if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
-  if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
-  if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
-  if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
-  if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
+  compare.cell(p, c);
 }
 
 TEST(Recurrence, matches_the_equations_in_double) {
@@ -95,9 +113,7 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
   const Var x = tape.result(engine.random({steps, batch, wide})), guide = tape.result(engine.random({steps, batch, wide}));
   std::vector<Var> initial;
   for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
-  Tensor mask = engine.context.empty({steps, batch});
-  for (std::int64_t t = 0; t < steps; ++t)
-    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b % 3 ? 1.0f : 0.0f;
+  const Tensor mask = padded(engine, steps, batch);
   const std::vector<Var> states = ops::transition(tape, lower.cell, higher.cell, x, guide, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
 
@@ -126,25 +142,12 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
 
   states[0]->gradient = weights;
   tape.backward();
-  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
-    for (int n = 0; n < 12; ++n) {
-      const std::size_t i = engine.rng.below(at.size());
-      const double expected = test::slope(loss, at[i]);
-      EXPECT_NEAR(gradient.f32()[i], expected, 5e-4 * (1 + std::abs(expected))) << name << ' ' << i;
-    }
-  };
+  const Slopes compare{engine, loss, 5e-4};
   compare(x->gradient, xs, "x");
   compare(guide->gradient, gs, "guide");
   for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
-  const auto compare_cell = [&](const CellParameters& p, test::CellValues& c) {
-    if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
-    if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
-    if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
-    if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
-    if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
-  };
-  compare_cell(lower, lo);
-  compare_cell(higher, hi);
+  compare.cell(lower, lo);
+  compare.cell(higher, hi);
 }
 
 TEST(Transition, matches_the_equations_in_double) {
@@ -236,13 +239,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
   result.states[0]->gradient = wh;
   result.attended.context->gradient = wctx;
   tape.backward();
-  const auto compare = [&](const Tensor& gradient, Row& at, const char* name) {
-    for (int n = 0; n < 12; ++n) {
-      const std::size_t i = engine.rng.below(at.size());
-      const double expected = test::slope(loss, at[i]);
-      EXPECT_NEAR(gradient.f32()[i], expected, 5e-4 * (1 + std::abs(expected))) << name << ' ' << i;
-    }
-  };
+  const Slopes compare{engine, loss, 5e-4};
   compare(x->gradient, xs, "x");
   for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
   compare(memory.keys->gradient, a.keys, "keys");
@@ -256,16 +253,8 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
   } else {
     compare(cb.gradient, cbv, "context bias");
   }
-  const auto compare_cell = [&](const CellParameters& p, test::CellValues& c) {
-    if (p.cell.recurrent) compare(p.recurrent.gradient, c.recurrent, "recurrent");
-    if (p.cell.bias) compare(p.bias.gradient, c.bias, "bias");
-    if (p.cell.gain) compare(p.gain.gradient, c.gain, "gain");
-    if (p.cell.gain) compare(p.shift.gradient, c.shift, "shift");
-    if (p.cell.vectors) compare(p.vectors.gradient, c.vectors, "vectors");
-    if (p.cell.positions) compare(p.positions.gradient, c.positions, "positions");
-  };
-  compare_cell(lower, lo);
-  compare_cell(higher, hi);
+  compare.cell(lower, lo);
+  compare.cell(higher, hi);
 }
 
 TEST(Conditional, matches_the_equations_in_double) {

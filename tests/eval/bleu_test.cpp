@@ -4,24 +4,13 @@
 
 #include "nmt/core/error.h"
 #include "nmt/eval/chrf.h"
+#include "tests/eval/lines.h"
 
 namespace nmt {
 namespace {
 
-const std::vector<std::string> hypotheses = {"Das ist ein kleiner Test, nicht wahr?",
-                                             "Der Mann geht über die Straße &amp; lacht.",
-                                             "1.234,5 Euro kosten 2-3 Dinge (ungefähr)...",
-                                             "",
-                                             "Ein Hund  läuft.",
-                                             "«Ja», sagte er – “vielleicht”. ΟΔΟΣ İ",
-                                             "Preis: $5,00/kg"};
-const std::vector<std::string> references = {"Das ist ein kleiner Test, oder?",
-                                             "Der Mann geht über die Strasse & lacht.",
-                                             "1.234,5 Euro kosten ungefähr 2-3 Dinge ...",
-                                             "leer",
-                                             "Ein Hund läuft schnell.",
-                                             "«Ja», sagte sie – “vielleicht”. οδος i̇",
-                                             "Preis: $5,00 / kg"};
+using test::hypotheses;
+using test::references;
 
 BleuSmoothing smoothing(const std::string& name) {
   if (name == "exp") return BleuSmoothing::exp;

@@ -2,6 +2,7 @@
 
 #include "nmt/core/error.h"
 #include "nmt/eval/numpy_generator.h"
+#include "tests/eval/lines.h"
 
 #include <cmath>
 
@@ -10,20 +11,13 @@
 namespace nmt {
 namespace {
 
-const std::vector<std::string> hypotheses = {"Das ist ein kleiner Test, nicht wahr?",
-                                             "Der Mann geht über die Straße &amp; lacht.",
-                                             "1.234,5 Euro kosten 2-3 Dinge (ungefähr)...",
-                                             "",
-                                             "Ein Hund läuft schnell.",
-                                             "«Ja», sagte er – “vielleicht”. ΟΔΟΣ İ",
-                                             "Preis: $5,00/kg"};
-const std::vector<std::string> references = {"Das ist ein kleiner Test, oder?",
-                                             "Der Mann geht über die Strasse & lacht.",
-                                             "1.234,5 Euro kosten ungefähr 2-3 Dinge ...",
-                                             "leer",
-                                             "Ein Hund läuft schnell.",
-                                             "«Ja», sagte sie – “vielleicht”. οδος i̇",
-                                             "Preis: $5,00 / kg"};
+using test::references;
+
+const std::vector<std::string> hypotheses = [] {
+  std::vector<std::string> lines = test::hypotheses;
+  lines[4] = references[4];
+  return lines;
+}();
 const std::vector<std::string> others = {"Dies ist ein kleiner Test, oder?",
                                          "Der Mann geht und lacht.",
                                          "1.234,5 Euro kosten Dinge",

@@ -4,6 +4,7 @@ with its widths set small. Usage: test_recipes.py BIN_DIR [test names]"""
 import json
 import math
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,16 @@ class RecipesTest(unittest.TestCase):
         self.assertEqual({unit.stem for unit in UNITS}, set(known))
         for unit in UNITS:
             self.assertEqual(unit.read_text(encoding="utf-8"), f"unit: {unit.stem}\n")
+
+    def test_pages_name_every_unit_and_program(self):
+        readme, units = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/units.md"))
+        for unit in UNITS:
+            self.assertIn(f"`{unit.stem}`", readme)
+            self.assertRegex(units, rf"(?m)^\| `{unit.stem}` +\| .* \|$")
+        programs = {source.stem for source in (ROOT / "tools").glob("nmt-*.cpp")}
+        self.assertEqual(programs, set(re.findall(r"(?m)^\| `(nmt-[a-z]+)` \|", readme)))
+        for page in (ROOT / "docs").glob("*.md"):
+            self.assertIn(f"docs/{page.name}", readme)
 
     def test_recipes_load_as_they_are(self):
         for recipe in RECIPES:

@@ -18,12 +18,6 @@ struct Elstm1 {
   static constexpr bool bias = true;
 
   template <class T>
-  NMT_HOST_DEVICE static T plane(const Step<T, Elstm1>& step, int p) {
-    if constexpr (recurrents > 0) return step.x[p] + step.u[p];
-    else return step.x[p];
-  }
-
-  template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm1>& step, T& input, T& forget) {
     input = math::sigmoid<T>(plane(step, 0));
     forget = math::sigmoid<T>(plane(step, 1));

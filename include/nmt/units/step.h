@@ -42,6 +42,13 @@ struct Step {
   T s[U::states];
 };
 
+/// Plane p of what the unit reads: xW + h'U, or xW alone where there is no recurrent product.
+template <class T, class U>
+NMT_HOST_DEVICE T plane(const Step<T, U>& step, int p) {
+  if constexpr (U::recurrents > 0) return step.x[p] + step.u[p];
+  else return step.x[p];
+}
+
 /// The derivative of tanh or sigmoid from its value.
 template <class T>
 NMT_HOST_DEVICE T tanh_slope(T y) {
