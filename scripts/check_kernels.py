@@ -42,7 +42,7 @@ def main():
                 found.append(f"{path}:{number}: shared memory without NMT_SHARED or NMT_DYNAMIC_SHARED")
             for match in CALL.finditer(code):
                 checked = re.search(r"NMT_CUDA_CHECK\(|cudaError_t \w+ = |^\s*(cudaFree|cudaFreeHost|cudaStreamSynchronize|"
-                                    r"cudaStreamDestroy|cudaEventDestroy)\(|noexcept|if \(data_\) cudaFree", code)
+                                    r"cudaStreamDestroy)\(|cudaEventDestroy\(|[!=]= cudaSuccess|noexcept|if \(data_\) cudaFree", code)
                 if match[1] not in UNCHECKED and not checked:
                     found.append(f"{path}:{number}: {match[1]} is called without NMT_CUDA_CHECK")
     print("\n".join(found) or f"{len(declared)} kernels are declared for CUDA, all tested or known to be missing")

@@ -16,7 +16,13 @@ struct Memory {
   Region last;
 };
 Memory memory;
-constexpr std::size_t total_memory = std::size_t{1} << 30;
+
+// A number from the environment, for tests of whole programs: NMT_EMULATED_MEMORY_MB, NMT_EMULATED_DEVICES.
+std::size_t setting(const char* name, std::size_t usual) {
+  const char* const text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : usual;
+}
+const std::size_t total_memory = setting("NMT_EMULATED_MEMORY_MB", 1024) << 20;
 
 Region find(const std::map<const char*, Region>& regions, const void* p) {
   const auto found = regions.upper_bound(static_cast<const char*>(p));
@@ -98,8 +104,8 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  *count = static_cast<int>(setting("NMT_EMULATED_DEVICES", 1));
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
@@ -109,6 +115,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
+  running.has_device = true;
   return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -209,6 +216,9 @@ struct EmulatedEvent {
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
   *event = new EmulatedEvent;
   return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   event->reached = std::chrono::steady_clock::now();

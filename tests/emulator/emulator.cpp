@@ -14,7 +14,7 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace nmt::emulator {
 
-Running running;
+constinit thread_local Running running;
 
 namespace {
 

@@ -64,6 +64,15 @@ class Emulator : public testing::Test {
   std::vector<char*> memory_;
 };
 
+// What an earlier launch read after its barriers is no race with one that has none.
+TEST_F(Emulator, LaunchesAreOrdered) {
+  float* x = floats({1});
+  float* out = floats({0});
+  read_late_then_change(cuda_, x, out);
+  EXPECT_EQ(host(x, 1), std::vector<float>{2});
+  EXPECT_EQ(host(out, 1), std::vector<float>{1});
+}
+
 TEST_F(Emulator, BarrierOrdersSharedMemory) {
   for (int n : {1, 31, 257, 1024}) {
     float* out = floats(ascending(n));

@@ -60,6 +60,17 @@ __global__ void warp_neighbour_kernel(float* out) {
   out[threadIdx.x] = values[(threadIdx.x + 1) % blockDim.x];
 }
 
+__global__ void read_late_kernel(const float* x, float* out) {
+  __syncthreads();
+  __syncthreads();
+  const float value = x[0];
+  if (threadIdx.x == 0) out[0] = value;
+}
+
+__global__ void change_kernel(float* x) {
+  x[0] += 1;
+}
+
 }  // namespace
 
 void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
@@ -93,6 +104,10 @@ void read_unwritten(const Cuda& cuda, float* out) {
 }
 void warp_neighbour(const Cuda& cuda, int threads, float* out) {
   launch(warp_neighbour_kernel, 1, static_cast<unsigned>(threads), 0, cuda, out);
+}
+void read_late_then_change(const Cuda& cuda, float* x, float* out) {
+  launch(read_late_kernel, 1, 3, 0, cuda, x, out);
+  launch(change_kernel, 1, 1, 0, cuda, x);
 }
 float read_on_host(const float* x) {
   return *x;

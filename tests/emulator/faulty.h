@@ -26,6 +26,8 @@ void two_writers(const Cuda& cuda, bool faulty, float* out);
 void read_unwritten(const Cuda& cuda, float* out);
 /// A neighbour's value through shared memory, with __syncwarp() alone; right within a warp.
 void warp_neighbour(const Cuda& cuda, int threads, float* out);
+/// A block of three threads: out[0] = x[0] after two barriers, read by all of them; then, in a launch of its own, x[0] += 1 without one.
+void read_late_then_change(const Cuda& cuda, float* x, float* out);
 /// Host code that reads device memory.
 float read_on_host(const float* x);
 

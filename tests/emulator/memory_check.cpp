@@ -88,7 +88,8 @@ bool reads_ordered(const Cell& cell, const Event& after) {
 }
 
 void note_read(Cell& cell, const Event& event) {
-  if (reads_ordered(cell, event) && cell.read.block_epoch <= event.block_epoch) {
+  const bool later = cell.read.launch != event.launch || cell.read.block_epoch <= event.block_epoch;
+  if (reads_ordered(cell, event) && later) {
     cell.many_readers = cell.many_warps = cell.many_blocks = false;
   } else {
     cell.many_readers = true;
@@ -135,6 +136,8 @@ void check_region(const Region& region, const char* address, std::size_t bytes, 
 extern "C" char __executable_start, end;
 
 void check(const void* pointer, std::size_t bytes, Access access) {
+  // The linker may take a kernel's copy of an inline function, hooks and all, for the program's other threads too.
+  if (!running.has_device) return;
   const char* address = static_cast<const char*>(pointer);
   if (!running.in_kernel) {
     if (!device_region(address).begin) return;

@@ -26,6 +26,7 @@ struct Region {
 
 /// The thread whose code runs now.
 struct Running {
+  bool has_device = false;        ///< this thread of the program has set a device: others are not looked at
   bool in_kernel = false;
   std::uint32_t launch = 0;       ///< counts launches
   std::uint32_t block = 0;        ///< number of the block in the grid
@@ -34,7 +35,7 @@ struct Running {
   std::uint32_t warp_epoch = 0;   ///< barriers of the thread's warp so far, those of the block among them
   Region stack;
 };
-extern Running running;
+extern constinit thread_local Running running;
 
 /// "thread (3,0,0) of block (0,1,0)"
 std::string thread_name();
