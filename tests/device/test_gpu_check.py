@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+"""scripts/gpu_check.sh --emulated: every part of the report is there, and a failure shows.
+Usage: test_gpu_check.py FOLDER_OF_PROGRAMS, with the emulator inside."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def main():
+    programs = pathlib.Path(sys.argv[1]).resolve()
+    build = next(p for p in programs.parents if (p / "lib").is_dir())
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder) / "report.md"
+        done = subprocess.run(["bash", ROOT / "scripts/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=900)
+        text = report.read_text(encoding="utf-8") if report.exists() else ""
+    wrong = []
+    if done.returncode != 0:
+        wrong.append(f"status {done.returncode}: {done.stdout}{done.stderr}")
+    for part in ("# GPU check", "the emulator: no GPU has run any of this", " on cuda:0 (", "| parity of kernels | 4 tests passed",
+                 "| parity of models | 2 tests passed", "| compute-sanitizer | not run", "| training: cuda | 3 updates", "| translating: cpu on cuda | BLEU",
+                 "| loss of cuda within 3 % of the CPU's | yes", "| update | cpu | cuda |", "| nmt-bench | not run"):
+        if part not in text:
+            wrong.append(f"the report has no '{part}'")
+    if "FAILED" in text:
+        wrong.append("a part has failed")
+    print("\n".join([*wrong, *([text] if wrong else ["ok"])]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
