@@ -10,6 +10,8 @@ namespace nmt::cuda {
 std::string call_name(const char* call);
 
 inline void check(cudaError_t status, const char* call) {
+  if (status == cudaErrorMemoryAllocation)
+    throw OutOfMemory(fmt::format("{}: {}; smaller batches need less", call_name(call), cudaGetErrorString(status)));
   if (status != cudaSuccess)
     NMT_FAIL("{}: {} ({})", call_name(call), cudaGetErrorString(status), cudaGetErrorName(status));
 }

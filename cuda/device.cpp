@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "cuda/check.h"
+#include "cuda/staging.h"
 #include "cuda/state.h"
 
 namespace nmt {
@@ -16,6 +17,41 @@ Workspace::~Workspace() {
   if (data_) cudaFree(data_);
 }
 
+namespace {
+
+constexpr double megabyte = 1024.0 * 1024.0;
+
+// Null where there is no more.
+void* allocate(const CudaDevice::State& state, std::size_t bytes) {
+  void* data = nullptr;
+  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // it is not an error of the next call
+    return nullptr;
+  }
+  cuda::check(status, "cudaMalloc");
+  return data;
+}
+
+CudaDevice::Memory memory_of(const CudaDevice::State& state) {
+  CudaDevice::Memory memory;
+  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
+  return memory;
+}
+
+[[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes) {
+  const CudaDevice::Memory memory = memory_of(state);
+  throw OutOfMemory(fmt::format(
+      "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller batches need less: "
+      "--mini-batch-words or --mini-batch, --beam-size",
+      state.index, state.name, static_cast<double>(bytes) / megabyte, static_cast<double>(memory.free) / megabyte,
+      static_cast<double>(memory.total) / megabyte));
+}
+
+}  // namespace
+
 void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   if (bytes > size_) {
     // Kernels that still use the old one come first.
@@ -23,15 +59,14 @@ void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
     if (data_) NMT_CUDA_CHECK(cudaFree(data_));
     data_ = nullptr;
     size_ = 0;
-    NMT_CUDA_CHECK(cudaMalloc(&data_, bytes));
+    data_ = allocate(state, bytes);
+    if (!data_) refuse(state, bytes);
     size_ = bytes;
   }
   return data_;
 }
 
 namespace {
-
-constexpr double megabyte = 1024.0 * 1024.0;
 
 // The oldest device that the kernels are built for: NMT_CUDA_OLDEST is 10 major + minor.
 void check_generation(int index, const cudaDeviceProp& properties) {
@@ -45,28 +80,10 @@ class DeviceMemory : public MemorySource {
  public:
   explicit DeviceMemory(CudaDevice& device) : device_(device) {}
 
-  char* allocate(std::size_t bytes) override {
-    void* data = nullptr;
-    NMT_CUDA_CHECK(cudaSetDevice(device_.index()));
-    const cudaError_t status = cudaMalloc(&data, bytes);
-    if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();  // it is not an error of the next call
-      return nullptr;
-    }
-    cuda::check(status, "cudaMalloc");
-    return static_cast<char*>(data);
-  }
+  char* allocate(std::size_t bytes) override { return static_cast<char*>(cuda::allocate(device_.state(), bytes)); }
   // cudaFree waits for the device; a failure while a program ends has nobody to tell.
   void release(char* data) noexcept override { cudaFree(data); }
-  [[noreturn]] void refuse(std::size_t bytes) override {
-    const CudaDevice::Memory memory = device_.memory();
-    fail(
-        ExitStatus::memory,
-        "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller batches need less: "
-        "--mini-batch-words or --mini-batch, --beam-size",
-        device_.index(), device_.name(), static_cast<double>(bytes) / megabyte,
-        static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte);
-  }
+  [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
 
  private:
   CudaDevice& device_;
@@ -122,6 +139,7 @@ CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique
 
 CudaDevice::~CudaDevice() {
   cudaStreamSynchronize(state_->stream);
+  state_->staging.reset();
   cudaFreeHost(state_->fault);
   cudaStreamDestroy(state_->stream);
 }
@@ -135,9 +153,7 @@ const std::string& CudaDevice::name() const {
 }
 
 CudaDevice::Memory CudaDevice::memory() const {
-  Memory memory;
-  NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
-  return memory;
+  return cuda::memory_of(*state_);
 }
 
 std::unique_ptr<MemorySource> CudaDevice::memory_source() {
@@ -145,8 +161,13 @@ std::unique_ptr<MemorySource> CudaDevice::memory_source() {
 }
 
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (bytes <= cuda::Staging::most) {
+    if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
+    return state_->staging->copy(device, host, bytes);
+  }
   // From pageable memory: the call returns once the bytes are staged.
-  if (bytes > 0) NMT_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream));
+  NMT_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream));
 }
 
 void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) {
@@ -158,7 +179,16 @@ void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) NMT_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream));
 }
 
+void CudaDevice::clear(void* data, std::size_t bytes) {
+  if (bytes > 0) NMT_CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, state_->stream));
+}
+
+std::int64_t CudaDevice::waits() const {
+  return state_->waits;
+}
+
 void CudaDevice::synchronize() {
+  ++state_->waits;
   NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
   const cuda::Fault fault = *state_->fault;
   if (fault.kind == cuda::no_fault) return;

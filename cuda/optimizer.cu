@@ -110,16 +110,11 @@ __global__ void total_kernel(std::int64_t n, const double* sums, double* total) 
 
 }  // namespace
 
-double gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
+void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, double* sum) {
   const Table table = send(cuda, slices, count);
-  if (table.blocks == 0) return 0.0;
-  double* const sums = workspace<double>(cuda, table.blocks + 1);
-  double* const total = sums + table.blocks;
+  double* const sums = workspace<double>(cuda, std::max<std::int64_t>(table.blocks, 1));
   launch(squares_kernel, static_cast<unsigned>(table.blocks), threads, 0, cuda, table, sums);
-  launch(total_kernel, 1, threads, 0, cuda, table.blocks, sums, total);
-  double result = 0;
-  cuda.device->from_device(&result, total, sizeof result);
-  return result;
+  launch(total_kernel, 1, threads, 0, cuda, table.blocks, sums, sum);
 }
 
 void adam(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {

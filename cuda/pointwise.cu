@@ -66,6 +66,11 @@ void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const 
   }
 }
 
+void pick(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, const std::int32_t* columns,
+          float* out) {
+  each(cuda, rows, [=] __device__(std::int64_t r) { out[r] = x[r * width + columns[r]]; });
+}
+
 namespace {
 
 // A block a row and a part of the columns. The first row of a symbol adds up all of its rows, in order.

@@ -14,6 +14,7 @@ namespace nmt {
 namespace cuda {
 
 class Blas;
+class Staging;
 
 /// What a kernel that meets a wrong value leaves for the host: the first one wins. Lies in memory that both can see.
 struct Fault {
@@ -47,6 +48,8 @@ struct CudaDevice::State {
   cuda::Workspace table;             ///< the optimiser's slices
   std::vector<char> table_contents;  ///< what lies there
   cuda::Workspace rounded;           ///< inputs of a product in bfloat16
+  std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
+  std::int64_t waits = 0;            ///< of the host for the device
   std::shared_ptr<cuda::Blas> blas;  ///< made at the first product
 };
 

@@ -4,6 +4,7 @@
 #include "nmt/kernels/instruction_set.h"
 #include "nmt/kernels/product_library.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -39,7 +40,8 @@ void Compute::check_training() const {
 
 std::unique_ptr<Arena> Compute::new_arena() {
   if (!cuda_) return std::make_unique<Arena>();
-  constexpr std::size_t growth = std::size_t{64} << 20;  // asking the driver is slow
+  // Asking the driver is slow.
+  const std::size_t growth = std::clamp(cuda_->memory().total / 1024, std::size_t{1} << 20, std::size_t{64} << 20);
   return std::make_unique<Arena>(growth, cuda_->memory_source());
 }
 

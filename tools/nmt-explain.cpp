@@ -15,7 +15,7 @@ namespace nmt::tools {
 namespace {
 
 struct Request {
-  std::string model, input, output, json, gates;
+  std::string model, input, output, json, gates, device = SearchSpec().device;
   std::vector<std::string> text;  // given on the command line, in place of an input
   int sentences = 50, beam_size = 4, max_length = 100, threads = 0;
   double length_penalty = 0.6;
@@ -45,7 +45,7 @@ std::vector<std::string> read_lines(const Request& request) {
 
 ExitStatus explain(const Request& request) {
   if (request.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  Compute compute("cpu", request.threads);
+  Compute compute(request.device, request.threads);
   log::info("{}", compute.describe("nmt-explain"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
@@ -91,7 +91,10 @@ int main(int argc, char** argv) {
           "search", {Option("beam-size", &r.beam_size, "hypotheses kept a step").alias({"b"}).range(1, 1000),
                      Option("length-penalty", &r.length_penalty, "score / ((5+length)/6)^A (Wu et al. 2016)").range(0, 10).meta("A"),
                      Option("max-length", &r.max_length, "crop longer sentences, in tokens").range(1, 1000),
-                     Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024)}))
+                     Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024),
+                     Option("device", &r.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
+                         .alias({"d", "devices"})
+                         .with_form(nmt::config::Form::device)}))
       .positionals({"model", "text"});
   return nmt::tools::run_tool(argc, argv, settings, [&] {
     if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;

@@ -86,6 +86,8 @@ int run_program(const std::function<int()>& body, const std::function<void()>& o
     return body();
   } catch (const Error& error) {
     return leave(error.status(), error.what());
+  } catch (const OutOfMemory& error) {
+    return leave(ExitStatus::memory, error.what());
   } catch (const std::bad_alloc&) {
     return leave(ExitStatus::memory, "out of memory; smaller batches need less: --mini-batch-words or --mini-batch, --maxi-batch, --beam-size");
   } catch (const std::exception& error) {

@@ -1,5 +1,7 @@
 #include "attention.h"
 
+#include "cell.h"
+
 namespace nmt::ops {
 
 kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
@@ -37,7 +39,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
     kernels::attention_forward(backend, args, q[0], q[1], sentence ? sentence.data<std::int32_t>() : nullptr, query->value.f32(),
                                out.weights.f32(), out.context->value.f32());
   });
-  if (tape.probe()) tape.probe()->attention = out.weights;
+  if (Probe* probe = tape.probe()) probe->attention = host_copy(context, *probe, out.weights);
   tape.record([&tape, shape, memory, query, out, args, q, flops] {
     if (!out.context->gradient) return;
     const Context& at = tape.context();

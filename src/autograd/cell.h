@@ -58,6 +58,8 @@ std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, 
 
 /// The states that the steps of a recurrence read: [T,B,H] each, from the initial ones and those after each step.
 std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start, const std::vector<Var>& states, bool reverse);
+/// A tensor's values in the probe's memory; empty when it is.
+Tensor host_copy(const Context& context, Probe& probe, const Tensor& tensor);
 /// Adds the cell's gates at all steps to the tape's probe. x [T,B,inputs*H]; buffers of all steps; previous [T,B,H] a state vector;
 /// `lower`: as GateRecord has it.
 void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers, const std::vector<Tensor>& previous,

@@ -168,7 +168,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   if (Probe* probe = tape.probe()) {
     probe_gates(tape, layer.lower, x->value, s.lower_buffers, states_before(context, s.start, out.states, false), false);
     probe_gates(tape, layer.higher, s.xc.reshape(shape), s.higher_buffers, s.middle, false, static_cast<int>(probe->units.size()) - 1);
-    probe->attention = out.attended.weights;
+    probe->attention = host_copy(context, *probe, out.attended.weights);
   }
   if (recording)
     tape.record([&tape, saved = std::move(s)] {

@@ -7,9 +7,8 @@
 
 namespace nmt::ops {
 
-LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing) {
+void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing, const Tensor& sums) {
   const Context& context = tape.context();
-  LossSums sums;
   kernels::SoftmaxLoss args;
   args.rows = x->value.rows();
   args.width = x->value.width();
@@ -21,8 +20,8 @@ LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bia
   args.bias = bias ? bias->value.f32() : nullptr;
   args.target = targets.data<std::int32_t>();
   args.smoothing = smoothing;
-  args.cross_entropy = &sums.cross_entropy;
-  args.smoothed = &sums.smoothed;
+  args.cross_entropy = sums.data<double>();
+  args.smoothed = sums.data<double>() + 1;
   Tensor dx;
   if (tape.recording()) {
     dx = context.empty(x->value.shape());
@@ -38,7 +37,6 @@ LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bia
     kernels::softmax_loss(backend, args);
   });
   tape.record([&tape, x, dx] { tape.give(*x, dx); });
-  return sums;
 }
 
 Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {

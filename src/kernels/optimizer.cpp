@@ -76,7 +76,7 @@ void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, co
 
 }  // namespace
 
-double gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count) {
+void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, double* result) {
   // The number of parts depends on the size alone, and they are added in order: so the sum does not depend on the
   // threads.
   constexpr std::int64_t most = 256;
@@ -94,9 +94,8 @@ double gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::
                    sums[part] += sum;
                  });
   });
-  double total = 0;
-  for (double sum : sums) total += sum;
-  return total;
+  *result = 0;
+  for (double sum : sums) *result += sum;
 }
 
 void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {

@@ -133,6 +133,10 @@ void gather_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const st
   });
 }
 
+void pick(const Cpu&, std::int64_t rows, std::int64_t width, const float* x, const std::int32_t* columns, float* out) {
+  for (std::int64_t r = 0; r < rows; ++r) out[r] = x[r * width + columns[r]];
+}
+
 void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
                       const std::int32_t* ids, const float* dy, float* dtable) {
   for (std::int64_t r = 0; r < rows; ++r)

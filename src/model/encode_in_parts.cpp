@@ -6,8 +6,8 @@
 namespace nmt {
 namespace {
 
-// Padded tokens that pass through the encoder at a time.
-constexpr std::int64_t rows_of_part = 256;
+// Padded tokens that pass through the encoder at a time; a GPU has the room, and wants few large pieces of work.
+constexpr std::int64_t rows_of_part = 256, rows_of_part_cuda = 65536;
 
 // Copies a part [S',n,W] into the columns of its sentences of the whole [S,B,W], made at the first call. What lies behind a
 // sentence's end is never read.
@@ -26,6 +26,7 @@ void place(const Context& context, const Tensor& part, std::int64_t sentence, co
 // sentence's row depends on no other, so the parts give the very numbers of the whole.
 Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const {
   const std::int64_t sentences = static_cast<std::int64_t>(sources.size());
+  const std::int64_t rows_at_once = context.device.kind == DeviceKind::cuda ? rows_of_part_cuda : rows_of_part;
   std::int64_t longest = 0;
   for (const Ids& source : sources) longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
   std::vector<std::int32_t> all_lengths;
@@ -37,7 +38,7 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     for (count = 0; first + count < sentences; ++count) {
       const Ids& source = sources[first + count];
       const std::int64_t length = static_cast<std::int64_t>(source.size()) + 1;  // with </s>
-      if (count > 0 && std::max(steps, length) * (count + 1) > rows_of_part) break;
+      if (count > 0 && std::max(steps, length) * (count + 1) > rows_at_once) break;
       steps = std::max(steps, length);
       pointers.push_back(&source);
       lengths.push_back(static_cast<std::int32_t>(length));

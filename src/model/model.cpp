@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "model_impl.h"
-#include "nmt/model/check.h"
+#include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
+#include "nmt/model/check.h"
 
 namespace nmt {
 namespace {
@@ -16,12 +17,23 @@ std::vector<std::int32_t> lengths_of(const Batch& batch) {
   return lengths;
 }
 
+// The sums of a loss, cross-entropy and smoothed, on the device.
+Tensor no_loss(const Context& context) {
+  Tensor sums = context.empty({2}, Dtype::f64);
+  clear<double>(context, sums);
+  return sums;
+}
+
+BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
+  const std::vector<double> values = download<double>(context, sums);
+  return {values[0], values[1], batch.target_tokens};
+}
+
 }  // namespace
 
 Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
     : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
   check_model(spec);
-  if (context.device.kind != DeviceKind::cpu) fail(ExitStatus::usage, "--device cuda: models run on the CPU only; the GPU has the kernels alone so far");
   const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
   if (shared && source_size != target_size)
     fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",
@@ -82,14 +94,19 @@ ParameterSet& Model::parameters() { return impl_->parameters; }
 int Model::source_vocabulary() const { return impl_->source_vocabulary; }
 int Model::target_vocabulary() const { return impl_->target_vocabulary; }
 
-BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {
+void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
   Tape tape(impl_->context, true, pass.seed, pass.pass);
   if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
   const Impl::Readouts out = impl_->run(tape, batch);
-  const ops::LossSums sums = ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing);
+  ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing, sums);
   tape.backward();
-  return {sums.cross_entropy, sums.smoothed, batch.target_tokens};
+}
+
+BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {
+  const Tensor sums = no_loss(impl_->context);
+  accumulate_gradients(batch, pass, sums);
+  return read(impl_->context, sums, batch);
 }
 
 BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
@@ -97,22 +114,23 @@ BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
   Tape tape(m.context, false);
   const Impl::Readouts out = m.run(tape, batch);
   if (!m.frozen) {
-    const ops::LossSums sums = ops::softmax_loss(tape, out.rows, *m.output_table, m.output_bias, out.targets, label_smoothing);
-    return {sums.cross_entropy, sums.smoothed, batch.target_tokens};
+    const Tensor sums = no_loss(m.context);
+    ops::softmax_loss(tape, out.rows, *m.output_table, m.output_bias, out.targets, label_smoothing, sums);
+    return read(m.context, sums, batch);
   }
   NMT_CHECK(label_smoothing == 0.0f, "a frozen model is evaluated without label smoothing");
   double sum = 0;
   const std::int64_t rows = out.rows->value.rows(), chunk = 256;
-  const std::int32_t* targets = out.targets.data<std::int32_t>();
   for (std::int64_t first = 0; first < rows; first += chunk) {
     const std::int64_t n = std::min(chunk, rows - first);
     const Tensor logits = ops::logits(tape, tape.constant(out.rows->value.slice(first, n)), *m.output_table, m.output_bias);
-    const Tensor normalizer = m.context.empty({n});
+    const Tensor figures = m.context.empty({2, n});  // the normalizers; the targets' logits
     dispatch(m.context, [&](const auto& backend) {
-      kernels::log_sum_exp(backend, n, m.target_vocabulary, logits.f32(), normalizer.f32());
+      kernels::log_sum_exp(backend, n, m.target_vocabulary, logits.f32(), figures.f32());
+      kernels::pick(backend, n, m.target_vocabulary, logits.f32(), out.targets.data<std::int32_t>() + first, figures.f32() + n);
     });
-    for (std::int64_t r = 0; r < n; ++r)
-      sum += normalizer.f32()[r] - logits.f32()[r * m.target_vocabulary + targets[first + r]];
+    const std::vector<float> values = download<float>(m.context, figures);
+    for (std::int64_t r = 0; r < n; ++r) sum += values[static_cast<std::size_t>(r)] - values[static_cast<std::size_t>(n + r)];
   }
   return {sum, sum, batch.target_tokens};
 }

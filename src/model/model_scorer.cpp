@@ -12,8 +12,9 @@ namespace {
 
 // Logits [block,V] take an eighth of the output table's [V,E]; fewer rows would mean reading the table too often.
 constexpr std::int64_t table_share = 8, least_block = 32;
-// Hypotheses that pass through the decoder at a time, so that its own values are those of so many.
-constexpr std::int64_t rows_of_part = 128;
+// Hypotheses that pass through the decoder at a time, so that its own values are those of so many; a GPU has the room, and wants
+// few large pieces of work: likewise the logits of a block there.
+constexpr std::int64_t rows_of_part = 128, rows_of_part_cuda = 8192, block_floats_cuda = std::int64_t{1} << 25;
 
 using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
 
@@ -37,20 +38,21 @@ class ModelDecoding : public Decoding {
       next_sentence_.push_back(sentence_[parent]);
     }
     sentence_.swap(next_sentence_);
-    readout_ = attention_ = logits_ = {};  // the last step's make room for this one's
+    readout_ = logits_ = {};  // the last step's make room for this one's
     Tape tape(context_, false);
     const std::int64_t steps = memory_.values->value.shape()[0];
-    if (want_attention_) attention_ = context_.empty({rows, steps});
+    if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
     DecoderState next(state_.size());
-    for (std::int64_t first = 0; first < rows; first += rows_of_part) {
-      const std::int64_t count = std::min(rows_of_part, rows - first);
-      const Tensor parent_rows = host(parents.subspan(first, count), {count}), ids = host(tokens.subspan(first, count), {1, count});
+    const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
+    for (std::int64_t first = 0; first < rows; first += part) {
+      const std::int64_t count = std::min(part, rows - first);
+      const Tensor parent_rows = send(parents.subspan(first, count), {count}), ids = send(tokens.subspan(first, count), {1, count});
       DecoderState state(state_.size());
       state.position = state_.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
         for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, parent_rows));
       const Decoder::Result out = decoder_(tape, embed_(tape, ids), memory_, state,
-                                           host(std::span<const std::int32_t>(sentence_).subspan(first, count), {count}));
+                                           send(std::span<const std::int32_t>(sentence_).subspan(first, count), {count}));
       const Shape& features = out.features->value.shape();
       put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
       next.position = out.state.position;
@@ -62,13 +64,13 @@ class ModelDecoding : public Decoding {
           next[layer][i] = tape.constant(std::move(whole));
         }
       }
-      if (want_attention_) mean_over_heads(out.weights, count, attention_.f32() + first * steps);
+      if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
     }
     state_ = std::move(next);
     DecodingStep step;
     step.rows = static_cast<int>(rows);
-    step.block = static_cast<int>(std::max<std::int64_t>(least_block, readout_.width() / table_share));
-    if (want_attention_) step.attention = attention_.f32();
+    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
+    if (want_attention_) step.attention = attention_.data();
     step.source_steps = static_cast<int>(steps);
     return step;
   }
@@ -81,13 +83,14 @@ class ModelDecoding : public Decoding {
     dispatch(context_, [&](const auto& backend) {
       kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
-    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32()};
+    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32(), on_gpu() ? &context_ : nullptr};
   }
 
  private:
-  Tensor host(std::span<const std::int32_t> values, Shape shape) const {
-    Tensor tensor = context_.empty(shape, Dtype::i32);
-    std::copy(values.begin(), values.end(), tensor.data<std::int32_t>());
+  bool on_gpu() const { return context_.device.kind == DeviceKind::cuda; }
+  Tensor send(std::span<const std::int32_t> values, Shape shape) const {
+    const Tensor tensor = context_.empty(shape, Dtype::i32);
+    upload(context_, values, tensor);
     return tensor;
   }
 
@@ -104,12 +107,14 @@ class ModelDecoding : public Decoding {
     });
   }
 
-  static void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) {
+  void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) const {
     const std::int64_t heads = weights.shape()[2], steps = weights.shape()[3];
+    const std::vector<float> copy = on_gpu() ? download<float>(context_, weights) : std::vector<float>();
+    const float* const values = on_gpu() ? copy.data() : weights.f32();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t s = 0; s < steps; ++s) {
         float sum = 0;
-        for (std::int64_t head = 0; head < heads; ++head) sum += weights.f32()[(r * heads + head) * steps + s];
+        for (std::int64_t head = 0; head < heads; ++head) sum += values[(r * heads + head) * steps + s];
         out[r * steps + s] = sum / static_cast<float>(heads);
       }
   }
@@ -123,7 +128,8 @@ class ModelDecoding : public Decoding {
   DecoderState state_;
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
-  Tensor readout_, logits_, normalizer_, attention_;
+  std::vector<float> attention_;  // [n,S]
+  Tensor readout_, logits_, normalizer_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "nmt/search/beam_search.h"
 
 #include "nmt/core/error.h"
-#include "nmt/kernels/top_k.h"
+#include "nmt/search/choices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,14 +55,9 @@ class BeamSearch {
       : options_(options),
         vocabulary_(scorer.vocabulary()),
         k_(std::min(options.beam_size, vocabulary_)),
-        keep_attention_(options.want_attention || options.ranking.coverage_penalty != 0.0) {
-    skip_.push_back(options.bos);
-    if (!options.allow_unk) skip_.push_back(options.unk);
+        keep_attention_(options.want_attention || options.ranking.coverage_penalty != 0.0),
+        choices_(options.cpu, vocabulary_, k_, skipped(options), options.eos) {
     const std::size_t rows = sources.size() * static_cast<std::size_t>(options.beam_size);
-    top_values_.resize(rows * k_);
-    top_tokens_.resize(rows * k_);
-    log_normalizers_.resize(rows);
-    eos_logits_.resize(rows);
     for (std::vector<std::int32_t>* v :
          {&parents_, &tokens_, &next_parents_, &next_tokens_, &nodes_of_rows_, &next_nodes_})
       v->reserve(rows);
@@ -85,7 +80,7 @@ class BeamSearch {
       NMT_CHECK(next.rows == static_cast<int>(parents_.size()), "the scorer gave {} rows for {} hypotheses", next.rows,
                 parents_.size());
       NMT_CHECK(!keep_attention_ || next.attention, "the scorer gave no attention, which was asked for");
-      for_each_block(*decoding_, next, [&](int first, const NextTokens& scores) { choose(first, scores); });
+      choices_.look(*decoding_, next);
       next_parents_.clear();
       next_tokens_.clear();
       next_nodes_.clear();
@@ -106,16 +101,10 @@ class BeamSearch {
   }
 
  private:
-  /// Keeps of the scores of rows [first, ..) what extend() will look at.
-  void choose(int first, const NextTokens& scores) {
-    NMT_CHECK(scores.vocabulary == vocabulary_, "the scorer scored {} tokens of {}", scores.vocabulary, vocabulary_);
-    const std::int64_t at = std::int64_t{first} * k_;
-    kernels::top_k(options_.cpu, scores.rows, vocabulary_, scores.logits, k_, skip_, top_values_.data() + at,
-                   top_tokens_.data() + at);
-    for (int row = 0; row < scores.rows; ++row) {
-      log_normalizers_[first + row] = scores.log_normalizer[row];
-      eos_logits_[first + row] = scores.logits[std::int64_t{row} * vocabulary_ + options_.eos];
-    }
+  static std::vector<std::int32_t> skipped(const SearchOptions& options) {
+    std::vector<std::int32_t> tokens{options.bos};
+    if (!options.allow_unk) tokens.push_back(options.unk);
+    return tokens;
   }
 
   float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes_[node].sum; }
@@ -135,13 +124,13 @@ class BeamSearch {
     const int end_row = first_row + sentence.rows;
     candidates_.clear();
     for (int row = first_row; row < end_row; ++row) {
-      const float log_normalizer = log_normalizers_[row];
+      const float log_normalizer = choices_.log_normalizer(row);
       if (step == sentence.longest) {
-        add_candidate(index, row, 0, options_.eos, eos_logits_[row], log_normalizer);
+        add_candidate(index, row, 0, options_.eos, choices_.extra(row), log_normalizer);
         continue;
       }
-      const float* values = top_values_.data() + std::int64_t{row} * k_;
-      const std::int32_t* tokens = top_tokens_.data() + std::int64_t{row} * k_;
+      const float* values = choices_.logits(row);
+      const std::int32_t* tokens = choices_.tokens(row);
       for (int rank = 0; rank < k_ && tokens[rank] >= 0; ++rank)
         add_candidate(index, row, rank, tokens[rank], values[rank], log_normalizer);
     }
@@ -243,14 +232,12 @@ class BeamSearch {
   const int vocabulary_;
   const int k_;  // extensions looked at in every row
   const bool keep_attention_;
+  Choices choices_;
   std::unique_ptr<Decoding> decoding_;
   std::vector<Sentence> sentences_;
   std::vector<int> active_;  // sentences with live rows, in order, as their rows are
   // Rows: the hypothesis of the step before that each extends, by what token, and its node.
   std::vector<std::int32_t> parents_, tokens_, nodes_of_rows_, next_parents_, next_tokens_, next_nodes_;
-  std::vector<std::int32_t> skip_;
-  std::vector<float> top_values_, log_normalizers_, eos_logits_;
-  std::vector<std::int32_t> top_tokens_;
   std::vector<Candidate> candidates_;
   std::vector<std::int64_t> row_attention_;
   std::vector<Node> nodes_;

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/math.h"
+#include "nmt/kernels/ensemble.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt {
 namespace {
@@ -17,7 +17,6 @@ struct Part {
   double weight = 0;
   bool attends = false;  // its attention is over the positions of the first member's
   DecodingStep step;
-  NextTokens next;
 };
 
 class EnsembleDecoding : public Decoding {
@@ -33,31 +32,34 @@ class EnsembleDecoding : public Decoding {
     return step;
   }
 
+  // Of identical members the result is their own log probability to the bit.
   NextTokens score(int first, int count) override {
-    for (Part& part : parts_) part.next = part.decoding->score(first, count);
-    const std::int64_t vocabulary = parts_.front().next.vocabulary;
+    scores_.clear();
+    for (Part& part : parts_) {
+      const NextTokens next = part.decoding->score(first, count);
+      scores_.push_back({next.logits, next.log_normalizer, part.weight});
+      if (&part == &parts_.front()) shape_ = next;
+    }
+    const std::int64_t vocabulary = shape_.vocabulary;
+    const bool probabilities = combination_ == Combination::probabilities;
+    if (const Context* device = shape_.device) {
+      if (!device_log_probs_ || device_log_probs_.elements() < count * vocabulary) {
+        device_log_probs_ = device->empty({count, vocabulary});
+        device_zeros_ = device->empty({count});
+        clear<float>(*device, device_zeros_);
+      }
+      dispatch(*device, [&](const auto& backend) {
+        kernels::combine_scores(backend, count, vocabulary, scores_, probabilities, device_log_probs_.f32());
+      });
+      return {count, static_cast<int>(vocabulary), device_log_probs_.f32(), device_zeros_.f32(), device};
+    }
     log_probs_.resize(static_cast<std::size_t>(count * vocabulary));
     zeros_.assign(static_cast<std::size_t>(count), 0.0f);
-    cpu_.pool->parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) combine(row, vocabulary);
-    });
+    kernels::combine_scores(cpu_, count, vocabulary, scores_, probabilities, log_probs_.data());
     return {count, static_cast<int>(vocabulary), log_probs_.data(), zeros_.data()};
   }
 
  private:
-  // Sums in double over the members: of identical ones the result is their own log probability to the bit.
-  void combine(std::int64_t row, std::int64_t vocabulary) {
-    float* out = log_probs_.data() + row * vocabulary;
-    for (std::int64_t v = 0; v < vocabulary; ++v) {
-      double sum = 0;
-      for (const Part& part : parts_) {
-        const float log_prob = part.next.logits[row * vocabulary + v] - part.next.log_normalizer[row];
-        sum += part.weight * static_cast<double>(combination_ == Combination::log_probabilities ? log_prob : math::exp(log_prob));
-      }
-      out[v] = static_cast<float>(combination_ == Combination::log_probabilities ? sum : std::log(sum));
-    }
-  }
-
   const float* mean_attention(int rows, int steps) {
     attention_.assign(static_cast<std::size_t>(rows) * static_cast<std::size_t>(steps), 0.0f);
     double weights = 0;
@@ -76,7 +78,10 @@ class EnsembleDecoding : public Decoding {
   std::vector<Part> parts_;
   Combination combination_;
   bool want_attention_;
+  std::vector<kernels::MemberScores> scores_;
+  NextTokens shape_;                                  // of the first member
   std::vector<float> log_probs_, zeros_, attention_;  // [m,V] and [m] of a block, [n,S]
+  Tensor device_log_probs_, device_zeros_;
 };
 
 }  // namespace

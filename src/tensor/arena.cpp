@@ -92,6 +92,7 @@ Block* Arena::allocate(std::size_t bytes) {
       chunk = size;  // no room to spare
       data = source_->allocate(chunk);
     }
+    if (!data && chunk > size) data = source_->allocate(chunk = size);  // no room to grow, but for this
     if (!data) source_->refuse(size);
     block = new_block();
     block->data = data;

@@ -40,6 +40,12 @@ void CudaDevice::from_device(void*, const void*, std::size_t) {
 void CudaDevice::copy(void*, const void*, std::size_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::clear(void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+std::int64_t CudaDevice::waits() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
 void CudaDevice::synchronize() {
   NMT_FAIL("this build has no CUDA backend");
 }

@@ -30,6 +30,7 @@ View::View(std::string name_, const Tensor& tensor) : View(std::move(name_), dty
     case nmt::Dtype::f32: data = reinterpret_cast<const std::byte*>(tensor.data<float>()); break;
     case nmt::Dtype::bf16: data = reinterpret_cast<const std::byte*>(tensor.data<std::uint16_t>()); break;
     case nmt::Dtype::i8: data = reinterpret_cast<const std::byte*>(tensor.data<std::int8_t>()); break;
+    case nmt::Dtype::f64: data = reinterpret_cast<const std::byte*>(tensor.data<double>()); break;
     case nmt::Dtype::i32: data = reinterpret_cast<const std::byte*>(tensor.data<std::int32_t>()); break;
   }
 }

@@ -117,6 +117,7 @@ Dtype dtype_of(nmt::Dtype dtype) {
     case nmt::Dtype::bf16: return Dtype::bf16;
     case nmt::Dtype::i8: return Dtype::i8;
     case nmt::Dtype::i32: return Dtype::i32;
+    case nmt::Dtype::f64: return Dtype::f64;
   }
   NMT_FAIL("no dtype {}", static_cast<int>(dtype));
 }

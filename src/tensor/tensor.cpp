@@ -13,6 +13,7 @@ std::int64_t bytes_of(Dtype dtype) {
     case Dtype::i32: return 4;
     case Dtype::bf16: return 2;
     case Dtype::i8: return 1;
+    case Dtype::f64: return 8;
   }
   NMT_FAIL("no such dtype: {}", static_cast<int>(dtype));
 }
@@ -23,6 +24,7 @@ const char* name_of(Dtype dtype) {
     case Dtype::bf16: return "bf16";
     case Dtype::i8: return "i8";
     case Dtype::i32: return "i32";
+    case Dtype::f64: return "f64";
   }
   return "?";
 }

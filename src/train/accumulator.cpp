@@ -13,6 +13,12 @@ std::int64_t padded_tokens(const Batch& batch) {
   return static_cast<std::int64_t>(batch.sentences) * (batch.source_steps + batch.target_steps);
 }
 
+// What a device's memory says of itself.
+std::string details(const std::bad_alloc& error) {
+  const auto* device = dynamic_cast<const OutOfMemory*>(&error);
+  return device ? fmt::format(" ({})", device->what()) : "";
+}
+
 }  // namespace
 
 // The second half draws its dropout masks from passes that no whole batch comes to (2^40 of them).
@@ -26,8 +32,8 @@ void Accumulator::cut(std::vector<Piece>& pieces, std::size_t at) {
   pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(second));
 }
 
-BatchLoss Accumulator::add(std::vector<Piece> pieces) {
-  BatchLoss sum;
+std::int64_t Accumulator::add(std::vector<Piece> pieces) {
+  std::int64_t tokens = 0;
   std::erase_if(pieces, [](const Piece& piece) { return piece.batch.sentences == 0; });
   for (std::size_t at = 0; at < pieces.size();) {
     const Batch& batch = pieces[at].batch;
@@ -36,25 +42,23 @@ BatchLoss Accumulator::add(std::vector<Piece> pieces) {
       continue;
     }
     try {
-      const BatchLoss loss = model_.accumulate_gradients(batch, pieces[at].pass);
-      sum.cross_entropy += loss.cross_entropy;
-      sum.smoothed += loss.smoothed;
-      sum.tokens += loss.tokens;
+      model_.accumulate_gradients(batch, pieces[at].pass, losses_);
+      tokens += batch.target_tokens;
       ++at;
       continue;
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc& error) {
       if (batch.sentences == 1)
-        fail(ExitStatus::memory, "out of memory in a single pair of {} source and {} target steps; lower max-length", batch.source_steps,
-             batch.target_steps);
+        fail(ExitStatus::memory, "out of memory in a single pair of {} source and {} target steps; lower max-length{}", batch.source_steps,
+             batch.target_steps, details(error));
     }
     if (!std::exchange(cut_before_, true)) told_(batch);
     cut(pieces, at);
     most_ = padded_tokens(pieces[at].batch);
     clear_();
-    sum = {};
+    tokens = 0;
     at = 0;
   }
-  return sum;
+  return tokens;
 }
 
 }  // namespace nmt::train

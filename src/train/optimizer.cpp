@@ -7,6 +7,7 @@
 
 #include "nmt/core/error.h"
 #include "nmt/kernels/pointwise.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt::train {
 namespace {
@@ -97,6 +98,8 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
   for (const Number& number : kind_of(name_).numbers) numbers_.push_back(number.initial);
   std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers_.begin());
 
+  figures_ = context_.empty({3}, Dtype::f64);
+  nmt::clear<double>(context_, figures_);
   const int states = states_of(name_, numbers_);
   states_.reserve(parameters.all().size());
   slices_.reserve(parameters.all().size());
@@ -125,16 +128,19 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
 UpdateResult Optimizer::update(double rate, std::int64_t tokens) {
   NMT_CHECK(tokens > 0, "an update over {} target tokens", tokens);
   const auto count = static_cast<std::int64_t>(slices_.size());
-  const double sum = dispatch(context_, [&](const auto& device) { return kernels::gradient_norm_squared(device, slices_.data(), count); });
+  dispatch(context_, [&](const auto& device) { kernels::gradient_norm_squared(device, slices_.data(), count, figures_.data<double>() + 2); });
+  const std::vector<double> figures = download<double>(context_, figures_);
   const double per_token = 1.0 / static_cast<double>(tokens);
-  const double norm = std::sqrt(sum) * per_token;
-  if (!std::isfinite(norm)) {
-    clear_gradients();
-    return {norm, false};
+  const double norm = std::sqrt(figures[2]) * per_token;
+  UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
+  if (!result.applied) {
+    clear();
+    return result;
   }
+  nmt::clear<double>(context_, figures_);
   ++steps_;
   step(rate, per_token * (clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1.0));
-  return {norm, true};
+  return result;
 }
 
 void Optimizer::step(double rate, double gradient_scale) {
@@ -173,7 +179,8 @@ void Optimizer::step(double rate, double gradient_scale) {
   }
 }
 
-void Optimizer::clear_gradients() {
+void Optimizer::clear() {
+  nmt::clear<double>(context_, figures_);
   dispatch(context_, [&](const auto& device) {
     for (const auto& slice : slices_) kernels::fill(device, slice.gradient, slice.n, 0.0f);
   });

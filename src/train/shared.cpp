@@ -6,6 +6,7 @@
 
 #include "nmt/kernels/optimizer.h"
 #include "nmt/kernels/pointwise.h"
+#include "nmt/tensor/copy.h"
 
 namespace nmt::train {
 
@@ -54,7 +55,8 @@ void SharedValidator::rehearse(const CopyWeights& weights) {
 
 void spread(Communicator& communicator, Checkpoint& checkpoint) {
   for (auto* tensors : {&checkpoint.weights, &checkpoint.state})
-    for (NamedTensor& t : *tensors) communicator.broadcast(t.tensor.f32(), t.tensor.elements());
+    for (NamedTensor& t : *tensors)
+      communicator.broadcast(static_cast<void*>(t.tensor.f32()), static_cast<std::size_t>(t.tensor.elements()) * sizeof(float));
 }
 
 void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint) {
@@ -65,7 +67,9 @@ void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpo
     slice.gradient = p.value.f32();
   }
   const auto count = static_cast<std::int64_t>(slices.size());
-  const double sum = dispatch(model.context(), [&](const auto& device) { return kernels::gradient_norm_squared(device, slices.data(), count); });
+  const Tensor square = model.context().empty({1}, Dtype::f64);
+  dispatch(model.context(), [&](const auto& device) { kernels::gradient_norm_squared(device, slices.data(), count, square.data<double>()); });
+  const double sum = download<double>(model.context(), square)[0];
   std::vector<double> norms(static_cast<std::size_t>(communicator.size()));
   norms[static_cast<std::size_t>(communicator.rank())] = std::sqrt(sum);
   communicator.all_reduce_sum(norms.data(), std::ssize(norms));

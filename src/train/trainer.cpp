@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "nmt/core/log.h"
+#include "nmt/tensor/copy.h"
 #include "nmt/train/shared.h"
 #include "nmt/train/signals.h"
 
@@ -27,7 +27,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
       schedule_(spec),
       gradients_(parts.communicator.size() > 1 ? join_gradients(parts.model.parameters(), parts.model.context()) : Tensor()),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
-      accumulator_(parts.model, [this] { optimizer_.clear_gradients(); },
+      accumulator_(parts.model, optimizer_.loss_sums(), [this] { optimizer_.clear(); },
                    [this](const Batch& batch) {
                      was_cut_ = true;
                      parts_.reporter.event("memory", state_.progress,
@@ -78,8 +78,11 @@ std::string Trainer::finished() const {
 ExitStatus Trainer::run() {
   at_start_ = state_.progress;
   if (parts_.communicator.size() > 1) {
-    Checkpoint whole = checkpoint();
+    Arena host;
+    Checkpoint whole = checkpoint(host);
+    bring(whole);
     spread(parts_.communicator, whole);
+    take(whole);
   }
   if (state_.progress.updates == 0) rehearse();
   if (saved_update_ < 0) save("start", false);
@@ -131,7 +134,7 @@ void Trainer::rehearse() {
   const auto start = Clock::now();
   for (const Batch& batch : parts_.source.largest()) {
     accumulator_.add({{batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0}}});
-    optimizer_.clear_gradients();
+    optimizer_.clear();
   }
   if (parts_.validator) parts_.validator->rehearse(copy_weights());
   parts_.reporter.event("rehearsal", state_.progress,
@@ -146,26 +149,25 @@ TrainPass Trainer::next_pass() {
   return {static_cast<float>(spec_.label_smoothing), seed, static_cast<std::uint64_t>(state_.batches++)};
 }
 
-// Gradients and losses of all ranks' shares. With them goes whether a rank has cut a batch for memory.
-BatchLoss Trainer::sum_over_ranks(BatchLoss sum, std::int64_t source_tokens) {
+// Gradients and tokens of all ranks' shares. With them goes whether a rank has cut a batch for memory.
+std::int64_t Trainer::sum_over_ranks(std::int64_t tokens, std::int64_t source_tokens) {
   Communicator& ranks = parts_.communicator;
   if (ranks.size() > 1) {
     ranks.all_reduce_sum(gradients_.f32(), gradients_.elements());
     const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
-    std::vector<double> values(4 + n);
-    values[0] = sum.cross_entropy, values[1] = sum.smoothed;
-    values[2] = static_cast<double>(sum.tokens), values[3] = static_cast<double>(source_tokens);
-    values[4 + me] = std::exchange(was_cut_, false) ? 1 : 0;
+    std::vector<double> values(2 + n);
+    values[0] = static_cast<double>(tokens), values[1] = static_cast<double>(source_tokens);
+    values[2 + me] = std::exchange(was_cut_, false) ? 1 : 0;
     ranks.all_reduce_sum(values.data(), std::ssize(values));
     for (std::size_t r = 1; r < n; ++r)
-      if (values[4 + r] > 0)
+      if (values[2 + r] > 0)
         parts_.reporter.event("memory", state_.progress, fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
-    sum = {values[0], values[1], static_cast<std::int64_t>(values[2])};
-    source_tokens = static_cast<std::int64_t>(values[3]);
+    tokens = static_cast<std::int64_t>(values[0]);
+    source_tokens = static_cast<std::int64_t>(values[1]);
   }
   interval_source_ += source_tokens;
-  interval_target_ += sum.tokens;
-  return sum;
+  interval_target_ += tokens;
+  return tokens;
 }
 
 void Trainer::update() {
@@ -178,11 +180,16 @@ void Trainer::update() {
     batches.push_back({batch, next_pass()});
     source_tokens += batch.source_tokens;
   }
-  const BatchLoss sum = sum_over_ranks(accumulator_.add(std::move(batches)), source_tokens);
+  const std::int64_t tokens = sum_over_ranks(accumulator_.add(std::move(batches)), source_tokens);
   state_.progress.epochs = parts_.source.epochs();
-  state_.progress.labels += sum.tokens;
+  state_.progress.labels += tokens;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
-  const UpdateResult result = optimizer_.update(rate_, sum.tokens);
+  UpdateResult result = optimizer_.update(rate_, tokens);
+  if (parts_.communicator.size() > 1) {
+    double losses[] = {result.cross_entropy, result.smoothed};
+    parts_.communicator.all_reduce_sum(losses, std::size(losses));
+    result.cross_entropy = losses[0], result.smoothed = losses[1];
+  }
   const double seconds_used = since(start);
   interval_seconds_ += seconds_used;
   computing_seconds_ += seconds_used;
@@ -197,10 +204,10 @@ void Trainer::update() {
   }
   state_.bad_updates = 0;
   ++state_.progress.updates;
-  state_.shown.smoothed += sum.smoothed;
-  state_.shown.cross_entropy += sum.cross_entropy;
+  state_.shown.smoothed += result.smoothed;
+  state_.shown.cross_entropy += result.cross_entropy;
   state_.shown.norms += result.gradient_norm;
-  state_.shown.tokens += sum.tokens;
+  state_.shown.tokens += tokens;
   ++state_.shown.updates;
 }
 
@@ -251,19 +258,47 @@ void Trainer::validate(bool counts) {
   validation_seconds_ = since(start);
 }
 
-Checkpoint Trainer::checkpoint() {
+Checkpoint Trainer::checkpoint(Arena& host) {
   Checkpoint checkpoint;
   checkpoint.update = state_.progress.updates;
-  optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) { checkpoint.weights.push_back({name, tensor}); });
-  optimizer_.for_each_state([&](const std::string& name, Tensor& tensor) { checkpoint.state.push_back({name, tensor}); });
+  const auto into = [&](std::vector<NamedTensor>& list) {
+    return [&](const std::string& name, Tensor& tensor) {
+      list.push_back({name, tensor.device().kind == DeviceKind::cpu ? tensor : Tensor(host, tensor.shape())});
+    };
+  };
+  optimizer_.for_each_published(into(checkpoint.weights));
+  optimizer_.for_each_state(into(checkpoint.state));
   return checkpoint;
+}
+
+// The host's tensors of a checkpoint and those trained, side by side; nothing where they are the same.
+void Trainer::exchange(Checkpoint& checkpoint, const std::function<void(Tensor& host, Tensor& trained)>& copy) {
+  if (parts_.model.context().device.kind == DeviceKind::cpu) return;
+  std::size_t weight = 0, state = 0;
+  optimizer_.for_each_published([&](const std::string&, Tensor& tensor) { copy(checkpoint.weights[weight++].tensor, tensor); });
+  optimizer_.for_each_state([&](const std::string&, Tensor& tensor) { copy(checkpoint.state[state++].tensor, tensor); });
+}
+
+void Trainer::bring(Checkpoint& checkpoint) {
+  exchange(checkpoint, [&](Tensor& host, Tensor& trained) { download(parts_.model.context(), trained, host); });
+}
+
+void Trainer::take(Checkpoint& checkpoint) {
+  exchange(checkpoint, [&](Tensor& host, Tensor& trained) {
+    upload(parts_.model.context(), std::span<const float>(host.f32(), static_cast<std::size_t>(host.elements())), trained);
+  });
 }
 
 void Trainer::save(const std::string& reason, bool best) {
   const auto start = Clock::now();
   parts_.heartbeat.activity("saving");
-  Checkpoint whole = checkpoint();
-  if (parts_.communicator.size() > 1) keep_together(parts_.communicator, parts_.model, whole);
+  Arena host;
+  Checkpoint whole = checkpoint(host);
+  bring(whole);
+  if (parts_.communicator.size() > 1) {
+    keep_together(parts_.communicator, parts_.model, whole);
+    take(whole);
+  }
   state_.optimizer_steps = optimizer_.steps();
   state_.position = parts_.source.position();
   TrainingState saved = state_;
@@ -288,10 +323,12 @@ void Trainer::load() {
   const std::string text = parts_.store.newest().value_or("");
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
-  Checkpoint whole = checkpoint();
+  Arena host;
+  Checkpoint whole = checkpoint(host);
   parts_.store.load(whole);
+  take(whole);
   optimizer_.set_steps(loaded.optimizer_steps);
-  optimizer_.clear_gradients();
+  optimizer_.clear();
   state_ = loaded;
   state_.settings = parts_.settings;
   saved_update_ = state_.progress.updates;
@@ -315,7 +352,7 @@ CopyWeights Trainer::copy_weights() {
     optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) {
       Parameter* copy = into.find(name);
       NMT_CHECK(copy && copy->shape == tensor.shape(), "a model for validation has no {} of shape {}", name, tensor.shape().text());
-      std::memcpy(copy->value.f32(), tensor.f32(), static_cast<std::size_t>(tensor.elements()) * sizeof(float));
+      copy_floats(parts_.model.context(), tensor.elements(), tensor.f32(), copy->value.f32());
     });
   };
 }

@@ -97,6 +97,14 @@ std::vector<ParityRow> pointwise_parity() {
            p.run([&](const auto& on) { gather_rows(on, rows, width, ids(on), table(on), out(on)); }, 0);
          });
        }},
+      {"pick",
+       [](Parity& p) {
+         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+           const auto columns = p.integers(rows, static_cast<std::int32_t>(width));
+           const auto x = p.floats(rows * width), out = p.floats(rows);
+           p.run([&](const auto& on) { pick(on, rows, width, x(on), columns(on), out(on)); }, 0);
+         });
+       }},
       {"scatter_add_rows",
        [](Parity& p) {
          // The order of the sum is the same, so the bits are.

@@ -51,9 +51,16 @@ struct AccumulatorTest : testing::Test {
       pieces.push_back({make_batch(s, t, 1, 2), {0.1f, 1, static_cast<std::uint64_t>(b)}});
     }
     model.emplace(spec, 43, 43, context, 3);
+    losses = context.empty({2}, Dtype::f64);
+    clear();
   }
   void clear() {
     for (Parameter& p : model->parameters().all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+    std::fill_n(losses.data<double>(), 2, 0.0);
+  }
+  BatchLoss add(Accumulator& accumulator) {
+    const std::int64_t tokens = accumulator.add(pieces);
+    return {losses.data<double>()[0], losses.data<double>()[1], tokens};
   }
   std::vector<float> gradients() {
     std::vector<float> all;
@@ -61,7 +68,7 @@ struct AccumulatorTest : testing::Test {
     return all;
   }
   Accumulator accumulator() {
-    return Accumulator(*model, [this] { clear(); }, [this](const Batch&) { ++told; });
+    return Accumulator(*model, losses, [this] { clear(); }, [this](const Batch&) { ++told; });
   }
 
   std::size_t most = std::size_t{1} << 30;
@@ -69,6 +76,7 @@ struct AccumulatorTest : testing::Test {
   Arena arena{4096, std::make_unique<SmallHeap>(most)};
   Context context;
   ModelSpec spec;
+  Tensor losses;
   std::vector<Accumulator::Piece> pieces;
   std::optional<Model> model;
   int told = 0;
@@ -76,7 +84,8 @@ struct AccumulatorTest : testing::Test {
 
 TEST_F(AccumulatorTest, HalvesSumToTheWhole) {
   const std::size_t resident = arena.statistics().reserved;
-  const BatchLoss whole = accumulator().add(pieces);
+  Accumulator at_once = accumulator();
+  const BatchLoss whole = add(at_once);
   const std::vector<float> expected = gradients();
   const std::size_t needed = arena.statistics().reserved - resident;
   EXPECT_EQ(told, 0);
@@ -86,7 +95,7 @@ TEST_F(AccumulatorTest, HalvesSumToTheWhole) {
     told = 0;
     most = resident + static_cast<std::size_t>(share * static_cast<double>(needed));
     Accumulator parts = accumulator();
-    const BatchLoss sum = parts.add(pieces);
+    const BatchLoss sum = add(parts);
     EXPECT_EQ(told, 1) << share;
     EXPECT_EQ(sum.tokens, whole.tokens);
     EXPECT_NEAR(sum.cross_entropy, whole.cross_entropy, 1e-6 * whole.cross_entropy);

@@ -1,7 +1,7 @@
 #include "nmt/config/precision.h"
-#include "nmt/kernels/top_k.h"
 #include "nmt/model/inventory.h"
 #include "nmt/model/model_scorer.h"
+#include "nmt/search/choices.h"
 
 #include <cmath>
 
@@ -18,7 +18,10 @@ constexpr std::int32_t bos = 1, eos = 2;
 class Steps {
  public:
   Steps(Case& c, Model& model, int sentences, int beam, int length)
-      : case_(c), scorer_(model, bos, eos), beam_(beam), vocabulary_(model.target_vocabulary()) {
+      : scorer_(model, bos, eos),
+        beam_(beam),
+        vocabulary_(model.target_vocabulary()),
+        choices_(c.bench().compute().cpu(), vocabulary_, beam, {}, eos) {
     Rng rng(5);
     for (int s = 0; s < sentences; ++s) {
       std::vector<std::int32_t>& source = sources_.emplace_back();
@@ -46,17 +49,7 @@ class Steps {
   // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of each.
   void step() {
     const DecodingStep step = advance();
-    for_each_block(*decoding_, step, [&](int, const NextTokens& next) {
-      const std::int64_t places = std::int64_t{next.rows} * beam_;
-      if (!values_ || values_.elements() < places) {
-        values_ = case_.context().empty({places});
-        columns_ = case_.context().empty({places}, Dtype::i32);
-      }
-      dispatch(case_.context(), [&](const auto& backend) {
-        kernels::top_k(backend, next.rows, next.vocabulary, next.logits, beam_, {}, values_.f32(),
-                       columns_.data<std::int32_t>());
-      });
-    });
+    choices_.look(*decoding_, step);
   }
 
   // log p of a random translation of each source, step by step.
@@ -70,13 +63,7 @@ class Steps {
       const DecodingStep step = advance();
       std::vector<std::int32_t> symbols;
       for (const Ids& target : targets) symbols.push_back(t < target.size() ? target[t] : eos);
-      for_each_block(*decoding_, step, [&](int first, const NextTokens& next) {
-        const std::vector<float> logits = host(next.logits, std::int64_t{next.rows} * next.vocabulary);
-        const std::vector<float> normalizers = host(next.log_normalizer, next.rows);
-        for (int r = 0; r < next.rows; ++r)
-          sum += logits[static_cast<std::size_t>(r * next.vocabulary + symbols[static_cast<std::size_t>(first + r)])] -
-                 normalizers[static_cast<std::size_t>(r)];
-      });
+      for (const float log_prob : TokenScores(*decoding_, step, vocabulary_, symbols).read()) sum += log_prob;
       tokens_ = symbols;
     }
     return sum;
@@ -87,21 +74,14 @@ class Steps {
   std::int32_t random_symbol(Rng& rng) const {
     return static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary_ - 3)));
   }
-  std::vector<float> host(const float* from, std::int64_t n) const {
-    std::vector<float> values(static_cast<std::size_t>(n));
-    dispatch(case_.context(),
-             [&](const auto& backend) { copy_out(backend, values.data(), from, values.size() * sizeof(float)); });
-    return values;
-  }
   DecodingStep advance() { return decoding_->advance(parents_, tokens_); }
 
-  Case& case_;
   ModelScorer scorer_;
   int beam_, vocabulary_;
+  Choices choices_;
   std::vector<std::vector<std::int32_t>> sources_;
   std::unique_ptr<Decoding> decoding_;
   std::vector<std::int32_t> parents_, tokens_;
-  Tensor values_, columns_;
 };
 
 // Bytes of a packed weight.

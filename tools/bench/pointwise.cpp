@@ -241,13 +241,16 @@ void optimizer(Bench& bench) {
     const std::vector<float> host = Case::values(n, 1);
     const Tensor gradient = upload(c.context(), host, {n});
     const kernels::OptimizerSlice slice{n, nullptr, gradient.f32(), nullptr, nullptr, nullptr};
-    double squares = 0, expected = 0;
+    const Tensor sum = c.context().empty({1}, Dtype::f64);
+    double expected = 0;
     const auto run = [&] {
-      dispatch(c.context(), [&](const auto& backend) { squares = kernels::gradient_norm_squared(backend, &slice, 1); });
+      dispatch(c.context(), [&](const auto& backend) {
+        kernels::gradient_norm_squared(backend, &slice, 1, sum.data<double>());
+      });
     };
     run();
     for (const float v : host) expected += static_cast<double>(v) * v;
-    c.compare("the sum", squares, expected, expected, 1e-9);
+    c.compare("the sum", download<double>(c.context(), sum)[0], expected, expected, 1e-9);
     c.work(0, 4.0 * static_cast<double>(n), Traffic::read);
     c.time(run);
   });

@@ -103,12 +103,9 @@ struct ConditionalResult {
 ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& initial,
                               const Tensor& sentence, std::int64_t position = 0);
 
-struct LossSums {
-  double cross_entropy = 0;  ///< sum over rows of -log p(target)
-  double smoothed = 0;       ///< sum of the label-smoothed loss less the smoothing's entropy
-};
 /// x [R,E] against table [V,E] tied or not (kernels/softmax_loss.h); targets i32 [R]. The gradient is that of the smoothed sum.
-LossSums softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing);
+/// Adds to sums f64 [2]: -log p(target), and the label-smoothed loss less the smoothing's entropy. They stay on the device.
+void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing, const Tensor& sums);
 /// Logits [R,V] for search.
 Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias);
 

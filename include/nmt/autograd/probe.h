@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct GateRecord {
   Tensor input, forget;    ///< [T,B,H]; empty when the unit has no gates
 };
 
-/// What a pass without recording leaves behind for people to look at (Tape::watch): units in the order in which they ran.
+/// What a pass without recording leaves behind for people to look at (Tape::watch): units in the order in which they ran. All
+/// lies in the host's memory, whatever the device.
 struct Probe {
+  std::shared_ptr<Arena> host = std::make_shared<Arena>();  ///< where the tensors below lie
   std::vector<GateRecord> units;
   std::size_t encoder_units = 0;  ///< the first so many read the source, the others the target
   Tensor attention;               ///< [T,B,heads,S]; empty in a model without attention

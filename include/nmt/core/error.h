@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +28,17 @@ class Error : public std::runtime_error {
 
  private:
   ExitStatus status_;
+};
+
+/// A device has no memory for what was asked; what() says what was asked for, what is free and what to lower. Work that can be cut
+/// in halves is, as with any std::bad_alloc.
+class OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  std::string message_;
 };
 
 template <class... Args>

@@ -82,9 +82,8 @@ struct MomentumStep : UpdateStep {
   }
 };
 
-/// Sum of squares over all gradients, in double and in a fixed order.
-double gradient_norm_squared(const Cpu&, const OptimizerSlice* slices, std::int64_t count);
-double gradient_norm_squared(const Cuda&, const OptimizerSlice* slices, std::int64_t count);
+/// sum [1] = the squares of all gradients, added up in double and in a fixed order. `slices` lie on the host here and below.
+NMT_KERNEL(gradient_norm_squared, const OptimizerSlice* slices, std::int64_t count, double* sum);
 
 // One pass over all tensors: states, weights, moving average, gradient reset.
 NMT_KERNEL(adam, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step);

@@ -24,6 +24,8 @@ NMT_KERNEL(tanh_backward, std::int64_t n, const float* y, const float* dy, float
 NMT_KERNEL(dropout, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y);
 /// out[r,:] = table[ids[r],:], width E.
 NMT_KERNEL(gather_rows, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table, float* out);
+/// out[r] = x[r, columns[r]] of x [rows,width]; the columns are there.
+NMT_KERNEL(pick, std::int64_t rows, std::int64_t width, const float* x, const std::int32_t* columns, float* out);
 /// dtable[ids[r],:] += dy[r,:], in the order of r for each id whatever the threads.
 NMT_KERNEL(scatter_add_rows, std::int64_t rows, std::int64_t width, std::int64_t vocabulary, const std::int32_t* ids, const float* dy,
            float* dtable);

@@ -46,10 +46,12 @@ class Model {
 
   /// Adds the gradients of the batch's summed loss (over tokens, not averaged) to the parameters' gradients.
   BatchLoss accumulate_gradients(const Batch& batch, const TrainPass& pass);
+  /// The same without waiting for the device: the loss is added to sums f64 [2], cross-entropy and smoothed, on the device.
+  void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums);
   /// The loss alone: no dropout, no gradients.
   BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
 
-  /// Gates and attention of a forced pass over the batch. On the CPU alone.
+  /// Gates and attention of a forced pass over the batch, in the host's memory.
   Probe probe(const Batch& batch);
 
   /// Packs the matrices for decoding and drops what packing replaces; gradients go too. The model decodes from here on.

@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "nmt/tensor/context.h"
+
 namespace nmt {
 
 /// What a step says of its n hypotheses as a whole. Valid until the next advance().
 struct DecodingStep {
   int rows = 0;                      ///< n
   int block = 0;                     ///< rows that score() takes at a time, at most
-  const float* attention = nullptr;  ///< [n,S] mean over heads, or null when not asked for
+  const float* attention = nullptr;  ///< [n,S] mean over heads, in the host's memory, or null when not asked for
   int source_steps = 0;              ///< S of `attention`, the longest source of the batch with its </s>
 };
 
@@ -24,6 +26,7 @@ struct NextTokens {
   int vocabulary = 0;
   const float* logits = nullptr;          ///< [m,V]
   const float* log_normalizer = nullptr;  ///< [m]
+  const Context* device = nullptr;        ///< whose memory the two lie in; null: the host's
 };
 
 /// One batch of sentences being decoded. At first hypothesis i is the empty one of sentence i.

@@ -5,6 +5,7 @@
 #include "nmt/tensor/arena.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,15 +35,18 @@ class CudaDevice {
     std::size_t free = 0, total = 0;
   };
   Memory memory() const;
-  /// Where an Arena of this device takes its chunks. Error (memory): what was asked for, what is free, what to lower.
+  /// Where an Arena of this device takes its chunks. Its refusal, OutOfMemory, says what was asked for, what is free, what to lower.
   std::unique_ptr<MemorySource> memory_source();
 
   /// Copies in stream order. Host memory may be reused on return; from_device() waits for the copy.
   void to_device(void* device, const void* host, std::size_t bytes);
   void from_device(void* host, const void* device, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
+  void clear(void* data, std::size_t bytes);  ///< to zeros
   /// Waits for everything asked for so far. Error: what a kernel found wrong since the last time.
   void synchronize();
+  /// How often the host has waited for the device.
+  std::int64_t waits() const;
 
   struct State;  // cuda/state.h
   State& state() { return *state_; }

@@ -11,7 +11,7 @@
 
 namespace nmt {
 
-enum class Dtype : std::uint8_t { f32, bf16, i8, i32 };
+enum class Dtype : std::uint8_t { f32, bf16, i8, i32, f64 };
 std::int64_t bytes_of(Dtype dtype);
 const char* name_of(Dtype dtype);
 
@@ -90,6 +90,10 @@ struct DtypeOf;
 template <>
 struct DtypeOf<float> {
   static constexpr Dtype value = Dtype::f32;
+};
+template <>
+struct DtypeOf<double> {
+  static constexpr Dtype value = Dtype::f64;
 };
 template <>
 struct DtypeOf<std::int32_t> {

@@ -14,23 +14,25 @@ namespace nmt::train {
 /// sum to the whole's (dropout draws other masks). What was too large once is cut at once from then on.
 class Accumulator {
  public:
-  /// `clear` sets all gradients to zero; `told` is called at the first batch that is cut.
-  Accumulator(Model& model, std::function<void()> clear, std::function<void(const Batch&)> told)
-      : model_(model), clear_(std::move(clear)), told_(std::move(told)) {}
+  /// `losses` f64 [2]: where losses are added up, cross-entropy and smoothed, on the model's device. `clear` sets all gradients
+  /// and the losses to zero; `told` is called at the first batch that is cut.
+  Accumulator(Model& model, Tensor losses, std::function<void()> clear, std::function<void(const Batch&)> told)
+      : model_(model), losses_(std::move(losses)), clear_(std::move(clear)), told_(std::move(told)) {}
 
   struct Piece {
     Batch batch;
     TrainPass pass;
     int halvings = 0;  ///< how often it was cut
   };
-  /// Gradients must be zero. When memory runs out within a pass they hold a part of it, so that all pieces are done again.
-  /// Batches without sentences are left out. Errors (memory): a single pair does not fit.
-  BatchLoss add(std::vector<Piece> pieces);
+  /// Returns the number of target tokens. Gradients and losses must be zero. When memory runs out within a pass they hold a part of it, so
+  /// that all pieces are done again. Batches without sentences are left out. Errors (memory): a single pair does not fit.
+  std::int64_t add(std::vector<Piece> pieces);
 
  private:
   void cut(std::vector<Piece>& pieces, std::size_t at);
 
   Model& model_;
+  Tensor losses_;
   std::function<void()> clear_;
   std::function<void(const Batch&)> told_;
   std::int64_t most_ = std::numeric_limits<std::int64_t>::max();  // padded tokens

@@ -10,7 +10,7 @@ namespace nmt::train {
 
 struct NamedTensor {
   std::string name;
-  Tensor tensor;  ///< shares storage: loading writes into it
+  Tensor tensor;  ///< in the host's memory; shares storage: loading writes into it
 };
 
 /// One checkpoint: the weights that translate, and what resuming needs beside them.

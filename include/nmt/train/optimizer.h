@@ -13,6 +13,7 @@
 namespace nmt::train {
 
 struct UpdateResult {
+  double cross_entropy = 0, smoothed = 0;  ///< the losses added to loss_sums() since the last update
   double gradient_norm = 0;  ///< of the gradient averaged over the target tokens, before clipping
   bool applied = false;      ///< false: the norm was not finite, and nothing changed but the gradients, which are zero again
 };
@@ -45,10 +46,13 @@ class Optimizer {
   /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
-  /// One step at this rate, over gradients summed from so many target tokens.
+  /// One step at this rate, over gradients summed from so many target tokens. Waits for the device once, for the gradient's
+  /// norm and the losses; the step itself is left to run.
   UpdateResult update(double rate, std::int64_t tokens);
-  /// Sets all gradients to zero.
-  void clear_gradients();
+  /// Where the losses of an update are added up, beside the gradients: f64 [2] on the device, cross-entropy and smoothed.
+  Tensor loss_sums() const { return figures_.slice(0, 2); }
+  /// Sets all gradients and loss_sums() to zero.
+  void clear();
 
   /// Updates applied, the t of the papers. Part of the state.
   std::int64_t steps() const { return steps_; }
@@ -71,6 +75,7 @@ class Optimizer {
   ParameterSet& parameters_;
   const Context& context_;
   std::string name_;
+  Tensor figures_;  // f64 [3]: loss_sums(), and the squares of the gradients
   std::vector<double> numbers_;  // optimizer-params, the missing ones filled in
   double clip_norm_, smoothing_;
   std::int64_t steps_ = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -56,7 +57,7 @@ class Trainer {
   void rehearse();
   TrainPass next_pass();
   void update();
-  BatchLoss sum_over_ranks(BatchLoss sum, std::int64_t source_tokens);
+  std::int64_t sum_over_ranks(std::int64_t tokens, std::int64_t source_tokens);
   ExitStatus agree(bool& over);
   void validate(bool counts);
   void save(const std::string& reason, bool best);
@@ -65,7 +66,10 @@ class Trainer {
   Figures figures() const;
   double seconds() const;
   std::optional<double> seconds_left() const;
-  Checkpoint checkpoint();
+  Checkpoint checkpoint(Arena& host);
+  void exchange(Checkpoint& checkpoint, const std::function<void(Tensor& host, Tensor& trained)>& copy);
+  void bring(Checkpoint& checkpoint);  // from the device
+  void take(Checkpoint& checkpoint);   // to the device
   CopyWeights copy_weights();
 
   const TrainSpec spec_;

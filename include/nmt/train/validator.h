@@ -18,7 +18,8 @@ struct Metric {
 /// The metrics in the order of valid-metrics; the first decides about the best checkpoint and early stopping.
 using ValidationResult = std::vector<Metric>;
 
-/// Copies the weights that translate (averaged where there is an average) into the parameters of a model of the same shape.
+/// Copies the weights that translate (averaged where there is an average) into the parameters of a model of the same shape on the
+/// same device.
 using CopyWeights = std::function<void(ParameterSet& into)>;
 
 /// Measures weights on the development set. Implemented beside the programs, over search and eval, which are this floor's siblings.

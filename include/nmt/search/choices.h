@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nmt/model/scorer.h"
+
+namespace nmt {
+
+/// What a search keeps of a step's scores, wherever they were computed: the k greatest logits of every row with their tokens,
+/// the logit of one more token, and the log normalizer. On a device all is chosen there, and brought to the host at once.
+class Choices {
+ public:
+  /// `skip`: tokens never chosen; `extra`: the token whose logit is wanted too. `cpu` serves scores in the host's memory.
+  Choices(const Cpu& cpu, int vocabulary, int k, std::vector<std::int32_t> skip, std::int32_t extra);
+
+  /// Looks at all rows of a step. Waits for the device once. Error (failed): another number of scores than the vocabulary has.
+  void look(Decoding& decoding, const DecodingStep& step);
+
+  int k() const { return k_; }
+  /// Of one row, in descending order; token -1: no more.
+  const float* logits(int row) const { return logits_.data() + std::int64_t{row} * k_; }
+  const std::int32_t* tokens(int row) const { return tokens_.data() + std::int64_t{row} * k_; }
+  float extra(int row) const { return extras_[static_cast<std::size_t>(row)]; }
+  float log_normalizer(int row) const { return log_normalizers_[static_cast<std::size_t>(row)]; }
+
+ private:
+  void on_host(int first, const NextTokens& scores);
+  void on_device(int first, int rows, const NextTokens& scores);
+  void fetch(const Context& context, std::int64_t rows);
+
+  Cpu cpu_;
+  int vocabulary_, k_;
+  std::vector<std::int32_t> skip_;
+  std::int32_t extra_;
+  std::vector<float> logits_, extras_, log_normalizers_;
+  std::vector<std::int32_t> tokens_;
+  Tensor chosen_;  // i32 on the device, in this order: tokens [n,k]; as floats logits [n,k], extras [n], normalizers [n]
+};
+
+/// log p of one given token in each row of a step.
+class TokenScores {
+ public:
+  /// tokens [step.rows]. Waits for nothing. Errors: as above.
+  TokenScores(Decoding& decoding, const DecodingStep& step, int vocabulary, std::span<const std::int32_t> tokens);
+  /// Waits for the device.
+  std::vector<float> read() const;
+
+ private:
+  std::vector<float> on_host_;
+  Tensor on_device_;  // [2,n]: logits and normalizers
+  const Context* device_ = nullptr;
+};
+
+}  // namespace nmt

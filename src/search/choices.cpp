@@ -1,0 +1,116 @@
+#include "nmt/search/choices.h"
+
+#include "nmt/core/error.h"
+#include "nmt/kernels/pointwise.h"
+#include "nmt/kernels/top_k.h"
+#include "nmt/tensor/copy.h"
+
+#include <cstring>
+
+namespace nmt {
+namespace {
+
+// Bits of a device's array of words, on the host.
+template <class T>
+void take(const std::vector<std::int32_t>& words, std::int64_t first, std::int64_t count, std::vector<T>& out) {
+  static_assert(sizeof(T) == sizeof(std::int32_t));
+  std::memcpy(out.data(), words.data() + first, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+void check(const NextTokens& scores, int vocabulary) {
+  NMT_CHECK(scores.vocabulary == vocabulary, "the scorer scored {} tokens of {}", scores.vocabulary, vocabulary);
+}
+
+}  // namespace
+
+Choices::Choices(const Cpu& cpu, int vocabulary, int k, std::vector<std::int32_t> skip, std::int32_t extra)
+    : cpu_(cpu), vocabulary_(vocabulary), k_(k), skip_(std::move(skip)), extra_(extra) {}
+
+void Choices::look(Decoding& decoding, const DecodingStep& step) {
+  const auto rows = static_cast<std::size_t>(step.rows);
+  logits_.resize(rows * static_cast<std::size_t>(k_));
+  tokens_.resize(logits_.size());
+  extras_.resize(rows);
+  log_normalizers_.resize(rows);
+  const Context* device = nullptr;
+  for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
+    check(scores, vocabulary_);
+    device = scores.device;
+    if (device)
+      on_device(first, step.rows, scores);
+    else
+      on_host(first, scores);
+  });
+  if (device) fetch(*device, step.rows);
+}
+
+void Choices::on_host(int first, const NextTokens& scores) {
+  const std::int64_t at = std::int64_t{first} * k_;
+  kernels::top_k(cpu_, scores.rows, scores.vocabulary, scores.logits, k_, skip_, logits_.data() + at,
+                 tokens_.data() + at);
+  for (int row = 0; row < scores.rows; ++row) {
+    const auto to = static_cast<std::size_t>(first + row);
+    log_normalizers_[to] = scores.log_normalizer[row];
+    extras_[to] = scores.logits[std::int64_t{row} * scores.vocabulary + extra_];
+  }
+}
+
+void Choices::on_device(int first, int rows, const NextTokens& scores) {
+  const Context& context = *scores.device;
+  const std::int64_t n = rows, words = n * (2 * k_ + 2), at = std::int64_t{first} * k_;
+  if (!chosen_ || chosen_.elements() < words) chosen_ = context.empty({words}, Dtype::i32);
+  std::int32_t* const tokens = chosen_.data<std::int32_t>();
+  float* const floats = reinterpret_cast<float*>(tokens + n * k_);
+  dispatch(context, [&](const auto& backend) {
+    kernels::top_k(backend, scores.rows, scores.vocabulary, scores.logits, k_, skip_, floats + at, tokens + at);
+    kernels::copy_columns(backend, scores.rows, 1, scores.logits + extra_, scores.vocabulary, floats + n * k_ + first,
+                          1, false);
+    kernels::copy_columns(backend, scores.rows, 1, scores.log_normalizer, 1, floats + n * (k_ + 1) + first, 1, false);
+  });
+}
+
+void Choices::fetch(const Context& context, std::int64_t rows) {
+  const std::int64_t many = rows * k_;
+  const std::vector<std::int32_t> words = download<std::int32_t>(context, chosen_.slice(0, 2 * many + 2 * rows));
+  take(words, 0, many, tokens_);
+  take(words, many, many, logits_);
+  take(words, 2 * many, rows, extras_);
+  take(words, 2 * many + rows, rows, log_normalizers_);
+}
+
+TokenScores::TokenScores(Decoding& decoding, const DecodingStep& step, int vocabulary,
+                         std::span<const std::int32_t> tokens) {
+  NMT_CHECK(static_cast<int>(tokens.size()) == step.rows, "{} tokens for {} rows", tokens.size(), step.rows);
+  for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
+    check(scores, vocabulary);
+    const auto wanted = tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(scores.rows));
+    device_ = scores.device;
+    if (!device_) {
+      for (int row = 0; row < scores.rows; ++row)
+        on_host_.push_back(
+            scores.logits[std::int64_t{row} * scores.vocabulary + wanted[static_cast<std::size_t>(row)]] -
+            scores.log_normalizer[row]);
+      return;
+    }
+    if (!on_device_) on_device_ = device_->empty({2, step.rows});
+    const Tensor columns = device_->empty({scores.rows}, Dtype::i32);
+    upload(*device_, wanted, columns);
+    dispatch(*device_, [&](const auto& backend) {
+      kernels::pick(backend, scores.rows, scores.vocabulary, scores.logits, columns.data<std::int32_t>(),
+                    on_device_.f32() + first);
+      kernels::copy_columns(backend, scores.rows, 1, scores.log_normalizer, 1, on_device_.f32() + step.rows + first, 1,
+                            false);
+    });
+  });
+}
+
+std::vector<float> TokenScores::read() const {
+  if (!device_) return on_host_;
+  const std::vector<float> values = download<float>(*device_, on_device_);
+  std::vector<float> log_probs(values.size() / 2);
+  for (std::size_t row = 0; row < log_probs.size(); ++row)
+    log_probs[row] = values[row] - values[log_probs.size() + row];
+  return log_probs;
+}
+
+}  // namespace nmt

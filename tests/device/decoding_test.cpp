@@ -1,0 +1,133 @@
+// Searching, scoring, ensembles and probes on the CUDA device against the CPU.
+
+#include "nmt/model/model.h"
+#include "nmt/model/model_scorer.h"
+#include "nmt/search/beam_search.h"
+#include "nmt/search/ensemble.h"
+#include "nmt/search/force_decode.h"
+
+#include <cmath>
+#include <span>
+
+#include "tests/device/machine.h"
+
+namespace nmt::test {
+namespace {
+
+// Frozen models of one text on one device, with weights of some size, so that the probabilities differ.
+struct Models {
+  Models(DeviceKind kind, const std::string& text, int count = 1) : machine(kind) {
+    for (int i = 0; i < count; ++i) {
+      ModelSpec spec = small_model(text);
+      spec.init = "normal";
+      spec.init_scale = 0.5;
+      models.push_back(std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
+    }
+  }
+  void freeze() {
+    for (auto& model : models) {
+      model->freeze();
+      scorers.push_back(std::make_unique<ModelScorer>(*model, bos, eos));
+    }
+  }
+  Machine machine;
+  std::vector<std::unique_ptr<Model>> models;
+  std::vector<std::unique_ptr<ModelScorer>> scorers;
+};
+
+void expect_same(const std::vector<SentenceResult>& cpu, const std::vector<SentenceResult>& cuda) {
+  ASSERT_EQ(cpu.size(), cuda.size());
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    ASSERT_EQ(cpu[i].hypotheses.size(), cuda[i].hypotheses.size()) << i;
+    for (std::size_t h = 0; h < cpu[i].hypotheses.size(); ++h) {
+      const Hypothesis &a = cpu[i].hypotheses[h], &b = cuda[i].hypotheses[h];
+      EXPECT_EQ(a.ids, b.ids) << "sentence " << i << " hypothesis " << h;
+      EXPECT_NEAR(a.score, b.score, 1e-4 * (1 + std::abs(a.score)));
+      ASSERT_EQ(a.attention.size(), b.attention.size());
+      for (std::size_t j = 0; j < a.attention.size(); ++j) EXPECT_NEAR(a.attention[j], b.attention[j], 1e-5);
+    }
+  }
+}
+
+SearchOptions options_for(Models& models, int beam) {
+  SearchOptions options;
+  options.cpu = models.machine.context.cpu;
+  options.beam_size = beam;
+  options.max_length_factor = 1;
+  options.max_length_offset = 2;
+  options.n_best = true;
+  options.ranking.length_penalty = 0.6;
+  options.unk = unk;
+  options.bos = bos;
+  options.eos = eos;
+  return options;
+}
+
+class DecodingOnDevice : public DeviceTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
+  Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
+  const auto sources = random_sentences(3, 4, source_size, 4), targets = random_sentences(4, 4, target_size, 4);
+  const bool attends = small_model(GetParam()).attention != "none";
+  for (Models* m : {&cpu, &cuda}) m->freeze();
+  for (const int beam : {1, 3}) {
+    SearchOptions on_cpu = options_for(cpu, beam), on_cuda = options_for(cuda, beam);
+    on_cpu.want_attention = on_cuda.want_attention = attends && beam > 1;
+    expect_same(beam_search(*cpu.scorers[0], sources, on_cpu), beam_search(*cuda.scorers[0], sources, on_cuda));
+  }
+  const auto a = force_decode(*cpu.scorers[0], sources, targets, false, bos, eos),
+             b = force_decode(*cuda.scorers[0], sources, targets, false, bos, eos);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i].log_prob, b[i].log_prob, 1e-4 * std::abs(a[i].log_prob));
+}
+
+TEST_P(DecodingOnDevice, AStepOfTheSearchWaitsOnce) {
+  Models cuda(DeviceKind::cuda, GetParam());
+  cuda.freeze();
+  const auto sources = random_sentences(3, 3, source_size, 4);
+  const auto decoding = cuda.scorers[0]->begin(sources, false);
+  const std::int64_t before = cuda.machine.device->waits();
+  const std::vector<std::int32_t> parents{0, 1, 2}, tokens{bos, bos, bos};
+  decoding->advance(parents, tokens);
+  EXPECT_EQ(cuda.machine.device->waits(), before);
+}
+
+TEST_P(DecodingOnDevice, AnEnsembleAgreesWithTheCpu) {
+  Models cpu(DeviceKind::cpu, GetParam(), 2), cuda(DeviceKind::cuda, GetParam(), 2);
+  const auto sources = random_sentences(5, 3, source_size, 4);
+  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
+    std::vector<SentenceResult> results[2];
+    for (Models* m : {&cpu, &cuda}) {
+      if (m->scorers.empty()) m->freeze();
+      EnsembleScorer ensemble(m->machine.context.cpu,
+                              {{m->scorers[0].get(), nullptr, 1}, {m->scorers[1].get(), nullptr, 2}}, combination, 10);
+      results[m == &cuda] = beam_search(ensemble, sources, options_for(*m, 2));
+    }
+    expect_same(results[0], results[1]);
+  }
+}
+
+TEST_P(DecodingOnDevice, ProbesAgreeWithTheCpu) {
+  Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
+  const Batch batch = learnable_batch(2, 1, 5);
+  const Probe a = cpu.models[0]->probe(batch), b = cuda.models[0]->probe(batch);
+  const auto same = [](const Tensor& x, const Tensor& y) {
+    ASSERT_EQ(static_cast<bool>(x), static_cast<bool>(y));
+    if (!x) return;
+    ASSERT_EQ(x.shape(), y.shape());
+    for (std::int64_t i = 0; i < x.elements(); ++i) ASSERT_NEAR(x.f32()[i], y.f32()[i], 1e-5);
+  };
+  same(a.attention, b.attention);
+  ASSERT_EQ(a.units.size(), b.units.size());
+  for (std::size_t i = 0; i < a.units.size(); ++i) {
+    same(a.units[i].input, b.units[i].input);
+    same(a.units[i].forget, b.units[i].forget);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
+                         testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
+                                         "deep lrn aware dot", "seq2seq lstm none", "gnmt ran first-layer"),
+                         name_of_row);
+
+}  // namespace
+}  // namespace nmt::test

@@ -1,0 +1,72 @@
+#include "tests/device/machine.h"
+
+#include "nmt/core/rng.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace nmt::test {
+
+std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest) {
+  Rng rng(seed);
+  std::vector<Ids> out(static_cast<std::size_t>(n));
+  for (Ids& ids : out) {
+    ids.resize(1 + rng.below(static_cast<std::uint64_t>(longest)));
+    for (std::int32_t& id : ids)
+      id = static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(vocabulary - 3)));
+  }
+  return out;
+}
+
+Batch learnable_batch(std::uint64_t seed, int n, int longest) {
+  const std::vector<Ids> sources = random_sentences(seed, n, std::min(source_size, target_size), longest);
+  std::vector<Ids> targets = sources;
+  std::vector<const Ids*> s, t;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::reverse(targets[i].begin(), targets[i].end());
+    s.push_back(&sources[i]);
+    t.push_back(&targets[i]);
+  }
+  return make_batch(s, t, bos, eos);
+}
+
+ModelSpec small_model(const std::string& text) {
+  std::istringstream words(text);
+  ModelSpec spec;
+  std::string unit;
+  words >> spec.type >> unit;
+  spec.enc_cell = spec.dec_cell = unit;
+  spec.dim_emb = spec.dim_rnn = 9;
+  spec.dim_attention = 5;
+  spec.positions = 16;
+  spec.enc_depth = spec.dec_depth = spec.type == "rnnsearch" ? 1 : 2;
+  if (spec.type == "gnmt") spec.enc_depth = spec.dec_depth = 3;
+  spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
+  for (std::string word; words >> word;) {
+    if (word == "groups") {
+      spec.dim_emb = spec.dim_rnn = 12;
+      spec.groups = 3;
+      spec.rearrange = true;
+    } else if (word == "norm") {
+      spec.layer_normalization = true;
+    } else if (word == "tied") {
+      spec.tied_embeddings = true;
+    } else if (word == "variational") {
+      spec.dropout_variational = true;
+    } else if (word == "aware") {
+      spec.context_aware = true;
+    } else if (word == "first-layer") {
+      spec.attention_query = "first-layer";
+    } else if (word == "dot") {
+      spec.attention = "dot";
+    } else if (word == "none") {
+      spec.attention = "none";
+      spec.dim_attention = 0;
+    } else {
+      ADD_FAILURE() << "no option " << word;
+    }
+  }
+  return spec;
+}
+
+}  // namespace nmt::test

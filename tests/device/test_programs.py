@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The programs with --device cuda against the CPU: training, going on with a training on the other device, translating, scoring,
+auto, and too little memory. Usage: test_programs.py FOLDER_OF_PROGRAMS [test names]; the programs may have the emulator inside.
+With NMT_TEST_GPU set the GPU is used; else only programs with the emulator are tested, and others are skipped."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = ["--type", "rnnsearch", "--enc-cell", "lrn", "--dec-cell", "lrn", "--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "80",
+         "--mini-batch-words", "60", "--max-length", "40", "--cpu-threads", "1", "--disp-freq", "1u", "--save-freq", "100u", "--valid-freq",
+         "1000u", "--valid-metrics", "cross-entropy", "--valid-max-sentences", "2", "--early-stopping", "0", "--learn-rate", "0.003",
+         "--exponential-smoothing", "0.01", "--lr-warmup", "0"]
+
+
+def run(tool, *args, status=0, env=None, stdin=None):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=600, input=stdin,
+                          env={**os.environ, **(env or {})})
+    if done.returncode != status:
+        raise AssertionError(f"{tool} {' '.join(map(str, args))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def has_device():
+    first = subprocess.run([BIN / "nmt-score", "--device", "cuda", "-m", "/nonexistent", __file__, __file__], capture_output=True,
+                           text=True).stderr.splitlines()[0]
+    return " on cuda:0 (" in first and ("emulator" in first or os.environ.get("NMT_TEST_GPU"))
+
+
+class DeviceTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-device-test-"))
+        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "120", "--valid", "10", "--test", "8", "--seed", "3",
+                        cls.dir], check=True)
+        cls.files = [cls.dir / "train.en", cls.dir / "train.de"]
+        for side in ("en", "de"):  # short sentences: the emulator takes its time
+            for part, count in (("train", 120), ("valid", 4), ("test", 3)):
+                path = cls.dir / f"{part}.{side}"
+                lines = path.read_text(encoding="utf-8").splitlines()[:count]
+                path.write_text("".join(" ".join(line.split()[:3]) + "\n" for line in lines), encoding="utf-8")
+        cls.train("cpu", "cpu")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+    @classmethod
+    def train(cls, name, device, *more, after="8u", status=0, env=None):
+        return run("nmt-train", *cls.files, "--model", cls.dir / name, "--device", device, "--valid-sets", cls.dir / "valid.en",
+                   cls.dir / "valid.de", *MODEL, "--after", after, *more, status=status, env=env)
+
+    def losses(self, name):
+        lines = (self.dir / name / "train.jsonl").read_text(encoding="utf-8").splitlines()
+        return [e["loss"] for e in map(json.loads, lines) if e["event"] == "display"]
+
+    def assert_close(self, a, b, relative):
+        self.assertEqual(len(a), len(b))
+        for x, y in zip(a, b):
+            self.assertLessEqual(abs(x - y), relative * max(1.0, abs(x)), f"{a} and {b}")
+
+    def test_training_translating_and_scoring(self):
+        done = self.train("cuda", "cuda")
+        self.assertIn(" on cuda:0 (", done.stderr.splitlines()[0])
+        self.assertEqual(len(self.losses("cuda")), 8)
+        self.assert_close(self.losses("cpu"), self.losses("cuda"), 1e-4)
+        scores, texts = {}, {}
+        for device in ("cpu", "cuda"):
+            out = run("nmt-translate", "-m", self.dir / "cpu", "-d", device, "--n-best", "-b", "2", "--max-length-factor", "1", "-i",
+                      self.dir / "test.en").stdout.splitlines()
+            texts[device] = [line.split(" ||| ")[1] for line in out]
+            scores[device] = [float(line.split(" ||| ")[3]) for line in out]
+        self.assertEqual(texts["cpu"], texts["cuda"])
+        self.assert_close(scores["cpu"], scores["cuda"], 1e-4)
+        # One model and an ensemble of two.
+        for models in (["cpu"], ["cpu", "cuda"]):
+            models = [self.dir / m for m in models]
+            cpu, cuda = ([float(line) for line in run("nmt-score", "-m", *models, "-d", device, "-t", self.dir / "test.en",
+                                                      self.dir / "test.de").stdout.split()] for device in ("cpu", "cuda"))
+            self.assertEqual(len(cpu), 3)
+            self.assert_close(cpu, cuda, 1e-4)
+
+    def test_going_on_with_a_training_on_the_other_device(self):
+        for first, second in (("cpu", "cuda"), ("cuda", "cpu")):
+            name = f"{first}-{second}"
+            self.train(name, first, after="4u")
+            done = self.train(name, second)
+            self.assertIn("going on from update 4", done.stderr)
+            self.assert_close(self.losses("cpu"), self.losses(name), 1e-4)
+
+    def test_auto_takes_the_gpu_where_there_is_one(self):
+        first = run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2).stderr.splitlines()[0]
+        self.assertIn(" on cuda:0 (", first)
+        if "emulator" not in first:
+            return
+        first = run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2,
+                    env={"NMT_EMULATED_DEVICES": "0"}).stderr.splitlines()[0]
+        self.assertRegex(first, r" on cpu.*; no GPU: there is no CUDA device")
+
+    def test_explain(self):
+        pages = {}
+        for device in ("cpu", "cuda"):
+            path = self.dir / f"{device}.json"
+            run("nmt-explain", "-m", self.dir / "cpu", "-d", device, "--json", path, "--", "a b")
+            sentence = json.loads(path.read_text(encoding="utf-8"))["sentences"][0]
+            pages[device] = [sentence["attention"][0][0], *(u["input"] for u in sentence["units"] if u)]
+        for a, b in zip(pages["cpu"], pages["cuda"]):
+            self.assert_close(a, b, 1e-3)
+
+
+if __name__ == "__main__":
+    if not has_device():
+        print("skipped: these programs have no emulator, and NMT_TEST_GPU is not set or there is no GPU")
+        sys.exit(77)
+    unittest.main(verbosity=2)
