@@ -23,7 +23,7 @@ constexpr bool with_hooks = true;
 std::string message_of(const std::function<void()>& body) {
   try {
     body();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
   return "";
