@@ -171,8 +171,8 @@ class ParallelTest(unittest.TestCase):
 
     def test_a_process_that_stands_still_ends_the_training(self):
         told, ranks = self.lose("still", 1, signal.SIGSTOP, "--rank-timeout", "2")
-        # it stopped before an exchange, or within one
-        self.assertRegex(told, rf"error: (rank 1 \(process {ranks[1]} on .*did not come|an exchange between 2 ranks did not end) within 2 s")
+        # before an exchange, or within one
+        self.assertRegex(told, rf"error: rank 1 \(process {ranks[1]} on .*did not come within 2 s")
 
     def test_errors(self):
         told = self.train("bad", 2, "--enc-cell", "lstmm", status=2)
