@@ -6,6 +6,7 @@
 #include "nmt/search/ensemble.h"
 #include "nmt/search/force_decode.h"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -84,11 +85,17 @@ TEST_P(DecodingOnDevice, AStepOfTheSearchWaitsOnce) {
   Models cuda(DeviceKind::cuda, GetParam());
   cuda.freeze();
   const auto sources = random_sentences(3, 3, source_size, 4);
+  const CudaDevice& device = *cuda.machine.device;
+  std::int64_t before = device.waits();
+  const auto results = beam_search(*cuda.scorers[0], sources, options_for(cuda, 2));
+  std::int64_t steps = 0;  // at most the longest output's, with </s>
+  for (const auto& source : sources) steps = std::max<std::int64_t>(steps, std::ssize(source) + 3);
+  EXPECT_LE(device.waits() - before, steps);
   const auto decoding = cuda.scorers[0]->begin(sources, false);
-  const std::int64_t before = cuda.machine.device->waits();
+  before = device.waits();
   const std::vector<std::int32_t> parents{0, 1, 2}, tokens{bos, bos, bos};
   decoding->advance(parents, tokens);
-  EXPECT_EQ(cuda.machine.device->waits(), before);
+  EXPECT_EQ(device.waits(), before);
 }
 
 TEST_P(DecodingOnDevice, AnEnsembleAgreesWithTheCpu) {

@@ -18,7 +18,8 @@ RUN_ONLY = {"model", "no-reload"}
 # What stands for several others, which are dumped.
 SPREAD = {"src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
-FOREIGN = {"preset", "build", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version",
+FOREIGN = {"emulated",  # of scripts/gpu_check.sh
+           "preset", "build", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version",
            "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to"}  # the last six: of mpirun and srun
 
 
