@@ -1,12 +1,10 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/gemm_batched.h"
-#include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/rearrange.h"
 
 #include "cuda/cell.h"
 #include "cuda/columns.h"
-#include "cuda/layer_norm.h"
 
 namespace nmt::cuda {
 
@@ -30,61 +28,49 @@ void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t plan
 
 namespace {
 
-__global__ void layer_norm_backward_sums_kernel(std::int64_t planes, std::int64_t width, const float* normal,
-                                                const float* rstd, const float* gain, float* dy, float* gain_sums,
-                                                float* shift_sums, std::int64_t sums_stride) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * width, parameters = blockIdx.x % planes * width;
-  const std::int64_t sums = blockIdx.x / planes * sums_stride + parameters;
-  layer_norm_backward_plane(width, dy + at, normal + at, rstd[blockIdx.x], gain + parameters, dy + at,
-                            [&](std::int64_t i) {
-                              gain_sums[sums + i] += dy[at + i] * normal[at + i];
-                              shift_sums[sums + i] += dy[at + i];
-                            });
-}
-
-}  // namespace
-
-void layer_norm_backward_sums(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                              const float* normal, const float* rstd, const float* gain, float* dy, float* gain_sums,
-                              float* shift_sums, std::int64_t sums_stride) {
-  launch(layer_norm_backward_sums_kernel, static_cast<unsigned>(rows * planes), threads_for(width), 0, cuda, planes,
-         width, normal, rstd, gain, dy, gain_sums, shift_sums, sums_stride);
-}
-
-namespace {
-
 float* part(float* base, std::int64_t row, std::int64_t width) {
   return base ? base + row * width : nullptr;
 }
 
-// What is the same at all steps.
-void set_parameters(const Cell& cell, UnitSteps& step) {
-  step.width = cell.width;
+// The normalisation of some planes of a cell's products, from `first_plane` on.
+RowNorm row_norm(const Cell& cell, int first_plane, float* normal, float* rstd) {
+  RowNorm norm;
+  if (!cell.gain) return norm;
+  norm.gain = cell.gain + first_plane * cell.width;
+  norm.shift = cell.shift + first_plane * cell.width;
+  norm.normal = normal;
+  norm.rstd = rstd;
+  return norm;
+}
+
+// What is the same at all steps, and the record's rows from `at` on.
+void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
+  const int r = cell.unit->recurrents, l = cell.unit->late;
+  const std::int64_t h = cell.width;
+  step.width = h;
   step.vectors = cell.vectors;
   step.positions = cell.positions;
   step.position_rows = cell.position_rows;
   step.late_groups = cell.rearrange ? cell.groups : 1;
+  step.u = part(record.u, at, r * h);
+  step.late = part(record.late, at, l * h);
+  if (r > 0) step.u_norm = row_norm(cell, 0, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
+  if (l > 0) step.late_norm = row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
+}
+
+const UnitKernels& kernels_for(const Cell& cell, const UnitSteps& step) {
+  return cell.gain || step.raw_x ? normal_kernels_of(*cell.unit) : kernels_of(*cell.unit);
 }
 
 }  // namespace
 
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps step) {
   const Unit& unit = *cell.unit;
-  const UnitKernels& run = kernels_of(unit);
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
-  set_parameters(cell, step);
-  // The product with its normalisation; without one, the bias is left to the kernel that reads the product next.
-  const auto multiply = [&](const float* from, const float* packed, int planes, int first_plane, float* to,
-                            float* normal, float* rstd) {
-    const std::int64_t skip = first_plane * h;
-    const float* const bias = cell.bias ? cell.bias + skip : nullptr;
-    product(cuda, cell.groups, planes, rows, h, h, from, packed, false, to);
-    if (!cell.gain) return bias;
-    if (bias) kernels::add_bias(cuda, rows, planes * h, to, bias, to);
-    layer_norm(cuda, rows, planes, h, to, cell.gain + skip, cell.shift + skip, to, normal, rstd);
-    return static_cast<const float*>(nullptr);
-  };
+  set_parameters(cell, record, at, step);
+  const UnitKernels& run = kernels_for(cell, step);
+  // Bias and normalisation are left to the kernel that reads the product next.
   if (r > 0) {
     const float* h_before = step.previous[0];
     if (cell.rearrange) {
@@ -92,17 +78,15 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
       rearrange(cuda, rows, cell.groups, h, h_before, rearranged);
       h_before = rearranged;
     }
-    step.u = part(record.u, at, r * h);
-    step.u_bias =
-        multiply(h_before, cell.recurrent.f32, r, 0, step.u, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
+    product(cuda, cell.groups, r, rows, h, h, h_before, cell.recurrent.f32, false, step.u);
+    step.u_bias = cell.bias;
   }
   if (l > 0) {
     float* const value = part(record.late_value, at, h);
     run.late_value(cuda, step, value);
     step.u_bias = nullptr;
-    step.late = part(record.late, at, l * h);
-    step.late_bias =
-        multiply(value, cell.late.f32, l, r, step.late, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
+    product(cuda, cell.groups, l, rows, h, h, value, cell.late.f32, false, step.late);
+    step.late_bias = cell.bias ? cell.bias + r * h : nullptr;
   }
   run.forward(cuda, step);
 }
@@ -142,12 +126,18 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    std::int64_t row, UnitSteps step, const float* dh, float* const* carry, const CellScratch& scratch,
                    float* temporary) {
   const Unit& unit = *cell.unit;
-  const UnitKernels& run = kernels_of(unit);
   const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
   const int r = unit.recurrents, l = unit.late;
-  set_parameters(cell, step);
-  step.u = part(record.u, row, r * h);
-  step.late = part(record.late, row, l * h);
+  set_parameters(cell, record, row, step);
+  const UnitKernels& run = kernels_for(cell, step);
+  float* const gain_sums = scratch.sums + unit.vectors * h;
+  const auto set_sums = [&](RowNorm& norm, int first_plane) {
+    norm.gain_sums = gain_sums + first_plane * h;
+    norm.shift_sums = norm.gain_sums + (r + l) * h;
+    norm.sums_stride = sums;
+  };
+  set_sums(step.u_norm, 0);
+  set_sums(step.late_norm, r);
   UnitStepsGradient d;
   d.dh = dh;
   std::copy_n(carry, unit.states, d.carry);
@@ -158,20 +148,11 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   d.sums_stride = sums;
   d.dpositions = part(scratch.dpositions, row, position_floats(cell));
   run.backward(cuda, step, d);
-  float* const gain_sums = scratch.sums + unit.vectors * h;
-  float* const shift_sums = gain_sums + (r + l) * h;
-  const auto normal_backward = [&](float* dy, int planes, int first_plane, const float* normal, const float* rstd) {
-    const std::int64_t skip = first_plane * h;
-    layer_norm_backward_sums(cuda, rows, planes, h, normal, rstd, cell.gain + skip, dy, gain_sums + skip,
-                             shift_sums + skip, sums);
-  };
   if (l > 0) {
-    if (cell.gain) normal_backward(d.dlate, l, r, part(record.late_normal, row, l * h), part(record.late_rstd, row, l));
     product_transposed(cuda, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false, temporary);
     run.late_backward(cuda, step, temporary, d);
   }
   if (r > 0) {
-    if (cell.gain) normal_backward(d.du, r, 0, part(record.u_normal, row, r * h), part(record.u_rstd, row, r));
     float* const dh_before = cell.rearrange ? temporary : carry[0];
     product_transposed(cuda, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, !cell.rearrange, dh_before);
     if (cell.rearrange) rearrange_back(cuda, rows, cell.groups, h, dh_before, true, carry[0]);

@@ -14,7 +14,8 @@ using kernels::CellGradient;
 using kernels::CellRecord;
 
 /// Recurrent product, bias or normalisation, point-wise step. `at` is the first row's place in the record; x, mask,
-/// position, previous and next are set by the caller. An element-wise unit may take all of its steps at once.
+/// position, previous and next are set by the caller, and raw_x with its bias and normalisation where x has to be
+/// completed. An element-wise unit may take all of its steps at once.
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps step);
 
 /// Scratch memory of a cell's backward pass over [T,B].
@@ -47,11 +48,5 @@ void product(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::in
 /// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
 void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in,
                         std::int64_t width, const float* from, const float* packed, bool accumulate, float* to);
-
-/// Gradient of layer normalisation in place, dy [rows, planes*width]; row r's part of the parameters' gradients is
-/// added to gain_sums and shift_sums, r * sums_stride further on.
-void layer_norm_backward_sums(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                              const float* normal, const float* rstd, const float* gain, float* dy, float* gain_sums,
-                              float* shift_sums, std::int64_t sums_stride);
 
 }  // namespace nmt::cuda

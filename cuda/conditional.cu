@@ -1,6 +1,5 @@
 #include "nmt/kernels/conditional.h"
 #include "nmt/kernels/gemm.h"
-#include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/rearrange.h"
 
@@ -31,11 +30,20 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   return step;
 }
 
+// It reads the context's projection, whose bias and normalisation are part of its step.
 UnitSteps higher_step(const Conditional& a, std::int64_t t) {
-  const std::int64_t h = a.higher.width, at = record_row(a, t);
+  const std::int64_t h = a.higher.width, at = record_row(a, t), inputs = a.higher.unit->inputs;
   UnitSteps step;
   step.rows = a.batch;
-  step.x = a.xc + at * a.higher.unit->inputs * h;
+  step.x = a.xc + at * inputs * h;
+  if (a.context_bias || a.context_gain) {
+    step.raw_x = a.xc + at * inputs * h;
+    step.x_bias = a.context_bias;
+    step.x_norm = {.gain = a.context_gain,
+                   .shift = a.context_shift,
+                   .normal = a.xc_normal ? a.xc_normal + at * inputs * h : nullptr,
+                   .rstd = a.xc_rstd ? a.xc_rstd + at * inputs : nullptr};
+  }
   step.position = a.position + t;
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at * h;
@@ -44,21 +52,15 @@ UnitSteps higher_step(const Conditional& a, std::int64_t t) {
   return step;
 }
 
-// What the higher unit reads: the context's projection, with its bias and normalisation.
 void project_context(const Cuda& cuda, const Conditional& a, const float* context, std::int64_t at) {
   const Attention& att = a.attention;
-  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs;
   if (a.higher.rearrange) {
     float* const rearranged = a.contexts_rearranged + at * att.width;
     rearrange(cuda, a.batch, a.higher.groups, att.width, context, rearranged);
     context = rearranged;
   }
-  float* const xc = a.xc + at * wide;
-  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context.f32, false, xc);
-  if (a.context_bias) add_bias(cuda, a.batch, wide, xc, a.context_bias, xc);
-  if (a.context_gain)
-    layer_norm(cuda, a.batch, inputs, h, xc, a.context_gain, a.context_shift, xc,
-               a.xc_normal ? a.xc_normal + at * wide : nullptr, a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
+  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context.f32, false, a.xc + at * inputs * h);
 }
 
 }  // namespace
@@ -117,15 +119,12 @@ Space start(const Cuda& cuda, const Conditional& a, float* memory) {
   return space;
 }
 
-// The gradient of the context from that of its projection, which becomes that of the bare product.
+// The gradient of the context from that of the bare product.
 void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g, std::int64_t row,
                       const Space& space) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h, width = a.attention.width;
   float* const dxc = g.higher.dx + row * wide;
   float* const dcontext = space.dcontext + row * width;
-  if (a.context_gain)
-    layer_norm_backward_sums(cuda, a.batch, inputs, h, a.xc_normal + row * wide, a.xc_rstd + row * inputs,
-                             a.context_gain, dxc, space.sums, space.sums + wide, 2 * wide);
   const bool add = g.dcontexts != nullptr;
   if (add) copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, dcontext, width, false);
   if (a.higher.rearrange) {
@@ -152,8 +151,12 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
   for (int p = 0; p < a.lower.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * h, 0.0f);
   for (std::int64_t t = a.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * a.batch;
-    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, t), g.dh + row * h, g.dinitial,
-                  space.higher, space.temporary);
+    UnitSteps higher = higher_step(a, t);
+    higher.x_norm.gain_sums = space.sums;
+    higher.x_norm.shift_sums = space.sums + wide;
+    higher.x_norm.sums_stride = 2 * wide;
+    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher, g.dh + row * h, g.dinitial, space.higher,
+                  space.temporary);
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
     attention_backward_queries(cuda, att, 1, a.queries + row * att.space, a.weights + row * scores(a),

@@ -1,7 +1,7 @@
 #include "nmt/kernels/layer_norm.h"
 
 #include "cuda/columns.h"
-#include "cuda/layer_norm.h"
+#include "cuda/reduce.h"
 
 namespace nmt::kernels {
 namespace {
@@ -29,11 +29,20 @@ __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const
   }
 }
 
+// With g = gain dy and n the normalised x: dx = rstd (g - mean(g) - n mean(g n)). dx may be dy.
 __global__ void layer_norm_backward_kernel(std::int64_t planes, std::int64_t width, const float* dy,
                                            const float* normal, const float* rstd, const float* gain, float* dx) {
-  const std::int64_t at = std::int64_t{blockIdx.x} * width;
-  layer_norm_backward_plane(width, dy + at, normal + at, rstd[blockIdx.x], gain + blockIdx.x % planes * width, dx + at,
-                            [](std::int64_t) {});
+  const std::int64_t at = std::int64_t{blockIdx.x} * width, parameters = blockIdx.x % planes * width;
+  const float inverse = 1.0f / static_cast<float>(width), scale = rstd[blockIdx.x];
+  float sum = 0, projected = 0;
+  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
+    const float g = dy[at + i] * gain[parameters + i];
+    sum += g;
+    projected += g * normal[at + i];
+  }
+  const float mean = block_sum(sum) * inverse, along = block_sum(projected) * inverse;
+  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x)
+    dx[at + i] = scale * (dy[at + i] * gain[parameters + i] - mean - normal[at + i] * along);
 }
 
 }  // namespace

@@ -69,6 +69,22 @@ __device__ __forceinline__ T block_max(T value) {
   return block_reduce<Max>(value);
 }
 
+/// Sums of n values at once, with the barriers of one.
+template <int n>
+__device__ __forceinline__ void block_sums(float (&value)[n]) {
+  NMT_SHARED(parts, float[warp_size][n]);
+  const unsigned lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size, warps = blockDim.x / warp_size;
+#pragma unroll
+  for (int i = 0; i < n; ++i) value[i] = warp_sum(value[i]);
+  if (warps == 1) return;
+  if (lane == 0)
+    for (int i = 0; i < n; ++i) parts[warp][i] = value[i];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < n; ++i) value[i] = warp_sum(lane < warps ? parts[lane][i] : 0.0f);
+  __syncthreads();
+}
+
 /// Threads for a block that works on rows of n elements: whole warps, at most `most`.
 inline unsigned threads_for(std::int64_t n, std::int64_t most = 256) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(divide_up(n, warp_size) * warp_size, warp_size, most));

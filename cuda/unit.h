@@ -11,6 +11,17 @@ namespace nmt::cuda {
 
 using kernels::max_states;
 
+/// Layer normalisation of each plane of a product, where a step does it in the same kernel; null gain: off.
+struct RowNorm {
+  const float* gain = nullptr;   ///< [planes*H]
+  const float* shift = nullptr;  ///< [planes*H]
+  float* normal = nullptr;       ///< [rows, planes*H] and
+  float* rstd = nullptr;         ///< [rows, planes], for the backward pass; or null
+  float* gain_sums = nullptr;    ///< backward: row r's part of the gradients, [planes*H] at r * sums_stride; added to
+  float* shift_sums = nullptr;
+  std::int64_t sums_stride = 0;
+};
+
 /// A unit's step for all rows; for an element-wise unit also all of its steps in one kernel. Pointers are those of the
 /// first step; a step is `stride` rows of x, mask, next and the gradients away from the one before it (negative:
 /// backwards in time).
@@ -27,6 +38,10 @@ struct UnitSteps {
   const float* late_bias = nullptr;  ///< [late*H] likewise
   std::int64_t late_groups =
       1;  ///< groups of the rearrangement that the late value is written in and dlate_value is read in
+  RowNorm u_norm, late_norm;      ///< normal_kernels_of() alone: u and late, with their bias, become normalised
+  float* raw_x = nullptr;         ///< normal_kernels_of() alone: x where it has still to get its bias or
+  const float* x_bias = nullptr;  ///< [inputs*H] normalisation; else null
+  RowNorm x_norm;
   const float* vectors = nullptr;    ///< [vectors*H]
   const float* positions = nullptr;  ///< [position_rows, position_vectors*H]; past the last row the last row serves
   std::int64_t position_rows = 0;
@@ -60,5 +75,8 @@ struct UnitKernels {
 
 /// Those of a line of units.def, one of kernels::units().
 const UnitKernels& kernels_of(const kernels::Unit& unit);
+/// For single steps with a RowNorm or raw_x: a block a row. The first kernel after a product normalises it, the last
+/// one before a product's gradient is used takes the gradient through the normalisation.
+const UnitKernels& normal_kernels_of(const kernels::Unit& unit);
 
 }  // namespace nmt::cuda

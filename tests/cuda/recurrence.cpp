@@ -1,5 +1,7 @@
 #include "nmt/kernels/recurrence.h"
 
+#include <string_view>
+
 #include "tests/cuda/cells.h"
 
 namespace nmt::test {
@@ -84,6 +86,10 @@ std::vector<ParityRow> recurrence_parity() {
            for (const std::int64_t batch : {1, 31})
              check(p, {.unit = &unit, .width = 3}, {.steps = 5, .batch = batch, .position = 1});
            check(p, {.unit = &unit, .width = 3}, {.steps = 33, .batch = 2, .reverse = true});
+           if (!unit.is_matrix()) continue;
+           check(p, {.unit = &unit, .width = 65, .normal = true, .positions = 2}, {.steps = 2, .batch = 3});
+           if (std::string_view(unit.name) == "gru")  // more channels than threads
+             check(p, {.unit = &unit, .width = 520, .normal = true}, {.steps = 2, .batch = 1});
          }
        }},
   };
