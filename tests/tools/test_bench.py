@@ -14,6 +14,8 @@ import unittest
 BENCH = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve() / "nmt-bench"
 TABLES = ["products", "products packed before", "recurrences", "layers", "groups", "attention", "softmax", "pointwise", "optimizer", "training",
           "step", "growth", "decoding"]  # fmt: skip
+# Rows that the emulator runs in seconds.
+EMULATED = "^(products.*|(recurrences|layers)/(lrn activation=tanh|gru reset=before) .*|attention/.*|softmax/.*|pointwise/.*|optimizer/.*|(training|step)/tiny lrn.*|growth/.*|decoding/.*batch 1.*)"
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "include/nmt/units/units.def"
 
 
@@ -89,6 +91,13 @@ class BenchTest(unittest.TestCase):
             subprocess.run([sys.executable, script, "--out", folder, report], check=True, capture_output=True)
             for name in ("bench-roofline.png", "bench-step.png"):
                 self.assertGreater((pathlib.Path(folder) / name).stat().st_size, 10000, name)
+
+    @unittest.skipUnless((BENCH.parent / "emulated/nmt-bench").exists(), "no programs over the emulator")
+    def test_on_the_emulator(self):
+        rows = json.loads(subprocess.run([BENCH.parent / "emulated/nmt-bench", "--quick", "--format", "json", "--device", "cuda", "--cpu-threads", "1",
+                                          "--filter", EMULATED], check=True, capture_output=True, text=True, timeout=600).stdout)["benchmarks"]  # fmt: skip
+        self.assertEqual({row["table"] for row in rows}, set(TABLES) - {"groups"})
+        self.assertEqual([row for row in rows if "error_occurred" in row], [])
 
     def test_refusals(self):
         run("--quick", "--cpu-threads", 2, "softmax")
