@@ -8,17 +8,22 @@
 #include "tools/program.h"
 
 namespace nmt::tools::bench {
-namespace {
-
-std::regex expression(const std::string& filter) {
-  try {
-    return std::regex(filter, std::regex::extended);
-  } catch (const std::regex_error& error) {
-    fail(ExitStatus::usage, "--filter: '{}' is not a regular expression: {}", filter, error.what());
+Pattern::Pattern(const std::string& text) : any_(text.empty()) {
+  if (any_) return;
+  if (const int wrong = ::regcomp(&compiled_, text.c_str(), REG_EXTENDED | REG_NOSUB); wrong != 0) {
+    char why[128];
+    ::regerror(wrong, &compiled_, why, sizeof why);
+    fail(ExitStatus::usage, "--filter: '{}' is not a regular expression: {}", text, why);
   }
 }
 
-}  // namespace
+Pattern::~Pattern() {
+  if (!any_) ::regfree(&compiled_);
+}
+
+bool Pattern::fits(const std::string& name) const {
+  return any_ || ::regexec(&compiled_, name.c_str(), 0, nullptr, 0) == 0;
+}
 
 Case::Case(Bench& bench, Result& result)
     : bench_(bench), result_(result), arena_(bench.compute().new_arena()), context_(bench.compute().context(*arena_)) {
@@ -100,10 +105,10 @@ Bench::Bench(const Options& options, Compute& compute, const kernels::ProductLib
       reports_(reports),
       clock_(Clock::of(compute)),
       meter_(compute, *clock_, options.quick),
-      filter_(expression(options.filter)) {}
+      filter_(options.filter) {}
 
 bool Bench::wants(const std::string& table, const std::string& name) const {
-  return options_.filter.empty() || std::regex_search(table + "/" + name, filter_);
+  return filter_.fits(table + "/" + name);
 }
 
 // With --list a row is its name.
