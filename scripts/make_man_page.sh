@@ -3,6 +3,7 @@
 set -euo pipefail
 program=$1 page=$2
 # The first line of --help is "PROGRAM: what it does", which is the page's name line.
-summary=$("$program" --help | head -n 1)
+help=$("$program" --help)
+summary=${help%%$'\n'*}
 mkdir -p "$(dirname "$page")"
 help2man --no-info --name "${summary#*: }" --output "$page" "$program"
