@@ -28,7 +28,7 @@ Compute::Compute(const std::string& device, int threads, Precision precision) : 
       fail(ExitStatus::usage, "precision: tf32 is for a GPU (--device cuda), not for the CPU{}", why_.empty() ? "" : "; " + why_);
     return;
   }
-  if (precision == Precision::int8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}", device);
+  if (precision == Precision::int8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}; --precision float32 widens such weights", device);
   cuda_ = std::make_unique<CudaDevice>(choice.index, precision);
 }
 

@@ -12,6 +12,7 @@
 #include "nmt/core/error.h"
 #include "nmt/core/file.h"
 #include "nmt/core/log.h"
+#include "nmt/model/stored_weights.h"
 
 namespace nmt::tools {
 namespace {
@@ -40,6 +41,9 @@ DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, b
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory named");
   refuse_foreign(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
+  if (directory_ && directory_->weights() != Dtype::f32)
+    fail(ExitStatus::usage, "model: {} holds {} weights, which nmt-convert made: training goes on with the float32 model", path_,
+         precision_name(directory_->weights()));
 }
 
 DirectoryStore::~DirectoryStore() {

@@ -1,8 +1,11 @@
 #include "tools/ensemble.h"
 
+#include <algorithm>
+
 #include "nmt/config/precision.h"
 #include "nmt/core/error.h"
 #include "nmt/core/log.h"
+#include "nmt/model/stored_weights.h"
 
 namespace nmt::tools {
 namespace {
@@ -35,14 +38,26 @@ std::vector<config::Option> fields(EnsembleRequest& request) {
                     .one_of({"log-probabilities", "probabilities"})});
 }
 
-LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& context, int max_length, bool pieces_in) {
+Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models) {
+  if (precision != "auto") return parse_precision(precision);
+  if (models.empty()) return Precision::float32;
+  const Dtype weights = ModelDirectory::open(models.front()).weights();
+  const bool same = std::all_of(models.begin(), models.end(), [&](const std::string& name) { return ModelDirectory::open(name).weights() == weights; });
+  return same ? parse_precision(precision_name(weights)) : Precision::float32;
+}
+
+LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& context, const std::string& precision, int max_length,
+                               bool pieces_in) {
   const auto& names = request.models;
   if (names.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
   if (!request.weights.empty() && request.weights.size() != names.size())
     fail(ExitStatus::usage, "weights: {} numbers for {} models", request.weights.size(), names.size());
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    models_.push_back(LoadedModel::load(names[i], context));
+    Context at = context;
+    if (precision == "auto" && context.device.kind == DeviceKind::cpu) at.weights = ModelDirectory::open(names[i]).weights();
+    if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
+    models_.push_back(LoadedModel::load(names[i], at));
     LoadedModel &first = *models_.front(), &model = *models_.back();
     if (const int id = first_difference(first.target_vocabulary(), model.target_vocabulary()); id >= 0)
       fail(ExitStatus::usage, "model: {} and {} have different target vocabularies ({} and {} symbols, different from symbol {} on): no ensemble", names[0],
@@ -56,8 +71,8 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
 }
 
 Inference::Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec, bool pieces_in)
-    : compute(spec.device, spec.cpu_threads, parse_precision(spec.precision)),
+    : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models)),
       arena(told(compute, program).new_arena()),
-      models(request, compute.context(*arena), spec.max_length, pieces_in) {}
+      models(request, compute.context(*arena), spec.precision, spec.max_length, pieces_in) {}
 
 }  // namespace nmt::tools

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nmt/config/option.h"
+#include "nmt/config/precision.h"
 #include "nmt/config/specs.h"
 #include "nmt/model/loaded_model.h"
 #include "nmt/search/ensemble.h"
@@ -19,6 +20,9 @@ struct EnsembleRequest {
   std::vector<double> weights;
   std::string combination = "log-probabilities";
 };
+/// The precision to decode in, as --precision says: a name, or "auto", which is what the models' directories have, float32 where
+/// they differ. Errors (usage): an unknown name; as ModelDirectory::open.
+Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models);
 /// --model, --weights, --ensemble.
 std::vector<config::Option> fields(EnsembleRequest& request);
 
@@ -27,7 +31,8 @@ class LoadedEnsemble {
  public:
   /// `pieces_in`: sources come in pieces of the first model's vocabulary. Errors (usage): no model, weights that do not fit, other target
   /// vocabularies or, with pieces_in, other source vocabularies, by name; and as LoadedModel::load.
-  LoadedEnsemble(const EnsembleRequest& request, const Context& context, int max_length, bool pieces_in);
+  /// `precision` "auto" leaves each model, on the CPU, as its directory has it; else all have the context's dtype of weights.
+  LoadedEnsemble(const EnsembleRequest& request, const Context& context, const std::string& precision, int max_length, bool pieces_in);
   Scorer& scorer() { return ensemble_ ? static_cast<Scorer&>(*ensemble_) : models_.front()->scorer(); }
   const Vocabulary& source_vocabulary() const { return models_.front()->source_vocabulary(); }
   const Vocabulary& target_vocabulary() const { return models_.front()->target_vocabulary(); }

@@ -48,9 +48,10 @@ std::string text_of(const ModelInfo& info) {
   const ModelSpec& s = info.spec;
   const Inventory& inventory = info.inventory;
   std::string out = fmt::format(
-      "{}: {}{}, {} + {} layers, widths {} (embeddings) and {} (units), {}; {} source and {} target symbols\n",
+      "{}: {}{}, {} + {} layers, widths {} (embeddings) and {} (units), {}; {} source and {} target symbols{}\n",
       info.origin, s.type, s.context_aware ? " context-aware" : "", s.enc_depth, s.dec_depth, s.dim_emb, s.dim_rnn,
-      attention_text(info), grouped(info.source_vocabulary), grouped(info.target_vocabulary));
+      attention_text(info), grouped(info.source_vocabulary), grouped(info.target_vocabulary),
+      info.precision == "float32" ? "" : "; weights in " + info.precision);
   out += "unit of the encoder " + unit_text(unit_of(info, s.enc_cell)) + "unit of the decoder " +
          unit_text(unit_of(info, s.dec_cell));
   out += fmt::format("\n{:<16} {:>14} {:>14}  {}\n", "part", "parameters", "weights", "multiply-adds");
@@ -91,6 +92,7 @@ std::string json_of(const ModelInfo& info) {
         {"sentences", b.sentences}, {"source-tokens", b.source_tokens}, {"target-tokens", b.target_tokens}};
   };
   json["origin"] = info.origin;
+  json["precision"] = info.precision;
   json["type"] = info.spec.type;
   json["vocabulary"] = {{"source", info.source_vocabulary}, {"target", info.target_vocabulary}};
   json["units"] = {{"encoder", unit_json(unit_of(info, info.spec.enc_cell))},

@@ -11,6 +11,7 @@ namespace nmt::tools {
 /// All that nmt-info tells of a model.
 struct ModelInfo {
   std::string origin;  ///< the directory, or "settings"
+  std::string precision = "float32";  ///< of the weights in the directory
   ModelSpec spec;
   int source_vocabulary = 0, target_vocabulary = 0;
   Inventory inventory;

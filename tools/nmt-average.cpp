@@ -10,6 +10,8 @@
 #include "nmt/core/error.h"
 #include "nmt/core/log.h"
 #include "nmt/model/average.h"
+#include "nmt/model/stored_weights.h"
+#include "nmt/model/write_model.h"
 #include "tools/program.h"
 
 namespace nmt::tools {
@@ -54,6 +56,9 @@ void average(const Request& request) {
   if ((request.last > 0) + (request.best > 0) + !request.named.empty() > 1)
     fail(ExitStatus::usage, "last, best and checkpoints: give one of them");
   const ModelDirectory directory = ModelDirectory::open(request.model);
+  if (directory.weights() != Dtype::f32)
+    fail(ExitStatus::usage, "model: {} holds {} weights: average the float32 model and convert the result", request.model,
+         precision_name(directory.weights()));
   const std::vector<StoredCheckpoint> checkpoints = chosen(request, directory);
   std::vector<std::unique_ptr<safetensors::File>> files;
   std::string updates, info;
@@ -62,7 +67,7 @@ void average(const Request& request) {
     updates += fmt::format("{}{}", updates.empty() ? "" : ", ", checkpoint.updates());
   }
   const AveragedWeights weights = average_weights(files);
-  write_averaged_model(request.output, directory, weights, checkpoints.back().updates(), fmt::format("{{\"average-of\": [{}]}}", updates));
+  write_model(request.output, directory, weights.tensors, Dtype::f32, checkpoints.back().updates(), fmt::format("{{\"average-of\": [{}]}}", updates));
   log::info("{}: the average of updates {} of {}; translate with: nmt-translate -m {} < INPUT > OUTPUT", request.output, updates, request.model,
             request.output);
 }

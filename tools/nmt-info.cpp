@@ -4,6 +4,7 @@
 #include "nmt/core/error.h"
 #include "nmt/model/check.h"
 #include "nmt/model/model_directory.h"
+#include "nmt/model/stored_weights.h"
 #include "nmt/train/autoconfig.h"
 #include "nmt/train/optimizer.h"
 
@@ -28,7 +29,7 @@ bool asks_directory(const config::Settings& settings) {
 }
 
 // A directory knows its model: what says something else of it contradicts it.
-void read_directory(TrainSettings& settings, ModelInfo& info) {
+Dtype read_directory(TrainSettings& settings, ModelInfo& info) {
   std::vector<std::string> names{"config", "vocabs", "dim-vocabs", "joint-vocab"};
   for (const config::Option& option : config::fields(settings.model)) names.push_back(option.name);
   for (const std::string& name : names)
@@ -40,6 +41,8 @@ void read_directory(TrainSettings& settings, ModelInfo& info) {
   info.spec = directory.spec();
   info.source_vocabulary = directory.source_size();
   info.target_vocabulary = directory.target_size();
+  info.precision = precision_name(directory.weights());
+  return directory.weights();
 }
 
 void read_settings(TrainSettings& settings, ModelInfo& info) {
@@ -80,8 +83,9 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
 
 ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   ModelInfo info;
+  Dtype weights = Dtype::f32;
   if (asks_directory(settings.settings))
-    read_directory(settings, info);
+    weights = read_directory(settings, info);
   else
     read_settings(settings, info);
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;
@@ -101,6 +105,7 @@ ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   info.training = training_memory(info.spec, info.inventory, info.target_vocabulary, info.training_batch,
                                   train::Optimizer::states(settings.train), settings.train.exponential_smoothing > 0);
   info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary, info.decoding_batch, info.beam);
+  info.decoding.weights = stored_bytes(model.parameters(), weights);
   print(options.json ? json_of(info) : text_of(info));
   return ExitStatus::ok;
 }

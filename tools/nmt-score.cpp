@@ -48,7 +48,7 @@ void score(const Request& request, const SearchSpec& spec) {
   ProgressLine progress(request.pair[1]);
   std::int64_t done = 0;
   const PairScorerOptions options{cpu, search_options(spec, cpu).ranking, translator_options(spec, cpu).batching,
-                                  request.pieces_in, [&](std::int64_t pairs) {
+                                  alignment_of(spec.alignment), request.pieces_in, [&](std::int64_t pairs) {
                                     done += pairs;
                                     progress.show(targets.lines(), targets.bytes(), done);
                                   }};
@@ -67,10 +67,12 @@ std::vector<config::Option> scoring_fields(SearchSpec& spec) {
   spec.length_penalty = 0;  // plain log probabilities, if nothing else is asked for
   std::vector<config::Option> chosen;
   const std::vector<std::string> names{"normalize",  "length-penalty",  "coverage-penalty", "max-length", "mini-batch",
-                                       "maxi-batch", "maxi-batch-sort", "cpu-threads",      "device",     "precision"};
+                                       "alignment",  "maxi-batch",      "maxi-batch-sort", "cpu-threads",      "device",     "precision"};
   for (config::Option& option : config::fields(spec)) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
     if (option.group == "search") option.group = "scoring";
+    if (option.name == "alignment")
+      option.help = "print behind each score which words, or subwords, each target word attended to";
     if (option.name == "max-length")
       option.help = "longest source or target in tokens; longer ones are cropped, with a warning";
     option.initial = config::values(option);
@@ -113,6 +115,10 @@ int main(int argc, char** argv) {
     nmt::tools::part_files(request);
     if (request.models.models.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
     request.format.summary = nmt::summary_of(request.summary);
+    request.format.alignment = !search.alignment.empty();
+    if (request.format.alignment && (request.format.n_best || !request.summary.empty()))
+      nmt::fail(nmt::ExitStatus::usage, "alignment: stands behind the score of a pair, and {} is asked too",
+                request.format.n_best ? "n-best" : "summary");
     nmt::tools::score(request, search);
     return nmt::ExitStatus::ok;
   });

@@ -73,6 +73,12 @@ void translate(const Request& request, const SearchSpec& spec) {
   options.pieces_in = request.pieces_in;
   options.pieces_out = request.pieces_out;
   options.tell_repetitions = true;
+  std::optional<Shortlist> shortlist;
+  if (!spec.shortlist.empty()) {
+    shortlist = Shortlist::load(ShortlistOptions::parse(spec.shortlist), models.source_vocabulary(), models.target_vocabulary());
+    log::info("shortlist {}: {} translations of source pieces", spec.shortlist.front(), shortlist->size());
+    options.search.shortlist = &*shortlist;
+  }
 
   ProgressLine progress(request.input);
   std::int64_t done = 0;

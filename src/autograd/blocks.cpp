@@ -18,8 +18,9 @@ Tensor pack_blocks(const Context& context, const kernels::BlockDiagonal& d, cons
 void freeze_blocks(const Context& context, Parameter& weight, int planes) {
   weight.gradient = {};
   if (weight.is_packed()) return;
+  weight.load();
   weight.packed = pack_blocks(context, blocks_of(weight, planes), weight.value.f32(), false);
-  weight.value = {};
+  weight.drop_value();
 }
 
 Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parameter* bias) {

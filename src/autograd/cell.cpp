@@ -34,8 +34,9 @@ Tensor pack_cell(const Context& context, const Cell& cell, bool transpose, Dtype
   const auto part = [&](int first, int planes, std::int64_t to) {
     if (planes == 0) return;
     const kernels::BlockDiagonal d = cell_blocks(cell, planes);
+    if (cell.groups == 1)
+      return pack_weight(context, transpose, transpose ? planes * h : h, transpose ? h : planes * h, *cell.recurrent, first * d.n, packed, to);
     const float* from = cell.recurrent->value.f32() + first * d.n;
-    if (cell.groups == 1) return pack_weight(context, transpose, transpose ? planes * h : h, transpose ? h : planes * h, from, d.ld, packed, to);
     dispatch(context, [&](const auto& backend) {
       kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n, d.n, from, d.ld, packed.f32() + to);
     });
@@ -49,7 +50,7 @@ Tensor pack_whole(const Context& context, const Parameter& weight, bool transpos
   const std::int64_t k = weight.shape[transpose ? 1 : 0], n = weight.shape[transpose ? 0 : 1];
   Tensor packed = context.empty({packed_elements(dtype, k, n)}, dtype);
   const Region region(context.profile, packing, {0, 8.0 * static_cast<double>(k * n)});
-  pack_weight(context, transpose, k, n, weight.value.f32(), weight.shape[1], packed);
+  pack_weight(context, transpose, k, n, weight, 0, packed);
   return packed;
 }
 
@@ -84,16 +85,18 @@ void freeze(const Context& context, const Cell& cell) {
   for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors, cell.positions})
     if (p) p->gradient = {};
   if (!cell.recurrent || cell.recurrent->is_packed()) return;
+  cell.recurrent->load();
   // Block-diagonal matrices are small and stay in float32.
   cell.recurrent->packed = pack_cell(context, cell, false, cell.groups == 1 ? context.weights : Dtype::f32);
-  cell.recurrent->value = {};
+  cell.recurrent->drop_value();
 }
 
 void freeze(const Context& context, Parameter& weight, bool transpose) {
   weight.gradient = {};
   if (weight.is_packed()) return;
+  weight.load();
   weight.packed = pack_whole(context, weight, transpose, context.weights);
-  weight.value = {};
+  weight.drop_value();
 }
 
 kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep) {

@@ -4,16 +4,17 @@
 
 #include <cstdint>
 
+#include "nmt/autograd/parameter.h"
 #include "nmt/kernels/packed.h"
-#include "nmt/tensor/context.h"
 
 namespace nmt::ops {
 
 /// Elements of the tensor that pack_weight() fills.
 std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n);
-/// Packs op(B) [k,n] into packed[first..], by its dtype; B is stored [k,n], or [n,k] when transpose.
-void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb, const Tensor& packed,
-                 std::int64_t first = 0);
+/// Packs op(B) [k,n] into packed[first..], by its dtype; B is columns [column, ..) of the weight's value (i8 and bf16 values are
+/// packed as such alone), or its transpose.
+void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n, const Parameter& weight, std::int64_t column,
+                 const Tensor& packed, std::int64_t first = 0);
 /// The packed matrix that begins at element `first`.
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
 /// y [rows,n] = x [rows,k] W.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "nmt/kernels/pointwise.h"
@@ -10,6 +11,10 @@
 #include "orthogonal.h"
 
 namespace nmt {
+void Parameter::load() {
+  if (fetch) std::exchange(fetch, nullptr)(*this);
+}
+
 Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes, float scale) {
   NMT_CHECK(!find(name), "two parameters are named {}", name);
   Parameter& p = parameters_.emplace_back();

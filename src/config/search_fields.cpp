@@ -32,6 +32,10 @@ std::vector<Option> list(SearchSpec& s) {
           Option("alignment", &s.alignment, "print which words, or subwords, each output word attended to")
               .one_of({"", "word", "subword"})
               .value_alone("word"),
+          Option("shortlist", &s.shortlist,
+                 "score only the FIRST (100) most frequent target pieces and the BEST (100) translations of each source "
+                 "piece, by a list that scripts/make_shortlist.py makes; PRUNE leaves out those less likely")
+              .meta("FILE [FIRST [BEST [PRUNE]]]"),
           Option("max-length", &s.max_length,
                  "longest source sentence in tokens; longer ones are cropped, with a warning")
               .range(1, 1000000),
@@ -50,10 +54,10 @@ std::vector<Option> list(SearchSpec& s) {
        in_group("common",
                 {
                     Option("precision", &s.precision,
-                           "of the weights: bfloat16 is faster for few sentences at a time and hardly rounds; int8 is two to three "
-                           "times as fast and rounds more (check BLEU on your own text); on a GPU, of what products read: "
-                           "float32, tf32 or bfloat16")
-                        .one_of({"float32", "tf32", "bfloat16", "int8"}),
+                           "of the weights: auto, as the model's directory has them; bfloat16 is faster for few sentences at a "
+                           "time and hardly rounds; int8 is two to three times as fast and rounds more (nmt-convert checks BLEU); "
+                           "on a GPU, of what products read: float32, tf32 or bfloat16")
+                        .one_of({"auto", "float32", "tf32", "bfloat16", "int8"}),
                     Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
                     Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
                         .alias({"d", "devices"})
@@ -77,7 +81,8 @@ std::vector<Option> validation_fields(SearchSpec& s) {
       option.name = "valid-" + option.name;
       option.aliases.clear();
       option.help += ", in validation";
-    } else if (option.group != "search" || option.name == "n-best" || option.name == "alignment") {
+    } else if (option.group != "search" || option.name == "n-best" || option.name == "alignment" ||
+               option.name == "shortlist") {
       continue;
     }
     option.group = "validation";

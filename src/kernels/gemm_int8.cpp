@@ -2,9 +2,11 @@
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/kernels/select_columns.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "dot_tile.h"
 #include "product.h"
@@ -127,6 +129,45 @@ void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, s
   }
 }
 
+// Column j of op(B) with its scale.
+struct Column {
+  Column(bool transpose_b, std::int64_t k, std::int64_t j, const float* b, std::int64_t ldb)
+      : first(transpose_b ? b + j * ldb : b + j), stride(transpose_b ? 1 : ldb) {
+    float most = 0.0f;
+    for (std::int64_t i = 0; i < k; ++i) {
+      const float weight = first[i * stride];
+      if (!std::isfinite(weight)) fail(ExitStatus::data, "a weight is {}: it cannot be quantised", weight);
+      most = std::max(most, std::abs(weight));
+    }
+    scale = most / 127.0f;
+    inverse = most >= 1e-36f ? 127.0f / most : 0.0f;
+  }
+  std::int8_t rounded(std::int64_t i) const { return static_cast<std::int8_t>(nearest(first[i * stride] * inverse)); }
+
+  const float* first;
+  std::int64_t stride;
+  float scale, inverse;
+};
+
+// fill(column, scale, put) sets the scale of a column and puts its k values.
+template <class Fill>
+void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* packed, const Fill& fill) {
+  NMT_CHECK(k <= max_int8_depth, "an int8 product over {} channels, at most {} are exact", k, max_int8_depth);
+  auto* values = reinterpret_cast<std::uint8_t*>(packed);
+  float* scales = const_cast<float*>(scales_of(k, n, packed));
+  cpu.pool->parallel_for(rounded(n, dot_columns), dot_columns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      std::uint8_t* column = values + j / dot_columns * panel_bytes(k) + j % dot_columns * dot_depth;
+      const auto put = [&](std::int64_t i, int q) {
+        column[i / dot_depth * dot_depth * dot_columns + i % dot_depth] = static_cast<std::uint8_t>(q + 128);
+      };
+      scales[j] = 0.0f;
+      if (j < n) fill(j, scales[j], put);
+      for (std::int64_t i = j < n ? k : 0; i < rounded(k, dot_depth); ++i) put(i, 0);
+    }
+  });
+}
+
 }  // namespace
 
 std::int64_t packed_int8_size(std::int64_t k, std::int64_t n) {
@@ -134,27 +175,31 @@ std::int64_t packed_int8_size(std::int64_t k, std::int64_t n) {
   return columns / dot_columns * panel_bytes(k) + columns * static_cast<std::int64_t>(sizeof(float));
 }
 
+void round_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+                std::int8_t* q, float* scales) {
+  cpu.pool->parallel_for(n, dot_columns, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      const Column column(transpose_b, k, j, b, ldb);
+      scales[j] = column.scale;
+      for (std::int64_t i = 0; i < k; ++i) q[transpose_b ? j * k + i : i * n + j] = column.rounded(i);
+    }
+  });
+}
+
 void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
                std::byte* packed) {
-  NMT_CHECK(k <= max_int8_depth, "an int8 product over {} channels, at most {} are exact", k, max_int8_depth);
-  auto* values = reinterpret_cast<std::uint8_t*>(packed);
-  float* scales = const_cast<float*>(scales_of(k, n, packed));
-  cpu.pool->parallel_for(rounded(n, dot_columns), dot_columns, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t j = begin; j < end; ++j) {
-      const auto weight = [&](std::int64_t i) { return transpose_b ? b[j * ldb + i] : b[i * ldb + j]; };
-      float most = 0.0f;
-      for (std::int64_t i = 0; j < n && i < k; ++i) {
-        if (!std::isfinite(weight(i))) fail(ExitStatus::data, "a weight is {}: it cannot be quantised", weight(i));
-        most = std::max(most, std::abs(weight(i)));
-      }
-      scales[j] = most / 127.0f;
-      const float inverse = most >= 1e-36f ? 127.0f / most : 0.0f;
-      std::uint8_t* column = values + j / dot_columns * panel_bytes(k) + j % dot_columns * dot_depth;
-      for (std::int64_t i = 0; i < rounded(k, dot_depth); ++i) {
-        const std::int32_t q = i < k && j < n ? nearest(weight(i) * inverse) : 0;
-        column[i / dot_depth * dot_depth * dot_columns + i % dot_depth] = static_cast<std::uint8_t>(q + 128);
-      }
-    }
+  pack_columns(cpu, k, n, packed, [=](std::int64_t j, float& scale, const auto& put) {
+    const Column column(transpose_b, k, j, b, ldb);
+    scale = column.scale;
+    for (std::int64_t i = 0; i < k; ++i) put(i, column.rounded(i));
+  });
+}
+
+void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q, std::int64_t ldq,
+               const float* scales, std::byte* packed) {
+  pack_columns(cpu, k, n, packed, [=](std::int64_t j, float& scale, const auto& put) {
+    scale = scales[j];
+    for (std::int64_t i = 0; i < k; ++i) put(i, transpose_b ? q[j * ldq + i] : q[i * ldq + j]);
   });
 }
 
@@ -187,10 +232,30 @@ void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column, con
              static_cast<float>(static_cast<int>(from[i / dot_depth * dot_depth * dot_columns + i % dot_depth]) - 128);
 }
 
-void gather_int8(const Cpu& cpu, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const std::byte* packed,
-                 float* out) {
+void gather_int8(const Cpu& cpu, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids,
+                 const std::byte* packed, float* out) {
   cpu.pool->parallel_for(rows, 16, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) unpack_int8_column(k, n, ids[r], packed, out + r * k);
+  });
+}
+
+void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::span<const std::int32_t> ids,
+                    const std::byte* packed, std::byte* out) {
+  const auto chosen = static_cast<std::int64_t>(ids.size()), groups = rounded(k, dot_depth) / dot_depth;
+  const float* scales = scales_of(k, n, packed);
+  float* out_scales = const_cast<float*>(scales_of(k, chosen, out));
+  constexpr std::int64_t step = dot_columns * dot_depth;
+  cpu.pool->parallel_for(rounded(chosen, dot_columns), dot_columns, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      std::byte* to = out + j / dot_columns * panel_bytes(k) + j % dot_columns * dot_depth;
+      out_scales[j] = j < chosen ? scales[ids[j]] : 0.0f;
+      if (j >= chosen) {
+        for (std::int64_t i = 0; i < groups; ++i) std::memset(to + i * step, 128, dot_depth);
+        continue;
+      }
+      const std::byte* from = packed + ids[j] / dot_columns * panel_bytes(k) + ids[j] % dot_columns * dot_depth;
+      for (std::int64_t i = 0; i < groups; ++i) std::memcpy(to + i * step, from + i * step, dot_depth);
+    }
   });
 }
 

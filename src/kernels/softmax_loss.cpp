@@ -5,7 +5,9 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/math.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "product.h"
 #include "tile.h"
@@ -196,15 +198,34 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   }
 }
 
+namespace {
+
+float log_sum_exp_row(std::int64_t n, const float* x) {
+  float top = x[0];
+#pragma omp simd reduction(max : top)
+  for (std::int64_t i = 0; i < n; ++i) top = x[i] > top ? x[i] : top;
+  return static_cast<float>(static_cast<double>(top) + std::log(static_cast<double>(sum_exp(n, top, x))));
+}
+
+}  // namespace
+
 void log_sum_exp(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out) {
   cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) out[r] = log_sum_exp_row(vocabulary, logits + r * vocabulary);
+  });
+}
+
+void log_sum_exp_of_columns(const Cpu& cpu, std::int64_t vocabulary, const float* logits,
+                            std::span<const std::span<const std::int32_t>> columns, std::int64_t width, float* picked,
+                            float* out) {
+  cpu.pool->parallel_for(static_cast<std::int64_t>(columns.size()), 1, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const float* x = logits + r * vocabulary;
-      float top = x[0];
-#pragma omp simd reduction(max : top)
-      for (std::int64_t i = 0; i < vocabulary; ++i) top = x[i] > top ? x[i] : top;
-      out[r] =
-          static_cast<float>(static_cast<double>(top) + std::log(static_cast<double>(sum_exp(vocabulary, top, x))));
+      float* y = picked + r * width;
+      const auto n = static_cast<std::int64_t>(columns[r].size());
+      for (std::int64_t j = 0; j < n; ++j) y[j] = x[columns[r][j]];
+      std::fill(y + n, y + width, -std::numeric_limits<float>::infinity());
+      out[r] = log_sum_exp_row(n, y);
     }
   });
 }

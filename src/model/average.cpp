@@ -1,10 +1,8 @@
 #include "nmt/model/average.h"
 
 #include <cstring>
-#include <filesystem>
 
 #include "nmt/core/error.h"
-#include "nmt/core/file.h"
 
 namespace nmt {
 namespace {
@@ -47,21 +45,6 @@ AveragedWeights average_weights(const std::vector<std::unique_ptr<safetensors::F
     out.tensors.emplace_back(tensor.name, tensor.dtype, tensor.shape, mean.data());
   }
   return out;
-}
-
-void write_averaged_model(const std::string& path, const ModelDirectory& like, const AveragedWeights& weights, std::int64_t updates,
-                          const std::string& info) {
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) fail(ExitStatus::usage, "output: {} exists already; name a new folder", path);
-  const VocabularyPair vocabularies = like.load_vocabularies();
-  write_directory(path, [&](const std::string& aside) {
-    ModelDirectory made = ModelDirectory::create(aside, like.spec(), *vocabularies.source, *vocabularies.target);
-    Checkpoint checkpoint;
-    checkpoint.updates = updates;
-    checkpoint.model = weights.tensors;
-    checkpoint.info = info;
-    made.save(checkpoint, true, 1, 1);
-  });
 }
 
 }  // namespace nmt

@@ -16,6 +16,7 @@ class JsonFile {
  public:
   /// Errors (data): missing, not JSON, not of this format, or of a version that this program does not know.
   JsonFile(const std::string& path, const std::string& format, int newest_version);
+  bool has(const char* key) const { return object_.contains(key); }
   /// A value that must be there; errors (data) name file and key.
   const nlohmann::ordered_json& at(const char* key) const;
   std::int64_t integer(const char* key, std::int64_t least) const;

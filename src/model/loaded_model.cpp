@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <set>
+
 #include "nmt/core/error.h"
-#include "nmt/tensor/copy.h"
+#include "nmt/model/stored_weights.h"
 
 namespace nmt {
 namespace {
@@ -17,26 +19,29 @@ std::string some(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void load_frozen(const safetensors::File& file, Model& model) {
-  ParameterSet& parameters = model.parameters();
+void check_weights(const safetensors::File& file, Dtype weights, const ParameterSet& parameters) {
   std::vector<std::string> missing, left_over;
-  for (const Parameter& p : parameters.all())
-    if (!file.find(p.name)) missing.push_back(p.name);
+  std::set<std::string, std::less<>> known;
+  for (const Parameter& p : parameters.all()) {
+    known.insert(p.name);
+    if (weights == Dtype::i8 && p.may_be_rounded()) known.insert(scales_name(p));
+  }
+  for (const std::string& name : known)
+    if (!file.find(name)) missing.push_back(name);
   for (const safetensors::View& view : file.tensors())
-    if (!parameters.find(view.name)) left_over.push_back(view.name);
+    if (!known.contains(view.name)) left_over.push_back(view.name);
   if (!missing.empty() || !left_over.empty()) {
     std::string what;
     if (!missing.empty()) what = "lacks " + some(missing);
     if (!left_over.empty()) what += fmt::format("{}holds what the model has no place for: {}", what.empty() ? "" : "; ", some(left_over));
     fail(ExitStatus::data, "{}: does not fit config.json: {}", file.path(), what);
   }
-  for (const Parameter& p : parameters.all()) file.require(p.name, safetensors::Dtype::f32, p.shape);
-  model.freeze([&](Parameter& p) {
-    const safetensors::View& view = *file.find(p.name);
-    if (!p.value) p.value = model.context().empty(p.shape);
-    dispatch(model.context(), [&](const auto& backend) { copy_in(backend, p.value.f32(), view.data, view.bytes()); });
-    file.forget(view);
-  });
+  for (const Parameter& p : parameters.all()) check_stored(file, p, weights);
+}
+
+void load_frozen(const safetensors::File& file, Dtype weights, Model& model) {
+  check_weights(file, weights, model.parameters());
+  model.freeze([&](Parameter& p) { fetch_stored(file, weights, model.context(), p); });
 }
 
 std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory, const Context& context) {
@@ -47,7 +52,7 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory, con
   loaded->folder_ = checkpoint.folder();
   loaded->vocabularies_ = place.load_vocabularies();
   loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(), context, 0, Model::Weights::none);
-  load_frozen(checkpoint.open_model(), *loaded->model_);
+  load_frozen(checkpoint.open_model(), place.weights(), *loaded->model_);
   const Vocabulary& target = *loaded->vocabularies_.target;
   loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());
   return loaded;

@@ -146,16 +146,18 @@ Probe Model::probe(const Batch& batch) {
 void Model::freeze(const std::function<void(Parameter&)>& fetch) {
   Impl& m = *impl_;
   if (m.frozen) return;
-  if (fetch) fetch(*m.output_table);
+  for (Parameter& p : m.parameters.all()) p.fetch = fetch;
   ops::freeze(m.context, *m.output_table, true);
-  if (fetch) {
-    m.context.arena->trim();
-    for (Parameter& p : m.parameters.all())
-      if (&p != m.output_table) fetch(p);
-  }
+  m.context.arena->trim();
+  if (m.context.weights != Dtype::f32)
+    for (Parameter* table : {m.source_table, m.target_table}) ops::freeze(m.context, *table, true);
   m.encoder->freeze(m.context);
   m.decoder->freeze(m.context);
-  for (Parameter& p : m.parameters.all()) p.gradient = {};
+  for (Parameter& p : m.parameters.all()) {
+    p.load();
+    p.gradient = {};
+    NMT_CHECK(!p.value || p.value.dtype() == Dtype::f32, "{} is {} and was not packed", p.name, name_of(p.value.dtype()));
+  }
   m.context.arena->trim();
   m.frozen = true;
 }

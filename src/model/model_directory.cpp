@@ -16,6 +16,7 @@
 #include "nmt/core/error.h"
 #include "nmt/core/file.h"
 #include "nmt/core/log.h"
+#include "nmt/model/stored_weights.h"
 
 namespace nmt {
 namespace {
@@ -84,7 +85,8 @@ bool ModelDirectory::is_there(const std::string& path) {
   return fs::is_regular_file(path + "/config.json", error);
 }
 
-ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& spec, const Vocabulary& source, const Vocabulary& target) {
+ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& spec, const Vocabulary& source, const Vocabulary& target,
+                                      Dtype weights) {
   make_directories(path);
   // config.json says that there is a model: it goes first and comes last.
   std::error_code error;
@@ -106,7 +108,10 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
   directory.spec_ = spec;
   directory.source_size_ = source.size();
   directory.target_size_ = target.size();
-  const ordered_json config{{"source-vocabulary", source.size()}, {"target-vocabulary", target.size()}, {"model", config::to_json(config::fields(directory.spec_))}};
+  directory.weights_ = weights;
+  ordered_json config{{"source-vocabulary", source.size()}, {"target-vocabulary", target.size()}};
+  if (weights != Dtype::f32) config["precision"] = precision_name(weights);
+  config["model"] = config::to_json(config::fields(directory.spec_));
   write_file(path + "/config.json", json_text(model_format, model_version, config));
   return directory;
 }
@@ -128,6 +133,12 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
   };
   directory.source_size_ = size_of("source-vocabulary");
   directory.target_size_ = size_of("target-vocabulary");
+  if (config.has("precision")) {
+    const ordered_json& precision = config.at("precision");
+    const auto weights = precision.is_string() ? parse_weights(precision.get<std::string>()) : std::nullopt;
+    if (!weights) config.wrong("precision", "float32, bfloat16 or int8");
+    directory.weights_ = *weights;
+  }
   config::from_json(config.at("model"), config::fields(directory.spec_), name);
   return directory;
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "model_impl.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
+#include "partial_output.h"
 
 namespace nmt {
 namespace {
@@ -75,11 +77,18 @@ class ModelDecoding : public Decoding {
     return step;
   }
 
+  void restrict_to(const Candidates& candidates) override { part_.emplace(context_, table_, bias_, candidates); }
+
   NextTokens score(int first, int count) override {
     logits_ = {};
     Tape tape(context_, false);
-    logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
     if (!normalizer_ || normalizer_.elements() < count) normalizer_ = context_.empty({count});
+    if (part_) {
+      const auto sentences = std::span<const std::int32_t>(sentence_).subspan(first, count);
+      logits_ = part_->score(tape, readout_.slice(first, count), sentences, normalizer_.f32());
+      return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32()};
+    }
+    logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
     dispatch(context_, [&](const auto& backend) {
       kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
@@ -130,6 +139,7 @@ class ModelDecoding : public Decoding {
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
   std::vector<float> attention_;  // [n,S]
   Tensor readout_, logits_, normalizer_;
+  std::optional<PartialOutput> part_;
 };
 
 }  // namespace

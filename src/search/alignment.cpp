@@ -33,6 +33,20 @@ std::vector<std::string_view> split_words(std::string_view line) {
 
 }  // namespace
 
+AlignmentKind alignment_of(const std::string& name) {
+  if (name.empty()) return AlignmentKind::none;
+  if (name == "word") return AlignmentKind::word;
+  if (name == "subword") return AlignmentKind::subword;
+  fail(ExitStatus::usage, "alignment is '{}', known are word and subword", name);
+}
+
+PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
+                           std::span<const std::int32_t> ids, bool in_pieces) {
+  if (kind == AlignmentKind::none) return {};
+  if (kind == AlignmentKind::subword) return each_piece(ids.size());
+  return in_pieces ? words_of_ids(vocabulary, ids) : words_of_line(vocabulary, line, ids);
+}
+
 PieceGroups each_piece(std::size_t pieces) {
   PieceGroups groups{std::vector<int>(pieces), static_cast<int>(pieces)};
   std::iota(groups.of_piece.begin(), groups.of_piece.end(), 0);

@@ -72,6 +72,7 @@ class BeamSearch {
       active_.push_back(static_cast<int>(i));
     }
     decoding_ = scorer.begin(sources, keep_attention_);
+    if (options.shortlist) restrict_to_shortlist(sources);
   }
 
   std::vector<SentenceResult> run() {
@@ -80,7 +81,11 @@ class BeamSearch {
       NMT_CHECK(next.rows == static_cast<int>(parents_.size()), "the scorer gave {} rows for {} hypotheses", next.rows,
                 parents_.size());
       NMT_CHECK(!keep_attention_ || next.attention, "the scorer gave no attention, which was asked for");
-      choices_.look(*decoding_, next);
+      sentence_of_row_.clear();
+      if (options_.shortlist)
+        for (const int sentence : active_)
+          sentence_of_row_.insert(sentence_of_row_.end(), sentences_[sentence].rows, sentence);
+      choices_.look(*decoding_, next, sentence_of_row_);
       next_parents_.clear();
       next_tokens_.clear();
       next_nodes_.clear();
@@ -105,6 +110,16 @@ class BeamSearch {
     std::vector<std::int32_t> tokens{options.bos};
     if (!options.allow_unk) tokens.push_back(options.unk);
     return tokens;
+  }
+
+  void restrict_to_shortlist(std::span<const std::vector<std::int32_t>> sources) {
+    Candidates candidates;
+    for (const std::vector<std::int32_t>& source : sources) {
+      std::vector<std::int32_t>& ids = candidates.emplace_back(options_.shortlist->candidates(source));
+      if (options_.allow_unk) ids.insert(std::lower_bound(ids.begin(), ids.end(), options_.unk), options_.unk);
+    }
+    decoding_->restrict_to(candidates);
+    choices_.restrict_to(std::move(candidates));
   }
 
   float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes_[node].sum; }
@@ -238,6 +253,7 @@ class BeamSearch {
   std::vector<int> active_;  // sentences with live rows, in order, as their rows are
   // Rows: the hypothesis of the step before that each extends, by what token, and its node.
   std::vector<std::int32_t> parents_, tokens_, nodes_of_rows_, next_parents_, next_tokens_, next_nodes_;
+  std::vector<int> sentence_of_row_;  // where there is a shortlist
   std::vector<Candidate> candidates_;
   std::vector<std::int64_t> row_attention_;
   std::vector<Node> nodes_;

@@ -5,7 +5,9 @@
 #include "nmt/kernels/top_k.h"
 #include "nmt/tensor/copy.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace nmt {
 namespace {
@@ -26,7 +28,14 @@ void check(const NextTokens& scores, int vocabulary) {
 Choices::Choices(const Cpu& cpu, int vocabulary, int k, std::vector<std::int32_t> skip, std::int32_t extra)
     : cpu_(cpu), vocabulary_(vocabulary), k_(k), skip_(std::move(skip)), extra_(extra) {}
 
-void Choices::look(Decoding& decoding, const DecodingStep& step) {
+void Choices::restrict_to(Candidates candidates) {
+  candidates_ = std::move(candidates);
+  skip_.clear();
+  vocabulary_ = 0;
+  for (const auto& ids : candidates_) vocabulary_ = std::max(vocabulary_, static_cast<int>(ids.size()));
+}
+
+void Choices::look(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences) {
   const auto rows = static_cast<std::size_t>(step.rows);
   logits_.resize(rows * static_cast<std::size_t>(k_));
   tokens_.resize(logits_.size());
@@ -39,19 +48,26 @@ void Choices::look(Decoding& decoding, const DecodingStep& step) {
     if (device)
       on_device(first, step.rows, scores);
     else
-      on_host(first, scores);
+      on_host(first, scores, sentences);
   });
   if (device) fetch(*device, step.rows);
 }
 
-void Choices::on_host(int first, const NextTokens& scores) {
+void Choices::on_host(int first, const NextTokens& scores, std::span<const int> sentences) {
   const std::int64_t at = std::int64_t{first} * k_;
   kernels::top_k(cpu_, scores.rows, scores.vocabulary, scores.logits, k_, skip_, logits_.data() + at,
                  tokens_.data() + at);
   for (int row = 0; row < scores.rows; ++row) {
     const auto to = static_cast<std::size_t>(first + row);
     log_normalizers_[to] = scores.log_normalizer[row];
-    extras_[to] = scores.logits[std::int64_t{row} * scores.vocabulary + extra_];
+    std::int64_t extra = extra_;
+    if (!candidates_.empty()) {  // from columns to tokens
+      const std::vector<std::int32_t>& ids = candidates_[static_cast<std::size_t>(sentences[to])];
+      extra = std::lower_bound(ids.begin(), ids.end(), extra_) - ids.begin();
+      for (std::int32_t* token = tokens_.data() + at + std::int64_t{row} * k_, *end = token + k_; token < end; ++token)
+        *token = *token >= 0 && *token < static_cast<std::int32_t>(ids.size()) ? ids[static_cast<std::size_t>(*token)] : -1;
+    }
+    extras_[to] = scores.logits[std::int64_t{row} * scores.vocabulary + extra];
   }
 }
 

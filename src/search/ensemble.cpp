@@ -1,11 +1,11 @@
 #include "nmt/search/ensemble.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "nmt/core/error.h"
 #include "nmt/kernels/ensemble.h"
 #include "nmt/tensor/copy.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace nmt {
 namespace {
@@ -30,6 +30,10 @@ class EnsembleDecoding : public Decoding {
     for (const Part& part : parts_) step.block = std::min(step.block, part.step.block);
     step.attention = want_attention_ ? mean_attention(step.rows, step.source_steps) : nullptr;
     return step;
+  }
+
+  void restrict_to(const Candidates& candidates) override {
+    for (Part& part : parts_) part.decoding->restrict_to(candidates);
   }
 
   // Of identical members the result is their own log probability to the bit.
@@ -66,8 +70,8 @@ class EnsembleDecoding : public Decoding {
     for (const Part& part : parts_) weights += part.attends ? part.weight : 0;
     for (const Part& part : parts_) {
       if (!part.attends) continue;
-      NMT_CHECK(part.step.attention && part.step.source_steps == steps, "a member of the ensemble attends to {} of {} source steps",
-                part.step.source_steps, steps);
+      NMT_CHECK(part.step.attention && part.step.source_steps == steps,
+                "a member of the ensemble attends to {} of {} source steps", part.step.source_steps, steps);
       const auto share = static_cast<float>(part.weight / weights);
       for (std::size_t i = 0; i < attention_.size(); ++i) attention_[i] += share * part.step.attention[i];
     }
@@ -97,22 +101,27 @@ EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Comb
   if (members_.empty()) fail(ExitStatus::usage, "an ensemble needs at least one model");
   double sum = 0;
   for (const Member& member : members_) {
-    if (!(member.weight > 0) || !std::isfinite(member.weight)) fail(ExitStatus::usage, "weights: {} is not above 0", member.weight);
-    NMT_CHECK(member.scorer->vocabulary() == vocabulary(), "models of an ensemble write {} and {} different tokens", vocabulary(),
-              member.scorer->vocabulary());
+    if (!(member.weight > 0) || !std::isfinite(member.weight))
+      fail(ExitStatus::usage, "weights: {} is not above 0", member.weight);
+    NMT_CHECK(member.scorer->vocabulary() == vocabulary(), "models of an ensemble write {} and {} different tokens",
+              vocabulary(), member.scorer->vocabulary());
     sum += member.weight;
   }
   for (Member& member : members_) member.weight /= sum;
 }
 
-int EnsembleScorer::vocabulary() const { return members_.front().scorer->vocabulary(); }
+int EnsembleScorer::vocabulary() const {
+  return members_.front().scorer->vocabulary();
+}
 
 std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources, bool want_attention) {
-  for (const Member& member : members_) NMT_CHECK(!member.source, "a model with a source vocabulary of its own needs the text");
+  for (const Member& member : members_)
+    NMT_CHECK(!member.source, "a model with a source vocabulary of its own needs the text");
   return begin(sources, {}, want_attention);
 }
 
-std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources, std::span<const std::string> lines, bool want_attention) {
+std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources, std::span<const std::string> lines,
+                                                bool want_attention) {
   std::vector<Part> parts;
   for (const Member& member : members_) {
     Part& part = parts.emplace_back();

@@ -51,7 +51,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
   }
   if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(sources.size() - pairs.size()));
   std::vector<PairScore> scores(sources.size());
-  const bool covers = options_.ranking.coverage_penalty != 0.0;
+  const bool covers = options_.ranking.coverage_penalty != 0.0, aligns = options_.alignment != AlignmentKind::none;
   std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
   std::vector<std::size_t> batch_lengths;
   std::vector<double> attended;
@@ -72,7 +72,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
       WithLines scorer(scorer_, std::span(texts).subspan(first, count));
       std::vector<ForcedScore> part =
           force_decode(scorer, std::span(batch_sources).subspan(first, count),
-                       std::span(batch_targets).subspan(first, count), covers, target_.bos(), target_.eos());
+                       std::span(batch_targets).subspan(first, count), covers || aligns, target_.bos(), target_.eos());
       std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
     });
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -85,6 +85,14 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
       score.score = options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
                                            covers ? coverage(attended) : 0.0);
       score.word_scores = std::move(forced[i].log_probs);
+      if (!aligns) continue;
+      const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
+                              std::span<const std::int32_t> ids) {
+        return groups_of_line(options_.alignment, vocabulary, line, ids, options_.pieces_in);
+      };
+      score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
+                                       groups(source_, sources[batch[i]], batch_sources[i]),
+                                       groups(target_, targets[batch[i]], batch_targets[i]));
     }
     if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }

@@ -102,7 +102,8 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
                                  parts.features.empty() ? "" : " ", output.n_best_feature, scores[i].score, parts.rest,
                                  words));
       } else {
-        writer.write(fmt::format("{:.6f}{}\n", scores[i].score, words));
+        const std::string links = output.alignment ? " ||| " + pharaoh(scores[i].alignment) : "";
+        writer.write(fmt::format("{:.6f}{}{}\n", scores[i].score, links, words));
       }
     }
   }

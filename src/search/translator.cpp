@@ -25,12 +25,7 @@ void keep_in_one_line(std::string& text) {
 TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   TranslatorOptions options;
   options.search = search_options(spec, cpu);
-  if (spec.alignment == "word")
-    options.alignment = AlignmentKind::word;
-  else if (spec.alignment == "subword")
-    options.alignment = AlignmentKind::subword;
-  else if (!spec.alignment.empty())
-    fail(ExitStatus::usage, "alignment is '{}', known are word and subword", spec.alignment);
+  options.alignment = alignment_of(spec.alignment);
   if (spec.maxi_batch_sort != "src" && spec.maxi_batch_sort != "none")
     fail(ExitStatus::usage, "maxi-batch-sort is '{}', known are src and none", spec.maxi_batch_sort);
   options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src", spec.max_length};
@@ -118,10 +113,7 @@ Translation Translator::read(const SentenceResult& result, std::string_view line
   Translation translation;
   const int repeated = longest_repetition(result.hypotheses.front().ids).times;
   if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times) translation.repeated = repeated;
-  PieceGroups source_groups;
-  if (options_.alignment == AlignmentKind::word)
-    source_groups = options_.pieces_in ? words_of_ids(source_, source) : words_of_line(source_, line, source);
-  if (options_.alignment == AlignmentKind::subword) source_groups = each_piece(source.size());
+  const PieceGroups source_groups = groups_of_line(options_.alignment, source_, line, source, options_.pieces_in);
   for (const Hypothesis& hypothesis : result.hypotheses) {
     Output& output = translation.outputs.emplace_back();
     output.text = target_pieces_ ? target_pieces_->decode(hypothesis.ids) : target_.decode(hypothesis.ids);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -108,5 +109,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
 void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, const Tensor& targets, float smoothing, const Tensor& sums);
 /// Logits [R,V] for search.
 Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias);
+/// Columns `ids` of a packed [k,n] matrix, packed likewise. On the CPU alone.
+Tensor select_packed_columns(const Context& context, std::int64_t k, std::int64_t n, std::span<const std::int32_t> ids, const Tensor& packed);
 
 }  // namespace nmt::ops

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,18 @@ struct Parameter {
   Tensor gradient;  ///< same shape; empty in a frozen model
   Tensor packed;    ///< frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose)
 
+  // While a model is being frozen: a value may be what a file holds, bf16, or i8 with a scale a column (a row of a table).
+  Tensor scales;
+  std::function<void(Parameter&)> fetch;  ///< fills the value just before it is packed; may be empty
+
+  /// Fetches the value, if it is still to be fetched.
+  void load();
+  void drop_value() { value = scales = {}; }
   bool is_packed() const { return static_cast<bool>(packed); }
+  /// Whether rows of it are looked up; its packed form is that of its transpose.
+  bool is_table() const { return shape.rank() == 2 && (place == Place::embedding || place == Place::softmax); }
+  /// Whether a frozen model may keep it in fewer bits: dense matrices and tables.
+  bool may_be_rounded() const { return shape.rank() == 2 && (is_matrix || is_table()); }
 };
 
 /// The parameters of a model, in the order in which they were made.

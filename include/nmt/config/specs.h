@@ -106,10 +106,11 @@ struct SearchSpec {
   bool allow_unk = false;
   bool n_best = false;
   std::string alignment = "";                  ///< "" | word | subword
+  std::vector<std::string> shortlist;          ///< file, then numbers: search/shortlist.h
   int mini_batch = 64;                         ///< sentences
   int maxi_batch = 100;                        ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";         ///< src | none
-  std::string precision = "float32";           ///< float32 | bfloat16 | int8 (CPU) | tf32 (GPU)
+  std::string precision = "auto";              ///< auto (as the directory has the weights) | float32 | bfloat16 | int8 (CPU) | tf32 (GPU)
   int cpu_threads = 0;
   std::string device = "cpu";
 };

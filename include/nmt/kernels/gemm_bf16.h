@@ -13,9 +13,13 @@ namespace nmt::kernels {
 // every output is the one chain of fused multiply-adds of gemm.h over the rounded weights, so it depends neither on the
 // other rows nor on the threads. Panels are those of gemm.h, packed_size() numbers.
 
-/// Rounds and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. Error (data): a weight that is not
-/// finite, or that rounds to infinity.
+/// to[i] = to_bf16(from[i]). Error (data): a weight that is not finite, or that rounds to infinity.
+void round_bf16(const float* from, std::int64_t n, std::uint16_t* to);
+/// Rounds and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. Errors as round_bf16().
 void pack_bf16(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+               std::uint16_t* packed);
+/// Packs what was rounded before.
+void pack_bf16(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const std::uint16_t* b, std::int64_t ldb,
                std::uint16_t* packed);
 /// C[M,N] = A B (+ C when accumulate).
 void gemm_bf16(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,

@@ -24,10 +24,16 @@ std::int64_t packed_int8_size(std::int64_t k, std::int64_t n);
 /// Quantises and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. packed is aligned to 64 bytes.
 /// Errors (failed): k over max_int8_depth; (data) a weight that is not finite.
 void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
-           std::byte* packed);
+               std::byte* packed);
+/// The rounding alone: q, without gaps, as b is stored; scales [n].
+void round_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const float* b, std::int64_t ldb,
+                std::int8_t* q, float* scales);
+/// Packs what was rounded before; q is stored as B above.
+void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q, std::int64_t ldq,
+               const float* scales, std::byte* packed);
 /// C[M,N] = A B (+ C when accumulate). A row with a value that is not finite gives NaN.
 void gemm_int8(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-           const std::byte* packed, bool accumulate, float* c, std::int64_t ldc);
+               const std::byte* packed, bool accumulate, float* c, std::int64_t ldc);
 /// The same on the calling thread alone. [CPU only: a building block]
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                     const std::byte* packed, bool accumulate, float* c, std::int64_t ldc);
@@ -35,6 +41,7 @@ void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float*
 void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column, const std::byte* packed, float* out);
 
 /// out[r,:] = column ids[r] of the packed [k,n] matrix, k wide.
-void gather_int8(const Cpu&, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const std::byte* packed, float* out);
+void gather_int8(const Cpu&, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids,
+                 const std::byte* packed, float* out);
 
 }  // namespace nmt::kernels

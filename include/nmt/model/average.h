@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "nmt/model/model_directory.h"
+#include "nmt/tensor/safetensors.h"
 
 namespace nmt {
 
@@ -16,10 +16,5 @@ struct AveragedWeights {
 /// Averages float32 tensors, summed in double in the order of the files. Errors (usage): no file; (data): a file that lacks a tensor of the
 /// first, holds another one, or holds it in another shape or dtype; by file and name.
 AveragedWeights average_weights(const std::vector<std::unique_ptr<safetensors::File>>& files);
-
-/// Writes a model directory that translates with these weights: settings and vocabularies of `like`, one checkpoint, nothing to
-/// resume from. The directory appears whole or not at all. Errors (usage): `path` exists; (failed): cannot be written.
-void write_averaged_model(const std::string& path, const ModelDirectory& like, const AveragedWeights& weights, std::int64_t updates,
-                          const std::string& info);
 
 }  // namespace nmt

@@ -12,7 +12,8 @@ namespace nmt {
 /// A model directory ready to translate and to score: spec, vocabularies, frozen weights.
 class LoadedModel {
  public:
-  /// Loads the published checkpoint (best, else latest). At no time does it hold much more than the weights once: they come
+  /// Loads the published checkpoint (best, else latest) for decoding with weights of the context's dtype, rounded or widened where
+  /// the directory has them in another. At no time does it hold much more than the weights once: they come
   /// from the mapped file tensor by tensor. The context's pool and arena outlive it.
   /// Errors (usage): no model there; (data): damaged files; tensors missing, left over or of another shape, by name.
   static std::unique_ptr<LoadedModel> load(const std::string& directory, const Context& context);
@@ -34,9 +35,11 @@ class LoadedModel {
   std::string folder_;
 };
 
-/// Fills the model's parameters from a safetensors file, giving its pages back as it goes, and freezes the model. Errors (data): a
-/// parameter that the file lacks or holds in another shape or dtype, or tensors that the model has no place for; all missing and all
-/// left-over names in one line.
-void load_frozen(const safetensors::File& file, Model& model);
+/// Whether a model file of weights in `weights` (stored_weights.h) fits these parameters. Errors (data): a parameter that the file
+/// lacks or holds in another shape or dtype, or tensors that the model has no place for; all missing and all left-over names in one line.
+void check_weights(const safetensors::File& file, Dtype weights, const ParameterSet& parameters);
+/// Fills the model's parameters from such a file, giving its pages back as it goes, and freezes the model. Errors: as
+/// check_weights().
+void load_frozen(const safetensors::File& file, Dtype weights, Model& model);
 
 }  // namespace nmt

@@ -54,9 +54,9 @@ class Model {
   /// Gates and attention of a forced pass over the batch, in the host's memory.
   Probe probe(const Batch& batch);
 
-  /// Packs the matrices for decoding and drops what packing replaces; gradients go too. The model decodes from here on.
-  /// `fetch`, when given, is asked for every parameter's value, the output table first: it is packed before the others are
-  /// there, so that the largest copy does not come on top of the whole model.
+  /// Packs the matrices for decoding, in the context's dtype of weights, and drops what packing replaces; gradients go too. The
+  /// model decodes from here on. `fetch`, when given, fills a parameter's value just before it is packed, the largest first, so that
+  /// no more than one matrix is there twice.
   void freeze(const std::function<void(Parameter&)>& fetch = {});
 
  private:

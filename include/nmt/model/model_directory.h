@@ -55,7 +55,7 @@ class StoredCheckpoint {
 };
 
 /// A model directory:
-///   config.json            format, version, sizes of the vocabularies, ModelSpec
+///   config.json            format, version, sizes of the vocabularies, ModelSpec; precision of the weights, where not float32
 ///   vocab.spm              or src.spm and trg.spm
 ///   checkpoints/<updates>/ model.safetensors, state.safetensors, state.json, manifest.json (sizes, CRC-32)
 ///   latest, best           symbolic links to checkpoints
@@ -67,7 +67,9 @@ class ModelDirectory {
   static bool is_there(const std::string& path);
   /// Makes the directory, or makes an existing one's model anew: checkpoints of an older model are removed. Vocabularies with the
   /// same bytes are kept once. Errors (failed): cannot be written; the path is a file.
-  static ModelDirectory create(const std::string& path, const ModelSpec& spec, const Vocabulary& source, const Vocabulary& target);
+  /// `weights`: the dtype of the matrices in its checkpoints (stored_weights.h).
+  static ModelDirectory create(const std::string& path, const ModelSpec& spec, const Vocabulary& source, const Vocabulary& target,
+                               Dtype weights = Dtype::f32);
   /// Errors (usage): no such directory, or no model in it; (data): a config.json that cannot be understood.
   static ModelDirectory open(const std::string& path);
 
@@ -75,6 +77,7 @@ class ModelDirectory {
   const ModelSpec& spec() const { return spec_; }
   int source_size() const { return source_size_; }
   int target_size() const { return target_size_; }
+  Dtype weights() const { return weights_; }
   /// Errors (data): missing, not SentencePiece, or of another size than config.json says.
   VocabularyPair load_vocabularies() const;
 
@@ -104,6 +107,7 @@ class ModelDirectory {
   std::string path_;
   ModelSpec spec_;
   int source_size_ = 0, target_size_ = 0;
+  Dtype weights_ = Dtype::f32;
 };
 
 }  // namespace nmt

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "nmt/core/error.h"
 #include "nmt/tensor/context.h"
 
 namespace nmt {
+
+/// For each sentence of a batch the tokens that it may go on with, ascending (search/shortlist.h).
+using Candidates = std::vector<std::vector<std::int32_t>>;
 
 /// What a step says of its n hypotheses as a whole. Valid until the next advance().
 struct DecodingStep {
@@ -20,7 +24,8 @@ struct DecodingStep {
 };
 
 /// Next-token scores of m rows of a step: log p(v | r-th of them) = logits[r * vocabulary + v] - log_normalizer[r].
-/// Kept apart so that no pass over [m,V] is spent on the subtraction. Valid until the next score() or advance().
+/// Kept apart so that no pass over [m,V] is spent on the subtraction. Where a decoding is restricted, column j is the sentence's
+/// candidate number j; columns without one are -infinity. Valid until the next score() or advance().
 struct NextTokens {
   int rows = 0;  ///< m
   int vocabulary = 0;
@@ -39,6 +44,9 @@ class Decoding {
   /// Scores of rows [first, first + count) of the last step, count at most its `block`: the scores of all hypotheses over the
   /// whole vocabulary are never held at once.
   virtual NextTokens score(int first, int count) = 0;
+  /// From the next step on every sentence has its candidates alone, which are all that score() gives and normalises over; as many
+  /// columns as the longest list. Error (usage): a scorer that cannot.
+  virtual void restrict_to(const Candidates&) { fail(ExitStatus::usage, "shortlist: this model cannot be restricted to one"); }
 };
 
 /// Calls use(first, scores) for all rows of the step, block after block.

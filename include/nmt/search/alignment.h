@@ -9,6 +9,11 @@
 
 namespace nmt {
 
+/// What is linked to what.
+enum class AlignmentKind { none, word, subword };
+/// The kind behind --alignment; "" is none. Error (usage): an unknown name.
+AlignmentKind alignment_of(const std::string& name);
+
 /// A link between a source and a target position, both from 0.
 struct AlignmentPoint {
   int source, target;
@@ -31,6 +36,11 @@ PieceGroups words_of_pieces(std::span<const std::string> pieces);
 PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line, std::span<const std::int32_t> ids);
 /// Words of the text that the ids decode to.
 PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids);
+
+/// The groups that `kind` links, of a line and its ids; `in_pieces`: the line is in pieces of the vocabulary
+/// (PieceText).
+PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
+                           std::span<const std::int32_t> ids, bool in_pieces);
 
 /// For every target group the source group that gets most attention, summed over the pieces of both; ties go to the
 /// first. attention [T,S] may have more rows and columns than there are pieces (those of </s>): they count for nothing.

@@ -4,6 +4,7 @@
 #include "nmt/kernels/backend.h"
 #include "nmt/model/scorer.h"
 #include "nmt/search/ranking.h"
+#include "nmt/search/shortlist.h"
 
 #include <cstdint>
 #include <span>
@@ -19,8 +20,9 @@ struct SearchOptions {
   double max_length_factor = 3.0;  ///< longest output = factor * source tokens + offset, without </s>
   int max_length_offset = 10;
   bool allow_unk = false;
-  bool n_best = false;          ///< keep beam_size hypotheses, not only the best
-  bool want_attention = false;  ///< fill Hypothesis::attention
+  bool n_best = false;                   ///< keep beam_size hypotheses, not only the best
+  const Shortlist* shortlist = nullptr;  ///< which tokens a sentence may be translated with; null: all
+  bool want_attention = false;           ///< fill Hypothesis::attention
   std::int32_t unk = 0, bos = 1, eos = 2;
 };
 

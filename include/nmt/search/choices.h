@@ -15,8 +15,13 @@ class Choices {
   /// `skip`: tokens never chosen; `extra`: the token whose logit is wanted too. `cpu` serves scores in the host's memory.
   Choices(const Cpu& cpu, int vocabulary, int k, std::vector<std::int32_t> skip, std::int32_t extra);
 
-  /// Looks at all rows of a step. Waits for the device once. Error (failed): another number of scores than the vocabulary has.
-  void look(Decoding& decoding, const DecodingStep& step);
+  /// As Decoding::restrict_to(): columns of scores are candidates from now on, the skipped tokens none of them, `extra` one of
+  /// every sentence's. In the host's memory alone.
+  void restrict_to(Candidates candidates);
+
+  /// Looks at all rows of a step; `sentences`: of each row, where the scores are restricted. Waits for the device once. Error
+  /// (failed): another number of scores than the vocabulary has.
+  void look(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences = {});
 
   int k() const { return k_; }
   /// Of one row, in descending order; token -1: no more.
@@ -26,7 +31,7 @@ class Choices {
   float log_normalizer(int row) const { return log_normalizers_[static_cast<std::size_t>(row)]; }
 
  private:
-  void on_host(int first, const NextTokens& scores);
+  void on_host(int first, const NextTokens& scores, std::span<const int> sentences);
   void on_device(int first, int rows, const NextTokens& scores);
   void fetch(const Context& context, std::int64_t rows);
 
@@ -34,6 +39,7 @@ class Choices {
   int vocabulary_, k_;
   std::vector<std::int32_t> skip_;
   std::int32_t extra_;
+  Candidates candidates_;
   std::vector<float> logits_, extras_, log_normalizers_;
   std::vector<std::int32_t> tokens_;
   Tensor chosen_;  // i32 on the device, in this order: tokens [n,k]; as floats logits [n,k], extras [n], normalizers [n]

@@ -2,6 +2,7 @@
 
 #include "nmt/kernels/backend.h"
 #include "nmt/model/scorer.h"
+#include "nmt/search/alignment.h"
 #include "nmt/search/batching.h"
 #include "nmt/search/halving.h"
 #include "nmt/search/line_writer.h"
@@ -23,7 +24,8 @@ struct PairScorerOptions {
   Cpu cpu;
   Ranking ranking;  ///< all zero: the score is the log probability
   Batching batching;
-  bool pieces_in = false;  ///< both sides are in pieces already (PieceText)
+  AlignmentKind alignment = AlignmentKind::none;
+  bool pieces_in = false;                                 ///< both sides are in pieces already (PieceText)
   std::function<void(std::int64_t pairs)> on_batch = {};  ///< called as pairs are done
 };
 
@@ -32,6 +34,7 @@ struct PairScore {
   float log_prob = 0;              ///< of the target with its </s>, natural logarithm
   float score = 0;                 ///< under the ranking
   std::vector<float> word_scores;  ///< log probability of every piece, the last is </s>
+  std::vector<AlignmentPoint> alignment;
 };
 
 /// Text pairs to scores, by forced decoding: what nmt-translate says of the same text, if the text has the pieces that
@@ -78,6 +81,7 @@ struct ScoreOutput {
   bool n_best = false;  ///< the targets are an n-best list: id ||| text ||| features [||| score]
   std::string n_best_feature = "Score";
   bool word_scores = false;
+  bool alignment = false;           ///< behind each score, " ||| 0-0 1-1"; not in n-best lists
   Summary summary = Summary::none;  ///< not none: one figure for all instead of one line a pair
 };
 

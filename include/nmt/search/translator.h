@@ -19,8 +19,6 @@ namespace nmt {
 /// So many times in a row are told, unless the source does as much.
 inline constexpr int repetitions_told = 8;
 
-enum class AlignmentKind { none, word, subword };
-
 struct TranslatorOptions {
   SearchOptions search;
   AlignmentKind alignment = AlignmentKind::none;

@@ -1,0 +1,90 @@
+#include "nmt/search/shortlist.h"
+
+#include "nmt/core/file.h"
+#include "nmt/model/model_scorer.h"
+#include "nmt/search/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "test_vocabulary.h"
+#include "tests/support/engine.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace nmt {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+struct ShortlistTest : testing::Test {
+  ShortlistTest()
+      : path(testing::TempDir() + "nmt_shortlist_" + std::to_string(::getpid())), vocabulary(test_vocabulary()) {}
+  ~ShortlistTest() override { std::filesystem::remove(path); }
+  std::string piece(std::int32_t id) const { return vocabulary.piece(id); }
+  Shortlist load(const std::string& text, int first, int best, double prune = 0) {
+    write_file(path, text);
+    return Shortlist::load({path, first, best, prune}, vocabulary, vocabulary);
+  }
+  std::string path;
+  const Vocabulary& vocabulary;
+};
+
+TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
+  // Not in order; a tie between 20 and 21 goes to the lower id.
+  const std::string text = piece(10) + " NULL 0.1\n" + piece(11) + " NULL 0.5\n" + piece(12) + "\tNULL  0.2\n" +
+                           piece(21) + " " + piece(30) + " 0.25\n" + piece(20) + " " + piece(30) + " 0.25\n" +
+                           piece(22) + " " + piece(30) + " 0.5\n" + piece(11) + " " + piece(31) + " 1e-3\n";
+  EXPECT_EQ(load(text, 2, 2).candidates(Ids{30}), (Ids{2, 11, 12, 20, 22}));
+  EXPECT_EQ(load(text, 2, 1).candidates(Ids{30, 31, 30}), (Ids{2, 11, 12, 22}));
+  EXPECT_EQ(load(text, 0, 9).candidates(Ids{31, 30}), (Ids{2, 11, 20, 21, 22}));
+  EXPECT_EQ(load(text, 0, 9, 0.3).candidates(Ids{31, 30}), (Ids{2, 22}));
+  EXPECT_EQ(load(text, 0, 9).candidates(Ids{}), (Ids{2}));
+  EXPECT_EQ(load(text, 0, 2).size(), 3);
+  // Without frequencies, the first of the vocabulary.
+  EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}), (Ids{2, 3, 20}));
+}
+
+// The search among the candidates of a real model: scores are log softmax over the candidates' logits alone, taken from
+// the whole output layer and normalised in double.
+TEST_F(ShortlistTest, ScoresAreNormalisedOverTheCandidates) {
+  ModelSpec spec;
+  spec.enc_cell = spec.dec_cell = "gru";
+  spec.dim_emb = 12;
+  spec.dim_rnn = 20;
+  spec.enc_depth = spec.dec_depth = 1;
+  for (const Dtype weights : {Dtype::f32, Dtype::bf16, Dtype::i8}) {
+    test::Engine engine(2);
+    engine.context.weights = weights;
+    Model model(spec, 40, 37, engine.context, 5);
+    model.freeze();
+    ModelScorer scorer(model, 1, 2);
+    const std::vector<Ids> sources{{5, 6, 7}, {8}};
+    const Candidates candidates{{2, 4, 9, 36}, {2, 3, 4, 5, 6, 7, 20}};
+    const auto whole = scorer.begin(sources, false), part = scorer.begin(sources, false);
+    part->restrict_to(candidates);
+    const Ids parents{1, 0, 1}, tokens{1, 1, 1};
+    whole->advance(parents, tokens);
+    part->advance(parents, tokens);
+    const NextTokens all = whole->score(0, 3), some = part->score(0, 3);
+    ASSERT_EQ(some.vocabulary, 7);
+    for (int row = 0; row < 3; ++row) {
+      const Ids& own = candidates[static_cast<std::size_t>(parents[static_cast<std::size_t>(row)])];
+      double sum = 0;
+      for (std::size_t j = 0; j < 7; ++j) {
+        const float logit = some.logits[row * 7 + static_cast<int>(j)];
+        if (j < own.size()) {
+          EXPECT_EQ(logit, all.logits[row * 37 + own[j]]);
+          sum += std::exp(double{logit});
+        } else {
+          EXPECT_EQ(logit, -INFINITY);
+        }
+      }
+      EXPECT_NEAR(some.log_normalizer[row], std::log(sum), 2e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nmt
