@@ -119,18 +119,19 @@ ConvertedWeights convert_weights(const safetensors::File& file, Dtype from, cons
     file.forget(view);
     const Dtype dtype = is_rounded(p, to) ? to : Dtype::f32;
     std::byte* data = add(p.name, dtype, view.shape, n);
-    try {
-      if (dtype == Dtype::f32) {
-        std::memcpy(data, values.data(), values.size() * sizeof(float));
-      } else if (dtype == Dtype::bf16) {
-        kernels::round_bf16(values.data(), n, reinterpret_cast<std::uint16_t*>(data));
-      } else {
-        const std::int64_t columns = columns_of(p);
-        auto* scales = reinterpret_cast<float*>(add(scales_name(p), Dtype::f32, {columns}, columns));
-        kernels::round_int8(cpu, p.is_table(), n / columns, columns, values.data(), p.shape[1], reinterpret_cast<std::int8_t*>(data), scales);
-      }
-    } catch (const Error& error) {
-      fail(error.status(), "{}: tensor {}: {}", file.path(), p.name, error.what());
+    if (dtype == Dtype::f32) {
+      std::memcpy(data, values.data(), values.size() * sizeof(float));
+      continue;
+    }
+    for (const float value : values)
+      if (!std::isfinite(kernels::from_bf16(kernels::to_bf16(value))))
+        fail(ExitStatus::data, "{}: tensor {}: a weight is {}: it cannot be rounded", file.path(), p.name, value);
+    if (dtype == Dtype::bf16) {
+      kernels::round_bf16(values.data(), n, reinterpret_cast<std::uint16_t*>(data));
+    } else {
+      const std::int64_t columns = columns_of(p);
+      auto* scales = reinterpret_cast<float*>(add(scales_name(p), Dtype::f32, {columns}, columns));
+      kernels::round_int8(cpu, p.is_table(), n / columns, columns, values.data(), p.shape[1], reinterpret_cast<std::int8_t*>(data), scales);
     }
   }
   return out;
