@@ -1,6 +1,7 @@
 #include "tools/ensemble.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "nmt/config/precision.h"
 #include "nmt/core/error.h"
@@ -40,7 +41,9 @@ std::vector<config::Option> fields(EnsembleRequest& request) {
 
 Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models) {
   if (precision != "auto") return parse_precision(precision);
-  if (models.empty()) return Precision::float32;
+  // What is missing is told when it is loaded, behind the line that names the device.
+  if (models.empty() || !std::all_of(models.begin(), models.end(), [](const std::string& name) { return std::filesystem::is_directory(name); }))
+    return Precision::float32;
   const Dtype weights = ModelDirectory::open(models.front()).weights();
   const bool same = std::all_of(models.begin(), models.end(), [&](const std::string& name) { return ModelDirectory::open(name).weights() == weights; });
   return same ? parse_precision(precision_name(weights)) : Precision::float32;
