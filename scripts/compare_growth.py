@@ -54,7 +54,7 @@ def main():
     ensure_packages("torch", "numpy")
     print(describe_device(args) + (", compiled" if args.compile else ""))
     # The sizes are those of the benchmark's rows; each is measured on its own, ours and PyTorch's in turn.
-    rows = [line.split("/", 1)[1] for line in bench(args, f"^growth/{args.filter}", "--list").splitlines()]
+    rows = [line.split("/", 1)[1] for line in bench(args, f"^growth/({args.filter})", "--list").splitlines()]
     print("\n| growing | sizes | ours, us a target token | PyTorch | ratio | ours over its first row | PyTorch's |\n|---|---|---|---|---|---|---|")
     first = {}
     for name in rows:

@@ -4,8 +4,19 @@
 
 namespace nmt::ops {
 
+Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys, Tensor lengths) {
+  Memory memory{std::move(values), std::move(keys), std::move(lengths), {}};
+  const Context& context = tape.context();
+  if (attention != kernels::AttentionKind::additive || context.device.kind != DeviceKind::cpu) return memory;
+  const Tensor& plain = memory.keys->value;
+  memory.exp_keys = tape.recording() ? context.empty(plain.shape()) : plain;
+  kernels::attention_exp_keys(context.cpu, plain.elements(), plain.f32(), memory.exp_keys.f32());
+  if (!tape.recording()) memory.keys = nullptr;
+  return memory;
+}
+
 kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
-  const Shape &values = memory.values->value.shape(), &keys = memory.keys->value.shape();
+  const Shape &values = memory.values->value.shape(), &keys = memory.keys ? memory.keys->value.shape() : memory.exp_keys.shape();
   NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1], "memory {} and keys {} do not fit",
             values.text(), keys.text());
   NMT_CHECK(keys[2] % shape.heads == 0 && values[2] % shape.heads == 0,
@@ -17,7 +28,8 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   a.space = keys[2];
   a.width = values[2];
   a.heads = shape.heads;
-  a.keys = memory.keys->value.f32();
+  a.keys = memory.keys ? memory.keys->value.f32() : nullptr;
+  a.exp_keys = memory.exp_keys ? memory.exp_keys.f32() : nullptr;
   a.memory = memory.values->value.f32();
   a.lengths = memory.lengths.data<std::int32_t>();
   a.v = shape.v ? shape.v->value.f32() : nullptr;

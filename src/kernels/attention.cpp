@@ -9,11 +9,58 @@
 namespace nmt::kernels {
 namespace {
 
-float additive_score(std::int64_t n, const float* q, const float* k, const float* v) {
+// Channels of an additive score that are looked at together: their queries' exponentials stay in the first cache.
+constexpr std::int64_t chunk = 512;
+// e^2(q+k) from which on tanh is 1; so that the product of two denominators stays finite.
+constexpr float saturated = 1e9f;
+
+// 1 + e^2q e^2k. A NaN passes through.
+inline float denominator(float exp_q, float exp_k) {
+  const float z = exp_q * exp_k;
+  return 1.0f + (z > saturated ? saturated : z);
+}
+
+void exp_twice(std::int64_t n, const float* x, float* y) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) y[j] = math::exp<float>(2.0f * x[j]);
+}
+
+// v . tanh(q + k) less the sum of v, which no softmax sees. Two channels share a division: v/d + w/e = (v e + w d) / (d e).
+float additive_score(std::int64_t n, const float* exp_q, const float* exp_k, const float* v) {
+  const std::int64_t half = n / 2;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) sum += v[j] * math::tanh<float>(q[j] + k[j]);
-  return sum;
+  for (std::int64_t j = 0; j < half; ++j) {
+    const float d = denominator(exp_q[j], exp_k[j]), e = denominator(exp_q[j + half], exp_k[j + half]);
+    sum += (v[j] * e + v[j + half] * d) / (d * e);
+  }
+  if (n % 2 != 0) sum += v[n - 1] / denominator(exp_q[n - 1], exp_k[n - 1]);
+  return -2.0f * sum;
+}
+
+// With r = 1 / (1 + e^2(q+k)): tanh = 1 - 2r, its slope 4 r (1 - r). dv -= 2 r de, since a softmax's de add up to 0; dq, still without its
+// factor 4v, and dk.
+void additive_score_backward(std::int64_t n, float de, const float* __restrict exp_q, const float* __restrict exp_k,
+                             const float* __restrict v4, float* __restrict dv, float* __restrict dq, float* __restrict dk) {
+  const std::int64_t half = n / 2;
+#pragma omp simd
+  for (std::int64_t j = 0; j < half; ++j) {
+    const float d = denominator(exp_q[j], exp_k[j]), e = denominator(exp_q[j + half], exp_k[j + half]);
+    const float inverse = 1.0f / (d * e), r = inverse * e, s = inverse * d;
+    const float dr = de * r, ds = de * s, slope_r = dr - dr * r, slope_s = ds - ds * s;
+    dv[j] -= 2.0f * dr;
+    dv[j + half] -= 2.0f * ds;
+    dq[j] += slope_r;
+    dq[j + half] += slope_s;
+    dk[j] += v4[j] * slope_r;
+    dk[j + half] += v4[j + half] * slope_s;
+  }
+  if (n % 2 == 0) return;
+  const std::int64_t j = n - 1;
+  const float r = 1.0f / denominator(exp_q[j], exp_k[j]), slope = de * r - de * r * r;
+  dv[j] -= 2.0f * de * r;
+  dq[j] += slope;
+  dk[j] += v4[j] * slope;
 }
 
 float dot(std::int64_t n, const float* x, const float* y) {
@@ -27,6 +74,9 @@ void add_scaled_row(std::int64_t n, float alpha, const float* x, float* y) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) y[j] += alpha * x[j];
 }
+
+// A sentence is work enough for a worker when it has several queries.
+Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) { return {cpu, rows, target_steps >= 4 ? 1 : 4}; }
 
 // Sums run over the sentence's own length and in the order of its positions, so that a longer neighbour changes nothing.
 void softmax(std::int64_t n, float* x) {
@@ -45,10 +95,17 @@ void attention_row_forward(const Attention& a, std::int64_t b, const float* quer
   for (std::int64_t head = 0; head < a.heads; ++head) {
     float* w = weights + head * a.steps;
     const float* q = query + head * space;
-    for (std::int64_t s = 0; s < length; ++s) {
-      const float* k = a.keys + (s * a.sentences + b) * a.space + head * space;
-      w[s] = a.kind == AttentionKind::additive ? additive_score(space, q, k, a.v + head * space) : scale * dot(space, q, k);
-    }
+    const auto key = [&](const float* keys, std::int64_t s) { return keys + (s * a.sentences + b) * a.space + head * space; };
+    if (a.kind == AttentionKind::dot)
+      for (std::int64_t s = 0; s < length; ++s) w[s] = scale * dot(space, q, key(a.keys, s));
+    else
+      for (std::int64_t first = 0; first < space; first += chunk) {
+        const std::int64_t n = std::min(chunk, space - first);
+        float exp_q[chunk];
+        exp_twice(n, q + first, exp_q);
+        for (std::int64_t s = 0; s < length; ++s)
+          w[s] = (first == 0 ? 0.0f : w[s]) + additive_score(n, exp_q, key(a.exp_keys, s) + first, a.v + head * space + first);
+      }
     softmax(length, w);
     std::fill(w + length, w + a.steps, 0.0f);
     float* c = context + head * width;
@@ -73,35 +130,36 @@ void attention_row_backward(const Attention& a, std::int64_t b, const float* que
       mean += w[s] * dw[s];
       add_scaled_row(width, w[s], dc, dmemory + at);
     }
-    const float* __restrict q = query + head * space;
-    float* __restrict dq = dquery + head * space;
-    for (std::int64_t s = 0; s < length; ++s) {
-      const std::int64_t at = (s * a.sentences + b) * a.space + head * space;
-      const float* __restrict k = a.keys + at;
-      float* __restrict dk = dkeys + at;
-      const float de = w[s] * (dw[s] - mean);
-      if (a.kind == AttentionKind::dot) {
-        add_scaled_row(space, scale * de, k, dq);
-        add_scaled_row(space, scale * de, q, dk);
-        continue;
+    const float* q = query + head * space;
+    float* dq = dquery + head * space;
+    for (std::int64_t s = 0; s < length; ++s) dw[s] = w[s] * (dw[s] - mean);  // of the scores from here on
+    const auto key = [&](auto* keys, std::int64_t s) { return keys + (s * a.sentences + b) * a.space + head * space; };
+    if (a.kind == AttentionKind::dot) {
+      for (std::int64_t s = 0; s < length; ++s) {
+        add_scaled_row(space, scale * dw[s], key(a.keys, s), dq);
+        add_scaled_row(space, scale * dw[s], q, key(dkeys, s));
       }
-      const float* __restrict v = a.v + head * space;
-      float* __restrict dvh = dv + head * space;
-#pragma omp simd
-      for (std::int64_t j = 0; j < space; ++j) {
-        const float y = math::tanh<float>(q[j] + k[j]);
-        const float slope = de * v[j] * (1.0f - y * y);
-        dvh[j] += de * y;
-        dq[j] += slope;
-        dk[j] += slope;
-      }
+      continue;
+    }
+    for (std::int64_t first = 0; first < space; first += chunk) {
+      const std::int64_t n = std::min(chunk, space - first);
+      float exp_q[chunk], v4[chunk];
+      exp_twice(n, q + first, exp_q);
+      for (std::int64_t j = 0; j < n; ++j) v4[j] = 4.0f * a.v[head * space + first + j];
+      for (std::int64_t s = 0; s < length; ++s)
+        additive_score_backward(n, dw[s], exp_q, key(a.exp_keys, s) + first, v4, dv + head * space + first, dq + first, key(dkeys, s) + first);
+      for (std::int64_t j = 0; j < n; ++j) dq[first + j] *= v4[j];
     }
   }
 }
 
+void attention_exp_keys(const Cpu& cpu, std::int64_t n, const float* keys, float* to) {
+  cpu.pool->parallel_for(n, 4096, [&](std::int64_t begin, std::int64_t end) { exp_twice(end - begin, keys + begin, to + begin); });
+}
+
 void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_steps, std::int64_t rows, const std::int32_t* sentence,
                        const float* query, float* weights, float* context) {
-  Shares(cpu, rows).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  shares_of(cpu, rows, target_steps).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)  // a sentence's keys stay near for all its steps
       for (std::int64_t t = 0; t < target_steps; ++t) {
         const std::int64_t at = t * rows + r;
@@ -110,13 +168,13 @@ void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_s
   });
 }
 
-std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t) {
-  return Shares(cpu, a.sentences).count * (a.space + a.steps);
+std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t target_steps) {
+  return shares_of(cpu, a.sentences, target_steps).count * (a.space + a.steps);
 }
 
 void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps, const float* query, const float* weights,
                         const AttentionGradient& g) {
-  const Shares shares(cpu, a.sentences);
+  const Shares shares = shares_of(cpu, a.sentences, target_steps);
   const std::int64_t stride = a.space + a.steps;
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {

@@ -39,12 +39,14 @@ UnitStep higher_step(const Conditional& a, std::int64_t t, std::int64_t at, std:
 void conditional_forward(const Cpu& cpu, const Conditional& a) {
   const Attention& att = a.attention;
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
-  Shares(cpu, a.batch).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     for (std::int64_t t = 0; t < a.steps; ++t) {
       const std::int64_t row = t * a.batch + begin, at = (a.keep ? t * a.batch : 0) + begin;
-      cell_forward(a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
-      product_rows(1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false, a.queries + at * att.space);
+      cell_forward(idle, a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
+      product_rows(idle, 1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false, a.queries + at * att.space);
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_forward(att, a.sentence ? a.sentence[begin + r] : begin + r, a.queries + (at + r) * att.space,
                               a.weights + (row + r) * att.heads * att.steps, a.contexts + (row + r) * att.width);
@@ -57,11 +59,11 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
         rearrange_rows(rows, a.higher.groups, att.width, context, rearranged);
         context = rearranged;
       }
-      product_rows(a.higher.groups, inputs, rows, att.width, h, context, a.context, a.context_bias != nullptr, xc);
+      product_rows(idle, a.higher.groups, inputs, rows, att.width, h, context, a.context, a.context_bias != nullptr, xc);
       if (a.context_gain)
         layer_norm_rows(rows, inputs, h, xc, a.context_gain, a.context_shift, xc, a.xc_normal ? a.xc_normal + at * wide : nullptr,
                         a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
-      cell_forward(a.higher, a.higher_record, at, higher_step(a, t, at, begin, rows));
+      cell_forward(idle, a.higher, a.higher_record, at, higher_step(a, t, at, begin, rows));
     }
   });
 }
@@ -92,6 +94,7 @@ std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
 void conditional_backward(const Cpu& cpu, const Conditional& a, const ConditionalGradient& g) {
   const Attention& att = a.attention;
   const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
   const Layout layout(a);
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
@@ -111,7 +114,7 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
       const std::int64_t row = t * a.batch + begin;
       const float* dh = g.dh + row * h;
       for (std::int64_t j = 0; j < rows * h; ++j) carry[0][j] += dh[j];
-      cell_backward(a.higher, a.higher_record, g.higher, row, higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
+      cell_backward(idle, a.higher, a.higher_record, g.higher, row, higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
       float* dxc = g.higher.dx + row * wide;
       if (a.context_gain)
         layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide, a.xc_rstd + row * inputs, a.context_gain, dxc,
@@ -120,17 +123,17 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
       const bool add = g.dcontexts != nullptr;
       if (a.higher.rearrange) {
         float* rearranged = dcontext + rows * att.width;
-        product_transposed_rows(a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, false, rearranged);
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, false, rearranged);
         rearrange_back_rows(rows, a.higher.groups, att.width, rearranged, add, dcontext);
       } else {
-        product_transposed_rows(a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, add, dcontext);
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc, a.context_transposed, add, dcontext);
       }
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_backward(att, begin + r, a.queries + (row + r) * att.space, a.weights + (row + r) * att.heads * att.steps,
                                dcontext + r * att.width, g.dqueries + (row + r) * att.space, g.dkeys, g.dmemory, sums + layout.v,
                                sums + layout.softmax);
-      gemm_packed_rows(rows, h, att.space, g.dqueries + row * att.space, att.space, a.query_transposed, true, carry[0], h);
-      cell_backward(a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows), carry, sums, temporary);
+      product_transposed_rows(idle, 1, 1, rows, h, att.space, g.dqueries + row * att.space, a.query_transposed, true, carry[0]);
+      cell_backward(idle, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows), carry, sums, temporary);
     }
   });
   add_cell_sums(a.lower, g.scratch, shares.count, layout.stride, g.lower);

@@ -20,20 +20,28 @@ bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, f
 
 }  // namespace
 
-void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
-                  const PackedWeight& packed, bool accumulate, float* to) {
+void product_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
+                  const float* from, const PackedWeight& packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
-  if (packed.i8) return gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
-  if (packed.bf16) return gemm_bf16_rows(rows, wide, in, from, in, packed.bf16, accumulate, to, wide);
-  if (groups == 1) return gemm_packed_rows(rows, wide, in, from, in, packed.f32, accumulate, to, wide);
+  if (packed.i8)
+    return idle ? gemm_int8(*idle, rows, wide, in, from, in, packed.i8, accumulate, to, wide)
+                : gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
+  if (packed.bf16)
+    return idle ? gemm_bf16(*idle, rows, wide, in, from, in, packed.bf16, accumulate, to, wide)
+                : gemm_bf16_rows(rows, wide, in, from, in, packed.bf16, accumulate, to, wide);
+  if (groups == 1)
+    return idle ? gemm_packed(*idle, rows, wide, in, from, in, packed.f32, accumulate, to, wide)
+                : gemm_packed_rows(rows, wide, in, from, in, packed.f32, accumulate, to, wide);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
   gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed.f32, accumulate, to, wide);
 }
 
-void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
+void product_transposed_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
-  if (groups == 1) return gemm_packed_rows(rows, in, wide, from, wide, packed, accumulate, to, in);
+  if (groups == 1)
+    return idle ? gemm_packed(*idle, rows, in, wide, from, wide, packed, accumulate, to, in)
+                : gemm_packed_rows(rows, in, wide, from, wide, packed, accumulate, to, in);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
   gemm_packed_batched_rows(d.input_gradient(), rows, d.k, d.n, from, wide, packed, accumulate, to, in);
 }
@@ -44,7 +52,7 @@ void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, st
     for (std::int64_t i = 0; i < n; ++i) destination[i] += parts[share * stride + i];
 }
 
-void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step) {
+void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
   step.width = h;
@@ -52,7 +60,7 @@ void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, U
   const auto product = [&](const float* from, const PackedWeight& packed, int planes, int first_plane, float* to, float* normal, float* rstd) {
     const std::int64_t width = planes * h, skip = first_plane * h;
     const bool add = start_with_bias(cell.bias ? cell.bias + skip : nullptr, rows, width, to);
-    product_rows(cell.groups, planes, rows, h, h, from, packed, add, to);
+    product_rows(idle, cell.groups, planes, rows, h, h, from, packed, add, to);
     if (cell.gain) layer_norm_rows(rows, planes, h, to, cell.gain + skip, cell.shift + skip, to, normal, rstd);
   };
   const auto part = [at](float* base, std::int64_t width) { return base ? base + at * width : nullptr; };
@@ -87,7 +95,7 @@ std::int64_t cell_sums(const Cell& cell) {
 
 std::int64_t cell_space(const Cell& cell) { return cell.rearrange ? 2 * cell.width : cell.width; }
 
-void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
+void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
@@ -117,7 +125,7 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
   };
   if (l > 0) {
     if (cell.gain) normal_backward(d.dlate, l, r, part(record.late_normal, l * h), part(record.late_rstd, l));
-    product_transposed_rows(cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false, temporary);
+    product_transposed_rows(idle, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false, temporary);
     float* dvalue = cell.rearrange ? temporary + rows * h : temporary;
     if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, temporary, false, dvalue);
     unit.late_backward(step, dvalue, d);
@@ -125,7 +133,7 @@ void cell_backward(const Cell& cell, const CellRecord& record, const CellGradien
   if (r > 0) {
     if (cell.gain) normal_backward(d.du, r, 0, part(record.u_normal, r * h), part(record.u_rstd, r));
     float* dh = cell.rearrange ? temporary : carry[0];
-    product_transposed_rows(cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, !cell.rearrange, dh);
+    product_transposed_rows(idle, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, !cell.rearrange, dh);
     if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, dh, true, carry[0]);
   }
 }
@@ -163,10 +171,12 @@ UnitStep unit_step(const Recurrence& a, const Place& at, std::int64_t begin, std
 }  // namespace
 
 void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
-  Shares(cpu, a.batch).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const Place at = place(a, i, begin);
-      cell_forward(a.cell, a.record, at.at, unit_step(a, at, begin, end));
+      cell_forward(idle, a.cell, a.record, at.at, unit_step(a, at, begin, end));
     }
   });
 }
@@ -178,6 +188,7 @@ std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
 
 void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
   const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
   const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);
   std::fill_n(g.scratch, shares.count * sums, 0.0f);
   float* temporary = g.scratch + shares.count * sums;
@@ -192,7 +203,7 @@ void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGr
       const Place at = place(a, i, begin);
       const float* dh = g.dh + at.row * h;
       for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
-      cell_backward(a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry, g.scratch + share * sums,
+      cell_backward(idle, a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry, g.scratch + share * sums,
                     temporary + begin * cell_space(a.cell));
     }
   });

@@ -12,10 +12,14 @@
 
 namespace nmt::kernels {
 
-/// Rows split into one contiguous share a worker, none smaller than 4 rows but the only one.
+/// Rows split into one contiguous share a worker, none smaller than `least` rows but the only one.
 struct Shares {
-  Shares(const Cpu& cpu, std::int64_t all) : rows(all), count(std::clamp<std::int64_t>(all / 4, 1, cpu.pool->size())) {}
+  Shares(const Cpu& cpu, std::int64_t all, std::int64_t least = 4)
+      : rows(all), count(std::clamp<std::int64_t>(all / least, 1, cpu.pool->size())) {}
   std::int64_t begin(std::int64_t share) const { return rows * share / count; }
+  /// The workers that the products of a single share may use, each with some of the columns: with few rows it is the bytes of the weights
+  /// that take the time. Null: the others have shares of their own.
+  const Cpu* idle(const Cpu& cpu) const { return count == 1 && cpu.pool->size() > 1 ? &cpu : nullptr; }
 
   /// body(share, begin, end) on every worker that has a share.
   template <class Body>
@@ -44,11 +48,11 @@ Place place(const Loop& a, std::int64_t i, std::int64_t begin) {
   return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
 }
 
-/// to [rows, planes*width] (+)= from [rows, in] W; W dense or with `groups` blocks on each plane's diagonal.
-void product_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
+/// to [rows, planes*width] (+)= from [rows, in] W; W dense or with `groups` blocks on each plane's diagonal. idle: Shares::idle().
+void product_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
                   const PackedWeight& packed, bool accumulate, float* to);
 /// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
-void product_transposed_rows(std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
+void product_transposed_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to);
 
 /// destination[i] += the sum over shares of parts[share * n + i], in the order of the shares.
@@ -61,8 +65,8 @@ inline const float* position_row(const Cell& cell, std::int64_t position) {
 }
 
 /// One step of a cell for some rows: recurrent product, bias or normalisation, point-wise step. `at` is the first row's place
-/// in the record; step.x, mask, position, previous and next are set by the caller, u and late here.
-void cell_forward(const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step);
+/// in the record; step.x, mask, position, previous and next are set by the caller, u and late here. idle: Shares::idle().
+void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, std::int64_t at, UnitStep step);
 
 /// Floats of per-share sums that cell_backward adds to: vectors, positions, gains and shifts.
 std::int64_t cell_sums(const Cell& cell);
@@ -70,7 +74,7 @@ std::int64_t cell_sums(const Cell& cell);
 std::int64_t cell_space(const Cell& cell);
 /// The step back. carry[] holds dnext and receives dprevious; `row` is the first row's place in [T,B]; sums: cell_sums()
 /// floats of this share; temporary: rows * cell_space() floats.
-void cell_backward(const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
+void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record, const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary);
 /// Adds the shares' sums to the gradients.
 void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std::int64_t stride, const CellGradient& gradient);

@@ -36,11 +36,13 @@ UnitStep higher_step(const Transition& a, const Place& at, std::int64_t rows) {
 }  // namespace
 
 void transition_forward(const Cpu& cpu, const Transition& a) {
-  Shares(cpu, a.batch).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const Place at = place(a, i, begin);
-      cell_forward(a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
-      cell_forward(a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
+      cell_forward(idle, a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
+      cell_forward(idle, a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
     }
   });
 }
@@ -52,6 +54,7 @@ std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
 
 void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
   const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
   const std::int64_t h = a.lower.width, space = cell_space(a.lower), lower_sums = cell_sums(a.lower),
                      stride = lower_sums + cell_sums(a.higher);
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
@@ -68,9 +71,9 @@ void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGr
       const Place at = place(a, i, begin);
       const float* dh = g.dh + at.row * h;
       for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
-      cell_backward(a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows), carry, sums + lower_sums,
+      cell_backward(idle, a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows), carry, sums + lower_sums,
                     temporary + begin * space);
-      cell_backward(a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows), carry, sums,
+      cell_backward(idle, a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows), carry, sums,
                     temporary + begin * space);
     }
   });

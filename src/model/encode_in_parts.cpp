@@ -30,7 +30,7 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
   std::int64_t longest = 0;
   for (const Ids& source : sources) longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
   std::vector<std::int32_t> all_lengths;
-  Tensor values, keys, final_state;
+  Tensor values, keys, exp_keys, final_state;
   for (std::int64_t first = 0, count = 0; first < sentences; first += count) {
     std::vector<const Ids*> pointers;
     std::vector<std::int32_t> lengths;
@@ -50,10 +50,14 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     if (count == sentences) return part;
     const Tensor &values_of_part = part.memory.values->value, &final_of_part = part.final_state->value;
     place(context, values_of_part, first, {longest, sentences, values_of_part.width()}, values);
-    if (part.memory.keys) place(context, part.memory.keys->value, first, {longest, sentences, part.memory.keys->value.width()}, keys);
+    const auto place_keys = [&](const Tensor& of_part, Tensor& whole) {
+      place(context, of_part, first, {longest, sentences, of_part.width()}, whole);
+    };
+    if (part.memory.keys) place_keys(part.memory.keys->value, keys);
+    if (part.memory.exp_keys) place_keys(part.memory.exp_keys, exp_keys);
     place(context, final_of_part.reshape({1, count, final_of_part.width()}), first, {1, sentences, final_of_part.width()}, final_state);
   }
-  return {{tape.constant(values), keys ? tape.constant(keys) : nullptr, upload(context, all_lengths, {sentences})},
+  return {{tape.constant(values), keys ? tape.constant(keys) : nullptr, upload(context, all_lengths, {sentences}), exp_keys},
           tape.constant(final_state.reshape({sentences, final_state.width()}))};
 }
 

@@ -188,8 +188,8 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
   const Var x = tape.result(engine.random({steps, batch, wide}));
   std::vector<std::int32_t> lengths;
   for (std::int64_t b = 0; b < batch; ++b) lengths.push_back(static_cast<std::int32_t>(source - b % 4));
-  const ops::Memory memory{tape.result(engine.random({source, batch, m})), tape.result(engine.random({source, batch, space})),
-                           engine.ints(lengths, {batch})};
+  const ops::Memory memory = ops::remember(tape, layer.attention.kind, tape.result(engine.random({source, batch, m})),
+                                           tape.result(engine.random({source, batch, space})), engine.ints(lengths, {batch}));
   std::vector<Var> initial;
   for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
   const ops::ConditionalResult result = ops::conditional(tape, layer, memory, x, initial, {}, first_position);
@@ -310,10 +310,10 @@ TEST(Attention, matches_the_equations_in_double) {
       Tape tape(engine.context, true);
       std::vector<std::int32_t> lengths;
       for (std::int64_t b = 0; b < batch; ++b) lengths.push_back(static_cast<std::int32_t>(1 + b % source));
-      const ops::Memory memory{tape.result(engine.random({source, batch, m})), tape.result(engine.random({source, batch, space})),
-                               engine.ints(lengths, {batch})};
-      const Var query = tape.result(engine.random({steps, batch, space}));
       const ops::AttentionShape shape{additive ? kernels::AttentionKind::additive : kernels::AttentionKind::dot, heads, &v};
+      const ops::Memory memory = ops::remember(tape, shape.kind, tape.result(engine.random({source, batch, m})),
+                                               tape.result(engine.random({source, batch, space})), engine.ints(lengths, {batch}));
+      const Var query = tape.result(engine.random({steps, batch, space}));
       const ops::Attended out = ops::attention(tape, shape, memory, query, {});
       const Tensor w = engine.random({steps, batch, m});
       test::AttentionValues a{additive,

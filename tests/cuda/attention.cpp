@@ -35,9 +35,12 @@ class BothAttention {
   BothAttention(Parity& p, const AttentionSizes& s, std::int64_t first_length)
       : sizes_(s),
         keys_(p.floats(s.source * s.sentences * s.heads * s.space)),
+        exp_keys_(static_cast<std::size_t>(s.source * s.sentences * s.heads * s.space)),
         memory_(p.floats(s.source * s.sentences * s.heads * s.width)),
         v_(p.values(score_vector(p, s), true)),
-        lengths_(p.integers(lengths(s, first_length))) {}
+        lengths_(p.integers(lengths(s, first_length))) {
+    attention_exp_keys(p.cpu(), static_cast<std::int64_t>(exp_keys_.size()), keys_(p.cpu()), exp_keys_.data());
+  }
   template <class Backend>
   Attention operator()(const Backend& on) const {
     return {.kind = sizes_.kind,
@@ -47,6 +50,7 @@ class BothAttention {
             .width = sizes_.heads * sizes_.width,
             .heads = sizes_.heads,
             .keys = keys_(on),
+            .exp_keys = exp_keys_.data(),  // the CPU's alone
             .memory = memory_(on),
             .lengths = lengths_(on),
             .v = sizes_.kind == AttentionKind::additive ? v_(on) : nullptr};
@@ -55,6 +59,7 @@ class BothAttention {
  private:
   AttentionSizes sizes_;
   Both<float> keys_, memory_, v_;
+  std::vector<float> exp_keys_;
   Both<std::int32_t> lengths_;
 };
 

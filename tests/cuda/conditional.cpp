@@ -28,6 +28,8 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
              memory = p.floats(source * sentences * width), v = p.floats(space), bias = p.floats(wide),
              gain = p.floats(wide, 1.0f), shift = p.floats(wide);
+  std::vector<float> exp_keys(static_cast<std::size_t>(source * sentences * space));  // what the CPU reads
+  attention_exp_keys(p.cpu(), source * sentences * space, keys(p.cpu()), exp_keys.data());
   std::vector<std::int32_t> some_lengths, some_rows;
   for (std::int64_t b = 0; b < sentences; ++b)
     some_lengths.push_back(static_cast<std::int32_t>(source - 2 * b % source));
@@ -55,6 +57,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
                    .width = width,
                    .heads = heads,
                    .keys = keys(on),
+                   .exp_keys = exp_keys.data(),
                    .memory = memory(on),
                    .lengths = lengths(on),
                    .v = v(on)};

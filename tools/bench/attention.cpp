@@ -37,6 +37,11 @@ class AttentionCase {
     a_.width = size.width;
     a_.heads = size.heads;
     a_.keys = keys_.f32();
+    if (additive && context.device.kind == DeviceKind::cpu) {
+      exp_keys_ = context.empty(keys_.shape());
+      kernels::attention_exp_keys(context.cpu, keys_.elements(), keys_.f32(), exp_keys_.f32());
+      a_.exp_keys = exp_keys_.f32();
+    }
     a_.memory = memory_.f32();
     a_.lengths = lengths_.data<std::int32_t>();
     a_.v = additive ? v_.f32() : nullptr;
@@ -151,7 +156,7 @@ class AttentionCase {
   bool backward_;
   std::vector<float> query_host_, keys_host_, memory_host_, v_host_, dcontext_host_;
   std::vector<std::int32_t> lengths_host_;
-  Tensor query_, keys_, memory_, v_, lengths_, weights_, out_, dcontext_, dquery_, dkeys_, dmemory_, dv_, scratch_;
+  Tensor query_, keys_, exp_keys_, memory_, v_, lengths_, weights_, out_, dcontext_, dquery_, dkeys_, dmemory_, dv_, scratch_;
   kernels::Attention a_;
   kernels::AttentionGradient g_;
 };

@@ -71,10 +71,13 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
 
 /// An encoded source as attention sees it.
 struct Memory {
-  Var values;      ///< [S,B,M]
-  Var keys;        ///< [S,B,A]
-  Tensor lengths;  ///< i32 [B]
+  Var values;       ///< [S,B,M]
+  Var keys;         ///< [S,B,A]; null where exp_keys took their place: additive, in inference on the CPU
+  Tensor lengths;   ///< i32 [B]
+  Tensor exp_keys;  ///< [S,B,A] kernels::attention_exp_keys(), additive on the CPU
 };
+/// The memory that `attention` reads: computes exp_keys where they are needed. In inference they overwrite the keys.
+Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys, Tensor lengths);
 struct AttentionShape {
   kernels::AttentionKind kind = kernels::AttentionKind::additive;
   std::int64_t heads = 1;

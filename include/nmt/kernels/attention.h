@@ -20,10 +20,16 @@ struct Attention {
   std::int64_t width = 0;      ///< M, a multiple of heads
   std::int64_t heads = 1;
   const float* keys = nullptr;            ///< [S,B,A] projected memory
+  const float* exp_keys = nullptr;        ///< [S,B,A] attention_exp_keys() of it: what the CPU reads, additive, in place of keys
   const float* memory = nullptr;          ///< [S,B,M]
   const std::int32_t* lengths = nullptr;  ///< [B]
   const float* v = nullptr;               ///< [A], additive
 };
+
+/// to = e^2k for n numbers of the keys. tanh(q + k) = 1 - 2 / (1 + e^2q e^2k): with the exponentials of queries and keys taken once, a score
+/// costs a multiply-add and half a division a channel. Exact to float rounding while |q| and |k| are below 43, and beyond that too
+/// unless q and k are so large with opposite signs. `to` may be `keys`.
+void attention_exp_keys(const Cpu&, std::int64_t n, const float* keys, float* to);
 
 /// For T steps of rows queries each: query [T,rows,A]; row r reads sentence[r], or r itself when sentence is null.
 /// Writes weights [T,rows,heads,S] and context [T,rows,M].
