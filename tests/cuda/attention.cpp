@@ -35,10 +35,10 @@ class BothAttention {
   BothAttention(Parity& p, const AttentionSizes& s, std::int64_t first_length)
       : sizes_(s),
         keys_(p.floats(s.source * s.sentences * s.heads * s.space)),
-        exp_keys_(static_cast<std::size_t>(s.source * s.sentences * s.heads * s.space)),
         memory_(p.floats(s.source * s.sentences * s.heads * s.width)),
         v_(p.values(score_vector(p, s), true)),
-        lengths_(p.integers(lengths(s, first_length))) {
+        lengths_(p.integers(lengths(s, first_length))),
+        exp_keys_(static_cast<std::size_t>(s.source * s.sentences * s.heads * s.space)) {
     attention_exp_keys(p.cpu(), static_cast<std::int64_t>(exp_keys_.size()), keys_(p.cpu()), exp_keys_.data());
   }
   template <class Backend>
@@ -59,8 +59,8 @@ class BothAttention {
  private:
   AttentionSizes sizes_;
   Both<float> keys_, memory_, v_;
-  std::vector<float> exp_keys_;
   Both<std::int32_t> lengths_;
+  std::vector<float> exp_keys_;
 };
 
 void name_sizes(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
