@@ -1,37 +1,11 @@
 #include "nmt/kernels/top_k.h"
 
-#include <bit>
-
-#include "cuda/reduce.h"
+#include "cuda/key.h"
 
 namespace nmt::kernels {
 namespace {
 
 using namespace nmt::cuda;
-
-// An element as one number: the greater the value, the greater the key, and of equal values the lower column is
-// greater. A NaN is above all; 0 is no element.
-using Key = unsigned long long;
-
-__device__ __forceinline__ Key key_of(float x, std::int64_t column) {
-  std::uint32_t order = 0xFFFFFFFEu;  // below the bound that leaves nothing out
-  if (x == x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);  // -0 equals 0
-    order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-  }
-  return Key{order} << 32 | (0xFFFFFFFFu - static_cast<std::uint32_t>(column));
-}
-__device__ __forceinline__ std::int32_t column_of(Key key) {
-  return static_cast<std::int32_t>(0xFFFFFFFFu - static_cast<std::uint32_t>(key));
-}
-
-struct MaxKey {
-  __device__ __forceinline__ static Key join(Key a, Key b) { return a > b ? a : b; }
-  template <class>
-  __device__ __forceinline__ static Key none() {
-    return 0;
-  }
-};
 
 struct Skipped {
   std::int32_t columns[top_k_skipped];
@@ -66,10 +40,10 @@ __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipp
   for (int place = 0; place < k; ++place) {
     const Key best = done ? 0 : block_reduce<MaxKey>(own);  // `done` is the same in all threads
     const bool there = best != 0;
-    const float value = there ? x[column_of(best)] : -std::numeric_limits<float>::infinity();
+    const float value = there ? x[place_of(best)] : -std::numeric_limits<float>::infinity();
     if (threadIdx.x == 0) {
       values[at + place] = value;
-      columns[at + place] = there ? column_of(best) : -1;
+      columns[at + place] = there ? place_of(best) : -1;
     }
     done = !there || value != value;
     if (own == best && !done) own = greatest(x, width, skipped, best);

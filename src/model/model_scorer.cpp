@@ -40,41 +40,24 @@ class ModelDecoding : public Decoding {
       next_sentence_.push_back(sentence_[parent]);
     }
     sentence_.swap(next_sentence_);
-    readout_ = logits_ = {};  // the last step's make room for this one's
-    Tape tape(context_, false);
-    const std::int64_t steps = memory_.values->value.shape()[0];
-    if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
-    DecoderState next(state_.size());
-    const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
-    for (std::int64_t first = 0; first < rows; first += part) {
-      const std::int64_t count = std::min(part, rows - first);
-      const Tensor parent_rows = send(parents.subspan(first, count), {count}), ids = send(tokens.subspan(first, count), {1, count});
-      DecoderState state(state_.size());
-      state.position = state_.position;
-      for (std::size_t layer = 0; layer < state_.size(); ++layer)
-        for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, parent_rows));
-      const Decoder::Result out = decoder_(tape, embed_(tape, ids), memory_, state,
-                                           send(std::span<const std::int32_t>(sentence_).subspan(first, count), {count}));
-      const Shape& features = out.features->value.shape();
-      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
-      next.position = out.state.position;
-      for (std::size_t layer = 0; layer < state_.size(); ++layer) {
-        next[layer].resize(out.state[layer].size(), tape.constant({}));  // a unit may start from fewer
-        for (std::size_t i = 0; i < next[layer].size(); ++i) {
-          Tensor whole = next[layer][i]->value;
-          put(out.state[layer][i]->value, first, rows, whole);
-          next[layer][i] = tape.constant(std::move(whole));
-        }
-      }
-      if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
-    }
-    state_ = std::move(next);
-    DecodingStep step;
-    step.rows = static_cast<int>(rows);
-    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
-    if (want_attention_) step.attention = attention_.data();
-    step.source_steps = static_cast<int>(steps);
-    return step;
+    return extend(rows, [&](std::int64_t first, std::int64_t count) -> RowsOnDevice {
+      return {send(parents.subspan(first, count), {count}), send(tokens.subspan(first, count), {1, count}),
+              send(std::span<const std::int32_t>(sentence_).subspan(first, count), {count})};
+    });
+  }
+
+  // Attention is brought to the host at every step.
+  const Context* device() const override { return on_gpu() && !want_attention_ ? &context_ : nullptr; }
+
+  DecodingStep advance_on_device(const RowsOnDevice& rows) override {
+    const std::int64_t n = rows.parents.elements();
+    NMT_CHECK(device(), "this decoding's rows are named on the host");
+    NMT_CHECK(n > 0 && rows.tokens.elements() == n && rows.sentences.elements() == n, "{} parents, {} tokens and {} sentences", n,
+              rows.tokens.elements(), rows.sentences.elements());
+    sentence_.clear();  // the host knows them no more
+    return extend(n, [&](std::int64_t first, std::int64_t count) -> RowsOnDevice {
+      return {rows.parents.slice(first, count), rows.tokens.slice(first, count).reshape({1, count}), rows.sentences.slice(first, count)};
+    });
   }
 
   void restrict_to(const Candidates& candidates) override { part_.emplace(context_, table_, bias_, candidates); }
@@ -101,6 +84,45 @@ class ModelDecoding : public Decoding {
     const Tensor tensor = context_.empty(shape, Dtype::i32);
     upload(context_, values, tensor);
     return tensor;
+  }
+
+  // A step: named(first, count) gives the rows [first, first + count), tokens as [1,count].
+  template <class Named>
+  DecodingStep extend(std::int64_t rows, Named&& named) {
+    readout_ = logits_ = {};  // the last step's make room for this one's
+    Tape tape(context_, false);
+    const std::int64_t steps = memory_.values->value.shape()[0];
+    if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
+    DecoderState next(state_.size());
+    const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
+    for (std::int64_t first = 0; first < rows; first += part) {
+      const std::int64_t count = std::min(part, rows - first);
+      const RowsOnDevice part_rows = named(first, count);
+      DecoderState state(state_.size());
+      state.position = state_.position;
+      for (std::size_t layer = 0; layer < state_.size(); ++layer)
+        for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, part_rows.parents));
+      const Decoder::Result out = decoder_(tape, embed_(tape, part_rows.tokens), memory_, state, part_rows.sentences);
+      const Shape& features = out.features->value.shape();
+      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
+      next.position = out.state.position;
+      for (std::size_t layer = 0; layer < state_.size(); ++layer) {
+        next[layer].resize(out.state[layer].size(), tape.constant({}));  // a unit may start from fewer
+        for (std::size_t i = 0; i < next[layer].size(); ++i) {
+          Tensor whole = next[layer][i]->value;
+          put(out.state[layer][i]->value, first, rows, whole);
+          next[layer][i] = tape.constant(std::move(whole));
+        }
+      }
+      if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
+    }
+    state_ = std::move(next);
+    DecodingStep step;
+    step.rows = static_cast<int>(rows);
+    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
+    if (want_attention_) step.attention = attention_.data();
+    step.source_steps = static_cast<int>(steps);
+    return step;
   }
 
   // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no other.

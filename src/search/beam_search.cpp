@@ -2,23 +2,18 @@
 
 #include "nmt/core/error.h"
 #include "nmt/search/choices.h"
+#include "nmt/search/device_search.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
+
+#include "search_tree.h"
 
 namespace nmt {
 namespace {
-
-/// One token of one hypothesis; the whole is read by following the parents.
-struct Node {
-  std::int32_t parent;  // -1: the empty hypothesis
-  std::int32_t token;
-  float log_prob;          // of the token
-  float sum;               // of the whole up to here
-  std::int64_t attention;  // offset of [S] in attention_, -1 when not kept
-};
 
 /// A possible extension of a live row.
 struct Candidate {
@@ -34,13 +29,6 @@ bool better(const Candidate& a, const Candidate& b) {
   return a.row != b.row ? a.row < b.row : a.rank < b.rank;
 }
 
-struct Finished {
-  int sentence;
-  std::int32_t node;
-  int tokens;  // with </s>
-  float score;
-};
-
 struct Sentence {
   int source_steps;  // S, with </s>
   int longest;       // tokens of an output at most, without </s>
@@ -51,27 +39,26 @@ struct Sentence {
 
 class BeamSearch {
  public:
-  BeamSearch(Scorer& scorer, std::span<const std::vector<std::int32_t>> sources, const SearchOptions& options)
+  BeamSearch(std::unique_ptr<Decoding> decoding, int vocabulary, std::span<const std::vector<std::int32_t>> sources,
+             const SearchOptions& options, bool keep_attention)
       : options_(options),
-        vocabulary_(scorer.vocabulary()),
-        k_(std::min(options.beam_size, vocabulary_)),
-        keep_attention_(options.want_attention || options.ranking.coverage_penalty != 0.0),
-        choices_(options.cpu, vocabulary_, k_, skipped(options), options.eos) {
+        sources_(sources),
+        k_(std::min(options.beam_size, vocabulary)),
+        keep_attention_(keep_attention),
+        choices_(options.cpu, vocabulary, k_, skipped_tokens(options), options.eos),
+        decoding_(std::move(decoding)) {
     const std::size_t rows = sources.size() * static_cast<std::size_t>(options.beam_size);
     for (std::vector<std::int32_t>* v :
          {&parents_, &tokens_, &next_parents_, &next_tokens_, &nodes_of_rows_, &next_nodes_})
       v->reserve(rows);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      const auto tokens = static_cast<double>(sources[i].size());
-      const double longest = options.max_length_factor * tokens + options.max_length_offset;
       sentences_.push_back(
-          {static_cast<int>(sources[i].size()) + 1, static_cast<int>(std::min(longest, 1e6)), 1, 0, 0.0f});
+          {static_cast<int>(sources[i].size()) + 1, longest_output(options, sources[i].size()), 1, 0, 0.0f});
       parents_.push_back(static_cast<std::int32_t>(i));
       tokens_.push_back(options.bos);
       nodes_of_rows_.push_back(-1);
       active_.push_back(static_cast<int>(i));
     }
-    decoding_ = scorer.begin(sources, keep_attention_);
     if (options.shortlist) restrict_to_shortlist(sources);
   }
 
@@ -102,16 +89,10 @@ class BeamSearch {
       tokens_.swap(next_tokens_);
       nodes_of_rows_.swap(next_nodes_);
     }
-    return collect();
+    return tree_.collect(sources_, options_);
   }
 
  private:
-  static std::vector<std::int32_t> skipped(const SearchOptions& options) {
-    std::vector<std::int32_t> tokens{options.bos};
-    if (!options.allow_unk) tokens.push_back(options.unk);
-    return tokens;
-  }
-
   void restrict_to_shortlist(std::span<const std::vector<std::int32_t>> sources) {
     Candidates candidates;
     for (const std::vector<std::int32_t>& source : sources) {
@@ -122,14 +103,11 @@ class BeamSearch {
     choices_.restrict_to(std::move(candidates));
   }
 
-  float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes_[node].sum; }
-
   void add_candidate(int sentence, int row, int rank, std::int32_t token, float logit, float log_normalizer) {
     const float log_prob = logit - log_normalizer;
-    const float sum = sum_of(nodes_of_rows_[row]) + log_prob;
+    const float sum = tree_.sum_of(nodes_of_rows_[row]) + log_prob;
     if (sum == -std::numeric_limits<float>::infinity()) return;  // impossible, like all that would follow it
-    NMT_CHECK(std::isfinite(sum), "the model's score is {} for token {} of sentence {} of the batch", sum, token,
-              sentence);
+    if (!std::isfinite(sum)) fail_score(sum, token, sentence);
     candidates_.push_back({sum, log_prob, row, rank, token});
   }
 
@@ -161,8 +139,8 @@ class BeamSearch {
       std::int64_t attention = -1;
       if (keep_attention_)
         attention = keep_attention(row_attention_[c.row - first_row], next, c.row, sentence.source_steps);
-      const auto node = static_cast<std::int32_t>(nodes_.size());
-      nodes_.push_back({nodes_of_rows_[c.row], c.token, c.log_prob, c.sum, attention});
+      const auto node = static_cast<std::int32_t>(tree_.nodes.size());
+      tree_.nodes.push_back({nodes_of_rows_[c.row], c.token, c.log_prob, c.sum, attention});
       if (c.token == options_.eos) {
         finish(index, node, step + 1);
       } else {
@@ -172,12 +150,10 @@ class BeamSearch {
         ++sentence.rows;
       }
     }
-    NMT_CHECK(sentence.rows + sentence.finished > 0,
-              "sentence {} of the batch has no possible translation: every token after {} has probability 0", index,
-              step);
+    if (sentence.rows + sentence.finished == 0) fail_dead_end(index, step);
     if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
     // Candidates are sorted, so the sentence's first live one has the greatest sum of them.
-    const float hope = options_.ranking.bound(sum_of(next_nodes_[first_next]), step + 2, sentence.longest + 1);
+    const float hope = options_.ranking.bound(tree_.sum_of(next_nodes_[first_next]), step + 2, sentence.longest + 1);
     if (hope > sentence.best) return;
     next_parents_.resize(first_next);
     next_tokens_.resize(first_next);
@@ -190,9 +166,9 @@ class BeamSearch {
     if (offset >= 0) return offset;
     NMT_CHECK(next.source_steps >= source_steps, "the scorer's attention is over {} source steps, {} are needed",
               next.source_steps, source_steps);
-    offset = static_cast<std::int64_t>(attention_.size());
+    offset = static_cast<std::int64_t>(tree_.attention.size());
     const float* from = next.attention + std::int64_t{row} * next.source_steps;
-    attention_.insert(attention_.end(), from, from + source_steps);
+    tree_.attention.insert(tree_.attention.end(), from, from + source_steps);
     return offset;
   }
 
@@ -201,50 +177,19 @@ class BeamSearch {
     double covered = 0.0;
     if (options_.ranking.coverage_penalty != 0.0) {
       attended_.assign(sentence.source_steps - 1, 0.0);
-      for (std::int32_t at = node; at >= 0; at = nodes_[at].parent)
-        for (std::size_t i = 0; i < attended_.size(); ++i) attended_[i] += attention_[nodes_[at].attention + i];
+      for (std::int32_t at = node; at >= 0; at = tree_.nodes[at].parent)
+        for (std::size_t i = 0; i < attended_.size(); ++i)
+          attended_[i] += tree_.attention[tree_.nodes[at].attention + i];
       covered = coverage(attended_);
     }
-    const float score = options_.ranking.score(nodes_[node].sum, tokens, covered);
+    const float score = options_.ranking.score(tree_.nodes[node].sum, tokens, covered);
     if (sentence.finished == 0 || score > sentence.best) sentence.best = score;
     ++sentence.finished;
-    finished_.push_back({index, node, tokens, score});
-  }
-
-  std::vector<SentenceResult> collect() {
-    std::vector<SentenceResult> results(sentences_.size());
-    std::stable_sort(finished_.begin(), finished_.end(), [](const Finished& a, const Finished& b) {
-      return a.sentence != b.sentence ? a.sentence < b.sentence : a.score > b.score;
-    });
-    for (const Finished& finished : finished_) {
-      std::vector<Hypothesis>& hypotheses = results[finished.sentence].hypotheses;
-      if (hypotheses.empty() || options_.n_best) hypotheses.push_back(read(finished));
-    }
-    return results;
-  }
-
-  Hypothesis read(const Finished& finished) const {
-    Hypothesis hypothesis;
-    hypothesis.log_prob = nodes_[finished.node].sum;
-    hypothesis.score = finished.score;
-    const int steps = sentences_[finished.sentence].source_steps;
-    hypothesis.ids.resize(finished.tokens);
-    hypothesis.log_probs.resize(finished.tokens);
-    if (options_.want_attention) hypothesis.attention.resize(static_cast<std::size_t>(finished.tokens) * steps);
-    int t = finished.tokens;
-    for (std::int32_t at = finished.node; at >= 0; at = nodes_[at].parent) {
-      const Node& node = nodes_[at];
-      hypothesis.ids[--t] = node.token;
-      hypothesis.log_probs[t] = node.log_prob;
-      if (options_.want_attention)
-        std::copy_n(attention_.data() + node.attention, steps, hypothesis.attention.data() + std::int64_t{t} * steps);
-    }
-    hypothesis.ids.pop_back();  // </s>
-    return hypothesis;
+    tree_.finished.push_back({index, node, tokens, score});
   }
 
   const SearchOptions& options_;
-  const int vocabulary_;
+  const std::span<const std::vector<std::int32_t>> sources_;
   const int k_;  // extensions looked at in every row
   const bool keep_attention_;
   Choices choices_;
@@ -256,10 +201,8 @@ class BeamSearch {
   std::vector<int> sentence_of_row_;  // where there is a shortlist
   std::vector<Candidate> candidates_;
   std::vector<std::int64_t> row_attention_;
-  std::vector<Node> nodes_;
-  std::vector<float> attention_;
+  SearchTree tree_;
   std::vector<double> attended_;
-  std::vector<Finished> finished_;
 };
 
 }  // namespace
@@ -268,7 +211,13 @@ std::vector<SentenceResult> beam_search(Scorer& scorer, std::span<const std::vec
                                         const SearchOptions& options) {
   NMT_CHECK(options.beam_size >= 1, "beam-size is {}, at least 1 is needed", options.beam_size);
   if (sources.empty()) return {};
-  return BeamSearch(scorer, sources, options).run();
+  const bool keep_attention = options.want_attention || options.ranking.coverage_penalty != 0.0;
+  std::unique_ptr<Decoding> decoding = scorer.begin(sources, keep_attention);
+  // The one place that says where choices are made: on the device of the scores, but for what the host must see at
+  // every token, attention (alignments, the coverage penalty), and shortlists.
+  if (const Context* device = decoding->device(); device && !keep_attention && !options.shortlist)
+    return DeviceSearch(*device, *decoding, scorer.vocabulary(), sources, options).run();
+  return BeamSearch(std::move(decoding), scorer.vocabulary(), sources, options, keep_attention).run();
 }
 
 SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu) {

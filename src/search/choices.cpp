@@ -46,7 +46,7 @@ void Choices::look(Decoding& decoding, const DecodingStep& step, std::span<const
     check(scores, vocabulary_);
     device = scores.device;
     if (device)
-      on_device(first, step.rows, scores);
+      on_device(first, step.rows, scores, true);
     else
       on_host(first, scores, sentences);
   });
@@ -71,7 +71,7 @@ void Choices::on_host(int first, const NextTokens& scores, std::span<const int> 
   }
 }
 
-void Choices::on_device(int first, int rows, const NextTokens& scores) {
+void Choices::on_device(int first, int rows, const NextTokens& scores, bool extras) {
   const Context& context = *scores.device;
   const std::int64_t n = rows, words = n * (2 * k_ + 2), at = std::int64_t{first} * k_;
   if (!chosen_ || chosen_.elements() < words) chosen_ = context.empty({words}, Dtype::i32);
@@ -79,10 +79,30 @@ void Choices::on_device(int first, int rows, const NextTokens& scores) {
   float* const floats = reinterpret_cast<float*>(tokens + n * k_);
   dispatch(context, [&](const auto& backend) {
     kernels::top_k(backend, scores.rows, scores.vocabulary, scores.logits, k_, skip_, floats + at, tokens + at);
+    if (!extras) return;
     kernels::copy_columns(backend, scores.rows, 1, scores.logits + extra_, scores.vocabulary, floats + n * k_ + first,
                           1, false);
     kernels::copy_columns(backend, scores.rows, 1, scores.log_normalizer, 1, floats + n * (k_ + 1) + first, 1, false);
   });
+}
+
+Choices::OnDevice Choices::look_on_device(Decoding& decoding, const DecodingStep& step) {
+  const bool one_block = step.rows <= step.block;  // then its scores stay where they are
+  OnDevice out;
+  for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
+    check(scores, vocabulary_);
+    NMT_CHECK(scores.device, "the scores of a search on the device lie in the host's memory");
+    on_device(first, step.rows, scores, !one_block);
+    if (one_block) out = {nullptr, nullptr, scores.logits + extra_, vocabulary_, scores.log_normalizer};
+  });
+  const std::int64_t many = std::int64_t{step.rows} * k_;
+  out.tokens = chosen_.data<std::int32_t>();
+  out.logits = reinterpret_cast<const float*>(out.tokens + many);
+  if (!one_block) {
+    out.extras = out.logits + many;
+    out.log_normalizers = out.extras + step.rows;
+  }
+  return out;
 }
 
 void Choices::fetch(const Context& context, std::int64_t rows) {

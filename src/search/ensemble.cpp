@@ -26,10 +26,23 @@ class EnsembleDecoding : public Decoding {
 
   DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
     for (Part& part : parts_) part.step = part.decoding->advance(parents, tokens);
-    DecodingStep step = parts_.front().step;
-    for (const Part& part : parts_) step.block = std::min(step.block, part.step.block);
+    DecodingStep step = together();
     step.attention = want_attention_ ? mean_attention(step.rows, step.source_steps) : nullptr;
     return step;
+  }
+
+  const Context* device() const override {
+    const Context* const first = parts_.front().decoding->device();
+    for (const Part& part : parts_) {
+      const Context* const own = part.decoding->device();
+      if (!first || !own || own->device != first->device) return nullptr;
+    }
+    return first;
+  }
+
+  DecodingStep advance_on_device(const RowsOnDevice& rows) override {
+    for (Part& part : parts_) part.step = part.decoding->advance_on_device(rows);
+    return together();
   }
 
   void restrict_to(const Candidates& candidates) override {
@@ -64,6 +77,12 @@ class EnsembleDecoding : public Decoding {
   }
 
  private:
+  DecodingStep together() const {
+    DecodingStep step = parts_.front().step;
+    for (const Part& part : parts_) step.block = std::min(step.block, part.step.block);
+    return step;
+  }
+
   const float* mean_attention(int rows, int steps) {
     attention_.assign(static_cast<std::size_t>(rows) * static_cast<std::size_t>(steps), 0.0f);
     double weights = 0;

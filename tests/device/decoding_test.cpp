@@ -81,21 +81,64 @@ TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i].log_prob, b[i].log_prob, 1e-4 * std::abs(a[i].log_prob));
 }
 
-TEST_P(DecodingOnDevice, AStepOfTheSearchWaitsOnce) {
+// Longer than a look, with sentences that leave the batch at other times.
+TEST_P(DecodingOnDevice, ChoosesOnTheDeviceAsTheHostDoes) {
+  Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
+  for (Models* m : {&cpu, &cuda}) m->freeze();
+  const auto sources = random_sentences(6, 5, source_size, 6);
+  const bool attends = small_model(GetParam()).attention != "none";
+  for (const bool n_best : {false, true}) {
+    SearchOptions on_cpu = options_for(cpu, 3), on_cuda = options_for(cuda, 3);
+    for (SearchOptions* options : {&on_cpu, &on_cuda}) {
+      options->max_length_factor = 3;
+      options->n_best = n_best;
+    }
+    const auto chosen = beam_search(*cuda.scorers[0], sources, on_cuda);
+    expect_same(beam_search(*cpu.scorers[0], sources, on_cpu), chosen);
+    if (!attends || n_best) continue;
+    on_cuda.want_attention = true;  // then the host chooses
+    auto on_host = beam_search(*cuda.scorers[0], sources, on_cuda);
+    for (SentenceResult& result : on_host)
+      for (Hypothesis& hypothesis : result.hypotheses) hypothesis.attention.clear();
+    expect_same(on_host, chosen);
+  }
+}
+
+TEST_P(DecodingOnDevice, ASearchWaitsOnceInEightTokens) {
   Models cuda(DeviceKind::cuda, GetParam());
   cuda.freeze();
-  const auto sources = random_sentences(3, 3, source_size, 4);
   const CudaDevice& device = *cuda.machine.device;
+  const auto sources = random_sentences(3, 3, source_size, 4);
+  SearchOptions options = options_for(cuda, 2);
+  options.max_length_factor = 5;
+  options.max_length_offset = 4;
   std::int64_t before = device.waits();
-  const auto results = beam_search(*cuda.scorers[0], sources, options_for(cuda, 2));
-  std::int64_t steps = 0;  // at most the longest output's, with </s>
-  for (const auto& source : sources) steps = std::max<std::int64_t>(steps, std::ssize(source) + 3);
-  EXPECT_LE(device.waits() - before, steps);
+  const auto results = beam_search(*cuda.scorers[0], sources, options);
+  std::int64_t tokens = 0;  // of the longest output, with </s>
+  for (const SentenceResult& result : results)
+    for (const Hypothesis& hypothesis : result.hypotheses) tokens = std::max(tokens, std::ssize(hypothesis.ids) + 1);
+  EXPECT_LE(device.waits() - before, tokens / 8 + 2);
   const auto decoding = cuda.scorers[0]->begin(sources, false);
   before = device.waits();
-  const std::vector<std::int32_t> parents{0, 1, 2}, tokens{bos, bos, bos};
-  decoding->advance(parents, tokens);
+  const std::vector<std::int32_t> parents{0, 1, 2}, begins{bos, bos, bos};
+  decoding->advance(parents, begins);
   EXPECT_EQ(device.waits(), before);
+}
+
+// What must see attention does so at every token.
+TEST_P(DecodingOnDevice, AStepWithAttentionWaitsTwice) {
+  if (small_model(GetParam()).attention == "none") return;
+  Models cuda(DeviceKind::cuda, GetParam());
+  cuda.freeze();
+  const CudaDevice& device = *cuda.machine.device;
+  const auto sources = random_sentences(3, 3, source_size, 4);
+  SearchOptions options = options_for(cuda, 2);
+  options.want_attention = true;
+  const std::int64_t before = device.waits();
+  beam_search(*cuda.scorers[0], sources, options);
+  std::int64_t steps = 0;  // at most the longest output's, with </s>
+  for (const auto& source : sources) steps = std::max<std::int64_t>(steps, std::ssize(source) + 3);
+  EXPECT_LE(device.waits() - before, 2 * steps);
 }
 
 TEST_P(DecodingOnDevice, AnEnsembleAgreesWithTheCpu) {

@@ -42,6 +42,7 @@ class TableScorer : public Scorer {
   int begins = 0;
   std::vector<Ids> encoded;
   std::vector<int> rows_of_steps;
+  const Context* device = nullptr;  ///< where the search may be: one whose memory is the host's
 
  private:
   struct Table : Decoding {
@@ -81,9 +82,21 @@ class TableScorer : public Scorer {
               static_cast<int>(steps)};
     }
 
+    const Context* device() const override { return owner.device; }
+
+    DecodingStep advance_on_device(const RowsOnDevice& rows) override {
+      const auto ids = [](const Tensor& t) {
+        return std::span(t.data<std::int32_t>(), static_cast<std::size_t>(t.elements()));
+      };
+      DecodingStep step = advance(ids(rows.parents), ids(rows.tokens));
+      const auto named = ids(rows.sentences);
+      if (!std::equal(sentence.begin(), sentence.end(), named.begin(), named.end())) NMT_FAIL("rows of other sentences");
+      return step;
+    }
+
     NextTokens score(int from, int count) override {
       return {count, owner.vocabulary_, logits.data() + std::ptrdiff_t{from} * owner.vocabulary_,
-              normalizers.data() + from};
+              normalizers.data() + from, owner.device};
     }
 
     TableScorer& owner;

@@ -2,6 +2,7 @@
 #include "nmt/model/inventory.h"
 #include "nmt/model/model_scorer.h"
 #include "nmt/search/choices.h"
+#include "nmt/search/device_search.h"
 
 #include <cmath>
 
@@ -13,6 +14,7 @@ namespace nmt::tools::bench {
 namespace {
 
 constexpr std::int32_t bos = 1, eos = 2;
+constexpr int most_steps = 100000;  // that a row takes
 
 // A search that never ends: every step all hypotheses go on with a random symbol each.
 class Steps {
@@ -22,6 +24,10 @@ class Steps {
         beam_(beam),
         vocabulary_(model.target_vocabulary()),
         choices_(c.bench().compute().cpu(), vocabulary_, beam, {}, eos) {
+    options_.cpu = c.bench().compute().cpu();
+    options_.beam_size = beam;
+    options_.n_best = true;
+    options_.max_length_offset = most_steps;
     Rng rng(5);
     for (int s = 0; s < sentences; ++s) {
       std::vector<std::int32_t>& source = sources_.emplace_back();
@@ -31,7 +37,13 @@ class Steps {
   }
 
   void rewind() {
+    search_ = nullptr;
     decoding_ = scorer_.begin(sources_, false);
+    if (const Context* device = decoding_->device()) {
+      search_ = std::make_unique<DeviceSearch>(*device, *decoding_, vocabulary_, sources_, options_);
+      search_->step();
+      return;
+    }
     parents_.clear();
     for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.push_back(s);
     tokens_.assign(parents_.size(), bos);
@@ -46,14 +58,17 @@ class Steps {
     for (std::size_t i = 0; i < parents_.size(); ++i) parents_[i] = static_cast<std::int32_t>(i);
   }
 
-  // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of each.
+  // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of each; on a device the choice
+  // among them too, and no look at it.
   void step() {
+    if (search_) return search_->step();
     const DecodingStep step = advance();
     choices_.look(*decoding_, step);
   }
 
   // log p of a random translation of each source, step by step.
   double forced(const std::vector<Ids>& targets) {
+    search_ = nullptr;
     decoding_ = scorer_.begin(sources_, false);
     parents_.clear();
     for (int s = 0; s < static_cast<int>(sources_.size()); ++s) parents_.push_back(s);
@@ -82,6 +97,8 @@ class Steps {
   std::vector<std::vector<std::int32_t>> sources_;
   std::unique_ptr<Decoding> decoding_;
   std::vector<std::int32_t> parents_, tokens_;
+  SearchOptions options_;
+  std::unique_ptr<DeviceSearch> search_;  // on a device
 };
 
 // Bytes of a packed weight.

@@ -34,6 +34,12 @@ struct NextTokens {
   const Context* device = nullptr;        ///< whose memory the two lie in; null: the host's
 };
 
+/// Hypotheses of a step, named in a device's memory: i32 [n] each. The same memory may name those of every step.
+struct RowsOnDevice {
+  Tensor parents, tokens;  ///< as of Decoding::advance()
+  Tensor sentences;        ///< which of the batch each belongs to
+};
+
 /// One batch of sentences being decoded. At first hypothesis i is the empty one of sentence i.
 class Decoding {
  public:
@@ -41,6 +47,11 @@ class Decoding {
   /// New hypothesis i extends hypothesis parents[i] of the step before by tokens[i] (at the first call: parents[i] is a
   /// sentence and tokens[i] is <s>). Hypotheses not named are dropped; those of a finished sentence thus leave the batch.
   virtual DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) = 0;
+  /// Where rows may be named in a device's memory: that device; null: nowhere.
+  virtual const Context* device() const { return nullptr; }
+  /// advance() for such rows, at every step of a decoding or at none: the host does not know them, copies nothing and waits for
+  /// nothing, so all steps of equally many rows are the same work. Rows that nobody wants must name existing ones too.
+  virtual DecodingStep advance_on_device(const RowsOnDevice&) { NMT_FAIL("this scorer's rows are named on the host"); }
   /// Scores of rows [first, first + count) of the last step, count at most its `block`: the scores of all hypotheses over the
   /// whole vocabulary are never held at once.
   virtual NextTokens score(int first, int count) = 0;

@@ -23,6 +23,16 @@ class Choices {
   /// (failed): another number of scores than the vocabulary has.
   void look(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences = {});
 
+  /// The same of scores on a device, left there, until the next call: nothing is waited for.
+  struct OnDevice {
+    const std::int32_t* tokens = nullptr;     ///< [n,k] as tokens()
+    const float* logits = nullptr;            ///< [n,k]
+    const float* extras = nullptr;            ///< [n] with a stride
+    std::int64_t extra_stride = 1;
+    const float* log_normalizers = nullptr;   ///< [n]
+  };
+  OnDevice look_on_device(Decoding& decoding, const DecodingStep& step);
+
   int k() const { return k_; }
   /// Of one row, in descending order; token -1: no more.
   const float* logits(int row) const { return logits_.data() + std::int64_t{row} * k_; }
@@ -32,7 +42,8 @@ class Choices {
 
  private:
   void on_host(int first, const NextTokens& scores, std::span<const int> sentences);
-  void on_device(int first, int rows, const NextTokens& scores);
+  /// A block of a step of `rows` rows; `extras`: with what stands beside the k best.
+  void on_device(int first, int rows, const NextTokens& scores, bool extras);
   void fetch(const Context& context, std::int64_t rows);
 
   Cpu cpu_;
