@@ -115,7 +115,8 @@ std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& 
 Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state,
                                     const Tensor& sentence) const {
   Result result;
-  result.state.position = state.position + y->value.shape()[0];
+  // Units that do not ask have every step the same.
+  if (settings_.unit->position_vectors > 0) result.state.position = state.position + y->value.shape()[0];
   const std::int64_t last = y->value.shape()[0] - 1;
   Var x = y, c;  // x: what the layer below gives
   for (std::size_t layer = 0; layer < layers_; ++layer) {

@@ -89,10 +89,22 @@ class ModelDecoding : public Decoding {
   // A step: named(first, count) gives the rows [first, first + count), tokens as [1,count].
   template <class Named>
   DecodingStep extend(std::int64_t rows, Named&& named) {
-    readout_ = logits_ = {};  // the last step's make room for this one's
-    Tape tape(context_, false);
     const std::int64_t steps = memory_.values->value.shape()[0];
     if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
+    state_ = decode(rows, steps, named);
+    DecodingStep step;
+    step.rows = static_cast<int>(rows);
+    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
+    if (want_attention_) step.attention = attention_.data();
+    step.source_steps = static_cast<int>(steps);
+    return step;
+  }
+
+  // The states after it, and the readouts. May be done again: the states before it stay.
+  template <class Named>
+  DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
+    readout_ = logits_ = {};  // the last step's make room for this one's
+    Tape tape(context_, false);
     DecoderState next(state_.size());
     const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
     for (std::int64_t first = 0; first < rows; first += part) {
@@ -116,13 +128,7 @@ class ModelDecoding : public Decoding {
       }
       if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
     }
-    state_ = std::move(next);
-    DecodingStep step;
-    step.rows = static_cast<int>(rows);
-    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
-    if (want_attention_) step.attention = attention_.data();
-    step.source_steps = static_cast<int>(steps);
-    return step;
+    return next;
   }
 
   // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no other.

@@ -117,6 +117,13 @@ struct DeviceSearch::Impl {
     const DecodingStep next =
         decoding_.advance_on_device({parents_.slice(0, rows_.rows), tokens_.slice(0, rows_.rows), rows_.sentences()});
     NMT_CHECK(next.rows == rows_.rows, "the scorer gave {} rows for {} hypotheses", next.rows, rows_.rows);
+    choose(next);
+    if (next_rows_) rows_ = *std::exchange(next_rows_, std::nullopt);
+    ++steps_;
+  }
+
+  // May be done again: on the host it leaves nothing behind.
+  void choose(const DecodingStep& next) {
     const Choices::OnDevice scores = choices_.look_on_device(decoding_, next);
     const Layout& to = next_rows_ ? *next_rows_ : rows_;
     kernels::BeamStep beam;
@@ -142,8 +149,6 @@ struct DeviceSearch::Impl {
     beam.parents = parents_.data<std::int32_t>();
     beam.next_tokens = tokens_.data<std::int32_t>();
     dispatch(context_, [&](const auto& backend) { kernels::beam_step(backend, beam); });
-    if (next_rows_) rows_ = *std::exchange(next_rows_, std::nullopt);
-    ++steps_;
   }
 
   // Fetches the last `steps` steps, all of which filled the present rows.

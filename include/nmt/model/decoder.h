@@ -8,7 +8,8 @@
 
 namespace nmt {
 
-/// The recurrent states between two steps: for each layer its state vectors [B,H], and the position of the next step.
+/// The recurrent states between two steps: for each layer its state vectors [B,H], and the position of the next step where the
+/// unit has vectors of positions.
 struct DecoderState : std::vector<std::vector<Var>> {
   using vector::vector;
   std::int64_t position = 0;
