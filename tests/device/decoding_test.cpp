@@ -125,6 +125,17 @@ TEST_P(DecodingOnDevice, ASearchWaitsOnceInEightTokens) {
   EXPECT_EQ(device.waits(), before);
 }
 
+TEST_P(DecodingOnDevice, ASteadySearchTakesNoMemory) {
+  Models cuda(DeviceKind::cuda, GetParam());
+  cuda.freeze();
+  const auto sources = random_sentences(3, 3, source_size, 4);
+  const SearchOptions options = options_for(cuda, 3);
+  beam_search(*cuda.scorers[0], sources, options);
+  const std::int64_t before = cuda.machine.arena->statistics().system_allocations;
+  for (int i = 0; i < 2; ++i) beam_search(*cuda.scorers[0], sources, options);
+  EXPECT_EQ(cuda.machine.arena->statistics().system_allocations, before);
+}
+
 // What must see attention does so at every token.
 TEST_P(DecodingOnDevice, AStepWithAttentionWaitsTwice) {
   if (small_model(GetParam()).attention == "none") return;
