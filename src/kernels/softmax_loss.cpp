@@ -4,11 +4,13 @@
 #include "nmt/core/thread_pool.h"
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/math.h"
+#include "nmt/kernels/top_k.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "block_maximum.h"
 #include "product.h"
 #include "tile.h"
 
@@ -200,18 +202,34 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
 
 namespace {
 
-float log_sum_exp_row(std::int64_t n, const float* x) {
-  float top = x[0];
-#pragma omp simd reduction(max : top)
-  for (std::int64_t i = 0; i < n; ++i) top = x[i] > top ? x[i] : top;
+float log_sum_exp_row(std::int64_t n, const float* x, float top) {
   return static_cast<float>(static_cast<double>(top) + std::log(static_cast<double>(sum_exp(n, top, x))));
 }
+
+float log_sum_exp_row(std::int64_t n, const float* x) { return log_sum_exp_row(n, x, block_maximum(x, n)); }
 
 }  // namespace
 
 void log_sum_exp(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out) {
   cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) out[r] = log_sum_exp_row(vocabulary, logits + r * vocabulary);
+  });
+}
+
+void finish_logits(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* bias, float* logits, float* maxima,
+                   float* out) {
+  const std::int64_t blocks = top_k_blocks(vocabulary);
+  cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      float* row = logits + r * vocabulary;
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const std::int64_t first = b * top_k_block, n = std::min(top_k_block, vocabulary - first);
+#pragma omp simd
+        for (std::int64_t i = first; i < first + n; ++i) row[i] += bias[i];
+        maxima[r * blocks + b] = block_maximum(row + first, n);
+      }
+      out[r] = log_sum_exp_row(vocabulary, row, block_maximum(maxima + r * blocks, blocks));
+    }
   });
 }
 

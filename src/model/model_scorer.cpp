@@ -7,6 +7,7 @@
 #include "model_impl.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
+#include "nmt/kernels/top_k.h"
 #include "partial_output.h"
 
 namespace nmt {
@@ -71,11 +72,18 @@ class ModelDecoding : public Decoding {
       logits_ = part_->score(tape, readout_.slice(first, count), sentences, normalizer_.f32());
       return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32()};
     }
+    if (!on_gpu()) {
+      logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, nullptr);
+      const std::int64_t width = logits_.width(), needed = count * kernels::top_k_blocks(width);
+      if (!maxima_ || maxima_.elements() < needed) maxima_ = context_.empty({needed});
+      kernels::finish_logits(context_.cpu, count, width, bias_.value.f32(), logits_.f32(), maxima_.f32(), normalizer_.f32());
+      return {count, static_cast<int>(width), logits_.f32(), normalizer_.f32(), nullptr, maxima_.f32()};
+    }
     logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
     dispatch(context_, [&](const auto& backend) {
       kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
-    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32(), on_gpu() ? &context_ : nullptr};
+    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32(), &context_};
   }
 
  private:
@@ -166,7 +174,7 @@ class ModelDecoding : public Decoding {
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
   std::vector<float> attention_;  // [n,S]
-  Tensor readout_, logits_, normalizer_;
+  Tensor readout_, logits_, normalizer_, maxima_;
   std::optional<PartialOutput> part_;
 };
 

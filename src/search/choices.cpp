@@ -55,8 +55,12 @@ void Choices::look(Decoding& decoding, const DecodingStep& step, std::span<const
 
 void Choices::on_host(int first, const NextTokens& scores, std::span<const int> sentences) {
   const std::int64_t at = std::int64_t{first} * k_;
-  kernels::top_k(cpu_, scores.rows, scores.vocabulary, scores.logits, k_, skip_, logits_.data() + at,
-                 tokens_.data() + at);
+  if (scores.block_maxima)
+    kernels::top_k_of_blocks(cpu_, scores.rows, scores.vocabulary, scores.logits, scores.block_maxima, k_, skip_,
+                             logits_.data() + at, tokens_.data() + at);
+  else
+    kernels::top_k(cpu_, scores.rows, scores.vocabulary, scores.logits, k_, skip_, logits_.data() + at,
+                   tokens_.data() + at);
   for (int row = 0; row < scores.rows; ++row) {
     const auto to = static_cast<std::size_t>(first + row);
     log_normalizers_[to] = scores.log_normalizer[row];

@@ -1,4 +1,5 @@
 #include "nmt/kernels/softmax_loss.h"
+#include "nmt/kernels/top_k.h"
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
@@ -196,6 +197,55 @@ TEST(LogSumExp, NanStaysNan) {
     log_sum_exp({&pool}, 1, 33, logits.data(), &out);
     EXPECT_TRUE(std::isnan(out)) << place;
   }
+}
+
+TEST(FinishLogits, AddsTheBiasAndKnowsTheMaxima) {
+  for (std::int64_t vocabulary : {1, 3, 127, 128, 129, 1000})
+    for (int threads : {1, 3}) {
+      const std::int64_t rows = 5, blocks = top_k_blocks(vocabulary);
+      const Floats bias = random_floats(vocabulary, 6);
+      Floats logits = random_floats(rows * vocabulary, 5), maxima(static_cast<std::size_t>(rows * blocks)), out(rows);
+      const std::int64_t nan = vocabulary - 1;
+      logits[at(4, vocabulary, nan)] = NAN;  // in the last row
+      const Floats before = logits;
+      ThreadPool pool(threads);
+      finish_logits({&pool}, rows, vocabulary, bias.data(), logits.data(), maxima.data(), out.data());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        double sum = 0;
+        for (std::int64_t v = 0; v < vocabulary; ++v) {
+          const float value = before[at(r, vocabulary, v)] + bias[at(0, 0, v)];
+          if (!std::isnan(value)) {
+            ASSERT_EQ(logits[at(r, vocabulary, v)], value);
+          }
+          sum += std::exp(static_cast<double>(value));
+        }
+        if (r == 4)
+          ASSERT_TRUE(std::isnan(out[at(0, 0, r)]));
+        else
+          ASSERT_NEAR(out[at(0, 0, r)], std::log(sum), 2e-6 * (1 + std::abs(std::log(sum))));
+        for (std::int64_t b = 0; b < blocks; ++b) {
+          const float* first = &logits[at(r, vocabulary, b * top_k_block)];
+          const float maximum = maxima[at(r, blocks, b)];
+          if (r == 4 && b == nan / top_k_block)
+            ASSERT_TRUE(std::isnan(maximum));
+          else
+            ASSERT_EQ(maximum, *std::max_element(first, first + std::min(top_k_block, vocabulary - b * top_k_block)));
+        }
+      }
+      for (const int k : {1, 4}) {
+        Floats best(at(rows, k, 0)), known(at(rows, k, 0));
+        std::vector<std::int32_t> columns(best.size()), known_columns(best.size());
+        const std::vector<std::int32_t> skip{0};
+        top_k({&pool}, rows - 1, vocabulary, logits.data(), k, skip, best.data(), columns.data());
+        top_k_of_blocks({&pool}, rows - 1, vocabulary, logits.data(), maxima.data(), k, skip, known.data(), known_columns.data());
+        ASSERT_EQ(best, known);
+        ASSERT_EQ(columns, known_columns);
+        top_k_of_blocks({&pool}, 1, vocabulary, &logits[at(4, vocabulary, 0)], &maxima[at(4, blocks, 0)], k, skip, known.data(),
+                        known_columns.data());
+        ASSERT_TRUE(std::isnan(known[0]));
+        ASSERT_EQ(known_columns[0], nan);
+      }
+    }
 }
 
 }  // namespace

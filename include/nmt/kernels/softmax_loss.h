@@ -42,6 +42,10 @@ double smoothing_information(double smoothing, std::int64_t vocabulary);
 /// log of the sum of exp over each row of logits [rows, vocabulary]: out[r]. A row's result does not depend on the
 /// others.
 NMT_KERNEL(log_sum_exp, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out);
+/// Makes logits of products, in two passes: adds the bias [vocabulary] to each row, and writes the maxima of its blocks,
+/// maxima [rows, top_k_blocks(vocabulary)] as top_k_of_blocks() reads them, and out[r].
+void finish_logits(const Cpu&, std::int64_t rows, std::int64_t vocabulary, const float* bias, float* logits, float* maxima,
+                   float* out);
 /// The same over columns[r] of each row alone, which are also picked: picked[r,j] = logits[r, columns[r][j]], -infinity
 /// from there up to `width`. A row's result depends on its own columns' logits and their order alone.
 void log_sum_exp_of_columns(const Cpu&, std::int64_t vocabulary, const float* logits,

@@ -32,6 +32,7 @@ struct NextTokens {
   const float* logits = nullptr;          ///< [m,V]
   const float* log_normalizer = nullptr;  ///< [m]
   const Context* device = nullptr;        ///< whose memory the two lie in; null: the host's
+  const float* block_maxima = nullptr;    ///< [m, kernels::top_k_blocks(V)], or null: for the search of the best on the host
 };
 
 /// Hypotheses of a step, named in a device's memory: i32 [n] each. The same memory may name those of every step.
