@@ -66,7 +66,9 @@ static void check(ncclResult_t status, const char* call) {
 }  // namespace cuda
 
 struct Nccl::State {
-  cudaStream_t stream = nullptr;
+  cudaStream_t stream = nullptr;  // the device's
+  cudaStream_t beside = nullptr;  // of sums
+  cudaEvent_t event = nullptr;
   ncclComm_t communicator = nullptr;
 
   // What has failed since: a GPU or its process that is gone.
@@ -75,6 +77,11 @@ struct Nccl::State {
     const auto& library = cuda::NcclLibrary::get();
     NMT_CUDA_CHECK(library.ncclCommGetAsyncError(communicator, &later));
     cuda::check(later, "an exchange between GPUs");
+  }
+  // What is queued in `second` from here on waits for what is queued in `first`.
+  void order(cudaStream_t first, cudaStream_t second) const {
+    NMT_CUDA_CHECK(cudaEventRecord(event, first));
+    NMT_CUDA_CHECK(cudaStreamWaitEvent(second, event, 0));
   }
 };
 
@@ -94,6 +101,8 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size) : state_(std::m
   const auto& library = cuda::NcclLibrary::get();
   NMT_CUDA_CHECK(cudaSetDevice(device.index()));
   state_->stream = device.state().stream;
+  NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->beside, cudaStreamNonBlocking));
+  NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming));
   NMT_CUDA_CHECK(library.ncclCommInitRank(&state_->communicator, size, unique, rank));
 }
 
@@ -102,18 +111,26 @@ Nccl::~Nccl() {
   const auto& library = cuda::NcclLibrary::get();
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
-  const cudaError_t status = later == ncclSuccess ? cudaStreamSynchronize(state_->stream) : cudaErrorUnknown;
+  cudaError_t status = later == ncclSuccess ? cudaStreamSynchronize(state_->beside) : cudaErrorUnknown;
+  if (status == cudaSuccess) status = cudaStreamSynchronize(state_->stream);
   if (status == cudaSuccess)
     library.ncclCommDestroy(state_->communicator);
   else
     library.ncclCommAbort(state_->communicator);
+  cudaEventDestroy(state_->event);
+  cudaStreamDestroy(state_->beside);
 }
 
-void Nccl::all_reduce_sum(float* values, std::int64_t n) {
+void Nccl::begin_sum(float* values, std::int64_t n) {
   state_->look();
+  state_->order(state_->stream, state_->beside);
   const auto& library = cuda::NcclLibrary::get();
   NMT_CUDA_CHECK(library.ncclAllReduce(values, values, static_cast<std::size_t>(n), ncclFloat32, ncclSum,
-                                       state_->communicator, state_->stream));
+                                       state_->communicator, state_->beside));
+}
+
+void Nccl::finish_sums() {
+  state_->order(state_->beside, state_->stream);
 }
 
 void Nccl::broadcast(float* values, std::int64_t n) {

@@ -38,18 +38,39 @@ void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float
   each(cuda, n, [=] __device__(std::int64_t i) { dx[i] += dy[i] * (1.0f - y[i] * y[i]); });
 }
 
-void dropout(const Cuda& cuda, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x,
-             float* y) {
-  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
-  const auto threshold = static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0);
-  const float scale = 1.0f / (1.0f - p);
-  // A counter gives four words: a thread takes four elements.
-  each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) {
+namespace {
+
+// Four elements of a mask, from number 4 quad on: those of them that are the n from number `first` on.
+struct DropoutQuad {
+  std::uint32_t threshold;
+  float scale;
+  std::uint64_t key, stream;
+
+  NMT_HOST_DEVICE void operator()(std::int64_t quad, std::int64_t first, std::int64_t n, const float* x, float* y) const {
     const auto word = philox(key, static_cast<std::uint64_t>(quad), stream);
     for (int i = 0; i < 4; ++i) {
-      const std::int64_t at = 4 * quad + i;
-      if (at < n) y[at] = word[static_cast<std::size_t>(i)] >= threshold ? x[at] * scale : 0.0f;
+      const std::int64_t at = 4 * quad + i - first;
+      if (at >= 0 && at < n) y[at] = word[static_cast<std::size_t>(i)] >= threshold ? x[at] * scale : 0.0f;
     }
+  }
+};
+
+}  // namespace
+
+// A counter gives four words: a thread takes four elements.
+void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p,
+             std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
+  const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0), 1.0f / (1.0f - p), key, stream};
+  if (places.in_order()) {
+    const std::int64_t n = rows * width;
+    each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });
+    return;
+  }
+  const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);  // that a row may have a part in
+  each(cuda, rows * quads, [=] __device__(std::int64_t i) {
+    const std::int64_t row = i / quads, first = places(row) * width;
+    drop(first / 4 + i % quads, first, width, x + row * width, y + row * width);
   });
 }
 

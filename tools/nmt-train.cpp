@@ -87,7 +87,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   if (before) train::announce_changes(settings.take_over(before->settings), spec);
 
   std::vector<train::Choice> choices;
-  const TrainingText text = open_training_text(data, choices);
+  const TrainingText text = open_training_text(data, choices, ranks);
   for (train::Choice& choice : train::choose(text.size(), model_spec, data, spec)) choices.push_back(std::move(choice));
   if (!before && !settings.ties_by_hand() && train::choose_tying(model_spec, data))
     choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
@@ -101,7 +101,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   heartbeat.activity("making the model");
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
-  TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded, {ranks.rank(), ranks.size()});
+  TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded, {ranks.rank(), ranks.size()},
+                             [&ranks](const Ids& mine) { return ranks.all_gather(mine); });
   CorpusSource source(training_data, data.max_length);
   TranslationValidator translations(model_spec, spec.valid_metrics, spec.valid_max_sentences, settings.search, *vocabularies.source, *vocabularies.target,
                                     text.development, compute);
@@ -136,6 +137,12 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   reporter.record("run", trainer.state().progress, record);
   const train::Signals signals;
   const ExitStatus status = trainer.run();
+  if (several) {
+    std::vector<double> encoded(static_cast<std::size_t>(ranks.size()));
+    encoded[static_cast<std::size_t>(ranks.rank())] = static_cast<double>(training_data.encoded());
+    ranks.all_reduce_sum(encoded.data(), ranks.size());
+    reporter.record("encoded", trainer.state().progress, {{"pairs", std::vector<std::int64_t>(encoded.begin(), encoded.end())}});
+  }
   if (status != ExitStatus::ok) {
     log::info("left on a signal at update {}; the same command goes on", train::grouped(trainer.state().progress.updates));
     return status;

@@ -27,6 +27,14 @@ void warn_of(const ParallelCorpus& corpus) {
   for (const Side side : {Side::source, Side::target}) corpus.file(side).notes().warn(corpus.file(side).path());
 }
 
+// Rank 0's, when it has them.
+void share(train::Communicator& ranks, std::vector<std::int64_t>& numbers) {
+  auto count = static_cast<std::uint64_t>(numbers.size());
+  ranks.broadcast(&count, sizeof count);
+  numbers.resize(count);
+  ranks.broadcast(static_cast<void*>(numbers.data()), count * sizeof numbers[0]);
+}
+
 // As many pairs as are wished; of a corpus that repeats itself, as many as can be taken.
 HoldOut hold_out_some(const ParallelCorpus& corpus, std::int64_t pairs, std::uint64_t seed) {
   for (;; pairs /= 2) {
@@ -80,7 +88,7 @@ std::string TrainingText::development_hash() const {
   return fmt::format("{:016x}", hash);
 }
 
-TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices) {
+TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices, train::Communicator& ranks) {
   if (data.train_sets.size() != 2)
     fail(ExitStatus::usage, "train-sets: {} files given, needs two: nmt-train SOURCE TARGET", data.train_sets.size());
   if (!data.valid_sets.empty() && data.valid_sets.size() != 2)
@@ -88,19 +96,24 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
   TrainingText text;
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);
   log::info("training text: {} pairs in {} and {}", train::grouped(text.corpus->pairs()), data.train_sets[0], data.train_sets[1]);
-  warn_of(*text.corpus);
+  require_same(ranks, text.corpus->hash(), "the training text differs");
+  const bool first = ranks.rank() == 0;
+  if (first) warn_of(*text.corpus);
   if (!data.valid_sets.empty()) {
     const ParallelCorpus development(data.valid_sets[0], data.valid_sets[1]);
-    warn_of(development);
+    if (first) warn_of(development);
     text.development = read_lines(development, nullptr);
     log::info("development set: {} pairs in {} and {}", train::grouped(std::ssize(text.development.sources)), data.valid_sets[0], data.valid_sets[1]);
     return text;
   }
   HoldOut held;
-  if (data.valid_lines > 0) {
-    held = hold_out(*text.corpus, data.valid_lines, data.seed);
-  } else {
-    held = hold_out_some(*text.corpus, train::held_out_pairs(text.corpus->pairs()), data.seed);
+  const bool chosen = data.valid_lines <= 0;
+  if (first)
+    held = chosen ? hold_out_some(*text.corpus, train::held_out_pairs(text.corpus->pairs()), data.seed) : hold_out(*text.corpus, data.valid_lines, data.seed);
+  ranks.barrier();
+  share(ranks, held.development);
+  share(ranks, held.excluded);
+  if (chosen) {
     data.valid_lines = std::ssize(held.development);
     choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines), "no valid-sets; held out from the training text"});
   }

@@ -9,6 +9,7 @@
 #include "nmt/data/hold_out.h"
 #include "nmt/model/model_directory.h"
 #include "nmt/train/autoconfig.h"
+#include "nmt/train/communicator.h"
 #include "nmt/train/heartbeat.h"
 #include "tools/validation.h"
 
@@ -24,9 +25,10 @@ struct TrainingText {
   std::string development_hash() const;
 };
 
-/// Opens and checks the files; holds a development set out where none is given, and says so. `choices` gets what was chosen.
-/// Errors: as ParallelCorpus; usage when there are no two train-sets.
-TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices);
+/// Opens and checks the files; holds a development set out where none is given, and says so. `choices` gets what was chosen. Of several
+/// ranks the first alone reads the text whole, for warnings and the hold-out. Errors: as ParallelCorpus; usage when there are no two
+/// train-sets, or a rank's are others than the first's.
+TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices, train::Communicator& ranks = train::alone());
 
 /// Reads data.vocabs, or trains what they stand for on the training lines.
 VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text, train::Heartbeat& heartbeat);

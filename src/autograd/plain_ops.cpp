@@ -100,18 +100,31 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
   return out;
 }
 
-Var dropout(Tape& tape, const Var& x, float p) {
+namespace {
+
+kernels::RowPlaces places_of(const Tape& tape, const Shape& shape, const Tensor& rows) {
+  const bool has_steps = shape.rank() == 3;
+  if (!has_steps && !rows) return {};
+  const Sentences& part = tape.sentences();
+  const std::int64_t batch = has_steps ? shape[1] : part.count;
+  NMT_CHECK(part.count == 0 || part.count == batch, "dropout: {} is not of a pass of {} sentences", shape.text(), part.count);
+  NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()), "dropout: {} rows of {}", rows.elements(), shape.text());
+  kernels::RowPlaces places{.batch = batch, .step = part.count > 0 ? part.whole : batch, .first = part.first, .stride = part.stride};
+  if (has_steps && tape.shares_dropout_over_steps()) places.step = 0;
+  if (rows) places.rows = rows.data<std::int32_t>();
+  return places;
+}
+
+}  // namespace
+
+Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
   if (p <= 0.0f || !tape.recording()) return x;
-  const std::uint64_t stream = tape.next_dropout_stream();
   Tensor y = tape.context().empty(x->value.shape());
-  // The same counters for every part give the same mask.
-  const std::int64_t parts = tape.shares_dropout_over_steps() && y.shape().rank() == 3 ? y.shape()[0] : 1;
-  const auto apply = [&tape, p, stream, parts, n = y.elements() / std::max<std::int64_t>(parts, 1), work = traffic(y, 2)](const float* from, float* to) {
+  const auto apply = [&tape, p, rows, stream = tape.next_dropout_stream(), places = places_of(tape, y.shape(), rows), count = y.rows(), width = y.width(),
+                      work = traffic(y, 2)](const float* from, float* to) {
     const Region region(tape.context().profile, "dropout", work);
-    dispatch(tape.context(), [&](const auto& backend) {
-      for (std::int64_t part = 0; part < parts; ++part)
-        kernels::dropout(backend, n, p, tape.dropout_key(), stream, from + part * n, to + part * n);
-    });
+    dispatch(tape.context(),
+             [&](const auto& backend) { kernels::dropout(backend, count, width, places, p, tape.dropout_key(), stream, from, to); });
   };
   apply(x->value.f32(), y.f32());
   const Var out = tape.result(std::move(y));

@@ -21,7 +21,12 @@ void Tape::backward() {
   while (!closures_.empty()) {
     closures_.back()();
     closures_.pop_back();  // lets go of what the op saved
+    if (listener_) listener_(reached_);
   }
+}
+
+void Tape::milestone(int number) {
+  if (listener_) record([this, number] { reached_ = number; });
 }
 
 float* Tape::gradient(Node& node) const {

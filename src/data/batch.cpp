@@ -56,6 +56,7 @@ Batch part_of(const Batch& batch, const Columns& which) {
   part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, which);
   part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, which);
   part.lines = columns(batch.lines, 1, batch.sentences, which);
+  part.place = {batch.place.first + which.first * batch.place.stride, batch.place.stride * which.stride, batch.place.whole};
   return part;
 }
 
@@ -68,7 +69,7 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
             targets.size());
   Batch batch;
   const std::size_t sentences = sources.size();
-  batch.sentences = static_cast<int>(sentences);
+  batch.sentences = batch.place.whole = static_cast<int>(sentences);
   batch.source_steps = longest(sources);
   batch.target_steps = longest(targets);
   batch.lines.resize(sentences);

@@ -5,11 +5,13 @@
 #include "nmt/data/bounded_queue.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "pair_stream.h"
 #include "window.h"
 
 namespace nmt {
@@ -17,40 +19,44 @@ namespace nmt {
 namespace {
 
 constexpr std::size_t kBatchesAhead = 64;
-// Streams of random numbers: one a pass for its order, one for the order of its windows' batches.
-constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32, kWindowStream = std::uint64_t{2} << 32;
+// A stream of random numbers a pass, for the order of its windows' batches; that of the pairs is pair_stream.cpp's.
+constexpr std::uint64_t kWindowStream = std::uint64_t{2} << 32;
 
-/// Fisher and Yates, as Durstenfeld 1964 has it.
-template <class T>
-void shuffle(std::vector<T>& things, Rng& rng) {
-  for (std::size_t i = things.size(); i > 1; --i) std::swap(things[i - 1], things[rng.below(i)]);
-}
-
+/// What the reading thread hands on: a batch, or its share of a piece of the text, to be exchanged.
 struct Item {
-  Batch batch;
-  LoaderState after;
-  DropCounts drops;
+  Batch batch = {};
+  LoaderState after = {};
+  DropCounts drops = {};
+  std::optional<Ids> piece = {};
 };
+
+/// Thrown in the reading thread when nothing more is wanted.
+struct Stopped {};
 
 }  // namespace
 
 struct TrainingData::Impl {
   Loading loading;
   Share share;
+  Gather gather;
   std::vector<std::uint32_t> lines;  // that take part, in the corpus's order
   LoaderState state;
   DropCounts drops;
   std::unique_ptr<BoundedQueue<Item>> queue;
+  std::unique_ptr<BoundedQueue<std::vector<Ids>>> gathered;
+  std::atomic<std::int64_t> encoded = 0;
   std::thread thread;
 
-  Impl(Loading how, const Share& which) : loading(std::move(how)), share(which) {}
+  Impl(Loading how, const Share& which, Gather by) : loading(std::move(how)), share(which), gather(std::move(by)) {}
   ~Impl() { stop(); }
 
   void start() {
     queue = std::make_unique<BoundedQueue<Item>>(kBatchesAhead);
+    gathered = std::make_unique<BoundedQueue<std::vector<Ids>>>(std::numeric_limits<std::size_t>::max());
     thread = std::thread([this, from = state] {
       try {
         produce(from);
+      } catch (const Stopped&) {
       } catch (...) {
         queue->fail(std::current_exception());
       }
@@ -59,9 +65,14 @@ struct TrainingData::Impl {
   void stop() {
     if (!thread.joinable()) return;
     queue->close();
+    gathered->fail(std::make_exception_ptr(Stopped()));
     thread.join();
   }
-  void produce(LoaderState at) const;
+  PairStream::Exchange exchange();
+  void push(Item item) {
+    if (!queue->push(std::move(item))) throw Stopped();
+  }
+  void produce(LoaderState at);
   Item item(const Window& window, const std::vector<std::size_t>& pairs) const;
 };
 
@@ -76,26 +87,37 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
     from.push_back(pair.line);
   }
   if (sources.empty()) return {};
-  Item made{make_batch(sources, targets, loading.target.bos(), loading.target.eos()), {}, {}};
+  Item made{.batch = make_batch(sources, targets, loading.target.bos(), loading.target.eos())};
   made.batch.lines = std::move(from);
+  made.batch.place = {share.rank, share.size, static_cast<int>(pairs.size())};
   return made;
 }
 
+// Shares go to the taker as batches do, in their order, so that all processes exchange the same at the same batch.
+PairStream::Exchange TrainingData::Impl::exchange() {
+  return {.send = [this](Ids mine) { push({.piece = std::move(mine)}); },
+          .receive = [this] { return gathered->pop(); },
+          .encoding =
+              [this] {
+                if (queue->closed()) throw Stopped();
+                encoded.fetch_add(1, std::memory_order_relaxed);
+              }};
+}
+
 /// Makes batch after batch from a state on, until nobody wants more. A batch is held back until the next is known,
-/// since only then it is known whether it is the last of its pass.
-void TrainingData::Impl::produce(LoaderState at) const {
+/// since only then it is known whether it is the last of its pass. The text of the next window is asked for before the
+/// batches of this one are handed on, so that it is there when they are taken.
+void TrainingData::Impl::produce(LoaderState at) {
   const std::uint64_t seed = loading.spec.seed;
   const auto total = static_cast<std::int64_t>(lines.size());
-  const auto stop = [&] { return queue->closed(); };
+  PairStream pairs(loading, lines, share, at.epoch, at.window, exchange());
+  std::int64_t largest_window = 0;
   for (;; at = LoaderState{.epoch = at.epoch + 1}) {
-    std::vector<std::uint32_t> order = lines;
-    Rng order_rng(seed, kOrderStream + static_cast<std::uint64_t>(at.epoch));
-    shuffle(order, order_rng);
-
     std::optional<Item> held;
     while (at.window < total) {
-      const Window window = loading.window(order, at.window, stop);
-      if (stop()) return;
+      const Window window = loading.window([&] { return pairs.next(); }, total - at.window);
+      largest_window = std::max(largest_window, window.read);
+      pairs.read_ahead(largest_window + largest_window / 8);
       std::vector<std::vector<std::size_t>> batches = loading.cut(window);
       Rng window_rng(seed, kWindowStream + static_cast<std::uint64_t>(at.epoch),
                      static_cast<std::uint64_t>(at.window) << 24);
@@ -107,15 +129,16 @@ void TrainingData::Impl::produce(LoaderState at) const {
              "position in the corpus: batch {} of a window of {}; the corpus or its settings have changed", at.batch,
              count);
       }
-      LoaderState after_window{.epoch = at.epoch, .window = window.end, .drops = at.drops};
+      const std::int64_t end = at.window + window.read;
+      LoaderState after_window{.epoch = at.epoch, .window = end, .drops = at.drops};
       after_window.drops += window.drops;
       for (std::int64_t b = at.batch; b < count; ++b) {
-        if (held && !queue->push(*std::move(held))) return;
+        if (held) push(*std::move(held));
         held = item(window, batches[static_cast<std::size_t>(b)]);
         held->after = after_window;
         if (b + 1 < count) held->after = {.epoch = at.epoch, .window = at.window, .batch = b + 1, .drops = at.drops};
         const double part = static_cast<double>(b + 1) / static_cast<double>(count);
-        const double done = static_cast<double>(at.window) + static_cast<double>(window.end - at.window) * part;
+        const double done = static_cast<double>(at.window) + static_cast<double>(window.read) * part;
         held->after.epochs = static_cast<double>(at.epoch) + done / static_cast<double>(total);
         held->drops = after_window.drops;
       }
@@ -127,14 +150,16 @@ void TrainingData::Impl::produce(LoaderState at) const {
     }
     held->after = {.epoch = at.epoch + 1, .epochs = static_cast<double>(at.epoch + 1)};
     held->drops = at.drops;
-    if (!queue->push(*std::move(held))) return;
+    push(*std::move(held));
   }
 }
 
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
-                           const DataSpec& spec, std::span<const std::int64_t> excluded, const Share& share)
-    : impl_(std::make_unique<Impl>(Loading{corpus, source, target, spec}, share)) {
+                           const DataSpec& spec, std::span<const std::int64_t> excluded, const Share& share,
+                           Gather gather)
+    : impl_(std::make_unique<Impl>(Loading{corpus, source, target, spec}, share, std::move(gather))) {
   NMT_CHECK(share.rank >= 0 && share.rank < share.size, "training data: no part {} of {}", share.rank, share.size);
+  NMT_CHECK(share.size == 1 || impl_->gather, "training data: {} shares and no exchange between them", share.size);
   impl_->loading.check();
   if (corpus.pairs() > std::numeric_limits<std::uint32_t>::max()) {
     fail(ExitStatus::data, "{}: {} lines, at most {} can be shuffled", corpus.file(Side::source).path(), corpus.pairs(),
@@ -158,6 +183,7 @@ TrainingData::~TrainingData() = default;
 Batch TrainingData::next() {
   if (!impl_->thread.joinable()) impl_->start();
   Item item = impl_->queue->pop();
+  for (; item.piece; item = impl_->queue->pop()) impl_->gathered->push(impl_->gather(*item.piece));
   impl_->state = item.after;
   impl_->drops = item.drops;
   return std::move(item.batch);
@@ -182,6 +208,10 @@ const DropCounts& TrainingData::drops() const {
 
 std::int64_t TrainingData::pairs() const {
   return static_cast<std::int64_t>(impl_->lines.size());
+}
+
+std::int64_t TrainingData::encoded() const {
+  return impl_->encoded.load(std::memory_order_relaxed);
 }
 
 std::vector<Batch> TrainingData::largest_batches() const {

@@ -20,38 +20,41 @@ void Loading::check() const {
   if (spec.max_length < 1) fail(ExitStatus::usage, "max-length {}: at least 1 token", spec.max_length);
 }
 
-bool Loading::encode(std::int64_t line, EncodedPair& pair, DropCounts& drops) const {
-  std::string storage;
-  pair.line = line;
-  pair.source = source.encode(corpus.line(Side::source, line, storage));
-  pair.target = target.encode(corpus.line(Side::target, line, storage));
-  if (pair.source.empty() || pair.target.empty()) {
-    ++drops.empty;
-    return false;
-  }
-  const auto limit = static_cast<std::size_t>(spec.max_length);
-  const std::size_t longest = std::max(pair.source.size(), pair.target.size());
-  if (longest <= limit) return true;
-  drops += DropCounts{.longest = static_cast<std::int64_t>(longest), .longest_line = line + 1};
-  if (!spec.max_length_crop) {
-    ++drops.too_long;
-    return false;
-  }
-  ++drops.cropped;
-  for (Ids* ids : {&pair.source, &pair.target}) ids->resize(std::min(ids->size(), limit));
-  return true;
+bool Loading::drops(std::int32_t source_tokens, std::int32_t target_tokens) const {
+  if (source_tokens == 0 || target_tokens == 0) return true;
+  return !spec.max_length_crop && std::max(source_tokens, target_tokens) > spec.max_length;
 }
 
-Window Loading::window(std::span<const std::uint32_t> order, std::int64_t begin,
-                       const std::function<bool()>& stop) const {
+EncodedPair Loading::encode(std::int64_t line) const {
+  std::string storage;
+  EncodedPair pair{.line = line};
+  const auto limit = static_cast<std::size_t>(spec.max_length);
+  pair.source = source.encode(corpus.line(Side::source, line, storage));
+  pair.target = target.encode(corpus.line(Side::target, line, storage));
+  pair.source_tokens = static_cast<std::int32_t>(pair.source.size());
+  pair.target_tokens = static_cast<std::int32_t>(pair.target.size());
+  const bool dropped = drops(pair.source_tokens, pair.target_tokens);
+  for (Ids* ids : {&pair.source, &pair.target}) ids->resize(dropped ? 0 : std::min(ids->size(), limit));
+  return pair;
+}
+
+Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t most) const {
   const std::int64_t most_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
   const std::int64_t most_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
   Window window;
   std::int64_t tokens = 0;
-  window.end = begin;
-  while (window.end < static_cast<std::int64_t>(order.size()) && !stop()) {
-    EncodedPair pair{};
-    if (encode(order[static_cast<std::size_t>(window.end++)], pair, window.drops)) {
+  while (window.read < most) {
+    EncodedPair pair = next();
+    ++window.read;
+    const std::int32_t longest = std::max(pair.source_tokens, pair.target_tokens);
+    const bool dropped = drops(pair.source_tokens, pair.target_tokens);
+    if (pair.source_tokens == 0 || pair.target_tokens == 0) {
+      ++window.drops.empty;
+    } else if (longest > spec.max_length) {
+      window.drops += DropCounts{.longest = longest, .longest_line = pair.line + 1};
+      ++(dropped ? window.drops.too_long : window.drops.cropped);
+    }
+    if (!dropped) {
       tokens += static_cast<std::int64_t>(pair.target.size()) + 1;
       window.pairs.push_back(std::move(pair));
     }

@@ -18,7 +18,7 @@ std::int64_t rows_grain(std::int64_t width) {
 
 // philox() for `lanes` counters from `first` on: their four words side by side, lane after lane. Written over arrays,
 // since the loop over philox() itself does not become SIMD code.
-constexpr int lanes = 64;  // four vectors of AVX-512 hide each other's latency
+template <int lanes>
 void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, std::uint32_t* words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
 #pragma omp simd
@@ -50,6 +50,46 @@ void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, 
     words[4 * i + 3] = c3[i];
   }
 }
+
+// Dropout of n elements, of which the first is number `first` in the mask.
+class Mask {
+ public:
+  Mask(float p, std::uint64_t key, std::uint64_t stream)
+      : threshold_(static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0)),
+        scale_(1.0f / (1.0f - p)),
+        key_(key),
+        stream_(stream) {}
+
+  void apply(std::int64_t first, std::int64_t n, const float* x, float* y) const {
+    for (std::int64_t done = 0; done < n;) {
+      const std::int64_t left = n - done + (first + done) % 4;
+      // Four vectors of AVX-512 hide each other's latency; the rest of a short row takes one.
+      done += left > 64 ? some<64>(first + done, n - done, x + done, y + done)
+                        : some<16>(first + done, n - done, x + done, y + done);
+    }
+  }
+
+ private:
+  template <int lanes>
+  std::int64_t some(std::int64_t first, std::int64_t n, const float* x, float* y) const {
+    std::uint32_t words[4 * lanes];
+    philox_lanes<lanes>(key_, static_cast<std::uint64_t>(first) / 4, stream_, words);
+    const std::uint32_t* word = words + first % 4;
+    const std::int64_t most = 4 * lanes - first % 4, count = n < most ? n : most;
+    const std::uint32_t threshold = threshold_;
+    const float scale = scale_;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float scaled = x[i] * scale;
+      y[i] = word[i] >= threshold ? scaled : 0.0f;
+    }
+    return count;
+  }
+
+  std::uint32_t threshold_;
+  float scale_;
+  std::uint64_t key_, stream_;
+};
 
 }  // namespace
 
@@ -106,22 +146,18 @@ void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* 
   });
 }
 
-void dropout(const Cpu& cpu, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x,
-             float* y) {
+void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p,
+             std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
-  const auto threshold = static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0);
-  const float scale = 1.0f / (1.0f - p);
-  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
-    std::uint32_t word[4 * lanes];
-    for (std::int64_t at = begin; at < end; at += 4 * lanes) {
-      philox_lanes(key, static_cast<std::uint64_t>(at) / 4, stream, word);
-      const std::int64_t count = end - at < 4 * lanes ? end - at : 4 * lanes;
-#pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) {
-        const float scaled = x[at + i] * scale;
-        y[at + i] = word[i] >= threshold ? scaled : 0.0f;
-      }
-    }
+  const Mask mask(p, key, stream);
+  if (places.in_order()) {
+    cpu.pool->parallel_for(rows * width, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+      mask.apply(begin, end - begin, x + begin, y + begin);
+    });
+    return;
+  }
+  cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) mask.apply(places(r) * width, width, x + r * width, y + r * width);
   });
 }
 

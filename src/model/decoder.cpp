@@ -146,11 +146,11 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
   return result;
 }
 
-Var Decoder::readout(Tape& tape, const Var& features) const {
-  if (!readout_) return ops::dropout(tape, features, dropout_readout_);
+Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {
+  if (!readout_) return ops::dropout(tape, features, dropout_readout_, rows);
   Var out = ops::linear(tape, features, *readout_, readout_bias_);
   if (readout_normalization_) out = ops::layer_norm(tape, std::move(out), *readout_normalization_.gain, *readout_normalization_.bias);
-  return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_);
+  return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_, rows);
 }
 
 void Decoder::freeze(const Context& context) const {

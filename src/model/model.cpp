@@ -31,6 +31,12 @@ BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
 
 }  // namespace
 
+Completed completed_with(const Parameter& parameter) {
+  using Place = Parameter::Place;
+  if (parameter.place == Place::embedding) return Completed::all;
+  return parameter.place == Place::encoder || parameter.place == Place::attention_keys ? Completed::encoder : Completed::decoder;
+}
+
 Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
     : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
   check_model(spec);
@@ -56,7 +62,9 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
 
 Model::Impl::Encoded Model::Impl::encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const {
   const float p = static_cast<float>(spec.dropout_emb);
-  const Encoder::Result out = (*encoder)(tape, ops::dropout(tape, ops::embedding(tape, *source_table, ids), p), mask);
+  Var x = ops::dropout(tape, ops::embedding(tape, *source_table, ids), p);
+  tape.milestone(static_cast<int>(Completed::encoder));
+  const Encoder::Result out = (*encoder)(tape, std::move(x), mask);
   return {decoder->remember(tape, out.annotations, lengths), out.final_state};
 }
 
@@ -68,6 +76,7 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
   const Encoded source = encode(tape, upload(context, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
                                 upload(context, lengths_of(batch), {b}));
+  tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
   const Decoder::Result out = (*decoder)(tape, embed_target(tape, upload(context, batch.target_in, {t, b})), source.memory,
                                          decoder->start(tape, source.final_state), {});
@@ -80,8 +89,8 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
     targets.push_back(batch.target_out[i]);
   }
   const std::int64_t n = static_cast<std::int64_t>(rows.size());
-  const Var features = ops::select_rows(tape, out.features, upload(context, rows, {n}));
-  return {decoder->readout(tape, features), upload(context, targets, {n})};
+  const Tensor places = upload(context, rows, {n});
+  return {decoder->readout(tape, ops::select_rows(tape, out.features, places), places), upload(context, targets, {n})};
 }
 
 Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed, Weights weights)
@@ -94,9 +103,11 @@ ParameterSet& Model::parameters() { return impl_->parameters; }
 int Model::source_vocabulary() const { return impl_->source_vocabulary; }
 int Model::target_vocabulary() const { return impl_->target_vocabulary; }
 
-void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums) {
+void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums, const Listener& listener) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
   Tape tape(impl_->context, true, pass.seed, pass.pass);
+  if (listener) tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
+  tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
   if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
   const Impl::Readouts out = impl_->run(tape, batch);
   ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing, sums);

@@ -1,6 +1,5 @@
 #include "nmt/train/accumulator.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -21,18 +20,15 @@ std::string details(const std::bad_alloc& error) {
 
 }  // namespace
 
-// The second half draws its dropout masks from passes that no whole batch comes to (2^40 of them).
 void Accumulator::cut(std::vector<Piece>& pieces, std::size_t at) {
   Piece& whole = pieces[at];
   const int half = (whole.batch.sentences + 1) / 2;
-  Piece first{slice(whole.batch, 0, half), whole.pass, whole.halvings + 1};
-  Piece second{slice(whole.batch, half, whole.batch.sentences - half), whole.pass, whole.halvings + 1};
-  second.pass.pass |= std::uint64_t{1} << (40 + std::min(whole.halvings, 11));
+  Piece first{slice(whole.batch, 0, half), whole.pass}, second{slice(whole.batch, half, whole.batch.sentences - half), whole.pass};
   whole = std::move(first);
   pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(second));
 }
 
-std::int64_t Accumulator::add(std::vector<Piece> pieces) {
+std::int64_t Accumulator::add(std::vector<Piece> pieces, const Model::Listener& listener) {
   std::int64_t tokens = 0;
   std::erase_if(pieces, [](const Piece& piece) { return piece.batch.sentences == 0; });
   for (std::size_t at = 0; at < pieces.size();) {
@@ -42,7 +38,8 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces) {
       continue;
     }
     try {
-      model_.accumulate_gradients(batch, pieces[at].pass, losses_);
+      const bool is_last = at + 1 == pieces.size();
+      model_.accumulate_gradients(batch, pieces[at].pass, losses_, is_last ? listener : Model::Listener());
       tokens += batch.target_tokens;
       ++at;
       continue;

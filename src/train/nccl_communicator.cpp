@@ -21,13 +21,19 @@ class NcclCommunicator : public Communicator {
   void wait_at_most(double seconds) override { host_.wait_at_most(seconds); }
   void barrier() override { host_.barrier(); }
   void all_reduce_sum(double* values, std::int64_t n) override { host_.all_reduce_sum(values, n); }
+  std::vector<std::vector<std::int32_t>> all_gather(const std::vector<std::int32_t>& mine) override { return host_.all_gather(mine); }
   void broadcast(void* data, std::size_t bytes) override { host_.broadcast(data, bytes); }
   void abort(int status) override { host_.abort(status); }
 
   void all_reduce_sum(float* values, std::int64_t n) override {
-    meet();
-    gpus_->all_reduce_sum(values, n);
+    begin_sum(values, n);
+    finish_sums();
   }
+  void begin_sum(float* values, std::int64_t n) override {
+    meet();
+    gpus_->begin_sum(values, n);
+  }
+  void finish_sums() override { gpus_->finish_sums(); }
   void broadcast(float* values, std::int64_t n) override {
     meet();
     gpus_->broadcast(values, n);

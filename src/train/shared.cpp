@@ -79,18 +79,4 @@ void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpo
   if (std::any_of(norms.begin(), norms.end(), [&](double norm) { return norm != norms[0]; })) spread(communicator, checkpoint);
 }
 
-Tensor join_gradients(ParameterSet& parameters, const Context& context) {
-  const auto padded = [](const Parameter& p) { return (p.shape.elements() + 15) / 16 * 16; };
-  std::int64_t elements = 0;
-  for (const Parameter& p : parameters.all()) elements += padded(p);
-  const Tensor all = context.empty({elements});
-  dispatch(context, [&](const auto& device) { kernels::fill(device, all.f32(), elements, 0.0f); });
-  std::int64_t at = 0;
-  for (Parameter& p : parameters.all()) {
-    p.gradient = all.slice(at, p.shape.elements()).reshape(p.shape);
-    at += padded(p);
-  }
-  return all;
-}
-
 }  // namespace nmt::train

@@ -25,9 +25,13 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
     : spec_(spec),
       parts_(parts),
       schedule_(spec),
-      gradients_(parts.communicator.size() > 1 ? join_gradients(parts.model.parameters(), parts.model.context()) : Tensor()),
+      sums_(parts.communicator.size() > 1 ? std::make_unique<GradientSums>(parts.communicator, parts.model.parameters(), parts.model.context()) : nullptr),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
-      accumulator_(parts.model, optimizer_.loss_sums(), [this] { optimizer_.clear(); },
+      accumulator_(parts.model, optimizer_.loss_sums(),
+                   [this] {
+                     if (sums_) sums_->keep();
+                     optimizer_.clear();
+                   },
                    [this](const Batch& batch) {
                      was_cut_ = true;
                      parts_.reporter.event("memory", state_.progress,
@@ -142,18 +146,15 @@ void Trainer::rehearse() {
                                     static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6, since(start)));
 }
 
-// Every rank draws masks of its own.
 TrainPass Trainer::next_pass() {
-  constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;
-  const std::uint64_t seed = spec_.seed + weyl * static_cast<std::uint64_t>(parts_.communicator.rank());
-  return {static_cast<float>(spec_.label_smoothing), seed, static_cast<std::uint64_t>(state_.batches++)};
+  return {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(state_.batches++)};
 }
 
 // Gradients and tokens of all ranks' shares. With them goes whether a rank has cut a batch for memory.
 std::int64_t Trainer::sum_over_ranks(std::int64_t tokens, std::int64_t source_tokens) {
   Communicator& ranks = parts_.communicator;
   if (ranks.size() > 1) {
-    ranks.all_reduce_sum(gradients_.f32(), gradients_.elements());
+    sums_->finish();
     const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
     std::vector<double> values(2 + n);
     values[0] = static_cast<double>(tokens), values[1] = static_cast<double>(source_tokens);
@@ -180,7 +181,8 @@ void Trainer::update() {
     batches.push_back({batch, next_pass()});
     source_tokens += batch.source_tokens;
   }
-  const std::int64_t tokens = sum_over_ranks(accumulator_.add(std::move(batches)), source_tokens);
+  const Model::Listener listener = sums_ ? Model::Listener([this](Completed so_far) { sums_->completed(so_far); }) : Model::Listener();
+  const std::int64_t tokens = sum_over_ranks(accumulator_.add(std::move(batches), listener), source_tokens);
   state_.progress.epochs = parts_.source.epochs();
   state_.progress.labels += tokens;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);

@@ -85,7 +85,23 @@ std::vector<ParityRow> pointwise_parity() {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n);
            p.run(
-               [&](const auto& on) { dropout(on, n, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on)); },
+               [&](const auto& on) { dropout(on, 1, n, {}, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on)); },
+               0);
+         });
+       }},
+      {"dropout_of_a_part",
+       [](Parity& p) {
+         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+           const auto x = p.floats(rows * width), y = p.floats(rows * width), z = p.floats(rows * width);
+           const auto some = p.integers(rows, 500);
+           RowPlaces places{.batch = 3, .step = 17, .first = 2, .stride = 5};
+           p.run(
+               [&](const auto& on) {
+                 RowPlaces chosen = places;
+                 chosen.rows = some(on);
+                 dropout(on, rows, width, places, 0.3f, 1, 2, x(on), y(on));
+                 dropout(on, rows, width, chosen, 0.3f, 1, 2, x(on), z(on));
+               },
                0);
          });
        }},

@@ -3,8 +3,10 @@
 #include "nmt/core/error.h"
 #include "nmt/text/train_vocabulary.h"
 
+#include <barrier>
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -70,24 +72,84 @@ bool same(const Batch& a, const Batch& b) {
          a.target_tokens == b.target_tokens;
 }
 
+/// Processes that share the data, as threads: body(rank, data), all ranks at once.
+class Sharing {
+ public:
+  explicit Sharing(int size) : size_(size), barrier_(size), given_(static_cast<std::size_t>(size)) {}
+  template <class Make, class Body>
+  void run(Make&& make, Body&& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size_; ++rank)
+      threads.emplace_back([&, rank] {
+        const std::unique_ptr<TrainingData> data = make(Share{rank, size_}, [this, rank](const Ids& mine) { return gather(rank, mine); });
+        body(rank, *data);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  std::vector<Ids> gather(int rank, const Ids& mine) {
+    given_[static_cast<std::size_t>(rank)] = mine;
+    barrier_.arrive_and_wait();
+    std::vector<Ids> all = given_;
+    barrier_.arrive_and_wait();
+    return all;
+  }
+  int size_;
+  std::barrier<> barrier_;
+  std::vector<Ids> given_;
+};
+
 TEST_F(TrainingDataTest, SharesAreTheBatches) {
-  TrainingData whole = data();
-  for (const int size : {2, 3, 40}) {
-    std::vector<std::unique_ptr<TrainingData>> shares;
-    for (int rank = 0; rank < size; ++rank) {
-      shares.push_back(std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
-                                                      std::span<const std::int64_t>(), Share{rank, size}));
-      shares.back()->restore(whole.state());
+  const auto make = [&](const Share& share, Gather gather) {
+    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, std::span<const std::int64_t>(), share, gather);
+  };
+  for (const bool crop : {false, true}) {
+    spec_.max_length_crop = crop;
+    spec_.max_length = crop ? 12 : 64;
+    TrainingData alone = data();
+    std::vector<Batch> whole;
+    std::vector<LoaderState> states{{}};
+    std::vector<DropCounts> drops;
+    while (alone.epochs() < 2.5) {
+      whole.push_back(alone.next());
+      states.push_back(alone.state());
+      drops.push_back(alone.drops());
     }
-    for (int i = 0; i < 70; ++i) {
-      const Batch all = whole.next();
-      for (int rank = 0; rank < size; ++rank) {
-        const auto share = static_cast<std::size_t>(rank);
-        ASSERT_TRUE(same(shares[share]->next(), take(all, {rank, size}))) << size << " " << rank << " " << i;
-        ASSERT_EQ(shares[share]->state(), whole.state());
-      }
+    for (const int size : {2, 3, 40})
+      Sharing(size).run(make, [&](int rank, TrainingData& shared) {
+        for (const std::size_t start : {std::size_t{0}, whole.size() / 3, std::size_t{7}}) {
+          shared.restore(states[start]);
+          for (std::size_t i = start; i < whole.size(); ++i) {
+            if (i % 9 == static_cast<std::size_t>(rank)) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            const Batch batch = shared.next(), expected = take(whole[i], {rank, size});
+            EXPECT_TRUE(same(batch, expected)) << size << ' ' << rank << ' ' << i;
+            EXPECT_TRUE(batch.sentences == 0 || batch.place == expected.place);
+            EXPECT_EQ(shared.state(), states[i + 1]);
+            EXPECT_EQ(shared.drops(), drops[i]);
+          }
+        }
+      });
+  }
+}
+
+TEST_F(TrainingDataTest, EachEncodesItsShareAlone) {
+  const auto make = [&](const Share& share, Gather gather) {
+    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, std::span<const std::int64_t>(), share, gather);
+  };
+  for (const int size : {1, 2, 5}) {
+    std::vector<std::int64_t> encoded(static_cast<std::size_t>(size));
+    Sharing(size).run(make, [&](int rank, TrainingData& shared) {
+      while (shared.epochs() < 20) shared.next();
+      encoded[static_cast<std::size_t>(rank)] = shared.encoded();
+    });
+    // At most a pass and a few windows ahead.
+    for (const std::int64_t pairs : encoded) {
+      EXPECT_GE(pairs, 20 * 400 / size);
+      EXPECT_LE(pairs, 23 * 400 / size);
     }
   }
+  EXPECT_THROW(make({0, 2}, {}), Error);
 }
 
 TEST_F(TrainingDataTest, EveryPairOnceAPass) {

@@ -35,7 +35,7 @@ struct Training {
     const Batch batch = learnable_batch(static_cast<std::uint64_t>(number % 4), sentences, 5);
     const auto pass = static_cast<std::uint64_t>(number);
     const std::int64_t tokens = accumulator.add({{batch, {0.1f, 3, pass}}});
-    const train::UpdateResult result = optimizer.update(0.01, tokens);
+    const train::UpdateResult result = optimizer.update(0.005, tokens);
     EXPECT_TRUE(result.applied);
     return result.smoothed / static_cast<double>(tokens);
   }

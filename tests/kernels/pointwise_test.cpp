@@ -76,7 +76,7 @@ TEST(Pointwise, DropoutFollowsPhilox) {
         const std::uint64_t key = 0x1234567890ABCDEFu, stream = 0xFEDCBA9876543210u;
         const Floats x = random_floats(n, 5);
         Floats y = x;
-        dropout(cpu, n, p, key, stream, y.data(), y.data());
+        dropout(cpu, 1, n, {}, p, key, stream, y.data(), y.data());
         for (std::size_t i = 0; i < x.size(); ++i) {
           const bool keep = philox(key, i / 4, stream)[i % 4] >= double{p} * 4294967296.0;
           ASSERT_FLOAT_EQ(y[i], keep ? x[i] / (1 - p) : 0.0f) << i;
@@ -85,15 +85,47 @@ TEST(Pointwise, DropoutFollowsPhilox) {
   });
 }
 
+// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask for all steps, and some rows alone.
+TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
+  const std::int64_t steps = 4, whole = 11, part = 3, first = 2, stride = 3;
+  const std::vector<std::int32_t> some{0, 1, 4, 11};  // rows of [4,3]
+  for_pools([&](const Cpu& cpu) {
+    for (std::int64_t width : {1, 3, 10, 64, 67, 256, 300, 1030}) {
+      const Floats all(static_cast<std::size_t>(steps * whole * width), 1.0f);
+      Floats masks = all, kept = all;
+      dropout(cpu, steps * whole, width, {}, 0.4f, 5, 6, all.data(), masks.data());
+      const RowPlaces places{.batch = part, .step = whole, .first = first, .stride = stride};
+      dropout(cpu, steps * part, width, places, 0.4f, 5, 6, all.data(), kept.data());
+      RowPlaces shared = places;
+      shared.step = 0;
+      Floats once = all;
+      dropout(cpu, steps * part, width, shared, 0.4f, 5, 6, all.data(), once.data());
+      RowPlaces chosen = places;
+      chosen.rows = some.data();
+      Floats rows = all;
+      dropout(cpu, std::ssize(some), width, chosen, 0.4f, 5, 6, all.data(), rows.data());
+      const auto at = [width](const Floats& of, std::int64_t row, std::int64_t i) { return of[static_cast<std::size_t>(row * width + i)]; };
+      for (std::int64_t i = 0; i < width; ++i) {
+        for (std::int64_t t = 0; t < steps; ++t)
+          for (std::int64_t b = 0; b < part; ++b) {
+            ASSERT_EQ(at(kept, t * part + b, i), at(masks, t * whole + first + b * stride, i)) << width << ' ' << t << ' ' << b << ' ' << i;
+            ASSERT_EQ(at(once, t * part + b, i), at(masks, first + b * stride, i));
+          }
+        for (std::size_t r = 0; r < some.size(); ++r) ASSERT_EQ(at(rows, static_cast<std::int64_t>(r), i), at(kept, some[r], i));
+      }
+    }
+  });
+}
+
 TEST(Pointwise, DropoutKeepsTheExpectedShareAndRefusesOne) {
   ThreadPool pool(2);
   const std::int64_t n = 1 << 20;
   Floats x(static_cast<std::size_t>(n), 1.0f);
-  dropout({&pool}, n, 0.3f, 1, 2, x.data(), x.data());
+  dropout({&pool}, 1, n, {}, 0.3f, 1, 2, x.data(), x.data());
   double sum = 0;
   for (float v : x) sum += v;
   EXPECT_NEAR(sum / static_cast<double>(n), 1.0, 0.004);  // six standard deviations of the mean
-  EXPECT_THROW(dropout({&pool}, n, 1.0f, 1, 2, x.data(), x.data()), Error);
+  EXPECT_THROW(dropout({&pool}, 1, n, {}, 1.0f, 1, 2, x.data(), x.data()), Error);
 }
 
 TEST(Pointwise, GatherAndScatterRows) {

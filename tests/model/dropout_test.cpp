@@ -120,6 +120,46 @@ TEST(ModelDropout, GradientsOfMaskedLosses) {
     }
 }
 
+// What several processes compute, or the halves of a batch that is too large: gradients and losses of parts sum to the whole's.
+TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
+  const Batch batch = batch_of(7, 6);
+  const std::vector<std::vector<Batch>> cuts = {{take(batch, {0, 2}), take(batch, {1, 2})},
+                                                {slice(batch, 0, 4), slice(batch, 4, 3)},
+                                                {slice(take(batch, {0, 2}), 0, 1), slice(take(batch, {0, 2}), 1, 3), take(batch, {1, 2})}};
+  for (const char* type : {"rnnsearch", "deep", "gnmt", "seq2seq"})
+    for (const bool variational : {false, true}) {
+      ModelSpec spec = spec_without_dropout(type);
+      spec.enc_depth = spec.dec_depth = spec.type == "deep" || spec.type == "gnmt" ? 2 : 1;
+      spec.dim_emb = spec.dim_rnn = 18;  // rows that begin within four random words
+      spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
+      spec.dropout_variational = variational;
+      test::Engine engine(1);
+      Model model(spec, source_size, target_size, engine.context, 3);
+      const auto gradients = [&](const std::vector<Batch>& parts, double& loss) {
+        for (Parameter& p : model.parameters().all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+        loss = 0;
+        for (const Batch& part : parts) loss += model.accumulate_gradients(part, {0.1f, 7, 3}).smoothed;
+        std::vector<std::vector<double>> all;
+        for (Parameter& p : model.parameters().all()) all.push_back(test::doubles(p.gradient));
+        return all;
+      };
+      double expected_loss = 0, loss = 0;
+      const auto expected = gradients({batch}, expected_loss);
+      for (const std::vector<Batch>& cut : cuts) {
+        const auto found = gradients(cut, loss);
+        EXPECT_NEAR(loss, expected_loss, 1e-5 * expected_loss) << type << ' ' << variational;
+        for (std::size_t p = 0; p < found.size(); ++p) {
+          double largest = 0, difference = 0;
+          for (std::size_t i = 0; i < found[p].size(); ++i) {
+            largest = std::max(largest, std::abs(expected[p][i]));
+            difference = std::max(difference, std::abs(expected[p][i] - found[p][i]));
+          }
+          EXPECT_LE(difference, 1e-4 * largest + 1e-6) << type << ' ' << variational << ' ' << model.parameters().all()[p].name;
+        }
+      }
+    }
+}
+
 TEST(ModelInit, DrawsEveryMatrixAndNoBias) {
   ModelSpec spec = spec_without_dropout("deep");
   spec.init = "uniform";

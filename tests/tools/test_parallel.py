@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""nmt-train on two processes started by mpirun, beside one process: results, checkpoints, signals and lost processes.
+"""nmt-train on two processes started by mpirun, beside one process: results, checkpoints, signals and lost processes. The tests mostly
+wait, so they run several at once.
 Usage: test_parallel.py BIN_DIR [test names]; skipped (77) without an MPI."""
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -16,7 +18,7 @@ import unittest
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NO_DROPOUT = ["--dropout-emb", "0", "--dropout-rnn", "0", "--dropout-readout", "0"]
+DROPOUT = ["--dropout", "0.1"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
          "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "20u", "--save-freq", "10u", "--valid-max-sentences", "10",
          "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1"]
@@ -57,19 +59,27 @@ def processes(model):
     return dict(found)
 
 
+def make_text(folder):
+    subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([BIN / "nmt-vocab", "train", folder / "train.en", folder / "train.de", "--size", "200", "--model", folder / "joint.spm"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 class ParallelTest(unittest.TestCase):
+    text = None  # the folder of the training text
+
     def setUp(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-parallel-test-"))
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", self.dir],
-                       check=True, stdout=subprocess.DEVNULL)
+        self.vocabulary = ["--vocabs", str(self.text / "joint.spm")]
 
     def tearDown(self):
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def command(self, name, ranks, *more, program=None):
         start = mpirun(ranks) if ranks > 1 else []
-        return [*start, str(program or BIN / "nmt-train"), str(self.dir / "train.en"), str(self.dir / "train.de"), "--model", str(self.dir / name),
-                *SMALL, *map(str, more)]
+        return [*start, str(program or BIN / "nmt-train"), str(self.text / "train.en"), str(self.text / "train.de"), "--model", str(self.dir / name),
+                *SMALL, *self.vocabulary, *map(str, more)]
 
     def train(self, name, ranks, *more, status=0, program=None):
         done = subprocess.run(self.command(name, ranks, *more, program=program), capture_output=True, text=True, timeout=300, env=ENVIRONMENT)
@@ -100,9 +110,14 @@ class ParallelTest(unittest.TestCase):
         for ranks, more in ((3, ["--optimizer", "sgd", "--learn-rate", "0.5"]), (2, ["--optimizer-delay", "3", "--learn-rate", "0.003"])):
             with self.subTest(ranks=ranks, more=more):
                 for n in (1, ranks):
-                    self.train(f"r{n}", n, *NO_DROPOUT, *more, "--after", "20u", "--no-reload")
+                    self.train(f"r{n}", n, *DROPOUT, *more, "--after", "20u", "--no-reload")
                 shown = [events(self.dir / f"r{n}", "display") for n in (1, ranks)]
                 self.assertEqual([len(lines) for lines in shown], [2, 2])
+                # Each encodes its share of the text: what they have trained on, the rest of it, and what is read ahead.
+                shares = events(self.dir / f"r{ranks}", "encoded")[-1]["pairs"]
+                self.assertEqual(len(shares), ranks)
+                self.assertLessEqual(max(shares) - min(shares), 10)
+                self.assertGreaterEqual(sum(shares), shown[1][-1]["epochs"] * 270)
                 for one, several in zip(*shown):
                     for key in ("updates", "epochs", "labels", "learn_rate"):
                         self.assertEqual(one[key], several[key], key)
@@ -111,7 +126,7 @@ class ParallelTest(unittest.TestCase):
                 self.assert_near("r1", f"r{ranks}", 1e-3)
 
     def test_checkpoints_fit_any_number_of_processes(self):
-        more = [*NO_DROPOUT, "--optimizer", "sgd", "--learn-rate", "0.5"]
+        more = [*DROPOUT, "--optimizer", "sgd", "--learn-rate", "0.5"]
         self.train("whole", 1, *more, "--after", "30u")
         for ranks, updates in ((2, 10), (3, 20), (1, 30)):
             told = self.train("parts", ranks, *more, "--after", f"{updates}u")
@@ -121,6 +136,7 @@ class ParallelTest(unittest.TestCase):
         self.assert_near("whole", "parts", 1e-3)
 
     def test_resuming_is_bit_exact_and_one_process_speaks(self):
+        self.vocabulary = []  # the first process trains one
         told = self.train("whole", 2, "--after", "20u")
         self.assertEqual(told.count("saved update 20 "), 1, told)
         self.assertEqual(told.count("training text: "), 1, told)
@@ -132,17 +148,20 @@ class ParallelTest(unittest.TestCase):
 
     def test_more_processes_than_sentences(self):
         for ranks in (1, 3):
-            self.train(f"r{ranks}", ranks, *NO_DROPOUT, "--mini-batch", "2", "--after", "10u", "--optimizer", "sgd", "--learn-rate", "0.5")
+            self.train(f"r{ranks}", ranks, *DROPOUT, "--mini-batch", "2", "--after", "10u", "--optimizer", "sgd", "--learn-rate", "0.5")
         self.assert_near("r1", "r3", 1e-3)
 
     def test_signals(self):
         # mpirun turns SIGTERM and SIGINT into SIGTERM and, after the time set here, SIGKILL; SIGUSR1 it passes on.
+        started = []
         for name, number in (("term", signal.SIGTERM), ("int", signal.SIGINT), ("usr1", signal.SIGUSR1)):
+            words = self.command(name, 2, "--after", "100000u", "--save-freq", "1000000u", "--valid-freq", "1000000u")
+            process = subprocess.Popen([words[0], "--mca", "odls_base_sigkill_timeout", "2", *words[1:]], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+            self.wait_for(process, "| update 20 |")
+            process.send_signal(number)
+            started.append((name, number, process))
+        for name, number, process in started:
             with self.subTest(name):
-                words = self.command(name, 2, "--after", "100000u", "--save-freq", "1000000u", "--valid-freq", "1000000u")
-                process = subprocess.Popen([words[0], "--mca", "odls_base_sigkill_timeout", "2", *words[1:]], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-                self.wait_for(process, "| update 20 |")
-                process.send_signal(number)
                 process.communicate(timeout=60)
                 status = process.returncode
                 self.assertFalse(processes(self.dir / name))
@@ -178,7 +197,8 @@ class ParallelTest(unittest.TestCase):
         told = self.train("bad", 2, "--enc-cell", "lstmm", status=2)
         self.assertEqual(told.count("error: "), 1, told)
         self.assertFalse((self.dir / "bad").exists())
-        told = self.train("bad", 2, "--vocabs", self.dir / "train.en", status=3)
+        self.vocabulary = []
+        told = self.train("bad", 2, "--vocabs", self.text / "train.en", status=3)
         self.assertEqual(told.count("error: "), 1, told)
         short = self.dir / "short"
         short.write_text("a\nb\n")
@@ -187,7 +207,7 @@ class ParallelTest(unittest.TestCase):
             words = self.command("one", 2)
             files = [[*words[:4], "-np", "1", *words[6:]] for _ in range(2)]
             for file in files if failing == 2 else [files[failing]]:
-                file[file.index(str(self.dir / "train.de"))] = str(short)
+                file[file.index(str(self.text / "train.de"))] = str(short)
             done = subprocess.run([*files[0], ":", "-np", "1", *files[1][6:]], capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
             self.assertEqual(done.returncode, 3, done.stderr)
             errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -214,8 +234,21 @@ class ParallelTest(unittest.TestCase):
         self.assertNotRegex(maps, r"libmpi|libnmt_mpi|libopen-pal")
 
 
+class AtOnce(unittest.TestSuite):
+    def run(self, result, debug=False):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda test: test(result), self))
+        return result
+
+
 if __name__ == "__main__":
     if not shutil.which("mpirun") or not (BIN.parent / "lib" / "libnmt_mpi.so").exists():
         print("no mpirun, or built without MPI")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
+    loader = unittest.TestLoader()
+    loader.suiteClass = AtOnce
+    with tempfile.TemporaryDirectory() as folder:
+        ParallelTest.text = pathlib.Path(folder)
+        make_text(ParallelTest.text)
+        tests = AtOnce([ParallelTest(name) for name in sys.argv[1:]]) if sys.argv[1:] else loader.loadTestsFromTestCase(ParallelTest)
+        sys.exit(not unittest.TextTestRunner().run(tests).wasSuccessful())

@@ -37,7 +37,7 @@ struct AccumulatorTest : testing::Test {
     spec.dim_emb = spec.dim_rnn = 16;
     spec.enc_depth = spec.dec_depth = 2;
     spec.enc_cell = spec.dec_cell = "gru";
-    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
+    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.2;
     Rng rng(5);
     for (int b = 0; b < 2; ++b) {
       std::vector<Ids> sources(31), targets(31);

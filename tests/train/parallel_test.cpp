@@ -28,6 +28,7 @@ struct Meeting {
   std::barrier<> barrier;
   std::mutex mutex;
   std::vector<double> sum;
+  std::vector<std::vector<std::int32_t>> given;
   const void* first = nullptr;
 };
 
@@ -38,7 +39,32 @@ class ThreadRank : public Communicator {
   int size() const override { return meeting_.size; }
   void barrier() override { meeting_.barrier.arrive_and_wait(); }
   void all_reduce_sum(double* values, std::int64_t n) override { reduce(values, n); }
-  void all_reduce_sum(float* values, std::int64_t n) override { reduce(values, n); }
+  void all_reduce_sum(float* values, std::int64_t n) override {
+    finish_sums();
+    reduce(values, n);
+  }
+  void begin_sum(float* values, std::int64_t n) override {
+    begun_.push_back({values, {values, values + n}});
+    if (on_begin) on_begin();
+  }
+  void finish_sums() override {
+    for (const Begun& sum : begun_) {
+      const auto n = static_cast<std::int64_t>(sum.before.size());
+      EXPECT_EQ(std::memcmp(sum.values, sum.before.data(), sum.before.size() * sizeof(float)), 0) << "values changed while they were summed";
+      reduce(sum.values, n);
+      ++finished;
+    }
+    begun_.clear();
+  }
+  std::vector<std::vector<std::int32_t>> all_gather(const std::vector<std::int32_t>& mine) override {
+    if (rank_ == 0) meeting_.given.resize(static_cast<std::size_t>(size()));
+    barrier();
+    meeting_.given[static_cast<std::size_t>(rank_)] = mine;
+    barrier();
+    auto all = meeting_.given;
+    barrier();
+    return all;
+  }
   void broadcast(void* data, std::size_t bytes) override {
     if (rank_ == 0) meeting_.first = data;
     barrier();
@@ -47,8 +73,14 @@ class ThreadRank : public Communicator {
   }
   void broadcast(float* values, std::int64_t n) override { broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float)); }
   void abort(int) override { std::terminate(); }
+  std::function<void()> on_begin;
+  int finished = 0;
 
  private:
+  struct Begun {
+    float* values;
+    std::vector<float> before;
+  };
   template <class T>
   void reduce(T* values, std::int64_t n) {
     if (rank_ == 0) meeting_.sum.assign(static_cast<std::size_t>(n), 0.0);
@@ -63,6 +95,7 @@ class ThreadRank : public Communicator {
   }
   Meeting& meeting_;
   int rank_;
+  std::vector<Begun> begun_;
 };
 
 /// A rank's share of seven fixed batches of 5 pairs, over and over.
@@ -117,24 +150,16 @@ struct Heap : MemorySource {
 };
 
 struct Rank {
-  Rank(const TrainSpec& spec, Meeting& meeting, int rank)
+  Rank(const TrainSpec& spec, const ModelSpec& model_spec, Meeting& meeting, int rank)
       : communicator(meeting, rank),
         store(communicator, rank == 0 ? &kept : nullptr),
         heap(new Heap),
         arena(256, std::unique_ptr<MemorySource>(heap)),
         context{{}, &arena, {&pool}, {}},
-        model(model_spec(), vocabulary, vocabulary, context, rank == 0 ? 1 : 2),  // rank 0's weights count
+        model(model_spec, vocabulary, vocabulary, context, rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
         trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "", std::chrono::steady_clock::now(), communicator}) {}
-  static ModelSpec model_spec() {
-    ModelSpec spec;
-    spec.type = "rnnsearch";
-    spec.dim_emb = spec.dim_rnn = 8;
-    spec.enc_depth = spec.dec_depth = 1;
-    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
-    return spec;
-  }
   std::vector<float> weights() {
     std::vector<float> all;
     for (Parameter& p : model.parameters().all()) all.insert(all.end(), p.value.f32(), p.value.f32() + p.shape.elements());
@@ -165,6 +190,10 @@ class ParallelTrainer : public testing::Test {
     spec.optimizer_delay = 2;
     spec.after = "12u";
     spec.disp_freq = spec.save_freq = spec.valid_freq = "100u";
+    model.type = "rnnsearch";
+    model.dim_emb = model.dim_rnn = 8;
+    model.enc_depth = model.dec_depth = 1;
+    model.dropout_emb = model.dropout_rnn = model.dropout_readout = 0.2;
   }
   ~ParallelTrainer() override { log::set_level(log::Level::info); }
 
@@ -174,7 +203,7 @@ class ParallelTrainer : public testing::Test {
     meeting = std::make_unique<Meeting>(size);
     std::vector<std::unique_ptr<Rank>> ranks;
     for (int r = 0; r < size; ++r) {
-      ranks.push_back(std::make_unique<Rank>(spec, *meeting, r));
+      ranks.push_back(std::make_unique<Rank>(spec, model, *meeting, r));
       if (prepare) prepare(*ranks.back());
     }
     errors.assign(static_cast<std::size_t>(size), "");
@@ -196,6 +225,7 @@ class ParallelTrainer : public testing::Test {
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-5);
   }
   TrainSpec spec;
+  ModelSpec model;
   std::unique_ptr<Meeting> meeting;
   std::vector<std::string> errors;
 };
@@ -248,6 +278,51 @@ TEST_F(ParallelTrainer, MemoryOfOneRankCutsItsBatchesAlone) {
   const std::string events{std::istreambuf_iterator<char>(told), {}};
   EXPECT_NE(events.find("out of memory in a batch at rank 1"), std::string::npos);
   expect_near(*one[0], *ranks[0]);
+}
+
+// What is begun to be summed during the backward pass is complete (ThreadRank sees to it), and is all but the embeddings.
+TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
+  spec.after = "3u";
+  spec.label_smoothing = 0.1;
+  struct Case {
+    const char *type, *cell;
+    bool tied, context_aware;
+  };
+  for (const Case& c : {Case{"rnnsearch", "gru", false, false}, {"deep", "lrn", true, true}, {"gnmt", "lstm", false, false}, {"seq2seq", "atr", true, false}}) {
+    SCOPED_TRACE(c.type);
+    model.type = c.type;
+    model.enc_cell = model.dec_cell = c.cell;
+    model.enc_depth = model.dec_depth = model.type == "rnnsearch" ? 1 : 2;
+    model.tied_embeddings_all = c.tied;
+    model.context_aware = c.context_aware;
+    const auto one = train(1), two = train(2);
+    expect_near(*one[0], *two[0]);
+    for (const auto& rank : two) EXPECT_EQ(rank->communicator.finished, 3 * 2);
+  }
+}
+
+// Memory runs out on one rank when the sums of an update have begun: they count, and the rest is computed once more.
+TEST_F(ParallelTrainer, MemoryRunsOutWithinASum) {
+  const auto one = train(1);
+  for (const int failing : {1, 2, 3, 8}) {
+    SCOPED_TRACE(failing);
+    int begun = 0;
+    const auto ranks = train(2, [&](Rank& rank) {
+      if (rank.communicator.rank() != 1) return;
+      rank.communicator.on_begin = [&] {
+        if (++begun != failing) return;
+        rank.arena.trim();
+        rank.heap->refusals = 2;
+      };
+    });
+    for (const std::string& error : errors) EXPECT_EQ(error, "");
+    EXPECT_EQ(ranks[1]->heap->refusals, 0);
+    std::ifstream told(testing::TempDir() + "parallel_test.jsonl");
+    const std::string events{std::istreambuf_iterator<char>(told), {}};
+    EXPECT_NE(events.find("out of memory in a batch at rank 1"), std::string::npos);
+    expect_near(*one[0], *ranks[0]);
+    EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
+  }
 }
 
 // As rounding does, or as a broken rank does.

@@ -67,7 +67,7 @@ std::vector<Kernel> kernels_of(std::int64_t n) {
        with([n](const auto& b, Rotated& r) { kernels::tanh_backward(b, n, r[0].f32(), r[1].f32(), r[2].f32()); }),
        [](V x) { return x[2] + x[1] * (1 - x[0] * x[0]); }},
       {"dropout", 2, 2, 1,
-       with([n](const auto& b, Rotated& r) { kernels::dropout(b, n, 0.0f, 1, 2, r[0].f32(), r[1].f32()); }),
+       with([n](const auto& b, Rotated& r) { kernels::dropout(b, 1, n, {}, 0.0f, 1, 2, r[0].f32(), r[1].f32()); }),
        [](V x) { return x[0]; }},
   };
 }

@@ -26,8 +26,10 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
 /// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
 /// Inverted dropout; x itself when p is 0 or the tape does not record. A mask for every value or, for x [T,B,N] on a tape that
-/// shares them over steps, for every sentence and channel.
-Var dropout(Tape& tape, const Var& x, float p);
+/// shares them over steps, for every sentence and channel. The mask of a value depends on the tape's seed, pass and order of dropouts, and
+/// on its step, channel and place of its sentence in the whole batch (Tape::take_part). `rows` i32 [R], for x [R,N]: its rows as rows of
+/// [T,B]; without it x [R,N] is a batch of its own.
+Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows = {});
 Var add(Tape& tape, Var x, const Var& y);
 Var tanh(Tape& tape, Var x);
 /// Side by side along the last axis.

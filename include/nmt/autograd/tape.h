@@ -18,6 +18,11 @@ struct Node {
 };
 using Var = std::shared_ptr<Node>;
 
+/// The sentences of a pass as a part of a batch that several passes share: number b of `count` stands at first + b stride of `whole`.
+struct Sentences {
+  std::int64_t count = 0, whole = 0, first = 0, stride = 1;  ///< count 0: a pass of its own
+};
+
 /// One pass through a model: ops append their gradients as closures, backward() runs them from the last to the first.
 /// Without recording (inference, evaluation) nothing is kept.
 class Tape {
@@ -42,6 +47,10 @@ class Tape {
   void record(std::function<void()> backward);
   /// Runs and drops all closures.
   void backward();
+  /// backward() will call it after every op, with the number of the milestone that it has come to last; 0: none yet.
+  void listen(std::function<void(int)> listener) { listener_ = std::move(listener); }
+  /// backward() comes here when it is through with all that is recorded later.
+  void milestone(int number);
 
   /// Gradient of a node, zero-filled at the first call; for ops that add to it.
   float* gradient(Node& node) const;
@@ -52,6 +61,10 @@ class Tape {
   void share_dropout_over_steps() { shared_steps_ = true; }
   bool shares_dropout_over_steps() const { return shared_steps_; }
 
+  /// From here on dropout draws the masks that the whole batch would have for these sentences.
+  void take_part(const Sentences& sentences) { sentences_ = sentences; }
+  const Sentences& sentences() const { return sentences_; }
+
   std::uint64_t dropout_key() const { return seed_; }
   /// A new stream of random numbers for each dropout of the pass.
   std::uint64_t next_dropout_stream() { return pass_ << 12 | dropouts_++; }
@@ -60,8 +73,11 @@ class Tape {
   Context context_;
   bool recording_, shared_steps_ = false;
   Probe* probe_ = nullptr;
+  Sentences sentences_;
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;
+  std::function<void(int)> listener_;
+  int reached_ = 0;
 };
 
 }  // namespace nmt

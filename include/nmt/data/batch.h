@@ -5,6 +5,12 @@
 
 namespace nmt {
 
+/// Where the sentences of a part stand in its whole batch: number b at first + b * stride of `whole`.
+struct BatchPlace {
+  int first = 0, stride = 1, whole = 0;
+  bool operator==(const BatchPlace&) const = default;
+};
+
 /// A padded batch of sentence pairs, time-major: entry [t, b] stands at t * sentences + b.
 /// A source sentence ends with </s>; target_in starts with <s>, target_out ends with </s>. Padded entries hold </s> and mask 0.
 struct Batch {
@@ -19,6 +25,7 @@ struct Batch {
   std::vector<std::int64_t> lines;       ///< [B], the pair's line in the corpus, from 0
   std::int64_t source_tokens = 0;        ///< without padding
   std::int64_t target_tokens = 0;        ///< without padding
+  BatchPlace place;                      ///< of these sentences, where they are a part of a batch; dropout draws the whole batch's masks
 };
 
 using Ids = std::vector<std::int32_t>;

@@ -2,9 +2,25 @@
 
 #include <cstdint>
 
+#include "nmt/core/rng.h"
 #include "nmt/kernels/backend.h"
 
 namespace nmt::kernels {
+
+/// Where the rows of a tensor [T,B,width] stand in one that it is a part of: row (t, b) is row t step + first + b stride there.
+/// The same rows twice, with a step of 0, share what is drawn for them.
+struct RowPlaces {
+  std::int64_t batch = 1;  ///< B
+  std::int64_t step = 1, first = 0, stride = 1;
+  const std::int32_t* rows = nullptr;  ///< where the tensor's own rows stand in [T,B], on its device; null: in their order
+
+  NMT_HOST_DEVICE std::int64_t operator()(std::int64_t row) const {
+    const std::int64_t at = rows ? rows[row] : row;
+    return at / batch * step + first + at % batch * stride;
+  }
+  /// Whether row r stands at r.
+  bool in_order() const { return !rows && step == batch && first == 0 && stride == 1; }
+};
 
 NMT_KERNEL(fill, float* x, std::int64_t n, float value);
 /// y += alpha x
@@ -19,9 +35,10 @@ NMT_KERNEL(sum_rows, std::int64_t rows, std::int64_t width, const float* dy, flo
 NMT_KERNEL(tanh_forward, std::int64_t n, const float* x, float* y);
 /// dx += dy (1 - y*y)
 NMT_KERNEL(tanh_backward, std::int64_t n, const float* y, const float* dy, float* dx);
-/// Inverted dropout: y = keep ? x / (1-p) : 0; element i is kept when philox(key, i/4, stream)[i%4] >= p 2^32. y may be x.
-/// The backward pass is the same call on dy.
-NMT_KERNEL(dropout, std::int64_t n, float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y);
+/// Inverted dropout of x [rows,width]: y = keep ? x / (1-p) : 0; element i of row r is kept when philox(key, e/4, stream)[e%4] >= p 2^32
+/// with e = places(r) width + i. y may be x. The backward pass is the same call on dy.
+NMT_KERNEL(dropout, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p, std::uint64_t key, std::uint64_t stream,
+           const float* x, float* y);
 /// out[r,:] = table[ids[r],:], width E.
 NMT_KERNEL(gather_rows, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table, float* out);
 /// out[r] = x[r, columns[r]] of x [rows,width]; the columns are there.

@@ -38,8 +38,8 @@ class Decoder {
   };
   /// y [T,B,E]; sentence i32 [B] names the memory's sentence of each row in search, empty: its own.
   Result operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state, const Tensor& sentence) const;
-  /// The readout of features [R,..] -> [R,E], with layer normalisation and dropout.
-  Var readout(Tape& tape, const Var& features) const;
+  /// The readout of features [R,..] -> [R,E], with layer normalisation and dropout. `rows` i32 [R]: where they stand in [T,B], for dropout.
+  Var readout(Tape& tape, const Var& features, const Tensor& rows = {}) const;
   void freeze(const Context& context) const;
 
  private:

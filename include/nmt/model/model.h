@@ -26,6 +26,12 @@ struct TrainPass {
   std::uint64_t pass = 0;  ///< number of this batch since the training began
 };
 
+/// What a backward pass has completed: the gradients of the decoder and its softmax, then the encoder's and the attention's of its states, then the
+/// embeddings', which both sides and the softmax may share.
+enum class Completed : int { nothing, decoder, encoder, all };
+/// When the gradient of a parameter is complete.
+Completed completed_with(const Parameter& parameter);
+
 /// A translation model: embeddings, encoder, attention, decoder, loss.
 class Model {
  public:
@@ -46,8 +52,10 @@ class Model {
 
   /// Adds the gradients of the batch's summed loss (over tokens, not averaged) to the parameters' gradients.
   BatchLoss accumulate_gradients(const Batch& batch, const TrainPass& pass);
-  /// The same without waiting for the device: the loss is added to sums f64 [2], cross-entropy and smoothed, on the device.
-  void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums);
+  /// The same without waiting for the device: the loss is added to sums f64 [2], cross-entropy and smoothed, on the device. `listener` hears
+  /// after every op of the backward pass what is complete by now, but never of all.
+  using Listener = std::function<void(Completed)>;
+  void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums, const Listener& listener = {});
   /// The loss alone: no dropout, no gradients.
   BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
 

@@ -23,8 +23,10 @@ class Nccl {
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
-  /// values[i] becomes the sum of all GPUs' values[i].
-  void all_reduce_sum(float* values, std::int64_t n);
+  /// values[i] becomes the sum of all GPUs' values[i]: of what the device's work so far has left there, beside its later work, until
+  /// finish_sums(), behind which that waits.
+  void begin_sum(float* values, std::int64_t n);
+  void finish_sums();
   /// The first GPU's values for all.
   void broadcast(float* values, std::int64_t n);
 

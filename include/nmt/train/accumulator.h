@@ -11,7 +11,7 @@
 namespace nmt::train {
 
 /// Gradients of the batches of an update. A batch for which memory does not suffice is cut in halves, and those again: their gradients
-/// sum to the whole's (dropout draws other masks). What was too large once is cut at once from then on.
+/// sum to the whole's, dropout included. What was too large once is cut at once from then on.
 class Accumulator {
  public:
   /// `losses` f64 [2]: where losses are added up, cross-entropy and smoothed, on the model's device. `clear` sets all gradients
@@ -22,11 +22,11 @@ class Accumulator {
   struct Piece {
     Batch batch;
     TrainPass pass;
-    int halvings = 0;  ///< how often it was cut
   };
   /// Returns the number of target tokens. Gradients and losses must be zero. When memory runs out within a pass they hold a part of it, so
   /// that all pieces are done again. Batches without sentences are left out. Errors (memory): a single pair does not fit.
-  std::int64_t add(std::vector<Piece> pieces);
+  /// `listener` hears of the backward pass that is the last one (Model::Listener); when memory runs out, of another, after `clear`.
+  std::int64_t add(std::vector<Piece> pieces, const Model::Listener& listener = {});
 
  private:
   void cut(std::vector<Piece>& pieces, std::size_t at);

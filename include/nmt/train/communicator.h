@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nmt/tensor/cuda_device.h"
 
@@ -34,6 +35,14 @@ class Communicator {
   virtual void all_reduce_sum(double* values, std::int64_t n) = 0;
   /// The same where tensors lie: the host's memory, or the GPU's, in the order of its stream.
   virtual void all_reduce_sum(float* values, std::int64_t n) = 0;
+  /// The same, begun: values are left alone until finish_sums(). All ranks begin the same sums in the same order.
+  virtual void begin_sum(float* values, std::int64_t n) { all_reduce_sum(values, n); }
+  /// Lets the sums begun go on where that takes the processor: to be called now and then.
+  virtual void advance_sums() {}
+  /// Returns when the sums begun are done: on a GPU, for what comes later in its stream.
+  virtual void finish_sums() {}
+  /// What every rank gives, by rank, in the host's memory.
+  virtual std::vector<std::vector<std::int32_t>> all_gather(const std::vector<std::int32_t>& mine) = 0;
   /// Rank 0's bytes for all, in the host's memory.
   virtual void broadcast(void* data, std::size_t bytes) = 0;
   /// Rank 0's values for all, where tensors lie.

@@ -41,8 +41,4 @@ void spread(Communicator& communicator, Checkpoint& checkpoint);
 /// values here. Error (failed): the norms of their weights are more than a thousandth apart.
 void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint);
 
-/// Lays the parameters' gradients side by side in one tensor, each at a multiple of 64 bytes, all zero; so that one call sums them over the
-/// ranks. Returns that tensor.
-Tensor join_gradients(ParameterSet& parameters, const Context& context);
-
 }  // namespace nmt::train

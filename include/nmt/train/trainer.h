@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "nmt/train/batch_source.h"
 #include "nmt/train/checkpoint_store.h"
 #include "nmt/train/communicator.h"
+#include "nmt/train/gradient_sums.h"
 #include "nmt/train/heartbeat.h"
 #include "nmt/train/optimizer.h"
 #include "nmt/train/reporter.h"
@@ -75,7 +77,7 @@ class Trainer {
   const TrainSpec spec_;
   Parts parts_;
   Schedule schedule_;
-  Tensor gradients_;  // all of them, on several ranks
+  std::unique_ptr<GradientSums> sums_;  // on several ranks
   Optimizer optimizer_;
   Accumulator accumulator_;
   std::vector<Period> after_;

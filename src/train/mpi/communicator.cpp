@@ -108,16 +108,48 @@ class MpiCommunicator : public Communicator {
   void barrier() override { meet(0); }
   void all_reduce_sum(double* values, std::int64_t n) override { reduce(values, n, MPI_DOUBLE); }
   void all_reduce_sum(float* values, std::int64_t n) override { reduce(values, n, MPI_FLOAT); }
+  void begin_sum(float* values, std::int64_t n) override {
+    in_parts(n, part_bytes / sizeof(float), [&](std::int64_t first, int part) {
+      NMT_MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, values + first, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &begun_.emplace_back()));
+    });
+  }
+  void advance_sums() override {
+    int all = 0;
+    if (!begun_.empty()) NMT_MPI_CHECK(MPI_Testall(static_cast<int>(begun_.size()), begun_.data(), &all, MPI_STATUSES_IGNORE));
+    if (all) begun_.clear();
+  }
+  void finish_sums() override {
+    for (MPI_Request& request : begun_) transfer(request);
+    begun_.clear();
+  }
+  std::vector<std::vector<std::int32_t>> all_gather(const std::vector<std::int32_t>& mine) override {
+    std::vector<double> sizes(static_cast<std::size_t>(size_));
+    sizes[static_cast<std::size_t>(rank_)] = static_cast<double>(mine.size());
+    all_reduce_sum(sizes.data(), size_);
+    std::vector<int> counts, offsets;
+    double total = 0;
+    for (const double size : sizes) {
+      counts.push_back(static_cast<int>(size));
+      offsets.push_back(static_cast<int>(total));
+      total += size;
+      NMT_CHECK(total <= INT_MAX, "{} numbers in an exchange between ranks, at most {}", total, INT_MAX);
+    }
+    std::vector<std::int32_t> all(static_cast<std::size_t>(total));
+    MPI_Request request = MPI_REQUEST_NULL;
+    NMT_MPI_CHECK(MPI_Iallgatherv(mine.data(), counts[static_cast<std::size_t>(rank_)], MPI_INT32_T, all.data(), counts.data(), offsets.data(), MPI_INT32_T,
+                                  MPI_COMM_WORLD, &request));
+    transfer(request);
+    std::vector<std::vector<std::int32_t>> by_rank;
+    for (std::size_t r = 0; r < counts.size(); ++r) by_rank.emplace_back(all.begin() + offsets[r], all.begin() + offsets[r] + counts[r]);
+    return by_rank;
+  }
   void broadcast(void* data, std::size_t bytes) override {
     meet(timeout_);
-    auto* at = static_cast<char*>(data);
-    for (std::size_t done = 0; done < bytes;) {
-      const int part = static_cast<int>(std::min<std::size_t>(bytes - done, part_bytes));
+    in_parts(static_cast<std::int64_t>(bytes), part_bytes, [&](std::int64_t first, int part) {
       MPI_Request request = MPI_REQUEST_NULL;
-      NMT_MPI_CHECK(MPI_Ibcast(at + done, part, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
+      NMT_MPI_CHECK(MPI_Ibcast(static_cast<char*>(data) + first, part, MPI_BYTE, 0, MPI_COMM_WORLD, &request));
       transfer(request);
-      done += static_cast<std::size_t>(part);
-    }
+    });
   }
   void broadcast(float* values, std::int64_t n) override {
     broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float));
@@ -128,19 +160,23 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  static constexpr std::size_t part_bytes = std::size_t{1} << 20;  // measured: docs/parallel.md
+  static constexpr std::int64_t part_bytes = 1 << 20;  // measured: docs/parallel.md
   enum : int { arrived = 1, go = 2 };                              // tags
+
+  // body(first, count) for n things, a part at a time.
+  template <class Body>
+  static void in_parts(std::int64_t n, std::int64_t part, const Body& body) {
+    for (std::int64_t first = 0; first < n; first += part) body(first, static_cast<int>(std::min(n - first, part)));
+  }
 
   template <class T>
   void reduce(T* values, std::int64_t n, MPI_Datatype type) {
     meet(timeout_);
-    for (std::int64_t done = 0; done < n;) {
-      const int part = static_cast<int>(std::min<std::int64_t>(n - done, part_bytes / sizeof(T)));
+    in_parts(n, part_bytes / sizeof(T), [&](std::int64_t first, int part) {
       MPI_Request request = MPI_REQUEST_NULL;
-      NMT_MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, values + done, part, type, MPI_SUM, MPI_COMM_WORLD, &request));
+      NMT_MPI_CHECK(MPI_Iallreduce(MPI_IN_PLACE, values + first, part, type, MPI_SUM, MPI_COMM_WORLD, &request));
       transfer(request);
-      done += part;
-    }
+    });
   }
 
   // Returns when all ranks have come: each tells rank 0, which tells all. So what waits busily is the transfer alone.
@@ -239,6 +275,7 @@ class MpiCommunicator : public Communicator {
     return text;
   }
 
+  std::vector<MPI_Request> begun_;
   double timeout_ = 0;
   bool has_lost_ = false;
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1, sharing_ = 1;

@@ -1,0 +1,108 @@
+#include "pair_stream.h"
+
+#include "nmt/core/error.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nmt {
+
+namespace {
+
+constexpr std::int64_t kPiece = 1024;  // pairs that are asked for when none is at hand
+// Streams of random numbers: one a pass for its order.
+constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32;
+
+// A pair as it travels: tokens of both sides and, unless it is dropped, their ids.
+void append(Ids& piece, const EncodedPair& pair) {
+  piece.push_back(pair.source_tokens);
+  piece.push_back(pair.target_tokens);
+  for (const Ids* ids : {&pair.source, &pair.target}) piece.insert(piece.end(), ids->begin(), ids->end());
+}
+
+}  // namespace
+
+PairStream::PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines, const Share& share, std::int64_t epoch,
+                       std::int64_t at, Exchange exchange)
+    : loading_(loading),
+      lines_(lines),
+      share_(share),
+      exchange_(std::move(exchange)),
+      epoch_(epoch - 1),
+      at_(lines.size()) {
+  for (std::int64_t i = 0; i < at; ++i) next_line();
+}
+
+std::uint32_t PairStream::next_line() {
+  if (at_ == lines_.size()) {
+    order_ = lines_;
+    Rng rng(loading_.spec.seed, kOrderStream + static_cast<std::uint64_t>(++epoch_));
+    shuffle(order_, rng);
+    at_ = 0;
+  }
+  return order_[at_++];
+}
+
+EncodedPair PairStream::next() {
+  if (share_.size == 1) {
+    exchange_.encoding();
+    return loading_.encode(next_line());
+  }
+  while (ready_.empty()) {
+    if (asked_.empty()) ask(std::min(kPiece, static_cast<std::int64_t>(lines_.size())));
+    receive();
+  }
+  EncodedPair pair = std::move(ready_.front());
+  ready_.pop_front();
+  return pair;
+}
+
+void PairStream::read_ahead(std::int64_t pairs) {
+  const std::int64_t missing = pairs - std::ssize(ready_) - under_way_;
+  if (share_.size > 1 && missing > 0) ask(missing);
+}
+
+void PairStream::ask(std::int64_t pairs) {
+  std::vector<std::uint32_t> lines;
+  Ids mine;
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    lines.push_back(next_line());
+    if (asked_pairs_++ % share_.size != share_.rank) continue;
+    exchange_.encoding();
+    append(mine, loading_.encode(lines.back()));
+  }
+  under_way_ += pairs;
+  asked_.push_back(std::move(lines));
+  exchange_.send(std::move(mine));
+}
+
+void PairStream::receive() {
+  const std::vector<Ids> pieces = exchange_.receive();
+  NMT_CHECK(std::ssize(pieces) == share_.size, "training data: pieces of {} processes, not {}", pieces.size(), share_.size);
+  std::vector<std::size_t> at(pieces.size());
+  auto from = static_cast<std::size_t>((asked_pairs_ - under_way_) % share_.size);
+  const auto take = [&](std::size_t count) {
+    const std::size_t begin = at[from];
+    NMT_CHECK(begin + count <= pieces[from].size(), "training data: the piece of process {} is cut off", from);
+    at[from] += count;
+    return pieces[from].begin() + static_cast<std::ptrdiff_t>(begin);
+  };
+  const auto limit = static_cast<std::int32_t>(loading_.spec.max_length);
+  for (const std::uint32_t line : asked_.front()) {
+    EncodedPair& pair = ready_.emplace_back();
+    pair.line = line;
+    pair.source_tokens = *take(1);
+    pair.target_tokens = *take(1);
+    if (!loading_.drops(pair.source_tokens, pair.target_tokens))
+      for (auto [ids, tokens] : {std::pair(&pair.source, pair.source_tokens), {&pair.target, pair.target_tokens}}) {
+        const auto count = std::min(tokens, limit);
+        const auto begin = take(static_cast<std::size_t>(count));
+        ids->assign(begin, begin + count);
+      }
+    from = (from + 1) % pieces.size();
+  }
+  under_way_ -= std::ssize(asked_.front());
+  asked_.pop_front();
+}
+
+}  // namespace nmt
