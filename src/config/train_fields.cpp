@@ -57,8 +57,10 @@ std::vector<Option> list(TrainSpec& s) {
                      "first epoch with a decay, and stalled validations before one")
                   .range(1)
                   .meta("EPOCH STALLS"),
-              Option("clip-norm", &s.clip_norm,
-                     "longest gradient of the loss per token; longer ones are scaled down; 0: off")
+              Option("cost-type", &s.cost_type,
+                     "the cost whose gradient is clipped and taken: the mean over target tokens, or over sentences")
+                  .one_of({"ce-mean-words", "ce-mean"}),
+              Option("clip-norm", &s.clip_norm, "longest gradient of the cost; longer ones are scaled down; 0: off")
                   .range(0),
               Option("label-smoothing", &s.label_smoothing, "probability spread over the whole vocabulary")
                   .range(0, 0.99),

@@ -125,13 +125,13 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
   });
 }
 
-UpdateResult Optimizer::update(double rate, std::int64_t tokens) {
-  NMT_CHECK(tokens > 0, "an update over {} target tokens", tokens);
-  const auto count = static_cast<std::int64_t>(slices_.size());
-  dispatch(context_, [&](const auto& device) { kernels::gradient_norm_squared(device, slices_.data(), count, figures_.data<double>() + 2); });
+UpdateResult Optimizer::update(double rate, std::int64_t count) {
+  NMT_CHECK(count > 0, "an update over {} target tokens or sentences", count);
+  const auto slices = static_cast<std::int64_t>(slices_.size());
+  dispatch(context_, [&](const auto& device) { kernels::gradient_norm_squared(device, slices_.data(), slices, figures_.data<double>() + 2); });
   const std::vector<double> figures = download<double>(context_, figures_);
-  const double per_token = 1.0 / static_cast<double>(tokens);
-  const double norm = std::sqrt(figures[2]) * per_token;
+  const double share = 1.0 / static_cast<double>(count);
+  const double norm = std::sqrt(figures[2]) * share;
   UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
   if (!result.applied) {
     clear();
@@ -139,7 +139,7 @@ UpdateResult Optimizer::update(double rate, std::int64_t tokens) {
   }
   nmt::clear<double>(context_, figures_);
   ++steps_;
-  step(rate, per_token * (clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1.0));
+  step(rate, share * (clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1.0));
   return result;
 }
 

@@ -150,43 +150,46 @@ TrainPass Trainer::next_pass() {
   return {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(state_.batches++)};
 }
 
-// Gradients and tokens of all ranks' shares. With them goes whether a rank has cut a batch for memory.
-std::int64_t Trainer::sum_over_ranks(std::int64_t tokens, std::int64_t source_tokens) {
+// Gradients and counts of all ranks' shares. With them goes whether a rank has cut a batch for memory.
+Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
   Communicator& ranks = parts_.communicator;
   if (ranks.size() > 1) {
     sums_->finish();
     const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
-    std::vector<double> values(2 + n);
-    values[0] = static_cast<double>(tokens), values[1] = static_cast<double>(source_tokens);
-    values[2 + me] = std::exchange(was_cut_, false) ? 1 : 0;
+    constexpr std::size_t counted = 3;
+    std::vector<double> values(counted + n);
+    values[0] = static_cast<double>(counts.target), values[1] = static_cast<double>(counts.source);
+    values[2] = static_cast<double>(counts.sentences);
+    values[counted + me] = std::exchange(was_cut_, false) ? 1 : 0;
     ranks.all_reduce_sum(values.data(), std::ssize(values));
     for (std::size_t r = 1; r < n; ++r)
-      if (values[2 + r] > 0)
+      if (values[counted + r] > 0)
         parts_.reporter.event("memory", state_.progress, fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
-    tokens = static_cast<std::int64_t>(values[0]);
-    source_tokens = static_cast<std::int64_t>(values[1]);
+    counts = {static_cast<std::int64_t>(values[0]), static_cast<std::int64_t>(values[1]), static_cast<std::int64_t>(values[2])};
   }
-  interval_source_ += source_tokens;
-  interval_target_ += tokens;
-  return tokens;
+  interval_source_ += counts.source;
+  interval_target_ += counts.target;
+  return counts;
 }
 
 void Trainer::update() {
   const auto start = Clock::now();
   parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1), state_.progress.updates == 0);
   std::vector<Accumulator::Piece> batches;
-  std::int64_t source_tokens = 0;
+  Counts counts;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();
     batches.push_back({batch, next_pass()});
-    source_tokens += batch.source_tokens;
+    counts.source += batch.source_tokens;
+    counts.sentences += batch.sentences;
   }
   const Model::Listener listener = sums_ ? Model::Listener([this](Completed so_far) { sums_->completed(so_far); }) : Model::Listener();
-  const std::int64_t tokens = sum_over_ranks(accumulator_.add(std::move(batches), listener), source_tokens);
+  counts.target = accumulator_.add(std::move(batches), listener);
+  counts = sum_over_ranks(counts);
   state_.progress.epochs = parts_.source.epochs();
-  state_.progress.labels += tokens;
+  state_.progress.labels += counts.target;
   rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
-  UpdateResult result = optimizer_.update(rate_, tokens);
+  UpdateResult result = optimizer_.update(rate_, spec_.cost_type == "ce-mean" ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {
     double losses[] = {result.cross_entropy, result.smoothed};
     parts_.communicator.all_reduce_sum(losses, std::size(losses));
@@ -209,7 +212,7 @@ void Trainer::update() {
   state_.shown.smoothed += result.smoothed;
   state_.shown.cross_entropy += result.cross_entropy;
   state_.shown.norms += result.gradient_norm;
-  state_.shown.tokens += tokens;
+  state_.shown.tokens += counts.target;
   ++state_.shown.updates;
 }
 

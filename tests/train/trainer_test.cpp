@@ -203,6 +203,37 @@ TEST_F(TrainerTest, AsksForNoMemoryOnceWarm) {
   EXPECT_GT(warm, 0);
 }
 
+TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
+  spec.optimizer = "sgd";
+  spec.schedule = "constant";
+  spec.lr_warmup = "0u";
+  spec.clip_norm = spec.exponential_smoothing = 0;
+  spec.after = "1u";
+  std::int64_t tokens = 0, sentences = 0;
+  const auto moved = [&](const char* cost_type) {
+    spec.cost_type = cost_type;
+    FakeStore store;
+    Training run(spec, store);
+    const Tensor& weight = run.model.parameters().all().front().value;
+    const std::vector<float> before(weight.f32(), weight.f32() + weight.elements());
+    run();
+    tokens = run.trainer.state().progress.labels;
+    sentences = 4 * run.trainer.state().batches;
+    std::vector<double> difference;
+    for (std::size_t i = 0; i < before.size(); ++i) difference.push_back(double{weight.f32()[i]} - before[i]);
+    return difference;
+  };
+  const std::vector<double> by_tokens = moved("ce-mean-words"), by_sentences = moved("ce-mean");
+  ASSERT_EQ(sentences, 8);
+  ASSERT_GT(tokens, 2 * sentences);
+  double largest = 0;
+  for (std::size_t i = 0; i < by_tokens.size(); ++i) {
+    EXPECT_NEAR(by_sentences[i] * static_cast<double>(sentences), by_tokens[i] * static_cast<double>(tokens), 1e-5);
+    largest = std::max(largest, std::abs(by_tokens[i]) * static_cast<double>(tokens));
+  }
+  EXPECT_GT(largest, 1e-3);
+}
+
 TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
   FakeStore store;
   spec.optimizer_delay = 1;

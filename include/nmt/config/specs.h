@@ -72,6 +72,7 @@ struct TrainSpec {
   std::string lr_decay_strategy = "stalled";   ///< epoch | stalled | epoch+stalled
   std::vector<int> lr_decay_start{10, 1};      ///< first epoch; stalled validations
   std::vector<double> rnmt_schedule{4, 500, 600000, 1200000};  ///< n, p, s, e of RNMT+ (Chen et al. 2018)
+  std::string cost_type = "ce-mean-words";     ///< ce-mean-words | ce-mean: what an update's cost is divided by, target tokens or sentences
   double clip_norm = 5.0;                      ///< 0: off
   double label_smoothing = 0.1;
   double exponential_smoothing = 0.0;          ///< decay of the moving average a update; 0: off

@@ -29,8 +29,8 @@ struct UpdateResult {
 ///   adagrad   epsilon 1e-8                                                 0.05
 ///   sgd       momentum 0                                                   1
 ///
-/// Gradients arrive as sums over target tokens, of one or more batches; the update divides by the number of tokens, so that
-/// rate and clip-norm mean the same for every batch size.
+/// Gradients arrive as sums over target tokens, of one or more batches; the update divides by the number of tokens or, with cost-type
+/// ce-mean, of sentences, so that rate and clip-norm mean the same for every batch size.
 ///
 /// The average after update t is average += s (value - average) with s = max(exponential_smoothing, 9 / (t + 9)): it spans
 /// about the last t/9 updates until that is as long as 1/exponential_smoothing, so that in a short training the random weights
@@ -46,9 +46,9 @@ class Optimizer {
   /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
-  /// One step at this rate, over gradients summed from so many target tokens. Waits for the device once, for the gradient's
+  /// One step at this rate, over gradients that are divided by `count`, of target tokens or of sentences. Waits for the device once, for the gradient's
   /// norm and the losses; the step itself is left to run.
-  UpdateResult update(double rate, std::int64_t tokens);
+  UpdateResult update(double rate, std::int64_t count);
   /// Where the losses of an update are added up, beside the gradients: f64 [2] on the device, cross-entropy and smoothed.
   Tensor loss_sums() const { return figures_.slice(0, 2); }
   /// Sets all gradients and loss_sums() to zero.

@@ -59,7 +59,10 @@ class Trainer {
   void rehearse();
   TrainPass next_pass();
   void update();
-  std::int64_t sum_over_ranks(std::int64_t tokens, std::int64_t source_tokens);
+  struct Counts {  // of an update
+    std::int64_t target = 0, source = 0, sentences = 0;
+  };
+  Counts sum_over_ranks(Counts own);
   ExitStatus agree(bool& over);
   void validate(bool counts);
   void save(const std::string& reason, bool best);
