@@ -263,6 +263,20 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
   }
 }
 
+// What is no number in any plane of the input is seen in the output, or in what the late matrix multiplies.
+template <class U>
+void check_nan(const std::string& key, Rng& rng) {
+  for (int p = 0; p < U::inputs; ++p) {
+    Step<double, U> step = random_step<U>(rng);
+    step.x[p] = std::nan("");
+    double next[U::states];
+    U::forward(step, next);
+    bool seen = std::isnan(next[0]);
+    if constexpr (U::late > 0) seen = seen || std::isnan(U::late_value(step));
+    EXPECT_TRUE(seen) << key << " x " << p;
+  }
+}
+
 TEST(Units, equations_gradients_and_rows) {
   Rng rng(5);
   std::size_t line = 0;
@@ -271,6 +285,7 @@ TEST(Units, equations_gradients_and_rows) {
     check_equation<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
     check_gradient<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
   }                                                                            \
+  check_nan<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);      \
   check_rows<__VA_ARGS__>(kernels::units()[line], rng);                        \
   EXPECT_STREQ(kernels::units()[line].name, the_name);                             \
   ++line;

@@ -26,7 +26,7 @@ struct Ssru {
     T i, f;
     gates(step, i, f);
     next[1] = f * step.s[1] + i * step.x[1];
-    next[0] = next[1] > T(0) ? next[1] : T(0);
+    next[0] = next[1] < T(0) ? T(0) : next[1];  // a NaN stays one
   }
 
   template <class T>
