@@ -2,10 +2,12 @@
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/kernels/ensemble.h"
 #include "nmt/search/force_decode.h"
 #include "nmt/search/translator.h"
 
 #include <cmath>
+#include <limits>
 
 #include "table_scorer.h"
 #include "test_vocabulary.h"
@@ -61,15 +63,14 @@ bool same(const std::vector<SentenceResult>& a, const std::vector<SentenceResult
 TEST_F(EnsembleTest, OfIdenticalModelsSaysWhatOneSays) {
   TableScorer a = random_scorer(vocabulary, 1), b = random_scorer(vocabulary, 1), c = random_scorer(vocabulary, 1);
   const auto single = beam_search(a, sources, options());
-  EnsembleScorer three(cpu, {{&a, nullptr, 1}, {&b, nullptr, 1}, {&c, nullptr, 5}}, Combination::log_probabilities, 100);
-  const auto together = beam_search(three, sources, options());
-  EXPECT_TRUE(same(single, together));
-  for (std::size_t i = 0; i < single.size(); ++i)
-    for (std::size_t at = 0; at < single[i].hypotheses[0].attention.size(); ++at)
-      EXPECT_NEAR(single[i].hypotheses[0].attention[at], together[i].hypotheses[0].attention[at], 1e-6);
-  EnsembleScorer mean(cpu, {{&a}, {&b}}, Combination::probabilities, 100);
-  const auto averaged = beam_search(mean, sources, options());
-  for (std::size_t i = 0; i < single.size(); ++i) EXPECT_EQ(single[i].hypotheses[0].ids, averaged[i].hypotheses[0].ids);
+  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
+    EnsembleScorer three(cpu, {{&a, nullptr, 1}, {&b, nullptr, 1}, {&c, nullptr, 5}}, combination, 100);
+    const auto together = beam_search(three, sources, options());
+    EXPECT_TRUE(same(single, together));
+    for (std::size_t i = 0; i < single.size(); ++i)
+      for (std::size_t at = 0; at < single[i].hypotheses[0].attention.size(); ++at)
+        EXPECT_NEAR(single[i].hypotheses[0].attention[at], together[i].hypotheses[0].attention[at], 1e-6);
+  }
 }
 
 // By hand: p = (1/2, 1/4, 1/4) and q = (1/8, 3/4, 1/8) with weights 3 and 1; the logits are shifted, since only differences count.
@@ -99,6 +100,22 @@ TEST_F(EnsembleTest, CombinesAsByHand) {
     EXPECT_NEAR(step.attention[0], 0.75 * 0.25 + 0.25 * 0.75, 1e-6);
     EXPECT_NEAR(step.attention[1], 0.75 * 0.75 + 0.25 * 0.25, 1e-6);
   }
+}
+
+// Probabilities that e^x of a float cannot say, one of them 0, and one that is no number.
+TEST_F(EnsembleTest, ProbabilitiesFarBelowOne) {
+  const float none = -std::numeric_limits<float>::infinity();
+  const std::vector<float> p{0, -300, -2000, none, none, std::nanf("")}, q{0, -310, -2001, -500, none, -1};
+  const std::vector<float> zero{0};
+  std::vector<float> out(p.size());
+  const kernels::MemberScores members[] = {{p.data(), zero.data(), 0.75}, {q.data(), zero.data(), 0.25}};
+  kernels::combine_scores(cpu, 1, static_cast<std::int64_t>(p.size()), members, true, out.data());
+  for (std::size_t v = 0; v < 4; ++v) {  // long double reaches down to e^-11355
+    const long double sum = 0.75L * std::exp(static_cast<long double>(p[v])) + 0.25L * std::exp(static_cast<long double>(q[v]));
+    EXPECT_NEAR(out[v], static_cast<double>(std::log(sum)), 1e-6 * std::abs(q[v]) + 1e-7) << v;
+  }
+  EXPECT_EQ(out[4], none);
+  EXPECT_TRUE(std::isnan(out[5]));
 }
 
 TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
