@@ -94,38 +94,38 @@ void pick(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* 
 
 namespace {
 
-// A block a row and a part of the columns. The first row of a symbol adds up all of its rows, in order.
+// A block a run, the rows of one symbol, and a part of the columns; it adds them up in their order.
 __global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
-                                   const std::int32_t* ids, const float* dy, float* dtable, Fault* fault) {
-  NMT_SHARED(is_first, int);
-  const std::int64_t row = blockIdx.x;
-  const std::int32_t id = ids[row];
-  if (id < 0 || id >= vocabulary) {  // the same for the whole block
+                                   const std::int32_t* ids, const std::int32_t* runs, const float* dy, float* dtable,
+                                   Fault* fault) {
+  const std::int64_t begin = runs[rows + blockIdx.x], end = runs[rows + blockIdx.x + 1];
+  if (begin == end) return;  // there are fewer symbols than rows
+  const std::int32_t id = ids[runs[begin]];
+  if (id < 0 || id >= vocabulary) {
     if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, id, vocabulary);
     return;
   }
-  if (threadIdx.x == 0) is_first = 1;
-  __syncthreads();
-  for (std::int64_t r = threadIdx.x; r < row; r += blockDim.x)
-    if (ids[r] == id) atomicExch(&is_first, 0);
-  __syncthreads();
-  if (!is_first) return;
   const std::int64_t column = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
   if (column >= width) return;
   float sum = dtable[id * width + column];
-  for (std::int64_t r = row; r < rows; ++r)
-    if (ids[r] == id) sum += dy[r * width + column];
+#pragma unroll 8  // so many loads at a time
+  for (std::int64_t i = begin; i < end; ++i) sum += dy[runs[i] * width + column];
   dtable[id * width + column] = sum;
 }
 
 }  // namespace
 
 void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
-                      const std::int32_t* ids, const float* dy, float* dtable) {
+                      const std::int32_t* ids, const std::int32_t* runs, const float* dy, float* dtable) {
   constexpr unsigned threads = 128;
   const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(divide_up(width, threads)));
-  launch(scatter_add_kernel, grid, threads, 0, cuda, rows, width, vocabulary, ids, dy, dtable,
+  launch(scatter_add_kernel, grid, threads, 0, cuda, rows, width, vocabulary, ids, runs, dy, dtable,
          state_of(cuda).device_fault);
+}
+
+void add_to_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const std::int32_t* places, const float* from,
+                 float* to) {
+  each(cuda, rows * width, [=] __device__(std::int64_t i) { to[places[i / width] * width + i % width] += from[i]; });
 }
 
 void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride,

@@ -5,6 +5,7 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/layer_norm.h"
 #include "nmt/kernels/pointwise.h"
+#include "nmt/tensor/copy.h"
 #include "packed.h"
 
 namespace nmt::ops {
@@ -48,10 +49,19 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   return out;
 }
 
-Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
+Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Shape shape) {
   const Context& context = tape.context();
-  const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
+  Symbols symbols{upload(context, ids, shape)};
+  if (tape.recording() && context.device.kind == DeviceKind::cuda)
+    symbols.runs = upload(context, kernels::symbol_runs(ids), {2 * shape.elements() + 1});
+  return symbols;
+}
+
+Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
+  const Context& context = tape.context();
+  const Tensor& ids = symbols.ids;
   const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
+  const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
   Tensor y = context.empty(shape);
   const Region region(context.profile, "embeddings", traffic(y, 2));
   if (table.is_packed())
@@ -61,11 +71,13 @@ Var embedding(Tape& tape, Parameter& table, const Tensor& ids) {
       kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(), y.f32());
     });
   const Var out = tape.result(std::move(y));
-  tape.record([&tape, out, &table, ids, rows, width, vocabulary] {
+  if (!tape.recording()) return out;
+  tape.record([&tape, out, &table, symbols, rows, width, vocabulary] {
     if (!out->gradient) return;
     const Region back(tape.context().profile, "embeddings, back", traffic(out->gradient, 2));
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::scatter_add_rows(backend, rows, width, vocabulary, ids.data<std::int32_t>(), out->gradient.f32(), table.gradient.f32());
+      kernels::scatter_add_rows(backend, rows, width, vocabulary, symbols.ids.data<std::int32_t>(),
+                                symbols.runs ? symbols.runs.data<std::int32_t>() : nullptr, out->gradient.f32(), table.gradient.f32());
     });
   });
   return out;
@@ -221,7 +233,7 @@ Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(x->value, 2));
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::scatter_add_rows(backend, n, width, x->value.rows(), rows.data<std::int32_t>(), out->gradient.f32(), tape.gradient(*x));
+      kernels::add_to_rows(backend, n, width, rows.data<std::int32_t>(), out->gradient.f32(), tape.gradient(*x));
     });
   });
   return out;

@@ -4,7 +4,9 @@
 #include "nmt/core/thread_pool.h"
 #include "nmt/kernels/math.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace nmt::kernels {
 namespace {
@@ -173,8 +175,20 @@ void pick(const Cpu&, std::int64_t rows, std::int64_t width, const float* x, con
   for (std::int64_t r = 0; r < rows; ++r) out[r] = x[r * width + columns[r]];
 }
 
+std::vector<std::int32_t> symbol_runs(std::span<const std::int32_t> ids) {
+  const auto n = static_cast<std::int32_t>(ids.size());
+  std::vector<std::int32_t> runs(2 * ids.size() + 1, n);
+  const auto places = runs.begin(), behind = places + n;
+  std::iota(places, behind, 0);
+  std::stable_sort(places, behind, [&](std::int32_t a, std::int32_t b) { return ids[a] < ids[b]; });
+  auto start = behind;
+  for (std::int32_t i = 0; i < n; ++i)
+    if (i == 0 || ids[runs[i]] != ids[runs[i - 1]]) *start++ = i;
+  return runs;
+}
+
 void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
-                      const std::int32_t* ids, const float* dy, float* dtable) {
+                      const std::int32_t* ids, const std::int32_t*, const float* dy, float* dtable) {
   for (std::int64_t r = 0; r < rows; ++r)
     NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "symbol {} is not in a vocabulary of {}", ids[r], vocabulary);
   // Every worker takes its columns of all rows, so that a symbol's rows are added in order without a lock.
@@ -185,6 +199,18 @@ void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std
       float* to = dtable + ids[r] * width;
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) to[i] += from[i];
+    }
+  });
+}
+
+void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* places, const float* from,
+                 float* to) {
+  cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const float* source = from + r * width;
+      float* target = to + places[r] * width;
+#pragma omp simd
+      for (std::int64_t i = 0; i < width; ++i) target[i] += source[i];
     }
   });
 }

@@ -45,7 +45,7 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     }
     const Batch batch = make_batch(pointers, {}, bos, eos);
     all_lengths.insert(all_lengths.end(), lengths.begin(), lengths.end());
-    const Encoded part = encode(tape, upload(context, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
+    const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
                                 upload(context, lengths, {count}));
     if (count == sentences) return part;
     const Tensor &values_of_part = part.memory.values->value, &final_of_part = part.final_state->value;

@@ -60,25 +60,25 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   decoder = std::make_unique<Decoder>(Builder(builder.at(Place::decoder), "decoder"), spec, encoder->width(), encoder->final_width());
 }
 
-Model::Impl::Encoded Model::Impl::encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const {
+Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, const Tensor& lengths) const {
   const float p = static_cast<float>(spec.dropout_emb);
-  Var x = ops::dropout(tape, ops::embedding(tape, *source_table, ids), p);
+  Var x = ops::dropout(tape, ops::embedding(tape, *source_table, symbols), p);
   tape.milestone(static_cast<int>(Completed::encoder));
   const Encoder::Result out = (*encoder)(tape, std::move(x), mask);
   return {decoder->remember(tape, out.annotations, lengths), out.final_state};
 }
 
-Var Model::Impl::embed_target(Tape& tape, const Tensor& ids) const {
-  return ops::dropout(tape, ops::embedding(tape, *target_table, ids), static_cast<float>(spec.dropout_emb));
+Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
+  return ops::dropout(tape, ops::embedding(tape, *target_table, symbols), static_cast<float>(spec.dropout_emb));
 }
 
 Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
-  const Encoded source = encode(tape, upload(context, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
+  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
                                 upload(context, lengths_of(batch), {b}));
   tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
-  const Decoder::Result out = (*decoder)(tape, embed_target(tape, upload(context, batch.target_in, {t, b})), source.memory,
+  const Decoder::Result out = (*decoder)(tape, embed_target(tape, ops::send_symbols(tape, batch.target_in, {t, b})), source.memory,
                                          decoder->start(tape, source.final_state), {});
   std::vector<std::int32_t> rows, targets;
   rows.reserve(batch.target_tokens);

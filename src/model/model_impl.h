@@ -12,15 +12,15 @@ namespace nmt {
 struct Model::Impl {
   Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights);
 
-  /// Embedded, encoded and projected source: ids i32 [S,B], mask [S,B], lengths i32 [B].
+  /// Embedded, encoded and projected source: symbols [S,B], mask [S,B], lengths i32 [B].
   struct Encoded {
     ops::Memory memory;
     Var final_state;
   };
-  Encoded encode(Tape& tape, const Tensor& ids, const Tensor& mask, const Tensor& lengths) const;
+  Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, const Tensor& lengths) const;
   /// The same for sources without </s>, which may be many: for inference, in less memory.
   Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const;
-  Var embed_target(Tape& tape, const Tensor& ids) const;
+  Var embed_target(Tape& tape, const ops::Symbols& symbols) const;
   /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and their targets i32 [R].
   struct Readouts {
     Var rows;

@@ -195,7 +195,7 @@ std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::in
   const Model::Impl::Encoded encoded = m.encode_in_parts(tape, sources, bos_, eos_);
   DecoderState state = m.decoder->start(tape, encoded.final_state);
   return std::make_unique<ModelDecoding>(
-      m.context, *m.decoder, [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, ids); }, *m.output_table, *m.output_bias,
+      m.context, *m.decoder, [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, {ids}); }, *m.output_table, *m.output_bias,
       encoded.memory, std::move(state), want_attention);
 }
 

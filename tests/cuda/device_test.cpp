@@ -50,16 +50,19 @@ TEST_F(Device, MemoryIsCountedAndRunsOut) {
 }
 
 TEST_F(Device, AWrongSymbolIsToldAtTheNextWait) {
-  const std::vector<std::int32_t> ids{3, 25, 3};
+  const std::vector<std::int32_t> ids{3, 25, 3}, runs = kernels::symbol_runs(ids);
   const std::vector<float> dy{1, 2, 4}, zeros(20);
   char* const d_ids = source->allocate(sizeof(float) * 3);
+  char* const d_runs = source->allocate(sizeof(float) * 7);
   char* const d_dy = source->allocate(sizeof(float) * 3);
   char* const d_table = source->allocate(sizeof(float) * 20);
   device->to_device(d_ids, ids.data(), sizeof(float) * 3);
+  device->to_device(d_runs, runs.data(), sizeof(float) * 7);
   device->to_device(d_dy, dy.data(), sizeof(float) * 3);
   device->to_device(d_table, zeros.data(), sizeof(float) * 20);
   kernels::scatter_add_rows(device->handle(), 3, 1, 20, reinterpret_cast<std::int32_t*>(d_ids),
-                            reinterpret_cast<float*>(d_dy), reinterpret_cast<float*>(d_table));
+                            reinterpret_cast<std::int32_t*>(d_runs), reinterpret_cast<float*>(d_dy),
+                            reinterpret_cast<float*>(d_table));
   try {
     device->synchronize();
     FAIL() << "symbol 25 went unnoticed";
@@ -69,7 +72,7 @@ TEST_F(Device, AWrongSymbolIsToldAtTheNextWait) {
   std::vector<float> table(20);
   device->from_device(table.data(), d_table, sizeof(float) * 20);  // told once
   EXPECT_EQ(table[3], 5.0f);
-  for (char* data : {d_ids, d_dy, d_table}) source->release(data);
+  for (char* data : {d_ids, d_runs, d_dy, d_table}) source->release(data);
 }
 
 }  // namespace

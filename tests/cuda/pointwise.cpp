@@ -125,10 +125,27 @@ std::vector<ParityRow> pointwise_parity() {
        [](Parity& p) {
          // The order of the sum is the same, so the bits are.
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
-           const auto ids = p.integers(rows, 20);
+           std::vector<std::int32_t> symbols;
+           for (std::int64_t r = 0; r < rows; ++r) symbols.push_back(static_cast<std::int32_t>(p.rng().below(20)));
+           const auto ids = p.integers(symbols), runs = p.integers(symbol_runs(symbols));
            const auto dy = p.floats(rows * width), dtable = p.floats(20 * width);
-           p.run([&](const auto& on) { scatter_add_rows(on, rows, width, 20, ids(on), dy(on), dtable(on)); }, 0);
+           p.run([&](const auto& on) { scatter_add_rows(on, rows, width, 20, ids(on), runs(on), dy(on), dtable(on)); },
+                 0);
          });
+       }},
+      {"add_to_rows",
+       [](Parity& p) {
+         // Some thousand rows: the work grows with their number, not with its square.
+         const auto rows_of = [&](std::int64_t rows, std::int64_t width) {
+           std::vector<std::int32_t> places;
+           for (std::int64_t r = 0; r < rows; ++r) places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+           const auto at = p.integers(places);
+           const auto from = p.floats(rows * width), to = p.floats(2 * rows * width);
+           p.run([&](const auto& on) { add_to_rows(on, rows, width, at(on), from(on), to(on)); }, 0);
+         };
+         matrices(p, rows_of);
+         p.sizes("rows 16384 width 4");
+         rows_of(16384, 4);
        }},
       {"copy_columns",
        [](Parity& p) {

@@ -140,7 +140,7 @@ TEST(Pointwise, GatherAndScatterRows) {
         const Floats table = random_floats(vocabulary * width, 7), dy = random_floats(rows * width, 8);
         Floats out(dy.size()), dtable = table;
         gather_rows(cpu, rows, width, ids.data(), table.data(), out.data());
-        scatter_add_rows(cpu, rows, width, vocabulary, ids.data(), dy.data(), dtable.data());
+        scatter_add_rows(cpu, rows, width, vocabulary, ids.data(), nullptr, dy.data(), dtable.data());
         std::vector<double> want(table.begin(), table.end());
         for (std::size_t i = 0; i < out.size(); ++i) {
           const auto w = static_cast<std::size_t>(width), at = static_cast<std::size_t>(ids[i / w]) * w + i % w;
@@ -155,8 +155,30 @@ TEST(Pointwise, GatherAndScatterRows) {
       }
     const std::int32_t wrong = 17;
     float value = 0;
-    EXPECT_THROW(scatter_add_rows(cpu, 1, 1, 17, &wrong, &value, &value), Error);
+    EXPECT_THROW(scatter_add_rows(cpu, 1, 1, 17, &wrong, nullptr, &value, &value), Error);
   });
+}
+
+TEST(Pointwise, AddToRowsAddsEveryRowInItsPlace) {
+  for_pools([&](const Cpu& cpu) {
+    for (std::int64_t rows : {1, 33, 1000})
+      for (std::int64_t width : {1, 31, 257}) {
+        std::vector<std::int32_t> places;
+        for (std::int64_t r = 0; r < rows; ++r) places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+        const Floats from = random_floats(rows * width, 9), to = random_floats(2 * rows * width, 10);
+        Floats out = to, want = to;
+        for (std::int64_t i = 0; i < rows * width; ++i) want[static_cast<std::size_t>(places[i / width] * width + i % width)] += from[i];
+        add_to_rows(cpu, rows, width, places.data(), from.data(), out.data());
+        ASSERT_EQ(out, want) << rows << ' ' << width;
+      }
+  });
+}
+
+TEST(Pointwise, SymbolRunsAreSortedAndKeepTheirOrder) {
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{}), (std::vector<std::int32_t>{0}));
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{5}), (std::vector<std::int32_t>{0, 0, 1}));
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}), (std::vector<std::int32_t>{1, 4, 0, 2, 3, /**/ 0, 2, 4, 5, 5, 5}));
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{3, 1}), (std::vector<std::int32_t>{1, 0, /**/ 0, 1, 2}));
 }
 
 TEST(Pointwise, CopyColumnsMovesABlock) {

@@ -21,8 +21,15 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullpt
 Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parameter* bias = nullptr);
 /// Rows read as [K, width/K], transposed and flattened (Gao et al. 2018, section 2.2).
 Var rearrange(Tape& tape, const Var& x, std::int64_t groups);
-/// Rows of table [V,E] -> [.., E]; ids i32 [..], shape gives the rows.
-Var embedding(Tape& tape, Parameter& table, const Tensor& ids);
+/// What embedding() looks up.
+struct Symbols {
+  Tensor ids;        ///< i32 [..]
+  Tensor runs = {};  ///< kernels::symbol_runs() of them, for the gradient on a GPU
+};
+/// Brings symbols to the tape's device, with their runs where the gradient needs them.
+Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Shape shape);
+/// Rows of table [V,E] -> [.., E].
+Var embedding(Tape& tape, Parameter& table, const Symbols& symbols);
 /// Layer normalisation of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
 /// Inverted dropout; x itself when p is 0 or the tape does not record. A mask for every value or, for x [T,B,N] on a tape that

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "nmt/core/rng.h"
 #include "nmt/kernels/backend.h"
@@ -43,9 +45,13 @@ NMT_KERNEL(dropout, std::int64_t rows, std::int64_t width, const RowPlaces& plac
 NMT_KERNEL(gather_rows, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table, float* out);
 /// out[r] = x[r, columns[r]] of x [rows,width]; the columns are there.
 NMT_KERNEL(pick, std::int64_t rows, std::int64_t width, const float* x, const std::int32_t* columns, float* out);
-/// dtable[ids[r],:] += dy[r,:], in the order of r for each id whatever the threads.
-NMT_KERNEL(scatter_add_rows, std::int64_t rows, std::int64_t width, std::int64_t vocabulary, const std::int32_t* ids, const float* dy,
-           float* dtable);
+/// The places of `ids` [n] sorted by id, equal ids in their order, then [n+1] where each id's run begins among them, and n for the rest.
+std::vector<std::int32_t> symbol_runs(std::span<const std::int32_t> ids);
+/// dtable[ids[r],:] += dy[r,:], in the order of r for each id whatever the threads. `runs`: symbol_runs() of the ids; only CUDA reads them.
+NMT_KERNEL(scatter_add_rows, std::int64_t rows, std::int64_t width, std::int64_t vocabulary, const std::int32_t* ids, const std::int32_t* runs,
+           const float* dy, float* dtable);
+/// to[places[r],:] += from[r,:]; every place at most once.
+NMT_KERNEL(add_to_rows, std::int64_t rows, std::int64_t width, const std::int32_t* places, const float* from, float* to);
 /// Copies a [rows,width] block between matrices of other widths: concatenation and slices along the last axis.
 NMT_KERNEL(copy_columns, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride, float* to, std::int64_t to_stride,
            bool accumulate);
