@@ -8,22 +8,32 @@ namespace {
 
 using namespace nmt::cuda;
 
-void step(Operand& x, std::int64_t elements) {
-  if (x.f32) x.f32 += elements;
-  if (x.bf16) x.bf16 += elements;
+// The planes of an input as one matrix: they lie side by side in the rows of what is stored, or below each other.
+void join(Operand& x, bool along_rows, std::int64_t planes, std::int64_t plane, std::int64_t rows) {
+  if (along_rows) {
+    x.planes = planes;
+    x.plane = plane;
+  } else {
+    NMT_CHECK(plane == rows * x.ld, "planes of {} rows that stand {} elements apart", rows, plane);
+  }
 }
 
-// Every plane is one call over all groups; planes that share an output follow each other and add up.
-void multiply_planes(const Cuda& cuda, const GemmBatch& batch, Product product) {
+// One product a group, all groups in one call: planes that share an output lie along k, others along n.
+void multiply_groups(const Cuda& cuda, const GemmBatch& batch, Product product) {
   product.count = batch.groups;
   product.c_stride = batch.c_group;
-  for (std::int64_t p = 0; p < batch.planes; ++p) {
-    if (p > 0 && batch.c_plane == 0) product.beta = 1.0f;
-    multiply(cuda, product);
-    step(product.a, batch.a_plane);
-    step(product.b, batch.b_plane);
-    product.c += batch.c_plane;
+  if (batch.planes > 1 && batch.c_plane == 0) {
+    join(product.a, !product.a.transpose, batch.planes, batch.a_plane, product.k);
+    join(product.b, product.b.transpose, batch.planes, batch.b_plane, product.k);
+    product.k *= batch.planes;
+  } else if (batch.planes > 1) {
+    NMT_CHECK(batch.a_plane == 0, "planes with an input and an output of their own");
+    join(product.b, !product.b.transpose, batch.planes, batch.b_plane, product.n);
+    product.n *= batch.planes;
+    product.c_planes = batch.planes;
+    product.c_plane = batch.c_plane;
   }
+  multiply(cuda, product);
 }
 
 }  // namespace
@@ -32,7 +42,7 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
                   std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
                   float beta, float* c, std::int64_t ldc) {
   NMT_CHECK(beta == 0.0f || beta == 1.0f, "a batched product takes beta 0 or 1, not {}", beta);
-  multiply_planes(cuda, batch,
+  multiply_groups(cuda, batch,
                   {.m = m,
                    .n = n,
                    .k = k,
@@ -43,14 +53,21 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
                    .ldc = ldc});
 }
 
-// Group by group, the planes of a group side by side, each op(B) transposed [n,k].
+// Group by group, each op(B) transposed [n,k]; the planes of a group below each other or, where they share an output, side
+// by side.
 void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, std::int64_t k, std::int64_t n,
                   const float* b, std::int64_t ldb, float* packed) {
   const GemmBatch source = batch;
   const std::int64_t size = k * n;
   const auto value = [=] __device__(std::int64_t i) {
-    const std::int64_t product = i / size, row = i % size / k, column = i % k;  // [n,k] of this product
-    const float* from = b + product / source.planes * source.b_group + product % source.planes * source.b_plane;
+    const std::int64_t group = i / (source.planes * size), in_group = i % (source.planes * size);
+    std::int64_t plane = in_group / size, row = in_group % size / k;
+    const std::int64_t column = i % k;
+    if (source.c_plane == 0) {
+      plane = in_group / k % source.planes;
+      row = in_group / (source.planes * k);
+    }
+    const float* from = b + group * source.b_group + plane * source.b_plane;
     return transpose_b ? from[row * ldb + column] : from[column * ldb + row];
   };
   const std::int64_t all = batch.groups * batch.planes * size;
@@ -65,15 +82,16 @@ void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, st
 void gemm_packed_batched(const Cuda& cuda, const GemmBatch& batch, std::int64_t m, std::int64_t n, std::int64_t k,
                          const float* a, std::int64_t lda, const float* packed, bool accumulate, float* c,
                          std::int64_t ldc) {
+  const bool side_by_side = batch.c_plane == 0;
   GemmBatch from_packed = batch;
   from_packed.b_group = batch.planes * k * n;
-  from_packed.b_plane = k * n;
-  multiply_planes(cuda, from_packed,
+  from_packed.b_plane = side_by_side ? k : k * n;
+  multiply_groups(cuda, from_packed,
                   {.m = m,
                    .n = n,
                    .k = k,
                    .a = {.f32 = a, .ld = lda, .stride = batch.a_group},
-                   .b = packed_operand(cuda, packed, k, from_packed.b_group),
+                   .b = packed_operand(cuda, packed, side_by_side ? batch.planes * k : k, from_packed.b_group),
                    .beta = accumulate ? 1.0f : 0.0f,
                    .c = c,
                    .ldc = ldc});

@@ -9,43 +9,93 @@ namespace {
 
 using kernels::to_bf16;
 
-struct alignas(8) FourBfloat16 {
-  Bfloat16 value[4];
+// Four numbers that are written at once.
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T value[4];
 };
 
-// `count` matrices of rows that stand ld apart, to bfloat16 without gaps.
-void round_matrices(const Cuda& cuda, std::int64_t count, std::int64_t rows, std::int64_t width, const float* from,
-                    std::int64_t ld, std::int64_t stride, Bfloat16* to) {
-  const std::int64_t size = rows * width;
-  if (by_fours(width, from) && ld % 4 == 0 && stride % 4 == 0) {
-    const std::int64_t quads = width / 4;
-    each(cuda, count * size / 4, [=] __device__(std::int64_t i) {
-      const std::int64_t row = i / quads, column = i % quads * 4;
-      const Float4 x = load4(from + row / rows * stride + row % rows * ld + column);
-      FourBfloat16 rounded;
+__device__ __forceinline__ void assign(float& to, float x) {
+  to = x;
+}
+__device__ __forceinline__ void assign(Bfloat16& to, float x) {
+  to = to_bf16(x);
+}
+
+// Where the elements of `count` matrices [rows, planes * width] stand, rows ld apart.
+struct Layout {
+  std::int64_t count, rows, planes, width, ld, plane, stride;
+  std::int64_t elements() const { return count * rows * planes * width; }
+  bool by_fours() const { return width % 4 == 0 && ld % 4 == 0 && plane % 4 == 0 && stride % 4 == 0; }
+  // Of element i, when they are counted without gaps.
+  __device__ std::int64_t place(std::int64_t i) const {
+    const std::int64_t column = i % (planes * width), row = i / (planes * width);
+    return row / rows * stride + row % rows * ld + column / width * plane + column % width;
+  }
+};
+
+// The matrices without gaps.
+template <class T>
+void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to) {
+  if (layout.by_fours() && by_fours(layout.width, from)) {
+    each(cuda, layout.elements() / 4, [=] __device__(std::int64_t i) {
+      const Float4 x = load4(from + layout.place(4 * i));
+      Four<T> four;
 #pragma unroll
-      for (int e = 0; e < 4; ++e) rounded.value[e] = to_bf16(x[e]);
-      *reinterpret_cast<FourBfloat16*>(to + row * width + column) = rounded;
+      for (int e = 0; e < 4; ++e) assign(four.value[e], x[e]);
+      reinterpret_cast<Four<T>*>(to)[i] = four;
     });
   } else {
-    each(cuda, count * size, [=] __device__(std::int64_t i) {
-      const std::int64_t row = i / width;
-      to[i] = to_bf16(from[row / rows * stride + row % rows * ld + i % width]);
-    });
+    each(cuda, layout.elements(), [=] __device__(std::int64_t i) { assign(to[i], from[layout.place(i)]); });
   }
 }
 
-// An operand in float32 to be rounded: how often it stands there, and its size.
-struct Rounding {
-  std::int64_t count, rows, width;
-  Rounding(const Product& p, const Operand& x, std::int64_t rows_, std::int64_t columns)
-      : count(x.stride == 0 ? 1 : p.count), rows(x.transpose ? columns : rows_), width(x.transpose ? rows_ : columns) {}
-  // Whole 16 bytes, so that what follows begins at such an address.
-  std::int64_t space() const { return divide_up(count * rows * width, 8) * 8; }
-  void apply(const Cuda& cuda, Operand& x, Bfloat16* to) const {
-    round_matrices(cuda, count, rows, width, x.f32, x.ld, x.stride, to);
-    const std::int64_t stride = x.stride == 0 ? 0 : rows * width;
-    x = {.transpose = x.transpose, .bf16 = to, .ld = width, .stride = stride};
+// From without gaps to where they stand, in the place of what is there or added to it.
+void spread(const Cuda& cuda, const Layout& layout, const float* from, bool add, float* to) {
+  each(cuda, layout.elements(), [=] __device__(std::int64_t i) {
+    const std::int64_t at = layout.place(i);
+    to[at] = add ? to[at] + from[i] : from[i];
+  });
+}
+
+// Parts of the memory begin at multiples of 16 bytes.
+std::size_t aligned(std::int64_t elements, std::size_t size) {
+  return (static_cast<std::size_t>(elements) * size + 15) / 16 * 16;
+}
+
+// An operand that is copied, to be rounded or because its planes stand apart.
+struct Copy {
+  bool round, needed;
+  Layout layout;
+  Copy(const Product& p, const Operand& x, std::int64_t rows, std::int64_t columns, bool to_bfloat16)
+      : round(to_bfloat16),
+        layout{x.stride == 0 ? 1 : p.count,
+               x.transpose ? columns : rows,
+               x.planes,
+               (x.transpose ? rows : columns) / x.planes,
+               x.ld,
+               x.plane,
+               x.stride} {
+    const bool apart = x.planes > 1 && x.plane != layout.width;
+    needed = apart || (round && !x.bf16);
+    NMT_CHECK(!apart || x.f32, "planes of bfloat16 numbers that stand apart");
+  }
+  std::size_t bytes() const { return needed ? aligned(layout.elements(), round ? sizeof(Bfloat16) : sizeof(float)) : 0; }
+  void apply(const Cuda& cuda, Operand& x, char* to) const {
+    x.planes = 1;
+    if (!needed) return;
+    const std::int64_t width = layout.planes * layout.width, stride = x.stride == 0 ? 0 : layout.rows * width;
+    const float* const from = x.f32;
+    x = {.transpose = x.transpose, .ld = width, .stride = stride};
+    if (round) {
+      auto* const rounded = reinterpret_cast<Bfloat16*>(to);
+      gather(cuda, layout, from, rounded);
+      x.bf16 = rounded;
+    } else {
+      auto* const copied = reinterpret_cast<float*>(to);
+      gather(cuda, layout, from, copied);
+      x.f32 = copied;
+    }
   }
 };
 
@@ -55,17 +105,22 @@ void multiply(const Cuda& cuda, const Product& product) {
   if (product.m <= 0 || product.n <= 0 || product.count <= 0) return;
   Product p = product;
   CudaDevice::State& state = state_of(cuda);
-  if (state.precision == Precision::bfloat16) {
-    const Rounding a(p, p.a, p.m, p.k), b(p, p.b, p.k, p.n);
-    const std::int64_t space_a = p.a.bf16 ? 0 : a.space(), space_b = p.b.bf16 ? 0 : b.space();
-    if (space_a + space_b > 0) {
-      const std::size_t bytes = static_cast<std::size_t>(space_a + space_b) * sizeof(Bfloat16);
-      auto* const memory = static_cast<Bfloat16*>(state.rounded.get(state, bytes));
-      if (space_a > 0) a.apply(cuda, p.a, memory);
-      if (space_b > 0) b.apply(cuda, p.b, memory + space_a);
-    }
+  const bool round = state.precision == Precision::bfloat16;
+  const Copy a(p, p.a, p.m, p.k, round), b(p, p.b, p.k, p.n, round);
+  const Layout c{p.count, p.m, p.c_planes, p.n / p.c_planes, p.ldc, p.c_plane, p.c_stride};
+  const bool apart = p.c_planes > 1 && p.c_plane != c.width;
+  const std::size_t bytes = a.bytes() + b.bytes() + (apart ? aligned(c.elements(), sizeof(float)) : 0);
+  char* const memory = bytes > 0 ? static_cast<char*>(state.rounded.get(state, bytes)) : nullptr;
+  a.apply(cuda, p.a, memory);
+  b.apply(cuda, p.b, memory + a.bytes());
+  if (apart) {
+    p.c = reinterpret_cast<float*>(memory + a.bytes() + b.bytes());
+    p.ldc = p.n;
+    p.c_stride = p.m * p.n;
+    p.beta = 0.0f;
   }
   library_product(cuda, p, state.precision);
+  if (apart) spread(cuda, c, p.c, product.beta != 0.0f, product.c);
 }
 
 }  // namespace nmt::cuda

@@ -87,6 +87,7 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
       const std::int64_t in = w.groups * w.k, out = w.groups * w.planes * w.n;
       const auto x = p.floats(rows * in), weight = p.floats(in * w.ld), y = p.floats(rows * out),
                  packed_y = p.floats(rows * out), columns = p.floats(5 * w.k);
+      const auto dy = p.floats(rows * out), dx = p.floats(rows * in), packed_dx = p.floats(rows * in), dw = p.floats(in * w.ld);
       const auto ids = p.integers(5, static_cast<std::int32_t>(w.n));
       const std::int64_t size = packed_batched_size(w.product(), w.k, w.n) + packed_size(w.k, w.n);
       const auto packed = p.scratch(size, size);
@@ -99,6 +100,15 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
                   multiply_rounded({rows, w.n, w.k}, bits, {x(on) + g * batch.a_group + plane * batch.a_plane, in},
                                    {weight(on) + g * batch.b_group + plane * batch.b_plane, w.ld}, 0.0f,
                                    to + g * batch.c_group + plane * batch.c_plane, out);
+            for (std::int64_t g = 0; g < w.groups; ++g)
+              for (std::int64_t plane = 0; plane < w.planes; ++plane) {
+                const View from{dy(on) + g * w.n + plane * w.groups * w.n, out};
+                for (float* to : {dx(on), packed_dx(on)})
+                  multiply_rounded({rows, w.k, w.n}, bits, from, {weight(on) + g * w.k * w.ld + plane * w.n, w.ld, true},
+                                   plane > 0 ? 1.0f : 0.0f, to + g * w.k, in);
+                multiply_rounded({w.k, w.n, rows}, bits, {x(on) + g * w.k, in, true}, from, 1.0f,
+                                 dw(on) + g * w.k * w.ld + plane * w.n, w.ld);
+              }
             for (std::int64_t r = 0; r < 5; ++r)
               for (std::int64_t i = 0; i < w.k; ++i) {
                 const float value = weight(on)[i * w.ld + ids(on)[r]];
@@ -113,6 +123,12 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
             pack_batched(on, w.product(), false, w.k, w.n, weight(table), w.ld, packed(table));
             gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(table), in, packed(table), false, packed_y(table),
                                 out);
+            const GemmBatch back = w.input_gradient();
+            gemm_batched(on, back, false, true, rows, w.k, w.n, dy(table), out, weight(table), w.ld, 0.0f, dx(table), in);
+            pack_batched(on, back, true, w.n, w.k, weight(table), w.ld, packed(table));
+            gemm_packed_batched(on, back, rows, w.k, w.n, dy(table), out, packed(table), false, packed_dx(table), in);
+            gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(table), in, dy(table), out, 1.0f,
+                         dw(table), w.ld);
             pack(on, false, w.k, w.n, weight(table), w.ld, packed(table));
             gather_packed(on, 5, w.k, ids(table), packed(table), columns(table));
             device.synchronize();
