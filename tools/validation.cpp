@@ -60,7 +60,7 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
 // A model with its own memory, so that training's arena stays as it is.
 struct TranslationValidator::Copy {
   Copy(const ModelSpec& spec, int source_size, int target_size, Compute& compute)
-      : arena(compute.new_arena()), context(compute.context(*arena)), model(std::make_unique<Model>(spec, source_size, target_size, context, 1)) {}
+      : arena(compute.new_arena()), context(compute.context(*arena)), model(std::make_unique<Model>(spec, source_size, target_size, context, 0, Model::Weights::unset)) {}
   std::unique_ptr<Arena> arena;
   Context context;
   std::unique_ptr<Model> model;

@@ -22,6 +22,7 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
   p.shape = shape;
   if (!context.arena) return p;  // shapes alone
   p.value = context.empty(shape);
+  if (unset_) return p;
   p.gradient = context.empty(shape);
   const std::int64_t n = shape.elements(), width = shape[-1] / planes;
   const std::int64_t rows = shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output

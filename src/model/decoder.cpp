@@ -73,7 +73,7 @@ void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, s
 }
 
 ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& lengths) const {
-  if (!memory_projection_) return {annotations, nullptr, lengths, {}};
+  if (!memory_projection_) return {nullptr, nullptr, lengths, {}};
   return ops::remember(tape, attention_.kind, annotations, ops::linear(tape, annotations, *memory_projection_), lengths);
 }
 

@@ -48,16 +48,17 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
                                 upload(context, lengths, {count}));
     if (count == sentences) return part;
-    const Tensor &values_of_part = part.memory.values->value, &final_of_part = part.final_state->value;
-    place(context, values_of_part, first, {longest, sentences, values_of_part.width()}, values);
-    const auto place_keys = [&](const Tensor& of_part, Tensor& whole) {
+    const auto place_memory = [&](const Tensor& of_part, Tensor& whole) {
       place(context, of_part, first, {longest, sentences, of_part.width()}, whole);
     };
-    if (part.memory.keys) place_keys(part.memory.keys->value, keys);
-    if (part.memory.exp_keys) place_keys(part.memory.exp_keys, exp_keys);
+    if (part.memory.values) place_memory(part.memory.values->value, values);
+    if (part.memory.keys) place_memory(part.memory.keys->value, keys);
+    if (part.memory.exp_keys) place_memory(part.memory.exp_keys, exp_keys);
+    const Tensor& final_of_part = part.final_state->value;
     place(context, final_of_part.reshape({1, count, final_of_part.width()}), first, {1, sentences, final_of_part.width()}, final_state);
   }
-  return {{tape.constant(values), keys ? tape.constant(keys) : nullptr, upload(context, all_lengths, {sentences}), exp_keys},
+  const auto memory = [&](const Tensor& whole) { return whole ? tape.constant(whole) : nullptr; };
+  return {{memory(values), memory(keys), upload(context, all_lengths, {sentences}), exp_keys},
           tape.constant(final_state.reshape({sentences, final_state.width()}))};
 }
 

@@ -47,6 +47,7 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   Rng rng(seed, 1);
   Context memory = context;
   if (weights == Weights::none) memory.arena = nullptr;
+  if (weights == Weights::unset) parameters.leave_unset();
   const Builder builder(memory, parameters, rng, Initializer::of(spec));
   const std::int64_t e = spec.dim_emb;
   using Place = Parameter::Place;

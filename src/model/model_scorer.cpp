@@ -97,7 +97,7 @@ class ModelDecoding : public Decoding {
   // A step: named(first, count) gives the rows [first, first + count), tokens as [1,count].
   template <class Named>
   DecodingStep extend(std::int64_t rows, Named&& named) {
-    const std::int64_t steps = memory_.values->value.shape()[0];
+    const std::int64_t steps = memory_.values ? memory_.values->value.shape()[0] : 0;
     if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
     state_ = decode(rows, steps, named);
     DecodingStep step;

@@ -381,6 +381,41 @@ TEST(Model, alignments_need_attention) {
   EXPECT_THROW(scorer.begin(std::vector<Ids>{{3, 4}}, true), Error);
 }
 
+// Without attention nothing reads the annotations after the encoder.
+TEST(Model, keeps_no_annotations_without_attention) {
+  ModelSpec spec = small("seq2seq", "gru");
+  spec.attention = "none";
+  test::Engine engine;
+  Model model(spec, source_size, target_size, engine.context, 3);
+  model.freeze();
+  ModelScorer scorer(model, bos, eos);
+  for (const int sentences : {1, 40}) {  // in one part and in several
+    const std::vector<Ids> sources(sentences, Ids(200, 5));
+    const std::size_t before = engine.arena.statistics().in_use;
+    const auto decoding = scorer.begin(sources, false);
+    EXPECT_LT(engine.arena.statistics().in_use - before, static_cast<std::size_t>(sentences) * 201 * spec.dim_rnn) << sentences;
+  }
+}
+
+// Weights that are copied in need no drawing and no room for gradients.
+TEST(Model, unset_weights_are_filled_by_the_caller) {
+  const ModelSpec spec = small("deep", "gru");
+  test::Engine engine, other;
+  Model model(spec, source_size, target_size, engine.context, 3), copy(spec, source_size, target_size, other.context, 0, Model::Weights::unset);
+  std::size_t bytes = 0;
+  for (const Parameter& p : model.parameters().all()) {
+    Parameter* const to = copy.parameters().find(p.name);
+    ASSERT_TRUE(to && to->value) << p.name;
+    EXPECT_FALSE(to->gradient) << p.name;
+    std::copy_n(p.value.f32(), p.value.elements(), to->value.f32());
+    bytes += static_cast<std::size_t>(p.value.elements()) * sizeof(float);
+  }
+  EXPECT_LT(other.arena.statistics().peak, bytes + bytes / 10);
+  const Batch batch = batch_of({{5, 4, 6, 7}}, {{3, 4}});
+  EXPECT_EQ(copy.evaluate(batch).cross_entropy, model.evaluate(batch).cross_entropy);
+  EXPECT_THROW(copy.accumulate_gradients(batch, {}), Error);
+}
+
 // The source comes in where it should: another first word changes the probability of a target, for every model.
 TEST(Model, every_model_reads_the_source) {
   for (const ModelSpec& spec : specs()) {

@@ -51,9 +51,11 @@ class ParameterSet {
   };
   /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the matrix stands for so many
   /// gates side by side, each initialised alone. Rank 3 [K,rows,columns] is K blocks of a block-diagonal matrix, each likewise.
-  /// `scale` multiplies what is drawn. A context without an arena makes names and shapes alone: for counting.
+  /// `scale` multiplies what is drawn. A context without an arena makes names and shapes alone: for counting. After leave_unset()
+  /// values have their memory and nothing in it, and there are no gradients.
   Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes = 1,
                  float scale = 1.0f);
+  void leave_unset() { unset_ = true; }
   Parameter* find(const std::string& name);
 
   std::deque<Parameter>& all() { return parameters_; }
@@ -61,6 +63,7 @@ class ParameterSet {
   std::int64_t elements() const;
 
  private:
+  bool unset_ = false;
   std::deque<Parameter> parameters_;  // a deque: layers keep pointers
 };
 

@@ -26,7 +26,7 @@ class Decoder {
  public:
   Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width, std::int64_t final_width);
 
-  /// What attention reads of the annotations [S,B,M]: their projection, once a source. No keys without attention.
+  /// What attention reads: the annotations [S,B,M], and their projection, once a source. Neither without attention.
   ops::Memory remember(Tape& tape, const Var& annotations, const Tensor& lengths) const;
   /// Initial states from the encoder's final state [B,F]; zeros in gnmt.
   DecoderState start(Tape& tape, const Var& final_state) const;

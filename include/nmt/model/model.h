@@ -35,8 +35,9 @@ Completed completed_with(const Parameter& parameter);
 /// A translation model: embeddings, encoder, attention, decoder, loss.
 class Model {
  public:
-  /// `none`: parameters are names and shapes until their values are loaded (load_frozen); for inference alone.
-  enum class Weights { fresh, none };
+  /// `unset`: parameters have memory that the caller fills, and no gradients; for inference alone. `none`: they are names and
+  /// shapes until their values are loaded (load_frozen); likewise.
+  enum class Weights { fresh, unset, none };
   /// Fresh weights are drawn from `seed`; none at all, for counting parameters, when the context has no arena. Errors (usage): a
   /// spec whose numbers do not fit together.
   Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed,
