@@ -55,12 +55,15 @@ Block* Arena::find_free(std::size_t size) {
   return nullptr;
 }
 
-Block* Arena::new_block() {
-  if (spare_.empty()) {
+void Arena::make_headers() {
+  while (spare_.size() < 2) {
+    spare_.reserve(blocks_.size() + 1);  // so that recycle() never allocates
     blocks_.push_back(std::make_unique<Block>());
-    spare_.reserve(blocks_.size());  // so that recycle() never allocates
     spare_.push_back(blocks_.back().get());
   }
+}
+
+Block* Arena::new_block() noexcept {
   Block* block = spare_.back();
   spare_.pop_back();
   *block = Block{};
@@ -68,7 +71,7 @@ Block* Arena::new_block() {
   return block;
 }
 
-void Arena::recycle(Block* block) { spare_.push_back(block); }
+void Arena::recycle(Block* block) noexcept { spare_.push_back(block); }
 
 // Chunks that lie idle may be in the way of one that is needed.
 char* Arena::allocate_chunk(std::size_t bytes) {
@@ -81,6 +84,7 @@ char* Arena::allocate_chunk(std::size_t bytes) {
 
 Block* Arena::allocate(std::size_t bytes) {
   const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  make_headers();  // all that can fail but for the system's own chunks comes first
   Block* block = find_free(size);
   if (block) {
     remove_free(block);
@@ -92,7 +96,6 @@ Block* Arena::allocate(std::size_t bytes) {
       chunk = size;  // no room to spare
       data = source_->allocate(chunk);
     }
-    if (!data && chunk > size) data = source_->allocate(chunk = size);  // no room to grow, but for this
     if (!data) source_->refuse(size);
     block = new_block();
     block->data = data;

@@ -6,10 +6,22 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <vector>
 
 #include "nmt/core/rng.h"
 #include "nmt/tensor/tensor.h"
+
+// Allocations of the heap that still succeed; below 0: all. Not inlined: the compiler would miss the pairs of new and delete.
+static int heap_allocations_left = -1;
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (heap_allocations_left == 0) throw std::bad_alloc();
+  if (heap_allocations_left > 0) --heap_allocations_left;
+  if (void* data = std::malloc(bytes)) return data;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
 namespace nmt {
 namespace {
@@ -84,6 +96,35 @@ TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
   const Tensor third(arena, Shape{8000});
   EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u);
   EXPECT_THROW(Tensor(arena, Shape{4096}), std::bad_alloc);
+}
+
+// Whichever allocation of the heap fails within allocate(): the arena stays as it was and loses nothing.
+TEST(Arena, stays_as_it_was_where_the_heap_has_no_more) {
+  int failures = 0;
+  for (const bool chunk_is_there : {false, true})
+    for (int left = 0;; ++left) {
+      Arena arena(1 << 12);
+      if (chunk_is_there) arena.release(arena.allocate(5000));  // one block with room for a rest
+      const Arena::Statistics before = arena.statistics();
+      heap_allocations_left = left;
+      Block* block = nullptr;
+      try {
+        block = arena.allocate(100);
+      } catch (const std::bad_alloc&) {
+      }
+      heap_allocations_left = -1;
+      if (!block) {
+        ++failures;
+        EXPECT_EQ(arena.statistics().in_use, before.in_use);
+        EXPECT_EQ(arena.statistics().reserved, before.reserved);
+      } else {
+        arena.release(block);
+      }
+      arena.trim();
+      EXPECT_EQ(arena.statistics().reserved, 0u) << left;
+      if (block) break;
+    }
+  EXPECT_GE(failures, 3);
 }
 
 TEST(Tensor, shares_storage_and_checks_shapes) {

@@ -64,9 +64,11 @@ class Arena {
   void insert_free(Block* block);
   void remove_free(Block* block);
   Block* find_free(std::size_t size);
-  Block* new_block();
+  /// Makes as many spare headers as one allocate() can need: a chunk's and its rest's.
+  void make_headers();
+  Block* new_block() noexcept;
   char* allocate_chunk(std::size_t bytes);
-  void recycle(Block* block);
+  void recycle(Block* block) noexcept;
 
   std::unique_ptr<MemorySource> source_;
   std::size_t growth_;
