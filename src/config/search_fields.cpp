@@ -92,6 +92,9 @@ std::vector<Option> validation_fields(SearchSpec& s) {
 }
 
 void check(const SearchSpec& s, ExitStatus status) {
+  SearchSpec copy = s;
+  for (const Option& option : fields(copy))
+    if (const std::vector<std::string> words = values(option); !words.empty()) assign(option, words, option.name, false, status);
   if (s.normalize != 0 && s.length_penalty != 0)
     fail(status, "normalize {} and length-penalty {}: two rules for the same thing; give one of them", s.normalize,
          s.length_penalty);

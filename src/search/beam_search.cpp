@@ -1,5 +1,6 @@
 #include "nmt/search/beam_search.h"
 
+#include "nmt/config/fields.h"
 #include "nmt/core/error.h"
 #include "nmt/search/choices.h"
 #include "nmt/search/device_search.h"
@@ -221,19 +222,7 @@ std::vector<SentenceResult> beam_search(Scorer& scorer, std::span<const std::vec
 }
 
 SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu) {
-  const auto in_range = [](const char* name, double value, double least, double most) {
-    if (!(value >= least && value <= most))
-      fail(ExitStatus::usage, "{} is {}, allowed are {} to {}", name, value, least, most);
-  };
-  in_range("beam-size", spec.beam_size, 1, 1000);
-  in_range("normalize", spec.normalize, 0, 100);
-  in_range("length-penalty", spec.length_penalty, 0, 100);
-  in_range("coverage-penalty", spec.coverage_penalty, 0, 100);
-  in_range("max-length-factor", spec.max_length_factor, 0, 1000);
-  in_range("max-length-offset", spec.max_length_offset, 0, 100000);
-  if (spec.normalize != 0.0 && spec.length_penalty != 0.0)
-    fail(ExitStatus::usage, "normalize {} and length-penalty {} are two rules for one thing: set one of them to 0",
-         spec.normalize, spec.length_penalty);
+  config::check(spec);
   SearchOptions options;
   options.cpu = cpu;
   options.beam_size = spec.beam_size;

@@ -26,8 +26,6 @@ TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   TranslatorOptions options;
   options.search = search_options(spec, cpu);
   options.alignment = alignment_of(spec.alignment);
-  if (spec.maxi_batch_sort != "src" && spec.maxi_batch_sort != "none")
-    fail(ExitStatus::usage, "maxi-batch-sort is '{}', known are src and none", spec.maxi_batch_sort);
   options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src", spec.max_length};
   return options;
 }

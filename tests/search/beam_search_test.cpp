@@ -373,7 +373,28 @@ TEST(SearchOptionsTest, refuses_what_contradicts) {
   EXPECT_THROW(search_options(spec, {}), Error);
   spec.length_penalty = 0;
   EXPECT_EQ(search_options(spec, {}).ranking.normalize, 0.6);
-  spec.beam_size = 0;
+}
+
+// By the ranges that the settings have, whoever fills the spec.
+TEST(SearchOptionsTest, refuses_what_the_settings_would_refuse) {
+  SearchSpec spec;
+  spec.beam_size = 1024;
+  EXPECT_EQ(search_options(spec, {}).beam_size, 1024);
+  for (const int wrong : {0, 1025}) {
+    spec.beam_size = wrong;
+    try {
+      search_options(spec, {});
+      FAIL() << "a beam of " << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_EQ(error.what(), "beam-size: '" + std::to_string(wrong) + "' is not an integer from 1 to 1024");
+    }
+  }
+  spec = {};
+  spec.length_penalty = std::nan("");
+  EXPECT_THROW(search_options(spec, {}), Error);
+  spec = {};
+  spec.maxi_batch_sort = "trg";
   EXPECT_THROW(search_options(spec, {}), Error);
 }
 

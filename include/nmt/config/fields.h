@@ -19,6 +19,7 @@ std::vector<Option> validation_fields(SearchSpec& spec);
 /// What a spec alone can say of its own sense; Model, Schedule and Trainer check the rest where they know more. Error
 /// (`status`): names the settings that contradict each other.
 void check(const DataSpec& spec, ExitStatus status = ExitStatus::usage);
+/// This one also sees that every value is one that its field allows.
 void check(const SearchSpec& spec, ExitStatus status = ExitStatus::usage);
 /// Whether one vocabulary serves both sides.
 bool one_vocabulary(const DataSpec& spec);

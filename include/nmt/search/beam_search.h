@@ -26,7 +26,7 @@ struct SearchOptions {
   std::int32_t unk = 0, bos = 1, eos = 2;
 };
 
-/// The options that a SearchSpec asks for. Errors (usage): a number out of its range, both length rules at once.
+/// The options that a SearchSpec asks for. Errors (usage): as config::check().
 SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu);
 
 /// A finished translation.
