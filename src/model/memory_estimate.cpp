@@ -16,14 +16,18 @@ class Kept {
  public:
   explicit Kept(const ModelSpec& spec) : spec_(spec), e_(spec.dim_emb), h_(spec.dim_rnn) {}
 
-  // Projections, states, and the record of products with the state; normalisation keeps its input, its output and the
-  // normal.
-  std::int64_t unit(const kernels::Unit& u) const {
+  // Projections of `input` channels, states, and the record of products with the state; normalisation keeps its input, its
+  // output and the normal. What matrices read rearranged is kept so too.
+  std::int64_t unit(const kernels::Unit& u, std::int64_t input) const {
     const std::int64_t inside = u.recurrents + u.late;
-    return h_ * (u.inputs * (normal() ? 3 : 1) + u.states + inside * (normal() ? 2 : 1) + (u.late > 0 ? 1 : 0));
+    return h_ * (u.inputs * (normal() ? 3 : 1) + u.states + inside * (normal() ? 2 : 1) + (u.late > 0 ? 1 : 0)) +
+           rearranged(input + (u.recurrents > 0 ? h_ : 0));
   }
   // The second unit of a conditional step: its projection is inside the loop.
-  std::int64_t higher(const kernels::Unit& u) const { return unit(u) - (normal() ? u.inputs * h_ : 0); }
+  std::int64_t higher(const kernels::Unit& u, std::int64_t context) const {
+    return unit(u, context) - (normal() ? u.inputs * h_ : 0);
+  }
+  std::int64_t rearranged(std::int64_t width) const { return spec_.groups > 1 && spec_.rearrange ? width : 0; }
   std::int64_t residual() const { return e_ * ((spec_.dropout_rnn > 0 ? 3 : 2) + (normal() ? 2 : 0)); }
   std::int64_t dropped(double p, std::int64_t width) const { return p > 0 ? width : 0; }
   bool normal() const { return spec_.layer_normalization; }
@@ -31,29 +35,30 @@ class Kept {
   std::int64_t source(const Inventory& inventory) const {
     const kernels::Unit& u = *unit_settings(spec_, spec_.enc_cell).unit;
     const bool deep = spec_.type == "deep";
-    std::int64_t sum = e_ + dropped(spec_.dropout_emb, e_) + (spec_.context_aware ? 3 : 2) * unit(u);
+    std::int64_t sum = e_ + dropped(spec_.dropout_emb, e_) + 2 * unit(u, e_) + (spec_.context_aware ? unit(u, h_) : 0);
     std::int64_t width = spec_.context_aware ? h_ : 2 * h_;
     if (!spec_.context_aware) sum += width;
     if (deep) sum += residual();
     for (int layer = 1; layer < spec_.enc_depth; ++layer) {
-      sum += unit(u) + (deep ? residual() : dropped(spec_.dropout_rnn, width));
+      sum += unit(u, deep ? e_ : width) + (deep ? residual() : dropped(spec_.dropout_rnn, width));
       if (spec_.type == "gnmt" && layer >= 2) sum += h_;
       width = h_;
     }
     if (!deep && spec_.type != "gnmt") sum += dropped(spec_.dropout_rnn, width);
-    return sum + inventory.attention_space;
+    const int keys = spec_.attention == "additive" ? 2 : 1;  // additive attention's exponentials (attention_exp_keys)
+    return sum + keys * inventory.attention_space;
   }
 
   std::int64_t target(const Inventory& inventory, std::int64_t source_tokens) const {
     const kernels::Unit& u = *unit_settings(spec_, spec_.dec_cell).unit;
     const std::int64_t m = inventory.memory_width, a = inventory.attention_space;
     const bool deep = spec_.type == "deep", gnmt = spec_.type == "gnmt";
-    std::int64_t sum = e_ + dropped(spec_.dropout_emb, e_) + unit(u);
-    if (m > 0) sum += a + m + spec_.heads * source_tokens + (asks_recurrently(spec_) ? higher(u) : 0);
+    std::int64_t sum = e_ + dropped(spec_.dropout_emb, e_) + unit(u, e_);
+    if (m > 0) sum += a + m + spec_.heads * source_tokens + (asks_recurrently(spec_) ? higher(u, m) : 0);
     if (deep) sum += residual();
     for (int layer = 1; layer < spec_.dec_depth; ++layer) {
       const std::int64_t input = (deep ? e_ : h_) + m;
-      sum += deep && spec_.context_aware ? 2 * unit(u) : unit(u) + (m > 0 ? input : 0);
+      sum += deep && spec_.context_aware ? unit(u, e_) + unit(u, m) : unit(u, input) + (m > 0 ? input : 0);
       sum += deep ? residual() : dropped(spec_.dropout_rnn, input);
       if (gnmt && layer >= 2) sum += h_;
     }
