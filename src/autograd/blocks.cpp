@@ -44,6 +44,7 @@ Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parame
     if (bias) kernels::add_bias(backend, rows, out_width, y.f32(), bias->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, &weight, bias, d, rows, in, out_width, flops] {
     if (!out->gradient) return;
     const Region back(tape.context().profile, "linear maps, back", {x->wants_gradient ? 2 * flops : flops});
@@ -69,6 +70,7 @@ Var rearrange(Tape& tape, const Var& x, std::int64_t groups) {
   dispatch(tape.context(),
            [&](const auto& backend) { kernels::rearrange(backend, rows, groups, width, x->value.f32(), y.f32()); });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, groups, rows, width] {
     if (!out->gradient || !x->wants_gradient) return;
     const bool first = !x->gradient;

@@ -104,7 +104,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   const std::int64_t kept = keep ? steps * batch : batch;
 
   const std::vector<Var> initial = complete_states(tape, layer.lower, given);
-  Saved s{layer, memory, x, initial, initial_states(context, layer.lower, initial, batch), {}, {},
+  Saved s{{}, {}, nullptr, initial, initial_states(context, layer.lower, initial, batch), {}, {},
           view_cell(context, layer.lower, recording), view_cell(context, layer.higher, recording),
           CellBuffers(context, layer.lower, kept, recording), CellBuffers(context, layer.higher, kept, recording),
           {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
@@ -170,10 +170,13 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     probe_gates(tape, layer.higher, s.xc.reshape(shape), s.higher_buffers, s.middle, false, static_cast<int>(probe->units.size()) - 1);
     probe->attention = host_copy(context, *probe, out.attended.weights);
   }
-  if (recording)
-    tape.record([&tape, saved = std::move(s)] {
-      if (saved.out.states[0]->gradient || saved.out.attended.context->gradient) backward(tape, saved);
-    });
+  if (!recording) return out;
+  s.layer = layer;
+  s.memory = memory;
+  s.x = x;
+  tape.record([&tape, saved = std::move(s)] {
+    if (saved.out.states[0]->gradient || saved.out.attended.context->gradient) backward(tape, saved);
+  });
   return out;
 }
 

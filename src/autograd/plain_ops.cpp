@@ -32,6 +32,7 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
     if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, &weight, bias, rows, k, n, flops] {
     if (!out->gradient) return;
     const Context& at = tape.context();
@@ -60,8 +61,8 @@ Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Sha
 Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   const Context& context = tape.context();
   const Tensor& ids = symbols.ids;
-  const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
   const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
+  const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
   Tensor y = context.empty(shape);
   const Region region(context.profile, "embeddings", traffic(y, 2));
   if (table.is_packed())
@@ -98,6 +99,7 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
                         normal ? normal.f32() : nullptr, rstd ? rstd.f32() : nullptr);
   });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
     if (!out->gradient) return;
     Tensor dx = out->gradient;  // nobody reads it after this: written in place
@@ -156,6 +158,7 @@ Var add(Tape& tape, Var x, const Var& y) {
   const Region region(tape.context().profile, point_wise, traffic(z, 3));
   dispatch(tape.context(), [&](const auto& backend) { kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32()); });
   const Var out = tape.result(std::move(z));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, y, out] {
     if (!out->gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(out->gradient, 3));
@@ -174,6 +177,7 @@ Var tanh(Tape& tape, Var x) {
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
   dispatch(tape.context(), [&](const auto& backend) { kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32()); });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out] {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(out->gradient, 4));
@@ -202,6 +206,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
     at += n;
   }
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, parts, out, rows, width] {
     if (!out->gradient) return;
     std::int64_t from = 0;
@@ -229,6 +234,7 @@ Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
     kernels::gather_rows(backend, n, width, rows.data<std::int32_t>(), x->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, rows, n, width] {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(x->value, 2));
@@ -243,6 +249,7 @@ Var step(Tape& tape, const Var& x, std::int64_t t) {
   const Shape& shape = x->value.shape();
   NMT_CHECK(shape.rank() == 3 && t >= 0 && t < shape[0], "no step {} in {}", t, shape.text());
   const Var out = tape.result(x->value.slice(t, 1).reshape({shape[1], shape[2]}));
+  if (!tape.recording()) return out;
   tape.record([&tape, x, out, t] {
     if (!out->gradient || !x->wants_gradient) return;
     const std::int64_t n = out->gradient.elements();

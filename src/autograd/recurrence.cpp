@@ -41,6 +41,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
   }
   if (tape.probe()) probe_gates(tape, cell, x->value, buffers, states_before(context, start, states, reverse), reverse);
 
+  if (!backward) return states;
   tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();

@@ -36,7 +36,7 @@ void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias, c
     args.scratch = scratch.f32();
     kernels::softmax_loss(backend, args);
   });
-  tape.record([&tape, x, dx] { tape.give(*x, dx); });
+  if (tape.recording()) tape.record([&tape, x, dx] { tape.give(*x, dx); });
 }
 
 Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {

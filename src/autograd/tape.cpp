@@ -13,7 +13,8 @@ Tensor Tape::reuse(const Var& x) const {
 }
 
 void Tape::record(std::function<void()> backward) {
-  if (recording_) closures_.push_back(std::move(backward));
+  NMT_CHECK(recording_, "record() on a tape that does not record");
+  closures_.push_back(std::move(backward));
 }
 
 void Tape::backward() {

@@ -56,6 +56,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse, static_cast<int>(probe->units.size()) - 1);
   }
 
+  if (!recording) return states;
   tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial,
                mask, x, guide, states, args] {
     if (!states[0]->gradient) return;

@@ -44,6 +44,7 @@ class Tape {
   /// The storage for a point-wise result: x's own when the tape does not record and nobody else holds x (an op takes it by
   /// value; callers move it in), else new.
   Tensor reuse(const Var& x) const;
+  /// Keeps an op's gradient. Only while recording: an op that does not record makes no closure, which would copy what it captures.
   void record(std::function<void()> backward);
   /// Runs and drops all closures.
   void backward();
