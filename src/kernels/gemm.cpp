@@ -1,19 +1,17 @@
 #include "nmt/kernels/gemm.h"
 
+#include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
 
 #include "product.h"
 #include "tile.h"
 
 namespace nmt::kernels {
+
 void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a product takes beta 0 or 1, not {}", beta);
   if (m <= 0 || n <= 0) return;
-  if (beta != 0.0f && beta != 1.0f)
-    cpu.pool->parallel_for(m, 1, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r)
-        for (std::int64_t j = 0; j < n; ++j) c[r * ldc + j] *= beta;
-    });
   run_product(cpu, {.m = m,
                     .n = n,
                     .k = k,
@@ -55,14 +53,9 @@ void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
 
 void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                       const float* packed, bool accumulate, float* c, std::int64_t ldc) {
-  gemm_packed_columns(m, 0, n, k, a, lda, packed, accumulate, c, ldc);
-}
-
-void gemm_packed_columns(std::int64_t m, std::int64_t n_begin, std::int64_t n_end, std::int64_t k, const float* a,
-                         std::int64_t lda, const float* packed, bool accumulate, float* c, std::int64_t ldc) {
   product_part(
-      {.m = m, .n = n_end, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc},
-      0, m, n_begin, n_end);
+      {.m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc}, 0, m,
+      0, n);
 }
 
 void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out) {

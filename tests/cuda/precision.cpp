@@ -59,14 +59,14 @@ void check_products(Parity& p, Precision precision, int bits, double tolerance) 
         p.run(
             [&](const Cpu& on) {
               const View x{a(on), lda, ta}, w{b(on), ldb, tb};
-              multiply_rounded(s, bits, x, w, 0.5f, c(on), ldc);
+              multiply_rounded(s, bits, x, w, 1.0f, c(on), ldc);
               if (ta) return;
               multiply_rounded(s, bits, x, w, 0.0f, y(on), s.n);
               multiply_rounded(s, bits, x, w, 1.0f, sum(on), s.n);
             },
             [&](const Cuda& table) {
               const Cuda on = device.handle();
-              gemm(on, ta, tb, s.m, s.n, s.k, a(table), lda, b(table), ldb, 0.5f, c(table), ldc);
+              gemm(on, ta, tb, s.m, s.n, s.k, a(table), lda, b(table), ldb, 1.0f, c(table), ldc);
               if (!ta) {
                 pack(on, tb, s.k, s.n, b(table), ldb, packed(table));
                 gemm_packed(on, s.m, s.n, s.k, a(table), lda, packed(table), false, y(table), s.n);

@@ -8,7 +8,7 @@ namespace nmt::kernels {
 
 // Matrix products, row-major. Leading dimensions are in elements.
 
-/// C[M,N] = op(A) op(B) + beta C, for training. On the CPU: by Cpu::products where it is the faster one (docs/products.md), else by
+/// C[M,N] = op(A) op(B) + beta C, beta 0 or 1, for training. On the CPU: by Cpu::products where it is the faster one (docs/products.md), else by
 /// the same tiles as below, B packed block by block on the way; these results do not depend on the threads either. op(A) is [M,K]: A is stored [M,K], or [K,M] when transpose_a. Likewise B, [K,N] or
 /// [N,K]. beta 0 does not read C.
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
@@ -31,9 +31,6 @@ NMT_KERNEL(gemm_packed, std::int64_t m, std::int64_t n, std::int64_t k, const fl
 /// The same on the calling thread alone, for loops that already run on every worker. [CPU only: a building block]
 void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                       bool accumulate, float* c, std::int64_t ldc);
-/// The same for columns [n_begin, n_end), n_begin a multiple of packed_panel(). C still starts at column 0.
-void gemm_packed_columns(std::int64_t m, std::int64_t n_begin, std::int64_t n_end, std::int64_t k, const float* a, std::int64_t lda,
-                         const float* packed, bool accumulate, float* c, std::int64_t ldc);
 /// Reads column `column` of the packed [k,n] matrix into out[k]: a tied embedding's row, without a second copy of the table.
 void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out);
 /// out[r,:] = column ids[r] of the packed [k,n] matrix, k wide.
