@@ -1,3 +1,4 @@
+#include "nmt/kernels/place.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/recurrence.h"
 
@@ -10,32 +11,19 @@ namespace {
 using namespace nmt::cuda;
 
 // Step number i, or all of them from it on: `stride` rows of [T,B] apart.
-struct Place {
-  std::int64_t row;  // in [T,B]
-  std::int64_t at;   // in the record
-};
-
-std::int64_t time_of(const Recurrence& a, std::int64_t i) {
-  return a.reverse ? a.steps - 1 - i : i;
-}
-
-Place place(const Recurrence& a, std::int64_t i) {
-  const std::int64_t row = time_of(a, i) * a.batch;
-  return {row, a.keep ? row : 0};
-}
-
 UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
-  const std::int64_t h = a.cell.width, row = place(a, i).row;
+  const std::int64_t h = a.cell.width;
+  const Place at = place(a, i, 0);
   UnitSteps step;
   step.rows = a.batch;
   step.steps = steps;
   step.stride = a.reverse ? -a.batch : a.batch;
-  step.x = a.x + row * a.cell.unit->inputs * h;
-  step.position = a.position + time_of(a, i);
-  step.mask = a.mask ? a.mask + row : nullptr;
+  step.x = a.x + at.row * a.cell.unit->inputs * h;
+  step.position = at.position;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.cell.unit->states; ++p) {
-    step.previous[p] = i == 0 ? a.initial[p] : a.states[p] + (row - step.stride) * h;
-    step.next[p] = a.states[p] + row * h;
+    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
+    step.next[p] = a.states[p] + at.row * h;
   }
   return step;
 }
@@ -50,7 +38,7 @@ std::int64_t steps_at_once(const Recurrence& a) {
 void recurrence_forward(const Cuda& cuda, const Recurrence& a) {
   const std::int64_t at_once = steps_at_once(a);
   for (std::int64_t i = 0; i < a.steps; i += at_once)
-    cell_forward(cuda, a.cell, a.record, place(a, i).at, unit_steps(a, i, at_once));
+    cell_forward(cuda, a.cell, a.record, place(a, i, 0).at, unit_steps(a, i, at_once));
 }
 
 std::int64_t recurrence_scratch(const Cuda&, const Recurrence& a) {
@@ -63,7 +51,7 @@ void recurrence_backward(const Cuda& cuda, const Recurrence& a, const Recurrence
   for (int p = 0; p < a.cell.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * a.cell.width, 0.0f);
   const std::int64_t at_once = steps_at_once(a);
   for (std::int64_t i = a.steps - at_once; at_once > 0 && i >= 0; i -= at_once) {
-    const std::int64_t row = place(a, i).row;
+    const std::int64_t row = place(a, i, 0).row;
     cell_backward(cuda, a.cell, a.record, g.cell, row, unit_steps(a, i, at_once), g.dh + row * a.cell.width, g.dinitial,
                   scratch, temporary);
   }

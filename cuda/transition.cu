@@ -1,3 +1,4 @@
+#include "nmt/kernels/place.h"
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/transition.h"
 
@@ -9,18 +10,6 @@ namespace {
 
 using namespace nmt::cuda;
 
-// Where the rows of step number i stand.
-struct Place {
-  std::int64_t position;  // in the sentence
-  std::int64_t row;       // in [T,B]
-  std::int64_t at;        // in the records
-};
-
-Place place(const Transition& a, std::int64_t i) {
-  const std::int64_t t = a.reverse ? a.steps - 1 - i : i, row = t * a.batch;
-  return {a.position + t, row, a.keep ? row : 0};
-}
-
 UnitSteps unit_step(const Transition& a, const Place& at, const Cell& cell, const float* x) {
   UnitSteps step;
   step.rows = a.batch;
@@ -31,18 +20,18 @@ UnitSteps unit_step(const Transition& a, const Place& at, const Cell& cell, cons
 }
 
 UnitSteps lower_step(const Transition& a, std::int64_t i) {
-  const Place at = place(a, i);
-  const std::int64_t h = a.lower.width, before = a.reverse ? at.row + a.batch : at.row - a.batch;
+  const Place at = place(a, i, 0);
+  const std::int64_t h = a.lower.width;
   UnitSteps step = unit_step(a, at, a.lower, a.x);
   for (int p = 0; p < a.lower.unit->states; ++p) {
-    step.previous[p] = i == 0 ? a.initial[p] : a.states[p] + before * h;
+    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
     step.next[p] = a.middle[p] + at.at * h;
   }
   return step;
 }
 
 UnitSteps higher_step(const Transition& a, std::int64_t i) {
-  const Place at = place(a, i);
+  const Place at = place(a, i, 0);
   const std::int64_t h = a.higher.width;
   UnitSteps step = unit_step(a, at, a.higher, a.guide);
   for (int p = 0; p < a.higher.unit->states; ++p) {
@@ -56,7 +45,7 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
 
 void transition_forward(const Cuda& cuda, const Transition& a) {
   for (std::int64_t i = 0; i < a.steps; ++i) {
-    const std::int64_t at = place(a, i).at;
+    const std::int64_t at = place(a, i, 0).at;
     cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, i));
     cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, i));
   }
@@ -73,7 +62,7 @@ void transition_backward(const Cuda& cuda, const Transition& a, const Transition
   const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
   for (int p = 0; p < a.lower.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
   for (std::int64_t i = a.steps - 1; i >= 0; --i) {
-    const std::int64_t row = place(a, i).row;
+    const std::int64_t row = place(a, i, 0).row;
     cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, i), g.dh + row * a.higher.width,
                   g.dinitial, higher, temporary);
     cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, i), nullptr, g.dinitial, lower, temporary);

@@ -1,6 +1,5 @@
-#include "nmt/core/error.h"
-
 #include "cuda/unit_step.h"
+#include "cuda/unit_table.h"
 
 namespace nmt::cuda {
 namespace {
@@ -134,43 +133,26 @@ unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
 }
 
 template <class U>
-void forward(const Cuda& cuda, const UnitSteps& a) {
-  launch(forward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a);
-}
-template <class U>
-void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
-  launch(backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, g);
-}
-template <class U>
-void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
-  launch(late_value_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, out);
-}
-template <class U>
-void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value, const UnitStepsGradient& g) {
-  launch(late_backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, dlate_value, g);
-}
-
-template <class U>
-constexpr UnitKernels kernels_for() {
-  if constexpr (U::late > 0)
-    return {forward<U>, backward<U>, late_value<U>, late_backward<U>};
-  else
-    return {forward<U>, backward<U>, nullptr, nullptr};
-}
-
-constexpr UnitKernels table[] = {
-#define NMT_UNIT(name, variant, ...) kernels_for<__VA_ARGS__>(),
-#include "nmt/units/units.def"
-#undef NMT_UNIT
+struct Channels {
+  static void forward(const Cuda& cuda, const UnitSteps& a) {
+    launch(forward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a);
+  }
+  static void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
+    launch(backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, g);
+  }
+  static void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
+    launch(late_value_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, out);
+  }
+  static void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value,
+                            const UnitStepsGradient& g) {
+    launch(late_backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, dlate_value, g);
+  }
 };
 
 }  // namespace
 
 const UnitKernels& kernels_of(const kernels::Unit& unit) {
-  const std::span<const kernels::Unit> all = kernels::units();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (&all[i] == &unit) return table[i];
-  NMT_FAIL("unit {}: it is not one of kernels::units()", unit.name);
+  return kernels_in_table<Channels>(unit);
 }
 
 }  // namespace nmt::cuda

@@ -1,8 +1,8 @@
-#include "nmt/core/error.h"
 #include "nmt/kernels/layer_norm.h"
 
 #include "cuda/reduce.h"
 #include "cuda/unit_step.h"
+#include "cuda/unit_table.h"
 
 // The units' steps with the layer normalisation of what they read, a block a row. A thread keeps to its columns: what
 // it wrote it reads again without a barrier.
@@ -171,43 +171,26 @@ void launch_rows(const Cuda& cuda, Kernel kernel, const UnitSteps& a, const Argu
 }
 
 template <class U>
-void forward(const Cuda& cuda, const UnitSteps& a) {
-  launch_rows(cuda, forward_kernel<U>, a);
-}
-template <class U>
-void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
-  launch_rows(cuda, backward_kernel<U>, a, g);
-}
-template <class U>
-void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
-  launch_rows(cuda, late_value_kernel<U>, a, out);
-}
-template <class U>
-void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value, const UnitStepsGradient& g) {
-  launch_rows(cuda, late_backward_kernel<U>, a, dlate_value, g);
-}
-
-template <class U>
-constexpr UnitKernels kernels_for() {
-  if constexpr (U::late > 0)
-    return {forward<U>, backward<U>, late_value<U>, late_backward<U>};
-  else
-    return {forward<U>, backward<U>, nullptr, nullptr};
-}
-
-constexpr UnitKernels table[] = {
-#define NMT_UNIT(name, variant, ...) kernels_for<__VA_ARGS__>(),
-#include "nmt/units/units.def"
-#undef NMT_UNIT
+struct Rows {
+  static void forward(const Cuda& cuda, const UnitSteps& a) {
+    launch_rows(cuda, forward_kernel<U>, a);
+  }
+  static void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
+    launch_rows(cuda, backward_kernel<U>, a, g);
+  }
+  static void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
+    launch_rows(cuda, late_value_kernel<U>, a, out);
+  }
+  static void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value,
+                            const UnitStepsGradient& g) {
+    launch_rows(cuda, late_backward_kernel<U>, a, dlate_value, g);
+  }
 };
 
 }  // namespace
 
 const UnitKernels& normal_kernels_of(const kernels::Unit& unit) {
-  const std::span<const kernels::Unit> all = kernels::units();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (&all[i] == &unit) return table[i];
-  NMT_FAIL("unit {}: it is not one of kernels::units()", unit.name);
+  return kernels_in_table<Rows>(unit);
 }
 
 }  // namespace nmt::cuda
