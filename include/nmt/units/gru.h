@@ -26,6 +26,11 @@ struct Gru {
   }
 
   template <class T>
+  NMT_HOST_DEVICE static T reset_gate(const Step<T, Gru>& step) {
+    return math::sigmoid<T>(step.x[1] + step.u[1]);
+  }
+
+  template <class T>
   NMT_HOST_DEVICE static T candidate(const Step<T, Gru>& step, T r) {
     if constexpr (before) return math::tanh<T>(step.x[2] + step.late[0]);
     else return math::tanh<T>(step.x[2] + r * step.u[2]);
@@ -33,17 +38,18 @@ struct Gru {
 
   template <class T>
   NMT_HOST_DEVICE static void forward(const Step<T, Gru>& step, T (&next)[1]) {
-    const T z = math::sigmoid<T>(step.x[0] + step.u[0]), r = math::sigmoid<T>(step.x[1] + step.u[1]);
-    const T n = candidate(step, r);
-    next[0] = z * step.s[0] + (T(1) - z) * n;
+    T i, z;
+    gates(step, i, z);
+    next[0] = z * step.s[0] + i * candidate(step, reset_gate(step));
   }
 
   template <class T>
   NMT_HOST_DEVICE static void backward(const Step<T, Gru>& step, const T (&dnext)[1], Step<T, Gru>& d) {
-    const T z = math::sigmoid<T>(step.x[0] + step.u[0]), r = math::sigmoid<T>(step.x[1] + step.u[1]);
-    const T n = candidate(step, r);
+    T i, z;
+    gates(step, i, z);
+    const T r = reset_gate(step), n = candidate(step, r);
     const T dz = dnext[0] * (step.s[0] - n) * sigmoid_slope(z);
-    const T dn = dnext[0] * (T(1) - z) * tanh_slope(n);
+    const T dn = dnext[0] * i * tanh_slope(n);
     d.x[0] = d.u[0] = dz;
     d.x[2] = dn;
     d.s[0] = dnext[0] * z;
@@ -58,12 +64,12 @@ struct Gru {
 
   template <class T>
   NMT_HOST_DEVICE static T late_value(const Step<T, Gru>& step) {
-    return math::sigmoid<T>(step.x[1] + step.u[1]) * step.s[0];  // r * h'
+    return reset_gate(step) * step.s[0];  // r * h'
   }
 
   template <class T>
   NMT_HOST_DEVICE static void late_backward(const Step<T, Gru>& step, T dlate, Step<T, Gru>& d) {
-    const T r = math::sigmoid<T>(step.x[1] + step.u[1]);
+    const T r = reset_gate(step);
     const T dr = dlate * step.s[0] * sigmoid_slope(r);
     d.x[1] += dr;
     d.u[1] += dr;

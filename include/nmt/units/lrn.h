@@ -9,6 +9,13 @@
 
 namespace nmt::units {
 
+/// The gates, which oLRN has too.
+template <class T>
+NMT_HOST_DEVICE void lrn_gates(T q, T k, T h, T& input, T& forget) {
+  input = math::sigmoid<T>(k + h);   // eq. 2
+  forget = math::sigmoid<T>(q - h);  // eq. 3
+}
+
 template <Activation g>
 struct Lrn {
   static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 0, states = 1;
@@ -16,8 +23,7 @@ struct Lrn {
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Lrn>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(step.x[1] + step.s[0]);   // eq. 2
-    forget = math::sigmoid<T>(step.x[0] - step.s[0]);  // eq. 3
+    lrn_gates(step.x[0], step.x[1], step.s[0], input, forget);
   }
 
   template <class T>

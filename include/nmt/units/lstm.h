@@ -14,6 +14,12 @@ struct Lstm {
   static constexpr bool bias = true;
 
   template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {
+    input = math::sigmoid<T>(step.x[0] + step.u[0]);
+    forget = math::sigmoid<T>(step.x[1] + step.u[1]);
+  }
+
+  template <class T>
   struct Values {
     T i, f, o, g, c;
   };
@@ -21,18 +27,11 @@ struct Lstm {
   template <class T>
   NMT_HOST_DEVICE static Values<T> values(const Step<T, Lstm>& step) {
     Values<T> at;
-    at.i = math::sigmoid<T>(step.x[0] + step.u[0]);
-    at.f = math::sigmoid<T>(step.x[1] + step.u[1]);
+    gates(step, at.i, at.f);
     at.o = math::sigmoid<T>(step.x[2] + step.u[2]);
     at.g = math::tanh<T>(step.x[3] + step.u[3]);
     at.c = at.f * step.s[1] + at.i * at.g;  // eq. 6
     return at;
-  }
-
-  template <class T>
-  NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(step.x[0] + step.u[0]);
-    forget = math::sigmoid<T>(step.x[1] + step.u[1]);
   }
 
   template <class T>

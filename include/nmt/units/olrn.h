@@ -6,7 +6,7 @@
 //   o = sigmoid(xWo - c)
 //   h = o * c
 
-#include "nmt/units/step.h"
+#include "nmt/units/lrn.h"
 
 namespace nmt::units {
 
@@ -16,8 +16,7 @@ struct Olrn {
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Olrn>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(step.x[1] + step.s[0]);
-    forget = math::sigmoid<T>(step.x[0] - step.s[0]);
+    lrn_gates(step.x[0], step.x[1], step.s[0], input, forget);
   }
 
   template <class T>
