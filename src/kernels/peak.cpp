@@ -1,5 +1,7 @@
 #include "nmt/kernels/peak.h"
 
+#include "nmt/core/error.h"
+
 #include "tile.h"
 
 namespace nmt::kernels {
@@ -21,22 +23,37 @@ std::int64_t multiply_add_loop(std::int64_t rounds) {
   return rounds * unrolled * chains * lanes * 2;
 }
 
-std::int64_t read_loop(const float* x, std::int64_t n, float* sum) {
-  constexpr int streams = 8;
-  Vector part[streams];
-  for (int i = 0; i < streams; ++i) part[i] = broadcast(0.0f);
+namespace {
+
+// Vectors that are added independently, as many from every stream.
+constexpr int vectors = 8;
+
+template <int streams>
+float sum_of(const float* x, std::int64_t n) {
+  constexpr int together = vectors / streams;
+  const std::int64_t apart = n / streams / (together * lanes) * (together * lanes);
+  Vector part[vectors];
+  for (int i = 0; i < vectors; ++i) part[i] = broadcast(0.0f);
   const Vector one = broadcast(1.0f);
-  std::int64_t at = 0;
-  for (; at + streams * lanes <= n; at += streams * lanes)
+  for (std::int64_t at = 0; at < apart; at += together * lanes)
 #pragma GCC unroll 8
-    for (int i = 0; i < streams; ++i) part[i] = multiply_add(one, load(x + at + i * lanes), part[i]);
+    for (int i = 0; i < vectors; ++i)
+      part[i] = multiply_add(one, load(x + i / together * apart + at + i % together * lanes), part[i]);
   float total = 0, out[lanes];
-  for (int i = 0; i < streams; ++i) {
+  for (int i = 0; i < vectors; ++i) {
     store(out, part[i]);
     for (int l = 0; l < lanes; ++l) total += out[l];
   }
-  for (; at < n; ++at) total += x[at];
-  *sum = total;
+  for (std::int64_t at = streams * apart; at < n; ++at) total += x[at];
+  return total;
+}
+
+}  // namespace
+
+std::int64_t read_loop(const float* x, std::int64_t n, int streams, float* sum) {
+  NMT_CHECK(streams == 1 || streams == 4 || streams == 8, "a reading loop of {} streams; there are some of 1, 4 and 8",
+            streams);
+  *sum = streams == 1 ? sum_of<1>(x, n) : streams == 4 ? sum_of<4>(x, n) : sum_of<8>(x, n);
   return n * static_cast<std::int64_t>(sizeof(float));
 }
 

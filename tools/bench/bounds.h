@@ -12,7 +12,7 @@ namespace nmt::tools::bench {
 /// Measures what the device can do, on the threads and by the clock of the benchmark.
 ///   flops   CPU: independent multiply-adds in registers on all threads. CUDA: a product of 4096 x 4096 x 4096.
 ///   copied  bytes read and written a second, between buffers that are rotated past the cache
-///   read    CPU: bytes a second of a summing loop over the same buffers. CUDA: as copied, since no kernel only reads
+///   read    CPU: bytes a second of the fastest of three summing loops over the same buffers. CUDA: as copied, since no kernel only reads
 /// On the CPU the processor's speed changes with what others do, so that a row measures them anew.
 class BoundsMeter {
  public:

@@ -22,7 +22,7 @@ struct Work {
 struct Bounds {
   double flops = 0;   ///< multiply-adds in registers on the same threads (CPU), or a large product (CUDA), a second
   double copied = 0;  ///< bytes read and written a second by a copy
-  double read = 0;    ///< bytes a second of a reading loop
+  double read = 0;    ///< bytes a second of a loop that reads one, four or eight streams, whichever is fastest
 };
 
 /// One row of a table.
@@ -43,7 +43,7 @@ struct Result {
     const double rate = work.traffic == Traffic::read ? bounds.read : bounds.copied;
     return rate > 0 ? work.bytes / rate : 0;
   }
-  /// Seconds that no program could go below on this device: the longer of arithmetic and traffic.
+  /// Seconds that the loops measured around the row would take for the same: the longer of arithmetic and traffic.
   double floor() const { return std::max(arithmetic_floor(), traffic_floor()); }
   const char* bound() const {
     if (floor() == 0) return "";
