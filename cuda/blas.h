@@ -32,12 +32,12 @@ struct Product {
   std::int64_t count = 1;
 };
 
-/// The products of the backend. With bfloat16, the device's precision, inputs in float32 are rounded on the way; planes are put side
-/// by side, so that it stays one call.
+/// The products of the backend. With bfloat16, the device's precision, inputs in float32 are rounded on the way; planes
+/// are put side by side, so that it stays one call.
 void multiply(const Cuda& cuda, const Product& product);
 
-/// Inputs of one type, no planes: cuBLAS (blas.cpp), or the CPU's products under the emulator (tests/emulator/blas.cpp).
-/// `precision` tells float32 from tf32 where the inputs are float32.
+/// Inputs of one type, no planes: cuBLAS (blas.cpp), or the CPU's products under the emulator
+/// (tests/emulator/blas.cpp). `precision` tells float32 from tf32 where the inputs are float32.
 void library_product(const Cuda& cuda, const Product& product, Precision precision);
 
 }  // namespace nmt::cuda

@@ -21,9 +21,8 @@ void combine_scores(const Cuda& cuda, std::int64_t rows, std::int64_t vocabulary
             most_members);
   Members all;
   for (const MemberScores& member : members) all.member[all.count++] = member;
-  each(cuda, rows * vocabulary, [=] __device__(std::int64_t i) {
-    out[i] = combined(all.member, all.count, i / vocabulary, i, probabilities);
-  });
+  each(cuda, rows * vocabulary,
+       [=] __device__(std::int64_t i) { out[i] = combined(all.member, all.count, i / vocabulary, i, probabilities); });
 }
 
 }  // namespace nmt::kernels

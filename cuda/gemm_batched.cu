@@ -53,8 +53,8 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
                    .ldc = ldc});
 }
 
-// Group by group, each op(B) transposed [n,k]; the planes of a group below each other or, where they share an output, side
-// by side.
+// Group by group, each op(B) transposed [n,k]; the planes of a group below each other or, where they share an output,
+// side by side.
 void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, std::int64_t k, std::int64_t n,
                   const float* b, std::int64_t ldb, float* packed) {
   const GemmBatch source = batch;

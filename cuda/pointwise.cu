@@ -46,7 +46,8 @@ struct DropoutQuad {
   float scale;
   std::uint64_t key, stream;
 
-  NMT_HOST_DEVICE void operator()(std::int64_t quad, std::int64_t first, std::int64_t n, const float* x, float* y) const {
+  NMT_HOST_DEVICE void operator()(std::int64_t quad, std::int64_t first, std::int64_t n, const float* x,
+                                  float* y) const {
     const auto word = philox(key, static_cast<std::uint64_t>(quad), stream);
     for (int i = 0; i < 4; ++i) {
       const std::int64_t at = 4 * quad + i - first;
@@ -61,7 +62,8 @@ struct DropoutQuad {
 void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p,
              std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
-  const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0), 1.0f / (1.0f - p), key, stream};
+  const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0), 1.0f / (1.0f - p), key,
+                         stream};
   if (places.in_order()) {
     const std::int64_t n = rows * width;
     each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });

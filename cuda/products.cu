@@ -80,7 +80,9 @@ struct Copy {
     needed = apart || (round && !x.bf16);
     NMT_CHECK(!apart || x.f32, "planes of bfloat16 numbers that stand apart");
   }
-  std::size_t bytes() const { return needed ? aligned(layout.elements(), round ? sizeof(Bfloat16) : sizeof(float)) : 0; }
+  std::size_t bytes() const {
+    return needed ? aligned(layout.elements(), round ? sizeof(Bfloat16) : sizeof(float)) : 0;
+  }
   void apply(const Cuda& cuda, Operand& x, char* to) const {
     x.planes = 1;
     if (!needed) return;

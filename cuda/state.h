@@ -47,7 +47,7 @@ struct CudaDevice::State {
   cuda::Workspace workspace;
   cuda::Workspace table;             ///< the optimiser's slices
   std::vector<char> table_contents;  ///< what lies there
-  cuda::Workspace rounded;           ///< inputs of a product in bfloat16
+  cuda::Workspace rounded;           ///< inputs of a product that are rounded or gathered, and results that are spread
   std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
   std::int64_t waits = 0;            ///< of the host for the device
   std::shared_ptr<cuda::Blas> blas;  ///< made at the first product

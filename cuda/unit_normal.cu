@@ -172,9 +172,7 @@ void launch_rows(const Cuda& cuda, Kernel kernel, const UnitSteps& a, const Argu
 
 template <class U>
 struct Rows {
-  static void forward(const Cuda& cuda, const UnitSteps& a) {
-    launch_rows(cuda, forward_kernel<U>, a);
-  }
+  static void forward(const Cuda& cuda, const UnitSteps& a) { launch_rows(cuda, forward_kernel<U>, a); }
   static void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
     launch_rows(cuda, backward_kernel<U>, a, g);
   }

@@ -18,7 +18,8 @@ constexpr UnitKernels kernels_for() {
     return {Of::forward, Of::backward, nullptr, nullptr};
 }
 
-/// The kernels of a unit, one of kernels::units(): the static functions of Steps<U>, named as the members of UnitKernels.
+/// The kernels of a unit, one of kernels::units(): the static functions of Steps<U>, named as the members of
+/// UnitKernels.
 template <template <class> class Steps>
 const UnitKernels& kernels_in_table(const kernels::Unit& unit) {
   using namespace units;

@@ -148,8 +148,8 @@ void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* 
   });
 }
 
-void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p,
-             std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p, std::uint64_t key,
+             std::uint64_t stream, const float* x, float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
   const Mask mask(p, key, stream);
   if (places.in_order()) {

@@ -85,7 +85,9 @@ std::vector<ParityRow> pointwise_parity() {
          elementwise(p, [&](std::int64_t n) {
            const auto x = p.floats(n), y = p.floats(n);
            p.run(
-               [&](const auto& on) { dropout(on, 1, n, {}, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on)); },
+               [&](const auto& on) {
+                 dropout(on, 1, n, {}, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on));
+               },
                0);
          });
        }},

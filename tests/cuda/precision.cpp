@@ -87,7 +87,8 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
       const std::int64_t in = w.groups * w.k, out = w.groups * w.planes * w.n;
       const auto x = p.floats(rows * in), weight = p.floats(in * w.ld), y = p.floats(rows * out),
                  packed_y = p.floats(rows * out), columns = p.floats(5 * w.k);
-      const auto dy = p.floats(rows * out), dx = p.floats(rows * in), packed_dx = p.floats(rows * in), dw = p.floats(in * w.ld);
+      const auto dy = p.floats(rows * out), dx = p.floats(rows * in), packed_dx = p.floats(rows * in),
+                 dw = p.floats(in * w.ld);
       const auto ids = p.integers(5, static_cast<std::int32_t>(w.n));
       const std::int64_t size = packed_batched_size(w.product(), w.k, w.n) + packed_size(w.k, w.n);
       const auto packed = p.scratch(size, size);
@@ -104,8 +105,9 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
               for (std::int64_t plane = 0; plane < w.planes; ++plane) {
                 const View from{dy(on) + g * w.n + plane * w.groups * w.n, out};
                 for (float* to : {dx(on), packed_dx(on)})
-                  multiply_rounded({rows, w.k, w.n}, bits, from, {weight(on) + g * w.k * w.ld + plane * w.n, w.ld, true},
-                                   plane > 0 ? 1.0f : 0.0f, to + g * w.k, in);
+                  multiply_rounded({rows, w.k, w.n}, bits, from,
+                                   {weight(on) + g * w.k * w.ld + plane * w.n, w.ld, true}, plane > 0 ? 1.0f : 0.0f,
+                                   to + g * w.k, in);
                 multiply_rounded({w.k, w.n, rows}, bits, {x(on) + g * w.k, in, true}, from, 1.0f,
                                  dw(on) + g * w.k * w.ld + plane * w.n, w.ld);
               }
@@ -124,7 +126,8 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
             gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(table), in, packed(table), false, packed_y(table),
                                 out);
             const GemmBatch back = w.input_gradient();
-            gemm_batched(on, back, false, true, rows, w.k, w.n, dy(table), out, weight(table), w.ld, 0.0f, dx(table), in);
+            gemm_batched(on, back, false, true, rows, w.k, w.n, dy(table), out, weight(table), w.ld, 0.0f, dx(table),
+                         in);
             pack_batched(on, back, true, w.n, w.k, weight(table), w.ld, packed(table));
             gemm_packed_batched(on, back, rows, w.k, w.n, dy(table), out, packed(table), false, packed_dx(table), in);
             gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(table), in, dy(table), out, 1.0f,

@@ -85,7 +85,8 @@ TEST(Pointwise, DropoutFollowsPhilox) {
   });
 }
 
-// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask for all steps, and some rows alone.
+// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask for all steps, and
+// some rows alone.
 TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
   const std::int64_t steps = 4, whole = 11, part = 3, first = 2, stride = 3;
   const std::vector<std::int32_t> some{0, 1, 4, 11};  // rows of [4,3]
@@ -104,14 +105,18 @@ TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
       chosen.rows = some.data();
       Floats rows = all;
       dropout(cpu, std::ssize(some), width, chosen, 0.4f, 5, 6, all.data(), rows.data());
-      const auto at = [width](const Floats& of, std::int64_t row, std::int64_t i) { return of[static_cast<std::size_t>(row * width + i)]; };
+      const auto at = [width](const Floats& of, std::int64_t row, std::int64_t i) {
+        return of[static_cast<std::size_t>(row * width + i)];
+      };
       for (std::int64_t i = 0; i < width; ++i) {
         for (std::int64_t t = 0; t < steps; ++t)
           for (std::int64_t b = 0; b < part; ++b) {
-            ASSERT_EQ(at(kept, t * part + b, i), at(masks, t * whole + first + b * stride, i)) << width << ' ' << t << ' ' << b << ' ' << i;
+            ASSERT_EQ(at(kept, t * part + b, i), at(masks, t * whole + first + b * stride, i))
+                << width << ' ' << t << ' ' << b << ' ' << i;
             ASSERT_EQ(at(once, t * part + b, i), at(masks, first + b * stride, i));
           }
-        for (std::size_t r = 0; r < some.size(); ++r) ASSERT_EQ(at(rows, static_cast<std::int64_t>(r), i), at(kept, some[r], i));
+        for (std::size_t r = 0; r < some.size(); ++r)
+          ASSERT_EQ(at(rows, static_cast<std::int64_t>(r), i), at(kept, some[r], i));
       }
     }
   });
@@ -167,7 +172,8 @@ TEST(Pointwise, AddToRowsAddsEveryRowInItsPlace) {
         for (std::int64_t r = 0; r < rows; ++r) places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
         const Floats from = random_floats(rows * width, 9), to = random_floats(2 * rows * width, 10);
         Floats out = to, want = to;
-        for (std::int64_t i = 0; i < rows * width; ++i) want[static_cast<std::size_t>(places[i / width] * width + i % width)] += from[i];
+        for (std::int64_t i = 0; i < rows * width; ++i)
+          want[static_cast<std::size_t>(places[i / width] * width + i % width)] += from[i];
         add_to_rows(cpu, rows, width, places.data(), from.data(), out.data());
         ASSERT_EQ(out, want) << rows << ' ' << width;
       }
@@ -177,7 +183,8 @@ TEST(Pointwise, AddToRowsAddsEveryRowInItsPlace) {
 TEST(Pointwise, SymbolRunsAreSortedAndKeepTheirOrder) {
   EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{}), (std::vector<std::int32_t>{0}));
   EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{5}), (std::vector<std::int32_t>{0, 0, 1}));
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}), (std::vector<std::int32_t>{1, 4, 0, 2, 3, /**/ 0, 2, 4, 5, 5, 5}));
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}),
+            (std::vector<std::int32_t>{1, 4, 0, 2, 3, /**/ 0, 2, 4, 5, 5, 5}));
   EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{3, 1}), (std::vector<std::int32_t>{1, 0, /**/ 0, 1, 2}));
 }
 

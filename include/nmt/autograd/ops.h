@@ -41,7 +41,7 @@ Var add(Tape& tape, Var x, const Var& y);
 Var tanh(Tape& tape, Var x);
 /// Side by side along the last axis.
 Var concat(Tape& tape, const std::vector<Var>& parts);
-/// rows[i] of x seen as [rows, width] -> [R, width]; every row at most once.
+/// rows[i] of x seen as [rows, width] -> [R, width]; every row at most once while the tape records.
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows);
 /// Step t of x [T,B,N] -> [B,N].
 Var step(Tape& tape, const Var& x, std::int64_t t);

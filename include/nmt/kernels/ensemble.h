@@ -1,12 +1,12 @@
 #pragma once
 
+#include "nmt/kernels/backend.h"
+#include "nmt/kernels/math.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
-
-#include "nmt/kernels/backend.h"
-#include "nmt/kernels/math.h"
 
 namespace nmt::kernels {
 
@@ -20,12 +20,14 @@ struct MemberScores {
 /// Models that an ensemble can have on CUDA.
 constexpr std::size_t most_members = 16;
 
-/// out [rows,V] = sum of weight * log p over the members, or, of probabilities, log of the sum of weight * p; sums in double, in the
-/// order of the members. `members` lies on the host.
-NMT_KERNEL(combine_scores, std::int64_t rows, std::int64_t vocabulary, std::span<const MemberScores> members, bool probabilities, float* out);
+/// out [rows,V] = sum of weight * log p over the members, or, of probabilities, log of the sum of weight * p; sums in
+/// double, in the order of the members. `members` lies on the host.
+NMT_KERNEL(combine_scores, std::int64_t rows, std::int64_t vocabulary, std::span<const MemberScores> members,
+           bool probabilities, float* out);
 
 /// One element of combine_scores(): log p of `count` members at `row` and at element `i` of the logits.
-NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int64_t row, std::int64_t i, bool probabilities) {
+NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int64_t row, std::int64_t i,
+                               bool probabilities) {
   double sum = 0;
   if (!probabilities) {
     for (int m = 0; m < count; ++m) sum += members[m].weight * (members[m].logits[i] - members[m].log_normalizer[row]);
@@ -40,7 +42,8 @@ NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int6
   }
   const double base = greatest == none ? 0.0 : static_cast<double>(greatest);
   for (int m = 0; m < count; ++m)
-    sum += members[m].weight * math::exp(static_cast<double>(members[m].logits[i] - members[m].log_normalizer[row]) - base);
+    sum += members[m].weight *
+           math::exp(static_cast<double>(members[m].logits[i] - members[m].log_normalizer[row]) - base);
   return static_cast<float>(base + std::log(sum));
 }
 

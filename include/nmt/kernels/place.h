@@ -15,7 +15,8 @@ struct Place {
 template <class Loop>
 Place place(const Loop& a, std::int64_t i, std::int64_t begin) {
   const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
-  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin, i == 0 ? -1 : before * a.batch + begin};
+  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin,
+          i == 0 ? -1 : before * a.batch + begin};
 }
 
 }  // namespace nmt::kernels
