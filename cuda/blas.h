@@ -30,6 +30,7 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0, c_stride = 0, c_planes = 1, c_plane = 0;
   std::int64_t count = 1;
+  const float* bias = nullptr;  ///< [n], added to every row; for one product without beta, its rows without gaps
 };
 
 /// The products of the backend. With bfloat16, the device's precision, inputs in float32 are rounded on the way; planes
@@ -37,7 +38,10 @@ struct Product {
 void multiply(const Cuda& cuda, const Product& product);
 
 /// Inputs of one type, no planes: cuBLAS (blas.cpp), or the CPU's products under the emulator
-/// (tests/emulator/blas.cpp). `precision` tells float32 from tf32 where the inputs are float32.
+/// (tests/emulator/blas.cpp). `precision` tells float32 from tf32 where the inputs are float32. It does not know the bias.
 void library_product(const Cuda& cuda, const Product& product, Precision precision);
+/// The same with the bias, added by the kernel of the product: cuBLASLt (blas_lt.cpp). False where it has none for such
+/// a product; nothing is done then.
+bool library_product_with_bias(const Cuda& cuda, const Product& product, Precision precision);
 
 }  // namespace nmt::cuda

@@ -47,6 +47,30 @@ void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t 
                   .ldc = ldc});
 }
 
+void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const float* w,
+               const float* bias, float* y) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = {.f32 = x, .ld = k},
+                  .b = {.f32 = w, .ld = n},
+                  .c = y,
+                  .ldc = n,
+                  .bias = bias});
+}
+
+void gemm_packed_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
+                      const float* packed, const float* bias, float* y) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = {.f32 = x, .ld = k},
+                  .b = packed_operand(cuda, packed, k, 0),
+                  .c = y,
+                  .ldc = n,
+                  .bias = bias});
+}
+
 void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids, const float* packed,
                    float* out) {
   if (packs_bfloat16(cuda)) {

@@ -1,4 +1,5 @@
 #include "nmt/kernels/bfloat16.h"
+#include "nmt/kernels/pointwise.h"
 
 #include "cuda/blas.h"
 #include "cuda/elementwise.h"
@@ -121,7 +122,9 @@ void multiply(const Cuda& cuda, const Product& product) {
     p.c_stride = p.m * p.n;
     p.beta = 0.0f;
   }
+  if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
   library_product(cuda, p, state.precision);
+  if (p.bias) kernels::add_bias(cuda, p.m, p.n, p.c, p.bias, p.c);
   if (apart) spread(cuda, c, p.c, product.beta != 0.0f, product.c);
 }
 

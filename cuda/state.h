@@ -14,6 +14,8 @@ namespace nmt {
 namespace cuda {
 
 class Blas;
+class BlasLt;
+class Dnn;
 class Staging;
 
 /// What a kernel that meets a wrong value leaves for the host: the first one wins. Lies in memory that both can see.
@@ -51,6 +53,8 @@ struct CudaDevice::State {
   std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
   std::int64_t waits = 0;            ///< of the host for the device
   std::shared_ptr<cuda::Blas> blas;  ///< made at the first product
+  std::shared_ptr<cuda::BlasLt> blas_lt;  ///< made at the first product with a bias
+  std::shared_ptr<cuda::Dnn> dnn;    ///< cuDNN, where it was opened
 };
 
 namespace cuda {

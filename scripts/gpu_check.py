@@ -109,16 +109,17 @@ class Check:
                 path.write_text("".join(" ".join(line.split()[:3]) + "\n" for line in lines), encoding="utf-8")
         return {part: [self.work / f"{part}.en", self.work / f"{part}.de"] for part in ("train", "valid", "test")}, "a toy corpus (no Multi30k here)"
 
-    def train(self, name, device, precision, data):
+    def train(self, name, device, precision, data, cell="", more=()):
         o = self.options
-        small = ["--enc-cell", "lrn", "--dec-cell", "lrn", "--dim-emb", "8", "--dim-rnn", "8", "--dim-vocabs", "70", "--mini-batch-words", "40", "--max-length", "60",
+        cell = cell or ("lrn" if o.emulated else "gru")
+        small = ["--dim-emb", "8", "--dim-rnn", "8", "--dim-vocabs", "70", "--mini-batch-words", "40", "--max-length", "60",
                  "--enc-depth", "1", "--dec-depth", "1", "--cpu-threads", "1", "--valid-max-sentences", "1", "--valid-metrics", "cross-entropy"]
-        usual = ["--type", "deep", "--enc-cell", "gru", "--dec-cell", "gru", "--dim-emb", "256", "--dim-rnn", "256", "--enc-depth", "2", "--dec-depth", "2", "--dim-vocabs", "8000",
+        usual = ["--type", "deep", "--dim-emb", "256", "--dim-rnn", "256", "--enc-depth", "2", "--dec-depth", "2", "--dim-vocabs", "8000",
                  "--mini-batch-words", "4096", "--valid-max-sentences", "200", "--dropout-emb", "0.2", "--dropout-rnn", "0.2", "--dropout-readout", "0.2"]
         updates = o.updates or (3 if o.emulated else 300 if o.quick else 1500)
         command = [self.bin / "nmt-train", *data["train"], "--valid-sets", *data["valid"], "--model", self.work / name, "--device", device, "--after", f"{updates}u",
                    "--disp-freq", f"{max(1, updates // 15)}u", "--valid-freq", f"{updates}u", "--save-freq", f"{updates}u", "--early-stopping", "0", "--seed", "1",
-                   *(small if o.emulated else usual)]
+                   "--enc-cell", cell, "--dec-cell", cell, *more, *(small if o.emulated else usual)]
         if precision != "float32":
             command += ["--precision", precision]
         status, text, seconds = self.run(command, 7200)
@@ -144,6 +145,16 @@ class Check:
         found = re.search(r"= ([\d.]+)", score) or re.search(r"\b(\d+\.\d+)\b", score)
         self.note(f"translating: {name} on {device}", f"BLEU {found[1] if found else '?'}, {speed[1] if speed else '?'} sentences/s", seconds)
         return float(found[1]) if found else None
+
+    def layers_by_cudnn(self, data):
+        """One model with our recurrent layers and with cuDNN's."""
+        plain = ["--no-layer-normalization", "--attention-query", "first-layer"]
+        curves = {who: self.train(f"lstm-{who}", "cuda", "float32", data, "lstm", [*plain, "--recurrences", who]) for who in ("own", "cudnn")}
+        if None in curves.values():
+            return
+        ours, theirs = (curves[who][max(curves[who])] for who in ("own", "cudnn"))
+        close = abs(ours["loss"] - theirs["loss"]) <= 0.03 * ours["loss"]
+        self.note("loss with cuDNN's layers within 3 % of ours", "yes" if close else f"FAILED: {theirs['loss']:.4f} and {ours['loss']:.4f}", 0)
 
     def trainings(self):
         data, what = self.data()
@@ -173,6 +184,7 @@ class Check:
             if not self.options.emulated and None not in (scores.get(name), scores.get("cpu")):
                 close = abs(scores[name] - scores["cpu"]) <= 0.5
                 self.note(f"BLEU of {name} within 0.5 of the CPU's", "yes" if close else f"no: {scores[name]} and {scores['cpu']}", 0)
+        self.layers_by_cudnn(data)
 
     def benchmarks(self):
         if self.options.emulated:

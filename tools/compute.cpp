@@ -1,6 +1,7 @@
 #include "tools/compute.h"
 
 #include "nmt/core/log.h"
+#include "nmt/kernels/cudnn.h"
 #include "nmt/kernels/instruction_set.h"
 #include "nmt/kernels/product_library.h"
 
@@ -8,6 +9,7 @@
 #include <fstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace nmt::tools {
 
@@ -21,15 +23,20 @@ std::string processor() {
   return "";
 }
 
-Compute::Compute(const std::string& device, int threads, Precision precision) : pool_(threads), precision_(precision) {
+Compute::Compute(const std::string& device, int threads, Precision precision, const std::string& recurrences) : pool_(threads), precision_(precision) {
   const DeviceChoice choice = parse_device(device, "--device");
   if (choice.kind == DeviceChoice::Kind::cpu || (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
+    if (recurrences == "cudnn")
+      fail(ExitStatus::usage, "recurrences: cudnn is for a GPU (--device cuda), not for the CPU{}", why_.empty() ? "" : "; " + why_);
     if (precision == Precision::tf32)
       fail(ExitStatus::usage, "precision: tf32 is for a GPU (--device cuda), not for the CPU{}", why_.empty() ? "" : "; " + why_);
     return;
   }
   if (precision == Precision::int8) fail(ExitStatus::usage, "precision: int8 is for the CPU, not for --device {}; --precision float32 widens such weights", device);
   cuda_ = std::make_unique<CudaDevice>(choice.index, precision);
+  std::string why;
+  if (recurrences == "cudnn" && !kernels::open_cudnn(cuda_->handle(), why))
+    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
 }
 
 void Compute::check_training() const {
@@ -82,6 +89,18 @@ std::string Compute::describe(const std::string& program) const {
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
   return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place, name.empty() ? "" : " (" + name + ")", pool_.size(),
                      pool_.size() == 1 ? "" : "s", kernels::instruction_set(), name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
+}
+
+void tell_recurrences(const Model& model) {
+  if (model.context().device.kind != DeviceKind::cuda || !kernels::uses_cudnn(model.context().cuda)) return;
+  std::vector<std::string> theirs, ours;
+  for (const RecurrentPlace& place : model.recurrences()) {
+    if (place.why_ours.empty()) theirs.push_back(place.layer);
+    else ours.push_back(fmt::format("{} ({})", place.layer, place.why_ours));
+  }
+  const std::string rest = fmt::format("{}", fmt::join(ours, ", "));
+  if (theirs.empty()) fail(ExitStatus::usage, "recurrences: cudnn can run no layer of this model: {}; own runs them", rest);
+  log::info("recurrences: cuDNN runs {}; ours {}", fmt::join(theirs, ", "), ours.empty() ? "none" : rest);
 }
 
 }  // namespace nmt::tools

@@ -3,6 +3,7 @@
 #include "nmt/config/device.h"
 #include "nmt/config/precision.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/model/model.h"
 #include "nmt/tensor/context.h"
 #include "nmt/tensor/cuda_device.h"
 
@@ -19,7 +20,8 @@ class Compute {
  public:
   /// `device` as parse_device() reads it. `precision`: on the CPU that of the weights of models frozen for inference, on a GPU
   /// that of all products. Errors (usage): no such device, said with the reason; int8 on a GPU, tf32 on the CPU.
-  Compute(const std::string& device, int threads, Precision precision = Precision::float32);
+  /// `recurrences`: "own", or "cudnn" for the layers of models made there that cuDNN can run; usage errors: on the CPU, in bfloat16, no cuDNN.
+  Compute(const std::string& device, int threads, Precision precision = Precision::float32, const std::string& recurrences = "own");
   /// Error (usage): this precision is none for training on this device; the CPU trains in float32 alone.
   void check_training() const;
 
@@ -46,5 +48,8 @@ class Compute {
   std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
   std::string why_;                   // "auto" took the CPU because of
 };
+
+/// Says in the log which layers of a model cuDNN runs, where it was opened for the model's device. Error (usage): none.
+void tell_recurrences(const Model& model);
 
 }  // namespace nmt::tools

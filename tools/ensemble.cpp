@@ -61,6 +61,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
     if (precision == "auto" && context.device.kind == DeviceKind::cpu) at.weights = ModelDirectory::open(names[i]).weights();
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));
+    tell_recurrences(models_.back()->model());
     LoadedModel &first = *models_.front(), &model = *models_.back();
     if (const int id = first_difference(first.target_vocabulary(), model.target_vocabulary()); id >= 0)
       fail(ExitStatus::usage, "model: {} and {} have different target vocabularies ({} and {} symbols, different from symbol {} on): no ensemble", names[0],
@@ -74,7 +75,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
 }
 
 Inference::Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec, bool pieces_in)
-    : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models)),
+    : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models), spec.recurrences),
       arena(told(compute, program).new_arena()),
       models(request, compute.context(*arena), spec.precision, spec.max_length, pieces_in) {}
 

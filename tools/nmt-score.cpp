@@ -67,7 +67,8 @@ std::vector<config::Option> scoring_fields(SearchSpec& spec) {
   spec.length_penalty = 0;  // plain log probabilities, if nothing else is asked for
   std::vector<config::Option> chosen;
   const std::vector<std::string> names{"normalize",  "length-penalty",  "coverage-penalty", "max-length", "mini-batch",
-                                       "alignment",  "maxi-batch",      "maxi-batch-sort", "cpu-threads",      "device",     "precision"};
+                                       "alignment",  "maxi-batch",      "maxi-batch-sort", "cpu-threads",      "device",     "precision",
+                                       "recurrences"};
   for (config::Option& option : config::fields(spec)) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
     if (option.group == "search") option.group = "scoring";

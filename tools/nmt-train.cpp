@@ -67,7 +67,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   const bool first = hosts.rank() == 0, several = hosts.size() > 1;
   hosts.wait_at_most(spec.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
-  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), parse_precision(spec.precision));
+  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), parse_precision(spec.precision), spec.recurrences);
   compute.check_training();
   log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
@@ -101,6 +101,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   heartbeat.activity("making the model");
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context, spec.seed);
   log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell, model_spec.dec_cell, train::grouped(model.parameters().elements()));
+  tell_recurrences(model);
   TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data, text.excluded, {ranks.rank(), ranks.size()},
                              [&ranks](const Ids& mine) { return ranks.all_gather(mine); });
   CorpusSource source(training_data, data.max_length);

@@ -5,6 +5,7 @@
 #include "nmt/kernels/gemm.h"
 #include "nmt/kernels/gemm_bf16.h"
 #include "nmt/kernels/gemm_int8.h"
+#include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/select_columns.h"
 
 namespace nmt::ops {
@@ -42,10 +43,18 @@ kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first) {
   return packed.f32() + first;
 }
 
-void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const Tensor& packed, float* y) {
-  if (packed.dtype() == Dtype::i8) return kernels::gemm_int8(context.cpu, rows, n, k, x, k, int8_of(packed, 0), false, y, n);
-  if (packed.dtype() == Dtype::bf16) return kernels::gemm_bf16(context.cpu, rows, n, k, x, k, bf16_of(packed, 0), false, y, n);
-  dispatch(context, [&](const auto& backend) { kernels::gemm_packed(backend, rows, n, k, x, k, packed.f32(), false, y, n); });
+void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const Tensor& packed,
+                    const float* bias, float* y) {
+  if (packed.dtype() == Dtype::f32) {
+    dispatch(context, [&](const auto& backend) {
+      if (bias) kernels::gemm_packed_bias(backend, rows, n, k, x, packed.f32(), bias, y);
+      else kernels::gemm_packed(backend, rows, n, k, x, k, packed.f32(), false, y, n);
+    });
+    return;
+  }
+  if (packed.dtype() == Dtype::i8) kernels::gemm_int8(context.cpu, rows, n, k, x, k, int8_of(packed, 0), false, y, n);
+  else kernels::gemm_bf16(context.cpu, rows, n, k, x, k, bf16_of(packed, 0), false, y, n);
+  if (bias) kernels::add_bias(context.cpu, rows, n, y, bias, y);
 }
 
 void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const Tensor& packed,

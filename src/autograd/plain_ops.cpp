@@ -25,12 +25,15 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   Tensor y = context.empty(x->value.shape().with_last(n));
   const double flops = 2.0 * static_cast<double>(rows * n) * static_cast<double>(k);
   const Region region(context.profile, "linear maps", {flops});
-  if (weight.is_packed()) packed_product(context, rows, n, k, x->value.f32(), weight.packed, y.f32());
-  dispatch(context, [&](const auto& backend) {
-    if (!weight.is_packed())
-      kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n, 0.0f, y.f32(), n);
-    if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
-  });
+  const float* const b = bias ? bias->value.f32() : nullptr;
+  if (weight.is_packed()) {
+    packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
+  } else {
+    dispatch(context, [&](const auto& backend) {
+      if (b) kernels::gemm_bias(backend, rows, n, k, x->value.f32(), weight.value.f32(), b, y.f32());
+      else kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n, 0.0f, y.f32(), n);
+    });
+  }
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, &weight, bias, rows, k, n, flops] {

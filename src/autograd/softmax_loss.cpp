@@ -44,11 +44,14 @@ Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {
   const std::int64_t rows = x->value.rows(), k = x->value.width(), n = table.shape[0];
   Tensor y = context.empty({rows, n});
   const Region region(context.profile, "logits", {2.0 * static_cast<double>(rows * n) * static_cast<double>(k)});
-  if (table.is_packed()) packed_product(context, rows, n, k, x->value.f32(), table.packed, y.f32());
+  const float* const b = bias ? bias->value.f32() : nullptr;
+  if (table.is_packed()) {
+    packed_product(context, rows, n, k, x->value.f32(), table.packed, b, y.f32());
+    return y;
+  }
   dispatch(context, [&](const auto& backend) {
-    if (!table.is_packed())
-      kernels::gemm(backend, false, true, rows, n, k, x->value.f32(), k, table.value.f32(), k, 0.0f, y.f32(), n);
-    if (bias) kernels::add_bias(backend, rows, n, y.f32(), bias->value.f32(), y.f32());
+    kernels::gemm(backend, false, true, rows, n, k, x->value.f32(), k, table.value.f32(), k, 0.0f, y.f32(), n);
+    if (b) kernels::add_bias(backend, rows, n, y.f32(), b, y.f32());
   });
   return y;
 }

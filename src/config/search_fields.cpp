@@ -58,6 +58,10 @@ std::vector<Option> list(SearchSpec& s) {
                            "time and hardly rounds; int8 is two to three times as fast and rounds more (nmt-convert checks BLEU); "
                            "on a GPU, of what products read: float32, tf32 or bfloat16")
                         .one_of({"auto", "float32", "tf32", "bfloat16", "int8"}),
+                    Option("recurrences", &s.recurrences,
+                           "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and gru (reset: after) without layer "
+                           "normalisation or groups")
+                        .one_of({"own", "cudnn"}),
                     Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
                     Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
                         .alias({"d", "devices"})

@@ -129,6 +129,10 @@ std::vector<Option> list(TrainSpec& s) {
                              "matrix products of training on the CPU: own tiles, whose results do not depend on the threads; onednn, the library's where it is "
                              "faster; auto: onednn where it is installed")
                           .one_of({"auto", "own", "onednn"}),
+                      Option("recurrences", &s.recurrences,
+                             "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and gru (reset: after) without layer "
+                             "normalisation or groups; the first log lines say which layers run where")
+                          .one_of({"own", "cudnn"}),
                       Option("seed", &s.seed, "start of all random numbers").range(1),
                   }));
   return options;

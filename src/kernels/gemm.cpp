@@ -2,6 +2,7 @@
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
+#include "nmt/kernels/pointwise.h"
 
 #include "product.h"
 #include "tile.h"
@@ -49,6 +50,18 @@ void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
   run_product(
       cpu,
       {.m = m, .n = n, .k = k, .a = a, .lda = lda, .packed = packed, .accumulate = accumulate, .c = c, .ldc = ldc});
+}
+
+void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const float* w,
+               const float* bias, float* y) {
+  gemm(cpu, false, false, rows, n, k, x, k, w, n, 0.0f, y, n);
+  add_bias(cpu, rows, n, y, bias, y);
+}
+
+void gemm_packed_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
+                      const float* packed, const float* bias, float* y) {
+  gemm_packed(cpu, rows, n, k, x, k, packed, false, y, n);
+  add_bias(cpu, rows, n, y, bias, y);
 }
 
 void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,

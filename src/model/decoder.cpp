@@ -117,7 +117,6 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
   Result result;
   // Units that do not ask have every step the same.
   if (settings_.unit->position_vectors > 0) result.state.position = state.position + y->value.shape()[0];
-  const std::int64_t last = y->value.shape()[0] - 1;
   Var x = y, c;  // x: what the layer below gives
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     ops::Attended attended;
@@ -130,7 +129,7 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
     }
     std::vector<Var>& kept = result.state.emplace_back();
     if (!tape.recording())  // training runs all steps at once
-      for (const Var& s : states) kept.push_back(ops::step(tape, s, last));
+      for (const Var& s : states) kept.push_back(ops::step(tape, s, s->value.shape()[0] - 1));
     if (type_ == Type::deep) x = residuals_[layer](tape, x, states[0], dropout_);
     else x = type_ == Type::gnmt && layer >= 2 ? ops::add(tape, states[0], x) : states[0];
   }

@@ -45,8 +45,7 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     }
     const Batch batch = make_batch(pointers, {}, bos, eos);
     all_lengths.insert(all_lengths.end(), lengths.begin(), lengths.end());
-    const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}),
-                                upload(context, lengths, {count}));
+    const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}), lengths);
     if (count == sentences) return part;
     const auto place_memory = [&](const Tensor& of_part, Tensor& whole) {
       place(context, of_part, first, {longest, sentences, of_part.width()}, whole);

@@ -33,14 +33,14 @@ BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSetting
   else backward_.emplace(backward, settings, input);
 }
 
-BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var& x, const Tensor& mask) const {
-  const Var ahead = forward_(tape, x, {}, mask)[0];
+BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const {
+  const Var ahead = forward_(tape, x, {}, sentences)[0];
   if (aware_) {
-    const Var back = (*aware_)(tape, x, ahead, {}, mask, true)[0];
+    const Var back = (*aware_)(tape, x, ahead, {}, sentences.mask, true)[0];
     return {back, ops::step(tape, back, 0)};
   }
-  const Var back = (*backward_)(tape, x, {}, mask, true)[0];
-  const std::int64_t last = x->value.shape()[0] - 1;  // the mask carries a shorter sentence's state to here
+  const Var back = (*backward_)(tape, x, {}, sentences, true)[0];
+  const std::int64_t last = x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
   return {ops::concat(tape, {ahead, back}), ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
 }
 
@@ -71,15 +71,15 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
   }
 }
 
-Encoder::Result Encoder::operator()(Tape& tape, Var x, const Tensor& mask) const {
+Encoder::Result Encoder::operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const {
   const bool deep = !residuals_.empty();
-  const std::int64_t last = x->value.shape()[0] - 1;  // the mask carries a shorter sentence's state to here
-  auto [out, final_state] = first_(tape, x, mask);
+  const std::int64_t last = x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
+  auto [out, final_state] = first_(tape, x, sentences);
   if (deep) out = residuals_[0](tape, x, out, dropout_);
   x = {};
   Var top;
   for (std::size_t i = 0; i < upper_.size(); ++i) {
-    top = upper_[i](tape, deep ? out : ops::dropout(tape, out, dropout_), {}, mask)[0];
+    top = upper_[i](tape, deep ? out : ops::dropout(tape, out, dropout_), {}, sentences)[0];
     if (deep) out = residuals_[i + 1](tape, out, top, dropout_);
     else out = sums_ && i > 0 ? ops::add(tape, top, out) : top;
   }

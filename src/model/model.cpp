@@ -61,12 +61,15 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   decoder = std::make_unique<Decoder>(Builder(builder.at(Place::decoder), "decoder"), spec, encoder->width(), encoder->final_width());
 }
 
-Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, const Tensor& lengths) const {
+Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, std::vector<std::int32_t> lengths) const {
+  ops::PaddedSentences sentences(mask);
+  sentences.lengths = upload(context, lengths, {static_cast<std::int64_t>(lengths.size())});
+  sentences.host_lengths = std::move(lengths);
   const float p = static_cast<float>(spec.dropout_emb);
   Var x = ops::dropout(tape, ops::embedding(tape, *source_table, symbols), p);
   tape.milestone(static_cast<int>(Completed::encoder));
-  const Encoder::Result out = (*encoder)(tape, std::move(x), mask);
-  return {decoder->remember(tape, out.annotations, lengths), out.final_state};
+  const Encoder::Result out = (*encoder)(tape, std::move(x), sentences);
+  return {decoder->remember(tape, out.annotations, sentences.lengths), out.final_state};
 }
 
 Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
@@ -75,8 +78,7 @@ Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
 
 Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
-  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}),
-                                upload(context, lengths_of(batch), {b}));
+  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}), lengths_of(batch));
   tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
   const Decoder::Result out = (*decoder)(tape, embed_target(tape, ops::send_symbols(tape, batch.target_in, {t, b})), source.memory,
@@ -101,6 +103,7 @@ Model::~Model() = default;
 const ModelSpec& Model::spec() const { return impl_->spec; }
 const Context& Model::context() const { return impl_->context; }
 ParameterSet& Model::parameters() { return impl_->parameters; }
+const std::vector<RecurrentPlace>& Model::recurrences() const { return impl_->parameters.recurrences(); }
 int Model::source_vocabulary() const { return impl_->source_vocabulary; }
 int Model::target_vocabulary() const { return impl_->target_vocabulary; }
 

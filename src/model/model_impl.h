@@ -12,12 +12,12 @@ namespace nmt {
 struct Model::Impl {
   Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights);
 
-  /// Embedded, encoded and projected source: symbols [S,B], mask [S,B], lengths i32 [B].
+  /// Embedded, encoded and projected source: symbols [S,B], mask [S,B], lengths [B].
   struct Encoded {
     ops::Memory memory;
     Var final_state;
   };
-  Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, const Tensor& lengths) const;
+  Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, std::vector<std::int32_t> lengths) const;
   /// The same for sources without </s>, which may be many: for inference, in less memory.
   Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const;
   Var embed_target(Tape& tape, const ops::Symbols& symbols) const;

@@ -1,5 +1,7 @@
 #include "nmt/nn/recurrent_layer.h"
 
+#include "nmt/kernels/cudnn.h"
+
 namespace nmt {
 
 using Init = Builder::Init;
@@ -65,15 +67,31 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   return cell;
 }
 
-RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input)
-    : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {}
+std::string why_not_cudnn(const UnitSettings& settings) {
+  const std::string name = settings.unit->name, variant = settings.unit->variant;
+  if (name == "gru" && variant != "reset=after") return "gru with reset: before";
+  if (name != "gru" && name != "lstm") return "the unit " + name;
+  if (settings.layer_normalization) return "layer normalisation";
+  return settings.groups > 1 ? "groups" : "";
+}
 
-std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask,
+RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input)
+    : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {
+  const std::string why_ours = why_not_cudnn(settings);
+  builder.note_recurrence(why_ours);
+  const Context& context = builder.context();
+  if (why_ours.empty() && context.device.kind == DeviceKind::cuda && kernels::uses_cudnn(context.cuda))
+    cudnn_ = ops::CudnnLayer{cell_, input_.weight, input_.bias};
+}
+
+std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const ops::PaddedSentences& sentences,
                                             bool reverse, std::int64_t position) const {
-  return ops::recurrence(tape, cell_, input_(tape, x), initial, mask, reverse, position);
+  if (cudnn_) return ops::cudnn_layer(tape, *cudnn_, x, initial, sentences, reverse);
+  return ops::recurrence(tape, cell_, input_(tape, x), initial, sentences.mask, reverse, position);
 }
 
 void RecurrentLayer::freeze(const Context& context) const {
+  if (cudnn_) return ops::freeze(context, *cudnn_);
   input_.freeze(context);
   ops::freeze(context, cell_);
 }
@@ -82,7 +100,9 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
       guide_(Builder(builder, "higher"), "input_projection", settings, guide),
       lower_(make_cell(Builder(builder, "lower"), settings)),
-      higher_(make_cell(Builder(builder, "higher"), settings)) {}
+      higher_(make_cell(Builder(builder, "higher"), settings)) {
+  builder.note_recurrence("two units a step");
+}
 
 std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
                                              bool reverse, std::int64_t position) const {
@@ -100,6 +120,7 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
                                    std::int64_t space, const ops::AttentionShape& attention)
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
       context_(Builder(builder, "higher"), "input_projection", settings, memory) {
+  builder.note_recurrence("attention between two units");
   layer_.lower = make_cell(Builder(builder, "lower"), settings);
   layer_.higher = make_cell(Builder(builder, "higher"), settings);
   layer_.attention = attention;

@@ -84,6 +84,22 @@ std::vector<ParityRow> gemm_parity() {
                      tolerance);
              }
        }},
+      {"gemm_bias",
+       [](Parity& p) {
+         for (const auto [m, n, k] : products) {  // of n 1, 31, 3 and 257 the emulator's library has none with a bias
+           p.sizes("m {} n {} k {}", m, n, k);
+           const auto x = p.floats(m * k), w = p.floats(k * n), bias = p.floats(n), y = p.floats(m * n),
+                      packed_y = p.floats(m * n);
+           const auto packed = p.scratch(packed_size(k, n), packed_size(k, n));
+           p.run(
+               [&](const auto& on) {
+                 gemm_bias(on, m, n, k, x(on), w(on), bias(on), y(on));
+                 pack(on, false, k, n, w(on), n, packed(on));
+                 gemm_packed_bias(on, m, n, k, x(on), packed(on), bias(on), packed_y(on));
+               },
+               tolerance);
+         }
+       }},
       {"gemm_packed", packed_products},
       {"gemm_batched", [](Parity& p) { batched_products(p, false); }},
       {"gemm_packed_batched", [](Parity& p) { batched_products(p, true); }},

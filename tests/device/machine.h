@@ -5,6 +5,7 @@
 #include "nmt/config/specs.h"
 #include "nmt/core/thread_pool.h"
 #include "nmt/data/batch.h"
+#include "nmt/kernels/cudnn.h"
 #include "nmt/tensor/context.h"
 #include "nmt/tensor/cuda_device.h"
 
@@ -45,9 +46,16 @@ class LimitedMemory : public MemorySource {
   std::vector<std::pair<char*, std::size_t>> taken_;
 };
 
+/// Whether a model's text (below) wants its layers run by cuDNN.
+inline bool wants_cudnn(const std::string& text) {
+  return text.ends_with(" cudnn");
+}
+
 struct Machine {
-  explicit Machine(DeviceKind kind) {
-    if (kind == DeviceKind::cuda) device = std::make_unique<CudaDevice>();
+  explicit Machine(DeviceKind kind, const std::string& text = "", Precision precision = Precision::float32) {
+    if (kind == DeviceKind::cuda) device = std::make_unique<CudaDevice>(0, precision);
+    std::string why;
+    if (device && wants_cudnn(text)) NMT_CHECK(kernels::open_cudnn(device->handle(), why), "{}", why);
     arena = device ? std::make_unique<Arena>(4096, std::make_unique<LimitedMemory>(device->memory_source(), most))
                    : std::make_unique<Arena>();
     context.arena = arena.get();
@@ -71,6 +79,18 @@ class DeviceTest : public testing::Test {
   }
 };
 
+/// The same for a model's text.
+class ModelOnDevice : public DeviceTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    std::string why;
+    if (IsSkipped() || !wants_cudnn(GetParam())) return;
+    CudaDevice device;
+    if (!kernels::open_cudnn(device.handle(), why)) GTEST_SKIP() << "no cuDNN to test: " << why;
+  }
+};
+
 constexpr int source_size = 23, target_size = 19;
 constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
@@ -78,8 +98,8 @@ constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest);
 /// Sources, each with its symbols in the reverse order as its target: something to learn.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
-/// A model of odd widths: "type unit [options]", options among groups, norm, tied, variational, aware, first-layer,
-/// dot.
+/// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups, norm, tied, variational, aware,
+/// first-layer, dot, none; and cudnn at the end.
 ModelSpec small_model(const std::string& text);
 
 /// A test's name of a model's text.

@@ -39,6 +39,7 @@ ModelSpec small_model(const std::string& text) {
   spec.dim_emb = spec.dim_rnn = 9;
   spec.dim_attention = 5;
   spec.positions = 16;
+  spec.layer_normalization = false;
   spec.enc_depth = spec.dec_depth = spec.type == "rnnsearch" ? 1 : 2;
   if (spec.type == "gnmt") spec.enc_depth = spec.dec_depth = 3;
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
@@ -47,6 +48,10 @@ ModelSpec small_model(const std::string& text) {
       spec.dim_emb = spec.dim_rnn = 12;
       spec.groups = 3;
       spec.rearrange = true;
+    } else if (word == "after") {
+      spec.reset = "after";
+    } else if (word == "bias") {
+      spec.bias = true;
     } else if (word == "norm") {
       spec.layer_normalization = true;
     } else if (word == "tied") {
@@ -62,7 +67,7 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "none") {
       spec.attention = "none";
       spec.dim_attention = 0;
-    } else {
+    } else if (word != "cudnn") {
       ADD_FAILURE() << "no option " << word;
     }
   }

@@ -52,9 +52,10 @@ class DeviceTest(unittest.TestCase):
         shutil.rmtree(cls.dir, ignore_errors=True)
 
     @classmethod
-    def train(cls, name, device, *more, after="8u", status=0, env=None):
+    def train(cls, name, device, *more, cell="lrn", after="8u", status=0, env=None):
+        model = [cell if word == "lrn" else word for word in MODEL]
         return run("nmt-train", *cls.files, "--model", cls.dir / name, "--device", device, "--valid-sets", cls.dir / "valid.en",
-                   cls.dir / "valid.de", *MODEL, "--after", after, *more, status=status, env=env)
+                   cls.dir / "valid.de", *model, "--after", after, *more, status=status, env=env)
 
     def losses(self, name):
         lines = (self.dir / name / "train.jsonl").read_text(encoding="utf-8").splitlines()
@@ -102,6 +103,32 @@ class DeviceTest(unittest.TestCase):
         first = run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2,
                     env={"NMT_EMULATED_DEVICES": "0"}).stderr.splitlines()[0]
         self.assertRegex(first, r" on cpu.*; no GPU: there is no CUDA device")
+
+    def test_layers_by_cudnn(self):
+        # Which layers run where is said; on the CPU, without cuDNN, in bfloat16 and for a model of other units it is refused.
+        self.train("lstm", "cpu", "--no-layer-normalization", cell="lstm")
+        done = self.train("lstm-cudnn", "cuda", "--no-layer-normalization", "--recurrences", "cudnn", cell="lstm")
+        self.assertIn("recurrences: cuDNN runs encoder.layer_0.forward, encoder.layer_0.backward; ours decoder.layer_0 (attention between two "
+                      "units)", done.stderr)
+        self.assert_close(self.losses("lstm"), self.losses("lstm-cudnn"), 1e-3)
+        texts = [run("nmt-translate", "-m", self.dir / "lstm", *options, "-i", self.dir / "test.en").stdout
+                 for options in ((), ("-d", "cuda"), ("-d", "cuda", "--recurrences", "cudnn"))]
+        self.assertEqual(texts[0], texts[1])
+        self.assertEqual(texts[0], texts[2])
+        score = ["nmt-score", "-m", self.dir / "lstm", "-t", self.dir / "test.en", self.dir / "test.de"]
+        self.assert_close(*[[float(line) for line in run(*score, *options).stdout.split()]
+                            for options in ((), ("-d", "cuda", "--recurrences", "cudnn"))], 1e-4)
+        for options, env, why in (((), None, "not for the CPU"), (("-d", "auto"), {"NMT_EMULATED_DEVICES": "0"}, "not for the CPU"),
+                                  (("-d", "cuda"), {"NMT_EMULATED_CUDNN": "0"}, "cudnn cannot be used: libcudnn"),
+                                  (("-d", "cuda", "--precision", "bfloat16"), None, "not in bfloat16")):
+            if env and not self.emulated():
+                continue
+            self.assertIn(why, run(*score, *options, "--recurrences", "cudnn", status=2, env=env).stderr)
+        self.assertIn("recurrences: cudnn can run no layer of this model: encoder.layer_0.forward (the unit lrn)",
+                      run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--recurrences", "cudnn", stdin="a\n", status=2).stderr)
+
+    def emulated(self):
+        return "emulator" in run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2).stderr.splitlines()[0]
 
     def test_explain(self):
         pages = {}

@@ -81,4 +81,17 @@ void library_product(const Cuda&, const Product& p, Precision precision) {
   }
 }
 
+// Rows that are no multiple of 16 bytes are refused, so that both ways are taken.
+bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision precision) {
+  NMT_CHECK(p.count == 1 && p.beta == 0.0f && p.ldc == p.n,
+            "product: a bias for {} products with beta {}, rows of {} that stand {} apart", p.count, p.beta, p.n,
+            p.ldc);
+  check_matrix("the bias", p.bias, 1, p.n, p.n, 0, 1);
+  if (p.n % 4 != 0) return false;
+  library_product(cuda, p, precision);
+  const emulator::OpenDeviceMemory open;
+  for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i] += p.bias[i % p.n];
+  return true;
+}
+
 }  // namespace nmt::cuda

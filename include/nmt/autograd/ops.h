@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nmt/autograd/parameter.h"
@@ -73,7 +74,29 @@ void freeze(const Context& context, Parameter& weight, bool transpose = false);
 std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);
 
-/// The same with two units a step, the second over a given sequence: s = lower(h', x), h = higher(s, guide) (kernels/transition.h).
+/// The sentences of a padded batch.
+struct PaddedSentences {
+  PaddedSentences() = default;
+  PaddedSentences(Tensor the_mask) : mask(std::move(the_mask)) {}
+  Tensor mask;     ///< [T,B] f32, 1 where a sentence has a symbol; empty: everywhere
+  Tensor lengths;  ///< i32 [B], on the device; cudnn_layer() and attention read them
+  std::vector<std::int32_t> host_lengths;  ///< the same in the host's memory
+};
+
+/// The weights of a recurrent layer that cuDNN runs, input projection and all.
+struct CudnnLayer {
+  Cell cell;                        ///< frozen: cell.recurrent's packed form is that of all of them
+  Parameter* input = nullptr;       ///< [E, inputs*H]
+  Parameter* input_bias = nullptr;  ///< [inputs*H] or null
+};
+/// Packs a layer for inference and drops the plain matrices.
+void freeze(const Context& context, const CudnnLayer& layer);
+/// What linear() and recurrence() compute together, by cuDNN (kernels/cudnn.h): x [T,B,E] -> the states after every step, [T,B,H]; of a second
+/// state vector the last alone, [1,B,H], which no gradient flows through. Nobody can watch it: it gives no gates.
+std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x, const std::vector<Var>& initial, const PaddedSentences& sentences,
+                             bool reverse);
+
+/// recurrence() with two units a step, the second over a given sequence: s = lower(h', x), h = higher(s, guide) (kernels/transition.h).
 /// x and guide [T,B,inputs*H] hold the projections.
 std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide, const std::vector<Var>& initial,
                             const Tensor& mask, bool reverse, std::int64_t position = 0);

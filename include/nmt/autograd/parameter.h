@@ -37,6 +37,12 @@ struct Parameter {
   bool may_be_rounded() const { return shape.rank() == 2 && (is_matrix || is_table()); }
 };
 
+/// A recurrent layer of a model, for people.
+struct RecurrentPlace {
+  std::string layer;      ///< "encoder.layer_0.forward"
+  std::string why_ours;   ///< why cuDNN cannot run it; empty: it can
+};
+
 /// The parameters of a model, in the order in which they were made.
 class ParameterSet {
  public:
@@ -61,10 +67,13 @@ class ParameterSet {
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   std::int64_t elements() const;
+  /// The layers that they make, in the same order.
+  std::vector<RecurrentPlace>& recurrences() { return recurrences_; }
 
  private:
   bool unset_ = false;
   std::deque<Parameter> parameters_;  // a deque: layers keep pointers
+  std::vector<RecurrentPlace> recurrences_;
 };
 
 }  // namespace nmt

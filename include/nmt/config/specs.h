@@ -93,6 +93,7 @@ struct TrainSpec {
   std::string device = "cpu";
   std::string precision = "float32";           ///< float32 | tf32 | bfloat16; the CPU: float32
   std::string products = "auto";               ///< own | onednn | auto; on the CPU
+  std::string recurrences = "own";             ///< own | cudnn; on a GPU
   std::uint64_t seed = 1234;
 };
 
@@ -112,6 +113,7 @@ struct SearchSpec {
   int maxi_batch = 100;                        ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";         ///< src | none
   std::string precision = "auto";              ///< auto (as the directory has the weights) | float32 | bfloat16 | int8 (CPU) | tf32 (GPU)
+  std::string recurrences = "own";             ///< own | cudnn; on a GPU
   int cpu_threads = 0;
   std::string device = "cpu";
 };

@@ -14,6 +14,10 @@ namespace nmt::kernels {
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
            const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
+/// Y[rows,n] = X[rows,k] W[k,n] + bias[n] to every row, without gaps between rows. On a GPU the product adds the bias itself where its
+/// library can.
+NMT_KERNEL(gemm_bias, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const float* w, const float* bias, float* y);
+
 // Packed products, for weights that serve many products: B is laid out once in panels of packed_panel() columns. On CUDA a
 // packed matrix is op(B) transposed, [n,k] row-major.
 // Every output is one chain of fused multiply-adds along k ascending, so a row's result depends neither on the number of
@@ -28,7 +32,10 @@ NMT_KERNEL(pack, bool transpose_b, std::int64_t k, std::int64_t n, const float* 
 /// C[M,N] = A B (+ C when accumulate; the chain then starts from C).
 NMT_KERNEL(gemm_packed, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* packed,
            bool accumulate, float* c, std::int64_t ldc);
-/// The same on the calling thread alone, for loops that already run on every worker. [CPU only: a building block]
+/// Y[rows,n] = X[rows,k] W + bias[n] to every row, without gaps between rows.
+NMT_KERNEL(gemm_packed_bias, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const float* packed, const float* bias,
+           float* y);
+/// gemm_packed() on the calling thread alone, for loops that already run on every worker. [CPU only: a building block]
 void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                       bool accumulate, float* c, std::int64_t ldc);
 /// Reads column `column` of the packed [k,n] matrix into out[k]: a tied embedding's row, without a second copy of the table.

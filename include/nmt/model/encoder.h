@@ -35,7 +35,7 @@ class BidirectionalLayer {
     Var states;
     Var final_state;  ///< [B, width()] after the last step of each direction
   };
-  Result operator()(Tape& tape, const Var& x, const Tensor& mask) const;
+  Result operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const;
   std::int64_t width() const { return width_; }
   void freeze(const Context& context) const;
 
@@ -58,8 +58,8 @@ class Encoder {
     Var annotations;  ///< [S,B,M]
     Var final_state;  ///< [B, final_width()]: of the top layer; both directions' when that is bidirectional
   };
-  /// x [S,B,E], mask [S,B]. Callers move x in: without recording, no value outlives its last use.
-  Result operator()(Tape& tape, Var x, const Tensor& mask) const;
+  /// x [S,B,E]. Callers move x in: without recording, no value outlives its last use.
+  Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const;
   std::int64_t width() const { return width_; }              ///< M
   std::int64_t final_width() const { return final_width_; }
   void freeze(const Context& context) const;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nmt/autograd/parameter.h"
 #include "nmt/autograd/probe.h"
@@ -48,6 +49,8 @@ class Model {
   const ModelSpec& spec() const;
   const Context& context() const;
   ParameterSet& parameters();
+  /// Its recurrent layers, and which of them cuDNN can run.
+  const std::vector<RecurrentPlace>& recurrences() const;
   int source_vocabulary() const;
   int target_vocabulary() const;
 

@@ -32,6 +32,8 @@ class Builder {
   }
 
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
+  /// Notes the recurrent layer of this prefix; `why_ours`: as RecurrentPlace has it.
+  void note_recurrence(const std::string& why_ours) const { parameters_->recurrences().push_back({scope(), why_ours}); }
   const Context& context() const { return context_; }
   /// The prefix without its last dot: "decoder.layer_0".
   std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }

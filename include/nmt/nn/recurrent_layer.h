@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "nmt/autograd/ops.h"
@@ -41,18 +43,23 @@ class InputProjection {
 /// [K,H/K,(recurrents+late)*H/K], its bias or normalisation, vectors.
 ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 
-/// One recurrent layer in one direction.
+/// Why cuDNN cannot run a layer of these settings; empty: it can.
+std::string why_not_cudnn(const UnitSettings& settings);
+
+/// One recurrent layer in one direction; by cuDNN where that was opened for the device and can run it.
 class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
-  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector. position: that of step 0 in its sentence.
-  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const Tensor& mask, bool reverse = false,
+  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector (of the second, cuDNN gives the last step alone, [1,B,H]).
+  /// position: that of step 0 in its sentence.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
   void freeze(const Context& context) const;
 
  private:
   InputProjection input_;
   ops::Cell cell_;
+  std::optional<ops::CudnnLayer> cudnn_;
 };
 
 /// A layer of two units a step, the second over a given sequence (kernels/transition.h).

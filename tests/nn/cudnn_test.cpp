@@ -1,0 +1,44 @@
+// Which layers cuDNN can run, and why not the others.
+
+#include <gtest/gtest.h>
+
+#include "nmt/nn/recurrent_layer.h"
+#include "nmt/nn/unit_registry.h"
+
+namespace nmt {
+namespace {
+
+TEST(Cudnn, KnowsLstmAndGruWithResetAfter) {
+  const UnitSettings lstm{.unit = &find_unit("lstm", {}), .width = 6}, after{.unit = &find_unit("gru", {{"reset", "after"}}), .width = 6};
+  EXPECT_EQ(why_not_cudnn(lstm), "");
+  EXPECT_EQ(why_not_cudnn(after), "");
+  UnitSettings biased = lstm, normal = lstm, grouped = after;
+  biased.bias = true;
+  normal.layer_normalization = true;
+  grouped.groups = 2;
+  EXPECT_EQ(why_not_cudnn(biased), "");
+  EXPECT_EQ(why_not_cudnn(normal), "layer normalisation");
+  EXPECT_EQ(why_not_cudnn(grouped), "groups");
+  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("gru", {{"reset", "before"}}), .width = 6}), "gru with reset: before");
+  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("lrn", {}), .width = 6}), "the unit lrn");
+}
+
+TEST(Cudnn, EveryLayerOfAModelIsNoted) {
+  ParameterSet parameters;
+  Rng rng(1);
+  const Builder builder(Context{}, parameters, rng);
+  const UnitSettings lstm{.unit = &find_unit("lstm", {}), .width = 6};
+  const RecurrentLayer layer(Builder(builder, "a"), lstm, 5);
+  const TransitionLayer two(Builder(builder, "b"), lstm, 5, 6);
+  const ConditionalLayer conditional(Builder(builder, "c"), lstm, 5, 6, 4, {});
+  ASSERT_EQ(parameters.recurrences().size(), 3u);
+  EXPECT_EQ(parameters.recurrences()[0].layer, "a");
+  EXPECT_EQ(parameters.recurrences()[0].why_ours, "");
+  EXPECT_EQ(parameters.recurrences()[1].layer, "b");
+  EXPECT_EQ(parameters.recurrences()[1].why_ours, "two units a step");
+  EXPECT_EQ(parameters.recurrences()[2].layer, "c");
+  EXPECT_EQ(parameters.recurrences()[2].why_ours, "attention between two units");
+}
+
+}  // namespace
+}  // namespace nmt
