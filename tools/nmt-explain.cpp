@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "nmt/core/file.h"
 #include "nmt/core/log.h"
 #include "nmt/text/lines.h"
 #include "tools/compute.h"
@@ -51,6 +50,7 @@ ExitStatus explain(const Request& request) {
   const Context context = compute.context(*arena);
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(request.model, context);
   const std::vector<std::string> lines = read_lines(request);
+  PageOutput output(request.output, request.json);
 
   SearchSpec search;
   search.beam_size = request.beam_size;
@@ -61,11 +61,8 @@ ExitStatus explain(const Request& request) {
   for (std::size_t i = 0; i < lines.size(); ++i) explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
 
   const nlohmann::ordered_json json = explanation.json();
-  if (!request.json.empty()) write_file(request.json, json_text(json));
   if (!request.gates.empty()) explanation.save_gates(request.gates);
-  const std::string page = make_page("explain.html", json);
-  if (request.output.empty()) print(page);
-  else write_file(request.output, page);
+  output.write(make_page("explain.html", json), json);
   return ExitStatus::ok;
 }
 

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "nmt/core/file.h"
 #include "tools/page.h"
 #include "tools/program.h"
 #include "tools/training_history.h"
@@ -22,11 +21,9 @@ int main(int argc, char** argv) {
   return nmt::tools::run_tool(argc, argv, settings, [&] {
     if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
     if (model.empty()) nmt::fail(nmt::ExitStatus::usage, "no model directory: say which with nmt-report DIR");
+    nmt::tools::PageOutput out(output, json);
     const nlohmann::ordered_json report = nmt::tools::training_report(model, worst);
-    if (!json.empty()) nmt::write_file(json, nmt::tools::json_text(report));
-    const std::string page = nmt::tools::make_page("report.html", report);
-    if (output.empty()) nmt::tools::print(page);
-    else nmt::write_file(output, page);
+    out.write(nmt::tools::make_page("report.html", report), report);
     return nmt::ExitStatus::ok;
   });
 }

@@ -47,4 +47,17 @@ std::string json_text(const nlohmann::ordered_json& data) {
   return data.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+PageOutput::PageOutput(const std::string& page, const std::string& json) : page_(page) {
+  if (!json.empty()) json_.emplace(json);
+}
+
+void PageOutput::write(std::string_view page, const nlohmann::ordered_json& data) {
+  if (json_) {
+    json_->write(json_text(data));
+    json_->commit();
+  }
+  page_.write(page);
+  page_.commit();
+}
+
 }  // namespace nmt::tools

@@ -1,11 +1,14 @@
 #include "nmt/core/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -32,11 +35,32 @@ struct Descriptor {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-/// The name beside `path` under which it is written: in the same folder, so that a rename is one step.
+/// A name beside `path` that nobody else has, under which it is written: in the same folder, so that a rename is one step.
 std::string aside_of(const std::string& path) {
+  static std::atomic<int> made{0};
   fs::path whole(path);
   if (!whole.has_filename()) whole = whole.parent_path();
-  return (folder_of(whole) / fmt::format("{}{}-{}", aside_prefix, whole.filename().string(), ::getpid())).string();
+  return (folder_of(whole) / fmt::format("{}{}-{}-{}", aside_prefix, whole.filename().string().substr(0, 200), ::getpid(), made++)).string();
+}
+
+/// What is there and no regular file, devices and pipes, is written in its place; so are open files by the names the system gives them
+/// (/dev/stdout, /dev/fd/3).
+bool is_written_in_place(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return true;
+  struct statfs system {};
+  return ::statfs(folder_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+/// The file that a name stands for: links stay, what they lead to is replaced, also where that is not there yet.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(path, error)) && !is_written_in_place(path); ++links) {
+    if (links == 40) fail(ExitStatus::usage, "{}: cannot be written: {}", path.string(), std::strerror(ELOOP));
+    path = folder_of(path) / fs::read_symlink(path);  // an absolute target stands for itself
+  }
+  return path;
 }
 
 [[noreturn]] void fail_with_errno(const std::string& path, const char* action) {
@@ -68,16 +92,41 @@ std::string read_file(const std::string& path, std::int64_t most) {
   }
 }
 
-AtomicFile::AtomicFile(const std::string& path, std::int64_t expected) : path_(path), aside_(aside_of(path)), expected_(expected) {
-  const std::string folder = folder_of(path).string();
-  if (const std::int64_t room = free_bytes(folder); room < expected)
+AtomicFile::AtomicFile(const std::string& path, std::int64_t expected) : name_(path), expected_(expected) {
+  if (path.empty() || path == "-") {
+    name_ = "standard output";
+    descriptor_ = STDOUT_FILENO;
+    return;
+  }
+  std::error_code ignored;
+  if (path.back() == '/' || fs::is_directory(path, ignored)) fail(ExitStatus::usage, "{}: is a folder, a file is needed", path);
+  target_ = behind_links(path).string();
+  if (is_written_in_place(target_)) {
+    descriptor_ = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  } else {
+    do {  // past what a killed process of the same number has left
+      aside_ = aside_of(target_);
+      descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EEXIST);
+  }
+  if (descriptor_ < 0) {
+    const int reason = errno;
+    aside_.clear();
+    const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EIO;
+    fail(is_full ? ExitStatus::failed : ExitStatus::usage, "{}: cannot be written: {}", path, std::strerror(reason));
+  }
+  if (aside_.empty()) return;
+  const std::string folder = folder_of(target_).string();
+  if (const std::int64_t room = free_bytes(folder); room < expected) {
+    give_up();
     fail(ExitStatus::failed, "{}: no room: {} bytes needed, {} free in {}", path, expected, room, folder);
-  descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail_with_errno(path_, "be written");
+  }
 }
 
-AtomicFile::~AtomicFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+AtomicFile::~AtomicFile() { give_up(); }
+
+void AtomicFile::give_up() {
+  if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
   if (!aside_.empty()) ::unlink(aside_.c_str());
 }
 
@@ -89,8 +138,8 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const int reason = errno;
-      const std::int64_t needed = std::max(expected_, written_);
-      fail(ExitStatus::failed, "{}: cannot be written, {} bytes needed: {}", path_, needed, std::strerror(reason));
+      const std::string needed = expected_ > 0 ? fmt::format(", {} bytes needed", std::max(expected_, written_)) : "";
+      fail(ExitStatus::failed, "{}: cannot be written{}: {}", name_, needed, std::strerror(reason));
     }
     from += n;
     bytes -= static_cast<std::size_t>(n);
@@ -98,11 +147,13 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 }
 
 void AtomicFile::commit() {
-  if (::fsync(descriptor_) != 0) fail_with_errno(path_, "be written to the disk");
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(path_, "be written");
-  if (::rename(aside_.c_str(), path_.c_str()) != 0) fail_with_errno(path_, "be written");
+  if (descriptor_ == STDOUT_FILENO) return;
+  if (!aside_.empty() && ::fsync(descriptor_) != 0) fail_with_errno(name_, "be written to the disk");
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(name_, "be written");
+  if (aside_.empty()) return;
+  if (::rename(aside_.c_str(), target_.c_str()) != 0) fail_with_errno(name_, "be written");
   aside_.clear();
-  sync_directory(folder_of(path_).string());
+  sync_directory(folder_of(target_).string());
 }
 
 void write_file(const std::string& path, std::string_view contents) {

@@ -1,7 +1,9 @@
 #include "nmt/core/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -68,7 +70,7 @@ TEST(File, MissingFoldersAndLargeFilesAreErrors) {
   EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
   write_file(folder / "a", "12345");
   EXPECT_NE(error_of([&] { read_file(folder / "a", 4); }, ExitStatus::data).find("larger than 4 bytes"), std::string::npos);
-  EXPECT_NE(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::failed), "");
+  EXPECT_EQ(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::usage), folder / "none/a" + ": cannot be written: No such file or directory");
 }
 
 TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
@@ -87,6 +89,64 @@ TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
   const auto more = free_bytes(folder.path) + (std::int64_t{1} << 40);
   EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"), std::string::npos);
   EXPECT_EQ(folder.entries(), 1u);
+}
+
+TEST(File, LinksStayAndWhatTheyLeadToIsReplaced) {
+  const Folder folder;
+  fs::create_directory(folder / "d");
+  fs::create_symlink("d/target", folder / "link");  // to nothing yet
+  fs::create_symlink("link", folder / "second");
+  for (const std::string text : {"first", "later"}) {
+    write_file(folder / "second", text);
+    EXPECT_EQ(read_file(folder / "d/target"), text);
+  }
+  EXPECT_TRUE(fs::is_symlink(folder / "link") && fs::is_symlink(folder / "second"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "d"), fs::directory_iterator()), 1);
+  fs::create_symlink("round", folder / "round");
+  EXPECT_NE(error_of([&] { write_file(folder / "round", "x"); }, ExitStatus::usage), "");
+  EXPECT_TRUE(fs::is_symlink(folder / "round"));
+}
+
+TEST(File, PipesAndOpenFilesAreWrittenInPlace) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const int reading = ::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(folder / "pipe", "through");
+  char buffer[16] = {};
+  EXPECT_EQ(::read(reading, buffer, sizeof buffer), 7);
+  EXPECT_STREQ(buffer, "through");
+  ::close(reading);
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  const int number = ::open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ASSERT_EQ(::write(number, "before ", 7), 7);
+  write_file("/dev/fd/" + std::to_string(number), "after");
+  ::close(number);
+  EXPECT_EQ(read_file(folder / "log"), "before after");
+  EXPECT_EQ(folder.entries(), 2u);
+}
+
+TEST(File, DashIsStandardOutput) {
+  testing::internal::CaptureStdout();
+  write_file("-", "said");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said");
+  EXPECT_FALSE(fs::exists("-"));
+}
+
+TEST(File, NothingBesideTheFileIsTouched) {
+  const Folder folder;
+  write_file(folder / "a.part", "a chapter");
+  {
+    AtomicFile one(folder / "a"), other(folder / "a");  // two at once
+    one.write("one");
+    other.write("other");
+    one.commit();
+    other.commit();
+  }
+  EXPECT_EQ(read_file(folder / "a"), "other");
+  EXPECT_EQ(read_file(folder / "a.part"), "a chapter");
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b/"); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { AtomicFile(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  EXPECT_EQ(folder.entries(), 2u);
 }
 
 TEST(File, FoldersAppearWhole) {

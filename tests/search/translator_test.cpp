@@ -280,14 +280,17 @@ class Portions : public LineSource {
 };
 
 TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
-  const std::string path = testing::TempDir() + "/translator_stream_out";
+  const std::filesystem::path folder = testing::TempDir() + "/translator_stream_out";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string path = folder / "out";
   TableScorer scorer = copier();
   Translator translator(scorer, test_vocabulary(), test_vocabulary(), options());
   LineWriter writer(path);
   Portions source({{"the dog", "", "a fox"}, {"the fox"}, {}, {"a dog"}});
   std::vector<std::int64_t> answered;
   source.on_wait = [&] {
-    std::ifstream file(path + ".part");
+    std::ifstream file(std::filesystem::directory_iterator(folder)->path());  // the one file there, still under another name
     const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
     EXPECT_EQ(lines, source.given);
     answered.push_back(lines);
@@ -297,7 +300,7 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   writer.commit();
   std::ifstream file(path);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the dog\n\na fox\nthe fox\na dog\n");
-  std::filesystem::remove(path);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {

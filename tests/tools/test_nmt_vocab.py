@@ -88,7 +88,7 @@ class Vocab(unittest.TestCase):
             self.assertEqual(answer.returncode, status, (arguments, answer.stderr))
             self.assertEqual(answer.stderr.count(b"\n"), 1, (arguments, answer.stderr))
             self.assertEqual(answer.stdout, b"")
-        self.assertFalse(out.exists() or pathlib.Path(str(out) + ".part").exists())
+        self.assertEqual([path.name for path in self.folder.iterdir() if "never" in path.name], [])
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Usage: test_report.py BIN_DIR [test names]"""
 import collections
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -136,6 +137,18 @@ class ReportTest(unittest.TestCase):
     def test_page_needs_nothing_else(self):
         self.assertEqual(re.findall(r'(?:src|href)\s*=\s*"(?!data:)[^"]*"|@import|url\(', self.page), [])
 
+    def test_pipes_and_links_stay_what_they_are(self):
+        pipe, link, target = (self.root / name for name in ("pipe", "link", "target"))
+        os.mkfifo(pipe)
+        link.symlink_to("target")
+        with subprocess.Popen(["timeout", "60", "cat", pipe], stdout=subprocess.PIPE) as reader:
+            run(self.model, "-o", pipe, "--json", link)
+            self.assertEqual(reader.stdout.read().decode(), self.page)
+        self.assertTrue(pipe.is_fifo() and link.is_symlink())
+        self.assertEqual(json.loads(target.read_text(encoding="utf-8")), self.report)
+        self.assertEqual(run(self.model, "-o", "-").stdout.decode(), self.page)
+        self.assertFalse(pathlib.Path("-").exists())
+
     def test_bad_input_is_one_line(self):
         bare = self.root / "bare"
         shutil.copytree(self.model, bare, symlinks=True)
@@ -147,7 +160,8 @@ class ReportTest(unittest.TestCase):
         shutil.copytree(self.model, noise, symlinks=True)
         (noise / "train.jsonl").write_bytes(b"\xff\xfe\n[]\n{\n")
         for status, args, word in ((2, [], "nmt-report DIR"), (2, [self.root / "none"], "none"), (3, [bare], "train.jsonl"), (3, [odd], "development.json"),
-                                   (3, [noise], "train.jsonl"), (2, [self.model, "--worst", "many"], "many"), (1, [self.model, "-o", self.root], str(self.root))):
+                                   (3, [noise], "train.jsonl"), (2, [self.model, "--worst", "many"], "many"), (2, [self.model, "-o", self.root], str(self.root)),
+                                   (2, [self.model, "-o", self.root / "none/page.html"], "none/page.html"), (2, [self.model, "--json", self.root / "none/x"], "none/x")):
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=status)
                 self.assertEqual(done.stdout, b"")

@@ -10,8 +10,10 @@ namespace nmt {
 /// The whole file. Errors (usage): missing, unreadable, a folder; (data): larger than `most` bytes.
 std::string read_file(const std::string& path, std::int64_t most = std::int64_t{1} << 32);
 
-/// A file that takes its place at once and whole: written aside in the same folder, synced, renamed on commit(); what was there
-/// before stays until then. Errors (failed): cannot be made or written; no room, with the bytes needed where they are known.
+/// An output. A file takes its place at once and whole: it is written aside in the same folder, synced, renamed on commit(); what was there
+/// before stays until then, and a symbolic link stays a link. Devices and pipes are written directly; "" and "-" are standard output.
+/// Errors, one line with the name and the reason: (usage) the name is a folder's or cannot be opened; (failed) it cannot be written; no room,
+/// with the bytes needed where they are known. A closed pipe is such an error only where SIGPIPE is ignored.
 class AtomicFile {
  public:
   /// `expected`: bytes that will be written, to check the room for before; 0: not known.
@@ -23,10 +25,13 @@ class AtomicFile {
 
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Nothing is written after it.
   void commit();
 
  private:
-  std::string path_, aside_;
+  void give_up();
+  std::string name_;            // for messages
+  std::string target_, aside_;  // aside_ becomes target_; empty: nothing to rename
   int descriptor_ = -1;
   std::int64_t expected_, written_ = 0;
 };

@@ -3,19 +3,15 @@
 #include <string>
 #include <string_view>
 
+#include "nmt/core/file.h"
+
 namespace nmt {
 
-/// Where results go: standard output, or a file that is written aside (`path`.part) and takes its name when whole.
-/// Devices and pipes are written directly. Errors (failed), in one line with the name and the reason: no room, closed
-/// pipe, ... A closed pipe is such an error only where SIGPIPE is ignored.
+/// Where results go, behind a buffer: standard output or a file, as AtomicFile has them. Errors: as there.
 class LineWriter {
  public:
-  /// Standard output when `path` is "" or "-". Errors (usage): the file cannot be made.
-  explicit LineWriter(const std::string& path = "");
-  /// Removes what was not committed.
-  ~LineWriter();
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
+  /// Standard output when `path` is "" or "-".
+  explicit LineWriter(const std::string& path = "") : file_(path) {}
 
   void write(std::string_view text);
   void flush();
@@ -23,10 +19,7 @@ class LineWriter {
   void commit();
 
  private:
-  [[noreturn]] void fail_with_errno(const char* what) const;
-  std::string name_;   // for messages, and the file's name in the end
-  std::string aside_;  // where it is written until then; empty: nothing to rename
-  int descriptor_;
+  AtomicFile file_;
   std::string buffer_;
 };
 
