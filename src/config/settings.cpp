@@ -94,6 +94,7 @@ void Settings::set(Entry& entry, const std::vector<std::string>& words, const st
   entry.given = words;
   entry.where = where;
   entry.level = is_auto(entry.option) ? 0 : at;
+  entry.said = at;
 }
 
 void Settings::read(const std::vector<std::string>& arguments) {
@@ -110,24 +111,27 @@ void Settings::read(const std::vector<std::string>& arguments) {
   if (quiet_) log_level_ = "warn";
 }
 
-// A shorthand sets what is not set itself in the same place or a later one.
+// A shorthand sets what is not set itself in the same place or a later one. Where both say the whole value in one place, they contradict
+// each other.
 void Settings::hand_on_shorthands() {
+  const auto say_the_same = [](const Entry& one, const Entry& other) {
+    fail(ExitStatus::usage, "{} and {} say the same; give one of them", one.where, other.where);
+  };
   for (Entry& entry : entries_) {
     const Option& option = entry.option;
     if (entry.level == 0 || option.sets.empty()) continue;
     for (const std::string& name : option.sets) {
       Entry* into = find(name);
       NMT_CHECK(into, "--{} sets --{}, which this program does not have", option.name, name);
-      if (option.item >= 0) {
+      const bool is_whole = option.item >= 0 || !option.suffix.empty();
+      if (into->said == entry.level && is_whole) say_the_same(entry, *into);
+      if (into->said >= entry.level) continue;
+      if (option.item >= 0) {  // `said` stays: --src and --tgt may stand in different places
         auto* list = std::get<std::vector<std::string>*>(into->option.target);
         if (static_cast<int>(list->size()) <= option.item) list->resize(static_cast<std::size_t>(option.item) + 1);
         (*list)[static_cast<std::size_t>(option.item)] = entry.given[0];
         into->level = std::max(into->level, entry.level);
         continue;
-      }
-      if (into->level >= entry.level) {
-        if (option.suffix.empty()) continue;
-        fail(ExitStatus::usage, "{} and {} say the same; give one of them", entry.where, into->where);
       }
       const int at = entry.level;
       into->level = 0;
@@ -137,12 +141,13 @@ void Settings::hand_on_shorthands() {
 }
 
 // Two rules for the length of outputs: the one given later in the order of files and command line switches the other
-// off; both in one place contradict each other. A rule that is 0 contradicts nothing.
+// off; both in one place contradict each other. A rule that is 0 contradicts nothing that was given.
 void Settings::settle_length_rules() {
   Entry *marian = find("normalize"), *gnmt = find("length-penalty");
   if (!marian || !gnmt || marian->level == gnmt->level) return;
-  Entry* off = marian->level > gnmt->level ? gnmt : marian;
-  assign(off->option, {"0"}, off->option.name);
+  const auto [earlier, later] = marian->level > gnmt->level ? std::pair(gnmt, marian) : std::pair(marian, gnmt);
+  if (earlier->level > 0 && *std::get<double*>(later->option.target) == 0) return;
+  assign(earlier->option, {"0"}, earlier->option.name);
 }
 
 }  // namespace nmt::config

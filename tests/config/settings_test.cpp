@@ -139,6 +139,37 @@ TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {
   EXPECT_EQ(refused({"-e", "3", "-a", "5e"}), "-e and -a say the same; give one of them");
 }
 
+TEST(Shorthands, TheCommandLineWinsOverFilesWhicheverNameIsUsed) {
+  const auto read = [](const std::vector<std::string>& files, const std::vector<std::string>& arguments) {
+    auto all = std::make_unique<All>();
+    for (const std::string& file : files) all->settings.read_yaml(file, "c.yml");
+    all->settings.read(arguments);
+    return all;
+  };
+  using Files = std::vector<std::string>;
+  const std::string both = "src: u.en\ntgt: u.de\n";
+  EXPECT_EQ(read({both}, {"-t", "a.en", "a.de"})->data.train_sets, (Files{"a.en", "a.de"}));
+  EXPECT_EQ(read({both}, {"a.en", "a.de"})->data.train_sets, (Files{"a.en", "a.de"}));
+  EXPECT_EQ(read({both, "train-sets: [b.en, b.de]"}, {})->data.train_sets, (Files{"b.en", "b.de"}));
+  EXPECT_EQ(read({"train-sets: [b.en, b.de]", both}, {})->data.train_sets, (Files{"u.en", "u.de"}));
+  EXPECT_EQ(read({"train-sets: [b.en, b.de]"}, {"--src", "a.en"})->data.train_sets, (Files{"a.en", "b.de"}));
+  EXPECT_EQ(read({"src: u.en"}, {"--tgt", "a.de"})->data.train_sets, (Files{"u.en", "a.de"}));
+  EXPECT_EQ(read({"tgt: u.de"}, {"--src", "a.en"})->data.train_sets, (Files{"a.en", "u.de"}));
+  EXPECT_EQ(refused({"a.en", "a.de", "--src", "b.en"}), "--src and train-sets say the same; give one of them");
+
+  EXPECT_EQ(read({"after-epochs: 10"}, {"--after", "20e"})->train.after, "20e");
+  EXPECT_EQ(read({"after: 10e"}, {"--after-epochs", "20"})->train.after, "20e");
+  EXPECT_EQ(read({"after-batches: 10"}, {"--after-epochs", "20"})->train.after, "20e");
+  EXPECT_EQ(read({"after-epochs: 10"}, {"--after-batches", "20"})->train.after, "20u");
+  EXPECT_EQ(refused({"--after-epochs", "10", "--after-batches", "20"}), "--after-batches and --after-epochs say the same; give one of them");
+
+  const auto dropped = read({"dropout: 0.3"}, {"--dropout-rnn", "auto"});
+  EXPECT_EQ(dropped->model.dropout_emb, 0.3);
+  EXPECT_EQ(dropped->model.dropout_rnn, -1.0);
+  EXPECT_FALSE(dropped->settings.is_set("dropout-rnn"));
+  EXPECT_EQ(read({"dropout-rnn: auto"}, {"--dropout", "0.3"})->model.dropout_rnn, 0.3);
+}
+
 TEST(Shorthands, SayWhatTheyExpect) {
   EXPECT_EQ(refused({"--dropout", "2"}), "--dropout: '2' is not a number from 0 to 0.99");
   EXPECT_EQ(refused({"--dropout"}), "--dropout: has no value, expected a number from 0 to 0.99");
@@ -204,6 +235,8 @@ TEST(LengthRules, TheLaterGivenWinsAndBothAreRefused) {
   EXPECT_EQ(rules("", {"--normalize", "0"}), std::pair(0.0, 0.0));
   EXPECT_EQ(rules("length-penalty: 1", {"--normalize", "0.7"}), std::pair(0.7, 0.0));
   EXPECT_EQ(rules("normalize: 0.7", {"--length-penalty", "1"}), std::pair(0.0, 1.0));
+  EXPECT_EQ(rules("normalize: 0.7", {"--length-penalty", "0"}), std::pair(0.7, 0.0));
+  EXPECT_EQ(rules("length-penalty: 1", {"--normalize", "0"}), std::pair(0.0, 1.0));
   EXPECT_EQ(message([&] {
               rules("", {"--normalize", "1", "--length-penalty", "1"});
             }),

@@ -64,6 +64,7 @@ class Settings {
     Option option;
     std::vector<Option> twins;  // the same name in other specs
     int level = 0;
+    int said = 0;                    // level at which its own name stood last; as level, but "auto" counts
     std::vector<std::string> given;  // words of a shorthand
     std::string where;               // it was set last
   };
