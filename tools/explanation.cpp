@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "nmt/core/error.h"
@@ -16,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Six significant digits: what a page can show, and a third of the bytes.
-double rounded(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+double rounded(double value) { return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr); }  // std::stod throws at 1e-310
 Json rounded(const std::optional<double>& value) { return value ? Json(rounded(*value)) : Json(); }
 Json rounded(const std::vector<double>& values) {
   Json list = Json::array();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,6 +57,12 @@ struct ThreadPool::State {
     Number taken{0};  // the call in which it was taken last
   };
   explicit State(int size) : parts(static_cast<std::size_t>(size)) {}
+  // Those that were started, should some not start.
+  ~State() {
+    stop = true;
+    begin_call();
+    for (std::thread& thread : threads) thread.join();
+  }
   std::vector<std::thread> threads;
   std::vector<Part> parts;
   alignas(64) Number calls{0};    // begun so far; counts round and round
@@ -112,15 +119,17 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() : threads) {
   NMT_CHECK(size_ >= 1 && size_ <= 1024, "threads: {} is not between 1 and 1024", size_);
   state_ = std::make_unique<State>(size_);
-  for (int worker = 1; worker < size_; ++worker)
-    state_->threads.emplace_back([state = state_.get(), worker] { state->work(worker); });
+  state_->threads.reserve(static_cast<std::size_t>(size_ - 1));
+  for (int worker = 1; worker < size_; ++worker) {
+    try {
+      state_->threads.emplace_back([state = state_.get(), worker] { state->work(worker); });
+    } catch (const std::system_error& error) {
+      fail(ExitStatus::failed, "{} threads: only {} could be started: {}", size_, worker, error.code().message());
+    }
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  state_->stop = true;
-  state_->begin_call();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::run_erased(Function function, void* context) {
   State& s = *state_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,21 +18,26 @@ namespace {
 constexpr std::uint64_t kStream = std::uint64_t{3} << 32;
 constexpr Side kSides[] = {Side::source, Side::target};
 
-/// m different numbers below n in random order: Fisher and Yates with only the touched places stored.
-std::vector<std::int64_t> draw(std::int64_t m, std::int64_t n, Rng& rng) {
-  std::unordered_map<std::int64_t, std::int64_t> moved;
-  const auto at = [&](std::int64_t i) {
-    const auto found = moved.find(i);
-    return found == moved.end() ? i : found->second;
-  };
-  std::vector<std::int64_t> drawn;
-  for (std::int64_t i = 0; i < m; ++i) {
-    const std::int64_t j = i + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(n - i)));
-    drawn.push_back(at(j));
-    moved[j] = at(i);
+/// The numbers below n in random order, one after the other: Fisher and Yates with only the touched places stored.
+class Draw {
+ public:
+  Draw(std::int64_t n, Rng rng) : n_(n), rng_(rng) {}
+  std::int64_t next() {
+    const std::int64_t j = i_ + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(n_ - i_)));
+    const std::int64_t drawn = at(j);
+    moved_[j] = at(i_++);
+    return drawn;
   }
-  return drawn;
-}
+
+ private:
+  std::int64_t at(std::int64_t i) const {
+    const auto found = moved_.find(i);
+    return found == moved_.end() ? i : found->second;
+  }
+  std::int64_t n_, i_ = 0;
+  Rng rng_;
+  std::unordered_map<std::int64_t, std::int64_t> moved_;
+};
 
 /// Sentences are told apart by 64 bits: should two collide, one pair more is excluded.
 std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std::string& storage) {
@@ -43,6 +49,11 @@ std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std
 HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed, std::size_t longest) {
   const std::int64_t pairs = corpus.pairs();
   NMT_CHECK(n > 0, "development set: {} pairs to hold out", n);
+  const auto leaves_none = [&] {
+    fail(ExitStatus::data, "{}: holding out {} of {} pairs leaves none for training; give a development set with valid-sets",
+         corpus.file(Side::source).path(), n, pairs);
+  };
+  if (n >= pairs) leaves_none();
   std::string storage;
   const auto usable = [&](std::int64_t i) {
     return std::all_of(std::begin(kSides), std::end(kSides), [&](Side side) {
@@ -51,9 +62,15 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
     });
   };
 
-  Rng rng(seed, kStream);
-  std::vector<std::int64_t> candidates = draw(std::min(pairs, 4 * n + 1000), pairs, rng);
-  std::erase_if(candidates, [&](std::int64_t i) { return !usable(i); });
+  std::vector<std::int64_t> candidates;
+  Draw draw(pairs, Rng(seed, kStream));
+  for (std::int64_t drawn = 0; drawn < pairs && (drawn < 4 * n + 1000 || std::ssize(candidates) < n); ++drawn)
+    if (const std::int64_t i = draw.next(); usable(i)) candidates.push_back(i);
+  if (std::ssize(candidates) < n) {
+    fail(ExitStatus::data,
+         "{}: {} of {} pairs cannot be held out for a development set: {} have no blank side and none over {} bytes; give one with valid-sets",
+         corpus.file(Side::source).path(), n, pairs, candidates.size(), longest);
+  }
 
   // How often the sentences of the candidates stand in the corpus.
   std::unordered_map<std::size_t, std::int64_t> uses[2];
@@ -73,10 +90,6 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
 
-  if (static_cast<std::int64_t>(ranked.size()) < n || n >= pairs) {
-    fail(ExitStatus::data, "{}: {} of {} pairs cannot be held out for a development set; give one with valid-sets",
-         corpus.file(Side::source).path(), n, pairs);
-  }
   HoldOut held;
   for (std::int64_t k = 0; k < n; ++k) held.development.push_back(ranked[static_cast<std::size_t>(k)].second);
   std::sort(held.development.begin(), held.development.end());
@@ -93,11 +106,7 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
     });
     if (shares) held.excluded.push_back(i);
   }
-  if (static_cast<std::int64_t>(held.excluded.size()) == pairs) {
-    fail(ExitStatus::data,
-         "{}: holding out {} of {} pairs leaves none for training; give a development set with valid-sets",
-         corpus.file(Side::source).path(), n, pairs);
-  }
+  if (std::ssize(held.excluded) == pairs) leaves_none();
   return held;
 }
 

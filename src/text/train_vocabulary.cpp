@@ -104,7 +104,8 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
     too_long = sample.too_long();
   }
   const auto no_text = [&] {
-    fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines", name, lines);
+    fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines{}", name, lines,
+         too_long > 0 ? fmt::format(", {} of them over {} bytes, which are passed over", too_long, training.max_line_bytes) : "");
   };
   if (used == 0) no_text();
   const bool small = alphabet.size() <= std::max(256, training.size / 20);

@@ -1,10 +1,15 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -72,6 +77,27 @@ TEST(ThreadPool, does_every_part_of_every_call_once) {
     if (call % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers sleep
     for (const auto& part : done) ASSERT_EQ(part[0], call + 1);
   }
+}
+
+// In a process that may have 200 MB more of address space, which is room for some stacks of the thousand.
+TEST(ThreadPool, says_how_many_threads_could_be_started) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need the address space";
+#endif
+  const auto start = [] {
+    long pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const auto bytes = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (rlim_t{200} << 20);
+    const rlimit limit{bytes, bytes};
+    ::setrlimit(RLIMIT_AS, &limit);
+    try {
+      const ThreadPool pool(1000);
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(static_cast<int>(error.status()));
+    }
+  };
+  EXPECT_EXIT(start(), testing::ExitedWithCode(1), "1000 threads: only [0-9]+ could be started: ");
 }
 
 TEST(ThreadPool, runs_many_times_and_passes_exceptions_on) {

@@ -63,6 +63,27 @@ TEST(HoldOut, DependsOnTheSeedAlone) {
   EXPECT_NE(hold_out(corpus, 20, 7).development, hold_out(corpus, 20, 8).development);
 }
 
+// Few usable pairs, far more than the first draw of lines that are not.
+TEST(HoldOut, AllThatCanBeUsedAreFound) {
+  std::string source, target;
+  for (int i = 0; i < 4000; ++i) {
+    const bool usable = i % 400 == 7;
+    source += usable ? fmt::format("s{}\n", i) : i % 2 == 0 ? "\n" : std::string(700, 'x') + fmt::format("{}\n", i);
+    target += fmt::format("t{}\n", i);
+  }
+  const TemporaryFiles files;
+  const ParallelCorpus corpus(files.write("s", source), files.write("t", target));
+  EXPECT_EQ(hold_out(corpus, 10, 3).development, (std::vector<std::int64_t>{7, 407, 807, 1207, 1607, 2007, 2407, 2807, 3207, 3607}));
+  try {
+    hold_out(corpus, 11, 3);
+    FAIL() << "11 of 10 were held out";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("11 of 4000 pairs cannot be held out for a development set: 10 have no blank side and none over 600 bytes"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(HoldOut, TooFewPairs) {
   const TemporaryFiles files;
   const ParallelCorpus same(files.write("s", "a\na\na\n"), files.write("t", "b\nc\nd\n"));

@@ -142,6 +142,12 @@ TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {
             (std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}));
   EXPECT_EQ(trained.lines_used, 9);
   EXPECT_EQ(trained.lines_too_long, 1);
+  try {
+    train({std::string(10000, 'x'), "", std::string(5000, 'y')}, {.size = 20});
+    FAIL() << "a vocabulary of nothing";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "test: no text to learn a vocabulary from in 3 lines, 2 of them over 4096 bytes, which are passed over");
+  }
 }
 
 TEST(Vocabulary, LargeAlphabetIsCoveredInPart) {

@@ -10,7 +10,7 @@ namespace nmt {
 /// worker 0, so a pool of one starts no thread. Not re-entrant: a task never calls run() on its own pool.
 class ThreadPool {
  public:
-  /// threads >= 1; 0 takes the number of processors this process may use.
+  /// threads >= 1; 0 takes the number of processors this process may use. Error (failed): the system starts fewer, with how many.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
