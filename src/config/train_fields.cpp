@@ -54,7 +54,7 @@ std::vector<Option> list(TrainSpec& s) {
               Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays")
                   .one_of({"epoch", "stalled", "epoch+stalled"}),
               Option("lr-decay-start", &s.lr_decay_start,
-                     "first epoch with a decay, and stalled validations before one")
+                     "first epoch at a decayed rate, and stalled validations before a decay")
                   .range(1)
                   .meta("EPOCH STALLS"),
               Option("cost-type", &s.cost_type,

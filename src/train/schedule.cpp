@@ -54,10 +54,11 @@ double Schedule::shape(const Progress& progress) const {
 
 double Schedule::decay_steps(const Progress& progress, const Stalls& stalls) const {
   if (!at_epochs_) return static_cast<double>(stalls.decays);
-  // Epochs are numbered from 1 and decay at their end: those from epoch_start_ on, or all that ended after the first stall.
-  const double done = std::floor(progress.epochs);
-  double steps = std::max(0.0, done - static_cast<double>(epoch_start_ - 1));
-  if (at_stalls_ && stalls.first_epoch >= 0) steps = std::max(steps, done - std::floor(stalls.first_epoch));
+  // Epochs are numbered from 1; the last update of one, at a whole number of passes, still belongs to it. The first has no decay before it.
+  const auto number = [](double epochs) { return std::max(std::ceil(epochs), 1.0); };
+  const double epoch = number(progress.epochs);
+  double steps = std::max(0.0, epoch - std::max(static_cast<double>(epoch_start_), 2.0) + 1);
+  if (at_stalls_ && stalls.first_epoch >= 0) steps = std::max(steps, epoch - number(stalls.first_epoch));
   return steps;
 }
 

@@ -95,16 +95,21 @@ TEST(Schedule, Rnmt) {
   EXPECT_NEAR(at_update(spec, 300000), 0.00005, 1e-18);  // nt = e: 4 / 8
 }
 
-TEST(Schedule, HalvesPerEpochFromTheFirst) {
-  TrainSpec spec = constant(0.8);
-  spec.lr_decay = 0.5;
-  spec.lr_decay_strategy = "epoch";
-  spec.lr_decay_start = {3};
-  const Schedule schedule(spec);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 1.9, 0}, {}), 0.8);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 2.99, 0}, {}), 0.8);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 3.0, 0}, {}), 0.4);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.5, 0}, {}), 0.2);
+// Marian counts epochs from 1, and after each counts on and then decays if the number is at least the start.
+TEST(Schedule, HalvesPerEpochAsMarianDoes) {
+  for (const int start : {1, 2, 3, 4, 9}) {
+    TrainSpec spec = constant(0.8);
+    spec.lr_decay = 0.5;
+    spec.lr_decay_strategy = "epoch";
+    spec.lr_decay_start = {start};
+    const Schedule schedule(spec);
+    double rate = 0.8;
+    for (int epoch = 1; epoch < 12;) {
+      for (const double share : {0.001, 0.5, 1.0})  // the last update of an epoch ends at a whole number
+        EXPECT_DOUBLE_EQ(schedule.rate({1, epoch - 1 + share, 0}, {}), rate) << "start " << start << " epoch " << epoch;
+      if (++epoch >= start) rate *= 0.5;
+    }
+  }
 }
 
 TEST(Schedule, HalvesOnStalls) {
@@ -128,9 +133,10 @@ TEST(Schedule, HalvesPerEpochAfterTheFirstStall) {
   spec.lr_decay_start = {10, 1};
   const Schedule schedule(spec);
   EXPECT_DOUBLE_EQ(schedule.rate({1, 9, 0}, {}), 1.6);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 10, 0}, {}), 0.8);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 3.9, 0}, {1, 3.5, 0}), 1.6);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.0, 0}, {1, 3.5, 0}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 9.1, 0}, {}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.0, 0}, {1, 3.5, 0}), 1.6);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.1, 0}, {1, 3.5, 0}), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.1, 0}, {1, 4.0, 0}), 0.8);  // a validation at the very end of epoch 4
   EXPECT_DOUBLE_EQ(schedule.rate({1, 5.2, 0}, {2, 3.5, 0}), 0.4);
 }
 

@@ -20,9 +20,10 @@ struct Stalls {
 ///                    (Marian's --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
 ///          rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of the update (Chen et al. 2018, section 3.3)
 /// decay steps (lr_decay > 0), by lr_decay_strategy, Marian's names and meanings:
-///          epoch          every epoch from number lr_decay_start[0] on
+///          epoch          at the beginning of every epoch from number lr_decay_start[0] on, the second at the earliest: with 4, epoch 4
+///                         is the first at a decayed rate (marian src/training/scheduler.h, actAfterEpoch)
 ///          stalled        every time a run of stalled validations reaches a multiple of lr_decay_start[1]
-///          epoch+stalled  every epoch, from lr_decay_start[0] on or after a run of lr_decay_start[1] stalled validations
+///          epoch+stalled  so too, or at the beginning of every epoch after a run of lr_decay_start[1] stalled validations
 /// With one number in lr_decay_start it serves either strategy.
 class Schedule {
  public:
