@@ -98,6 +98,7 @@ class Check:
     def data(self):
         folder = self.options.data or next((f for f in (self.build / "data/multi30k", pathlib.Path(os.environ.get("NMT_DATA", "/none")) / "multi30k") if f.is_dir()), None)
         if folder and not self.options.emulated:
+            folder = folder.resolve()  # programs run in a folder of their own
             return {"train": [folder / "train.en", folder / "train.de"], "valid": [folder / "val.en", folder / "val.de"],
                     "test": [folder / "test2016.en", folder / "test2016.de"]}, "Multi30k"
         pairs = "60" if self.options.emulated else "20000"
@@ -129,7 +130,7 @@ class Check:
         history = [json.loads(line) for line in (self.work / name / "train.jsonl").read_text(encoding="utf-8").splitlines()]
         curve = {e["updates"]: e for e in history if e["event"] == "display"}
         last = curve[max(curve)]
-        self.note(f"training: {name}", f"{updates} updates, loss {last['loss']:.4f}, {last.get('target_speed', 0):.0f} target tokens/s", seconds)
+        self.note(f"training: {name}", f"{updates} updates, loss {last['loss']:.4f}, {last['target_tokens_per_second']:.0f} target tokens/s", seconds)
         return curve
 
     def bleu(self, name, device, precision, data):
@@ -141,10 +142,13 @@ class Check:
             self.note(f"translating: {name} on {device}", f"FAILED (status {status})", seconds, text[-3000:])
             return None
         speed = re.search(r"([\d.]+) sentences/s", text)
-        _, score, _ = self.run([self.build / "bin/nmt-bleu", data["test"][1], "-i", out], 300)
-        found = re.search(r"= ([\d.]+)", score) or re.search(r"\b(\d+\.\d+)\b", score)
-        self.note(f"translating: {name} on {device}", f"BLEU {found[1] if found else '?'}, {speed[1] if speed else '?'} sentences/s", seconds)
-        return float(found[1]) if found else None
+        status, text, _ = self.run([self.build / "bin/nmt-bleu", data["test"][1], "-i", out], 300)
+        if status != 0:
+            self.note(f"BLEU: {name} on {device}", f"FAILED (status {status})", seconds, text[-3000:])
+            return None
+        score = json.JSONDecoder().raw_decode(text)[0]["score"]  # warnings may stand behind it
+        self.note(f"translating: {name} on {device}", f"BLEU {score}, {speed[1] if speed else '?'} sentences/s", seconds)
+        return score
 
     def layers_by_cudnn(self, data):
         """One model with our recurrent layers and with cuDNN's."""

@@ -22,6 +22,8 @@ def main():
         wrong.append(f"status {done.returncode}: {done.stdout}{done.stderr}")
     if not re.search(r"\| parity of kernels \| [1-9]\d* tests passed", text):
         wrong.append("no kernel was tested")
+    if not re.search(r"\| training: cuda \| 3 updates, loss [\d.]+, [1-9]\d* target tokens/s", text):
+        wrong.append("the report has no speed of training")
     for part in ("# GPU check", "the emulator: no GPU has run any of this", " on cuda:0 (", "| parity of models | 2 tests passed", "| compute-sanitizer | not run", "| training: cuda | 3 updates", "| translating: cpu on cuda | BLEU",
                  "| loss of cuda within 3 % of the CPU's | yes", "| loss with cuDNN's layers within 3 % of ours | yes", "| update | cpu | cuda |", "| nmt-bench | not run"):
         if part not in text:
