@@ -11,7 +11,7 @@ const Batch& CorpusSource::next() {
   if (!told_ && data_.epochs() == std::floor(data_.epochs())) {  // a whole pass has been seen
     told_ = true;
     const std::string dropped = data_.drops().text(max_length_);
-    if (!dropped.empty()) log::warn("of {} pairs, {} (max-length)", data_.pairs(), dropped);
+    if (!dropped.empty()) log::warn("of {} pairs, {}", data_.pairs(), dropped);
   }
   return batch_;
 }

@@ -24,8 +24,8 @@ std::string DropCounts::text(int max_length) const {
   std::string told;
   const auto add = [&](const std::string& part) { told += told.empty() ? part : ", " + part; };
   if (empty > 0) add(fmt::format("{} with an empty side dropped", empty));
-  if (too_long > 0) add(fmt::format("{} longer than {} tokens dropped", too_long, max_length));
-  if (cropped > 0) add(fmt::format("{} cropped to {} tokens", cropped, max_length));
+  if (too_long > 0) add(fmt::format("{} longer than {} tokens (max-length) dropped", too_long, max_length));
+  if (cropped > 0) add(fmt::format("{} cropped to {} tokens (max-length)", cropped, max_length));
   if (longest > 0) told += fmt::format(" (the longest has {}, line {})", longest, longest_line);
   return told;
 }

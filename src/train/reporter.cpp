@@ -45,6 +45,17 @@ std::int64_t size_of(int file) {
   return ::fstat(file, &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
+// Whether all was written; if not, errno says why.
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(file, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
 // The file's bytes from `begin` on.
 std::string tail(int file, std::int64_t begin) {
   std::string text(static_cast<std::size_t>(std::max<std::int64_t>(size_of(file) - begin, 0)), '\0');
@@ -104,9 +115,7 @@ Reporter::~Reporter() {
 
 void Reporter::append(const std::string& json) {
   if (file_ < 0) return;
-  const std::string line = json + "\n";
-  if (::write(file_, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
-  close_with_warning();
+  if (!write_all(file_, json + "\n")) close_with_warning();
 }
 
 void Reporter::close_with_warning() {
@@ -116,7 +125,7 @@ void Reporter::close_with_warning() {
 }
 
 std::int64_t Reporter::position() {
-  if (file_ < 0) return 0;
+  if (file_ < 0) return -1;
   ::fdatasync(file_);  // a checkpoint that names the position must not be older than what stands before it
   return size_of(file_);
 }
@@ -132,7 +141,7 @@ void Reporter::rewind(std::int64_t position) {
     begin = end + 1;
   }
   if (kept.size() == text.size()) return;
-  if (::ftruncate(file_, position) != 0 || ::write(file_, kept.data(), kept.size()) != static_cast<ssize_t>(kept.size())) close_with_warning();
+  if (::ftruncate(file_, position) != 0 || !write_all(file_, kept)) close_with_warning();
 }
 
 void Reporter::bar(const Figures& figures) {

@@ -43,7 +43,8 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
       after_(parse_periods(spec.after, "after")),
       display_every_(parse_period(spec.disp_freq, "disp-freq")),
       save_every_(parse_period(spec.save_freq, "save-freq")),
-      validate_every_(parse_period(spec.valid_freq, "valid-freq")) {
+      validate_every_(parse_period(spec.valid_freq, "valid-freq")),
+      beginning_(parts.source.position()) {
   check(spec);
   state_.corpus = parts.corpus;
   state_.development = parts.development;
@@ -81,6 +82,7 @@ std::string Trainer::finished() const {
 
 ExitStatus Trainer::run() {
   at_start_ = state_.progress;
+  parts_.reporter.rewind(std::exchange(history_, -1));  // not before: a training that is over keeps its last figures
   if (parts_.communicator.size() > 1) {
     Arena host;
     Checkpoint whole = checkpoint(host);
@@ -240,11 +242,11 @@ void Trainer::validate(bool counts) {
   state_.validation_due = counts && result.empty();
   if (result.empty()) return;
   const Metric& first = result.front();
-  if (state_.best && state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
+  if (state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
+  state_.best_metric = first.name;
   const bool best = std::isfinite(first.value) && (!state_.best || (first.higher_is_better ? first.value > *state_.best : first.value < *state_.best));
   if (best) {
     state_.best = first.value;
-    state_.best_metric = first.name;
     state_.best_update = state_.progress.updates;
   }
   state_.validated_update = state_.progress.updates;
@@ -318,8 +320,8 @@ void Trainer::save(const std::string& reason, bool best) {
 bool Trainer::resume() {
   const std::optional<std::string> newest = parts_.store.newest();
   if (!newest) return false;
-  parts_.reporter.rewind(TrainingState::from_json(*newest, "the newest checkpoint").history);
   load();
+  history_ = state_.history;
   seconds_before_ = state_.seconds;
   return true;
 }
@@ -341,6 +343,7 @@ void Trainer::load() {
     parts_.source.restore(state_.position);
   } else {
     parts_.reporter.event("corpus", state_.progress, "the training pairs are others than the checkpoint's, or batched in another way: they are read from their beginning", true);
+    parts_.source.restore(beginning_);
     state_.corpus = parts_.corpus;
     state_.progress.epochs = 0;
   }

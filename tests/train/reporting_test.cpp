@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -101,6 +102,33 @@ TEST(Reporter, TakesBackWhatWillBeComputedAgain) {
     events.push_back(json["event"].get<std::string>() + std::to_string(json["updates"].get<int>()));
   }
   EXPECT_EQ(events, (std::vector<std::string>{"display10", "save10", "display20"}));
+  std::filesystem::remove(path);
+}
+
+TEST(Reporter, AFileThatCannotBeWrittenHasNoPosition) {
+  testing::internal::CaptureStderr();
+  Reporter none(""), missing(testing::TempDir() + "no such folder/train.jsonl");
+  EXPECT_EQ(none.position(), -1);
+  EXPECT_EQ(missing.position(), -1);
+  const std::string path = testing::TempDir() + "nmt_reporter_full_test.jsonl";
+  std::filesystem::remove(path);
+  {
+    Reporter reporter(path);
+    const Figures f;
+    reporter.record("run", f.progress, {{"text", std::string(10000, 'x')}});  // the limit holds for standard error in its file too
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit limit = before;
+    limit.rlim_cur = std::filesystem::file_size(path) + 10;  // room for a part of a line
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+    reporter.display(f);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_EQ(reporter.position(), -1);
+  }
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("cannot be written (File too large)"), std::string::npos) << told;
+  EXPECT_EQ(told.find("(Success)"), std::string::npos) << told;
   std::filesystem::remove(path);
 }
 

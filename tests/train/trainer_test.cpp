@@ -79,11 +79,11 @@ class FakeStore : public CheckpointStore {
 
 class FakeValidator : public Validator {
  public:
-  explicit FakeValidator(std::vector<double> values) : values_(std::move(values)) {}
+  explicit FakeValidator(std::vector<double> values, bool higher_is_better = true) : values_(std::move(values)), higher_is_better_(higher_is_better) {}
   ValidationResult validate(const CopyWeights&, const Progress& progress) override {
     at.push_back(progress.updates);
     const std::size_t i = std::min(at.size(), values_.size()) - 1;
-    return {{"bleu", values_[i], true}, {"cross-entropy", 1, false}};
+    return {{"bleu", values_[i], higher_is_better_}, {"cross-entropy", 1, false}};
   }
   void rehearse(const CopyWeights&) override { ++rehearsals; }
   std::vector<std::int64_t> at;
@@ -91,6 +91,7 @@ class FakeValidator : public Validator {
 
  private:
   std::vector<double> values_;
+  bool higher_is_better_;
 };
 
 // A training from scratch or, given a store with a checkpoint, resumed.
@@ -269,6 +270,27 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   EXPECT_EQ(run.trainer.state().progress.updates, 40);
 }
 
+// The newest checkpoint is of other text, and nothing has been saved since: this text is read from its beginning again.
+TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
+  FakeStore store;
+  spec.optimizer_delay = 1;
+  spec.valid_freq = "";
+  spec.after = "20u";
+  Training(spec, store)();
+  spec.after = "30u";
+  Training other(spec, store, nullptr, "other files");
+  std::vector<std::int64_t> seen;
+  other.source.on_next = [&](std::int64_t given) {
+    seen.push_back(given);
+    if (seen.size() >= 3 && seen.size() <= 5) other.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::infinity();
+  };
+  EXPECT_EQ(other(), ExitStatus::ok);
+  EXPECT_EQ(other.trainer.state().stalls.recoveries, 1);
+  ASSERT_GT(seen.size(), 6u);
+  EXPECT_EQ((std::vector<std::int64_t>(seen.begin(), seen.begin() + 7)), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 1, 2}));
+  EXPECT_NEAR(other.trainer.state().progress.epochs, 10.0 / batches_a_pass, 1e-12);
+}
+
 TEST_F(TrainerTest, GivesUpWhenNoRateHelps) {
   FakeStore store;
   Training run(spec, store);
@@ -293,6 +315,16 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   Training again(spec, store, &validator);
   again.trainer.resume();
   EXPECT_NE(again.trainer.finished(), "");
+}
+
+TEST_F(TrainerTest, NamesTheMetricThatWasNeverFinite) {
+  FakeStore store;
+  FakeValidator validator({std::numeric_limits<double>::quiet_NaN()}, false);
+  spec.early_stopping = 2;
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(run.trainer.finished(), "2 validations without a better bleu (early-stopping)");
+  EXPECT_FALSE(run.trainer.state().best);
 }
 
 TEST_F(TrainerTest, ZeroIsNoStallBeforeTheModelTranslates) {
@@ -331,9 +363,9 @@ TEST_F(TrainerTest, EveryOptimizerDecays) {
     spec.exponential_smoothing = 0;
     const auto moved = [&](bool decays, const std::string& strategy) {
       spec.lr_decay_strategy = strategy;
-      spec.lr_decay_start = decays ? std::vector<int>{2, 1} : std::vector<int>{1000, 1000};
-      // Seven updates are two passes of seven batches: the first decay by epochs. The second validation, at update 10, stalls.
-      const std::int64_t before = strategy == "epoch" ? 6 : 10;
+      spec.lr_decay_start = decays ? std::vector<int>{3, 1} : std::vector<int>{1000, 1000};
+      // Seven updates are two passes of seven batches: the eighth is the first of epoch 3. The second validation, at update 10, stalls.
+      const std::int64_t before = strategy == "epoch" ? 7 : 10;
       FakeStore store;
       FakeValidator validator({5, 4});
       spec.after = fmt::format("{}u", before);

@@ -15,7 +15,8 @@ struct DropCounts {
 
   DropCounts& operator+=(const DropCounts& other);
   bool operator==(const DropCounts&) const = default;
-  /// For a user: "3 empty and 17 longer than 100 tokens (the longest: 512, line 4711) dropped"; empty when none.
+  /// For a user: "3 with an empty side dropped, 17 longer than 100 tokens (max-length) dropped (the longest has 512, line 4711)"; empty
+  /// when none.
   std::string text(int max_length) const;
 };
 

@@ -41,7 +41,7 @@ class Reporter {
   /// A line of the file alone, with these members beside the progress.
   void record(std::string_view event, const Progress& progress, const nlohmann::ordered_json& members);
 
-  /// Bytes of the file so far, all of them on the disk; kept in a checkpoint. 0 without a file.
+  /// Bytes of the file so far, all of them on the disk; kept in a checkpoint. -1 where none is written.
   std::int64_t position();
   /// Takes back what was told after that position and will be computed again: displays, validations, skipped updates and recoveries.
   /// -1: not known, nothing is taken back.

@@ -85,7 +85,9 @@ class Trainer {
   Accumulator accumulator_;
   std::vector<Period> after_;
   Period display_every_, save_every_, validate_every_;
+  std::string beginning_;  // the source's position there
   TrainingState state_;
+  std::int64_t history_ = -1;  // where the log of a training that goes on is taken back to
 
   Progress at_start_;               // of this run: where speed counts from
   double seconds_before_ = 0;       // wall time of the runs before this one

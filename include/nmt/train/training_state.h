@@ -27,7 +27,7 @@ struct TrainingState {
   std::int64_t stalled = 0;          ///< validations without progress in a row
   std::optional<double> best;        ///< best value of the first metric
   std::int64_t best_update = 0;
-  std::string best_metric;           ///< its name
+  std::string best_metric;           ///< name of the first metric at the last validation
   std::int64_t validated_update = -1;  ///< last update validated
   bool validation_due = false;       ///< a signal came before the validation of this update was done
   int bad_updates = 0;               ///< updates in a row that were not finite
