@@ -22,7 +22,7 @@ std::vector<Option> list(DataSpec& s) {
               .chosen_by_default(),
           Option("joint-vocab", &s.joint_vocab, "train one vocabulary for both sides"),
           Option("sentencepiece-max-lines", &s.sentencepiece_max_lines,
-                 "lines drawn at random to train a vocabulary on")
+                 "lines at most, taken at even distances, to train a vocabulary on")
               .range(1),
           Option("max-length", &s.max_length,
                  "longest sentence in tokens; pairs with a longer one are left out, and counted")

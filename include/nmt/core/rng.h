@@ -31,7 +31,7 @@ NMT_HOST_DEVICE std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint
   return {c0, c1, c2, c3};
 }
 
-/// A sequential generator over Philox. Its whole state is three numbers, saved with a checkpoint.
+/// A sequential generator over Philox. Its whole state is three numbers.
 /// Satisfies UniformRandomBitGenerator; below() and uniform() are the same on every platform.
 class Rng {
  public:

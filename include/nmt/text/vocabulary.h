@@ -14,7 +14,7 @@ namespace nmt {
 /// Thread-safe once loaded.
 class Vocabulary {
  public:
-  /// Reads a .spm/.model file. Error (data): missing, truncated or not a SentencePiece model.
+  /// Reads a .spm/.model file. Errors: (usage) it cannot be opened; (data) truncated or not a SentencePiece model.
   static Vocabulary load(const std::string& path);
   /// From the serialised model's bytes; `name` is for messages.
   static Vocabulary from_bytes(std::string_view bytes, const std::string& name);
