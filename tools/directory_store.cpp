@@ -56,15 +56,16 @@ void DirectoryStore::lock() {
     fail(ExitStatus::usage, "model: another process is training in {}", path_);
 }
 
-void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t weights, bool averages) {
+void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes, double most) {
   make_directories(path_);
   lock();
   remove_asides(path_);
-  // Each checkpoint holds the weights, two moments and, beside an average, the weights being trained; one more while it is written.
-  const std::int64_t bytes = weights * 4 * (averages ? 4 : 3) * (keep_last_ + keep_best_ + 1), room = free_bytes(path_);
-  if (room < bytes)
-    fail(ExitStatus::failed, "model: {} checkpoints need {:.1f} MB in {}, where {:.1f} MB are free; lower keep-last or make room", keep_last_ + keep_best_,
-         static_cast<double>(bytes) * 1e-6, path_, static_cast<double>(room) * 1e-6);
+  const double room = static_cast<double>(free_bytes(path_)), each = static_cast<double>(bytes), kept = std::min(most, 1.0 * keep_last_ + keep_best_);
+  if (room < 2 * each)
+    fail(ExitStatus::failed, "model: a checkpoint and the next one beside it need {:.1f} MB in {}, where {:.1f} MB are free", 2e-6 * each, path_, 1e-6 * room);
+  if (room < (kept + 1) * each)
+    log::warn("model: {} checkpoints, and the next one beside them, will need {:.1f} MB in {}, where {:.1f} MB are free; lower keep-last or make room", kept,
+              1e-6 * (kept + 1) * each, path_, 1e-6 * room);
   for (const char* name : {"train.jsonl", "development.json"}) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
 }

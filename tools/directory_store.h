@@ -18,9 +18,9 @@ class DirectoryStore : public train::CheckpointStore {
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 
-  /// Begins a model; one that is there is lost. `weights`: number of weights, for the room that checkpoints will need.
-  /// Errors (failed): no room; (usage): another process trains there.
-  void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t weights, bool averages);
+  /// Begins a model; one that is there is lost. `bytes`: of a checkpoint; `most`: checkpoints that the training saves at most. Warns where
+  /// there will be no room for all that are to be kept. Errors (failed): no room for two; (usage): another process trains there.
+  void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes, double most);
   /// Goes on with the model that is there. Errors (usage): another process trains there.
   void go_on();
   VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }

@@ -120,6 +120,8 @@ int main(int argc, char** argv) {
     if (request.format.alignment && (request.format.n_best || !request.summary.empty()))
       nmt::fail(nmt::ExitStatus::usage, "alignment: stands behind the score of a pair, and {} is asked too",
                 request.format.n_best ? "n-best" : "summary");
+    if (request.format.word_scores && !request.summary.empty())
+      nmt::fail(nmt::ExitStatus::usage, "word-scores: stand behind the score of a pair, and summary is asked too");
     nmt::tools::score(request, search);
     return nmt::ExitStatus::ok;
   });

@@ -1,12 +1,17 @@
 // nmt-train SOURCE TARGET: trains a translation model on two parallel files.
 
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "nmt/config/period.h"
+#include "nmt/core/file.h"
 #include "nmt/core/log.h"
 #include "nmt/train/autoconfig.h"
+#include "nmt/train/optimizer.h"
 #include "nmt/train/shared.h"
 #include "nmt/train/signals.h"
 #include "nmt/train/trainer.h"
@@ -32,6 +37,12 @@ std::string batching_of(const DataSpec& data, const TrainingText& text) {
                      data.mini_batch_words, data.maxi_batch);
 }
 
+// Whether the files hold the vocabularies of the model directory.
+bool has_vocabularies(const DirectoryStore& directory, const std::vector<std::string>& files) {
+  const VocabularyPair there = directory.vocabularies();
+  return read_file(files.front()) == there.source->bytes() && read_file(files.back()) == there.target->bytes();
+}
+
 // Rank 0's, which has read or trained them.
 void share(train::Communicator& ranks, VocabularyPair& vocabularies) {
   if (ranks.size() == 1) return;
@@ -44,6 +55,24 @@ void share(train::Communicator& ranks, VocabularyPair& vocabularies) {
   const auto read = [](const std::string& bytes) { return std::make_shared<const Vocabulary>(Vocabulary::from_bytes(bytes, "rank 0's vocabulary")); };
   vocabularies.source = read(source);
   vocabularies.target = target.empty() ? vocabularies.source : read(target);
+}
+
+// The weights, what the optimizer keeps of each and, beside an average, the weights being trained.
+std::int64_t checkpoint_bytes(const TrainSpec& spec, std::int64_t weights) {
+  return static_cast<std::int64_t>(sizeof(float)) * weights * (1 + train::Optimizer::states(spec) + (spec.exponential_smoothing > 0 ? 1 : 0));
+}
+
+// Saves by save-freq and, of the best, by valid-freq, one at the start and one at the end; no bound where --after counts in another unit.
+double most_checkpoints(const TrainSpec& spec) {
+  constexpr double no_bound = std::numeric_limits<double>::infinity();
+  double most = no_bound;
+  for (const Period& whole : parse_periods(spec.after, "after")) {
+    double saves = 2;
+    for (const auto& [text, name] : {std::pair{&spec.save_freq, "save-freq"}, {&spec.valid_freq, "valid-freq"}})
+      if (const Period every = parse_period(*text, name)) saves += every.unit == whole.unit ? std::ceil(whole.count / every.count) : no_bound;
+    most = std::min(most, saves);
+  }
+  return most;
 }
 
 // The settings that all ranks must have alike.
@@ -73,6 +102,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
   Context context = compute.context(*arena);
   context.cpu.products = compute.products(spec.products);
+  settings.warn_of_idle();
   const std::unique_ptr<train::Communicator> gpus = several && context.cuda.device ? train::over_nccl(hosts, *context.cuda.device) : nullptr;
   train::Communicator& ranks = gpus ? *gpus : hosts;
 
@@ -83,8 +113,12 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   train::CheckpointStore& store = several ? static_cast<train::CheckpointStore&>(shared_store) : *directory;
   std::optional<train::TrainingState> before;
   if (const auto newest = store.newest()) before = train::TrainingState::from_json(*newest, spec.model);
-  spec.after = absolute_periods(spec.after, before ? before->progress : Progress{}, "after");
-  if (before) train::announce_changes(settings.take_over(before->settings), spec);
+  if (before) {
+    std::vector<train::ChangedSetting> changes = settings.take_over(before->settings);
+    // The same vocabularies may have another name. On several ranks the first looks for all.
+    std::erase_if(changes, [&](const auto& change) { return change.name == "vocabs" && (!first || has_vocabularies(*directory, data.vocabs)); });
+    train::announce_changes(changes, spec, data);
+  }
 
   std::vector<train::Choice> choices;
   const TrainingText text = open_training_text(data, choices, ranks);
@@ -92,6 +126,14 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   if (!before && !settings.ties_by_hand() && train::choose_tying(model_spec, data))
     choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
   settings.check();
+  const std::string batching = batching_of(data, text);
+  Progress done = before ? before->progress : Progress{};
+  if (before && before->corpus != batching) done.epochs = 0;  // as Trainer counts them there
+  const std::string after = std::exchange(spec.after, absolute_periods(spec.after, done, "after"));
+  if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
+  if (before && data.valid_sets.empty() && !before->corpus.starts_with(text.corpus->hash()))
+    log::warn("the development set is held out from other text than before: if that had some of the same pairs, they have been trained on; name another with "
+              "--valid-sets");
   for (const train::Choice& choice : choices) log::info("{}: {} (chosen: {})", choice.name, choice.value, choice.why);
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;
 
@@ -112,17 +154,17 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   train::Trainer::check(spec);
   if (several) {
     require_same(ranks, common(settings.settings.yaml()), "the settings differ");
-    require_same(ranks, batching_of(data, text), "the training text or its batches differ");
+    require_same(ranks, batching, "the training text or its batches differ");
     require_same(ranks, text.development_hash(), "the development set differs");
   }
 
   // All is checked: from here on the model directory is written.
   if (first && before) directory->go_on();
-  if (first && !before) directory->create(model_spec, vocabularies, model.parameters().elements(), spec.exponential_smoothing > 0);
+  if (first && !before) directory->create(model_spec, vocabularies, checkpoint_bytes(spec, model.parameters().elements()), most_checkpoints(spec));
   ranks.barrier();
   if (first) translations.keep_translations(spec.model + "/development.json");
   train::Reporter reporter(first ? spec.model + "/train.jsonl" : "");
-  train::Trainer trainer(spec, {model, source, &validator, store, reporter, heartbeat, batching_of(data, text), text.development_hash(),
+  train::Trainer trainer(spec, {model, source, &validator, store, reporter, heartbeat, batching, text.development_hash(),
                                 settings.settings.yaml(), started, ranks});
   if (trainer.resume()) {
     const auto& progress = trainer.state().progress;
@@ -145,7 +187,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
     reporter.record("encoded", trainer.state().progress, {{"pairs", std::vector<std::int64_t>(encoded.begin(), encoded.end())}});
   }
   if (status != ExitStatus::ok) {
-    log::info("left on a signal at update {}; the same command goes on", train::grouped(trainer.state().progress.updates));
+    log::info("left on a signal at update {}; the same command{} goes on", train::grouped(trainer.state().progress.updates),
+              spec.overwrite ? " without --no-reload" : "");
     return status;
   }
   if (trainer.state().best)

@@ -25,6 +25,8 @@ class TrainSettings {
 
   /// Errors (usage): settings that contradict each other.
   void check() const;
+  /// Warns of what was set, to something else than its default, and is not looked at beside the other settings.
+  void warn_of_idle() const;
   /// Whether the settings say what is tied to what: without a word nmt-train chooses.
   bool ties_by_hand() const;
   /// What the training in a model directory was started with (TrainingState::settings): its choices hold where nothing was set now;

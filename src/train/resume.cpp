@@ -15,7 +15,7 @@ constexpr std::array shapes = {"type",       "context-aware", "unit",     "enc-c
                                "dim-attention", "attention-query", "tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
 constexpr std::array drawn = {"init", "init-scale"};
 constexpr std::array vocabularies = {"vocabs", "dim-vocabs", "joint-vocab", "sentencepiece-max-lines"};
-constexpr std::array held_out = {"valid-lines", "seed"};
+constexpr std::array held_out = {"valid-lines", "seed"};  // where there are no valid-sets
 
 template <class Names>
 bool among(const Names& names, const std::string& name) {
@@ -24,11 +24,12 @@ bool among(const Names& names, const std::string& name) {
 
 }  // namespace
 
-std::string refusal(const ChangedSetting& change, const std::string& optimizer) {
+std::string refusal(const ChangedSetting& change, const std::string& optimizer, bool holds_out) {
   if (among(shapes, change.name)) return "the weights were made for it";
   if (among(drawn, change.name)) return "the weights were drawn with it";
   if (among(vocabularies, change.name)) return "the model's embeddings belong to its vocabulary";
-  if (among(held_out, change.name)) return "it decides which pairs are held out";
+  if (change.name == "valid-sets" && change.now == "none") return "pairs held out now would have been trained on";
+  if (holds_out && among(held_out, change.name)) return "it decides which pairs are held out";
   const auto is_adam = [](const std::string& name) { return name == "adam" || name == "adamw"; };  // the same moments
   if (change.name == "optimizer" && !(is_adam(change.before) && is_adam(change.now))) return "its state is of another kind";
   const auto is_off = [](const std::string& momentum) { return momentum == "none" || momentum == "0"; };
@@ -38,10 +39,10 @@ std::string refusal(const ChangedSetting& change, const std::string& optimizer) 
   return "";
 }
 
-void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec) {
+void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec, const DataSpec& data) {
   std::string refused;
   for (const ChangedSetting& change : changes) {
-    const std::string why = refusal(change, spec.optimizer);
+    const std::string why = refusal(change, spec.optimizer, data.valid_sets.empty());
     if (why.empty()) {
       log::info("override {}: {} -> {}", change.name, change.before, change.now);
     } else {

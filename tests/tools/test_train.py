@@ -107,6 +107,22 @@ class TrainTest(unittest.TestCase):
         done = self.train("older", "--after", "40u", "--attention-query", "first-layer", status=2)
         self.assertIn("attention-query is recurrent there", done.stdout + done.stderr)
 
+    def test_every_unit_goes_on(self):
+        """The same command, with a later end; elstm1 and elstm2 have position vectors, whose number is chosen."""
+        units = re.search(r"^units: (.*)", run("--build-info").stdout, re.M)[1].split()
+        self.assertGreaterEqual(len(units), 12)
+        for unit in units:
+            with self.subTest(unit=unit):
+                often = [o for name in ("--valid-freq", "--save-freq") for o in (name, "2u")]
+                same = ["--unit", unit, "--valid-metrics", "cross-entropy", *often]
+                self.train(unit, *same, "--after", "2u")
+                done = self.train(unit, *same, "--after", "4u")
+                self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
+                self.assertEqual(events(self.dir / unit, "end")[-1]["updates"], 4)
+        self.train("elstm1", *same, "--unit", "elstm1", "--after", "6u", "--positions", "0")
+        done = self.train("elstm1", *same, "--unit", "elstm1", "--after", "8u", "--positions", "7", status=2)
+        self.assertIn("positions is 100 there, not 7", done.stderr)
+
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
@@ -168,6 +184,15 @@ class TrainTest(unittest.TestCase):
         before = weights(self.dir / "m")
         self.assertEqual(before, weights(self.dir / "m"))
 
+    def test_finished_keeps_its_last_validation(self):
+        """It comes after the save of the same update, and is not the best."""
+        same = ["--save-freq", "5u", "--learn-rate", "1e-12", "--valid-metrics", "bleu"]
+        self.train("m", *same, "--after", "15u")
+        before = (self.dir / "m" / "train.jsonl").read_bytes()
+        self.assertEqual([e["updates"] for e in events(self.dir / "m", "validation")], [10, 15])
+        self.train("m", *same, "--after", "15u")
+        self.assertEqual((self.dir / "m" / "train.jsonl").read_bytes(), before)
+
     def test_changed_options_are_listed(self):
         self.train("m", "--after", "10u")
         done = self.train("m", "--after", "12u", "--learn-rate", "0.5")
@@ -181,6 +206,75 @@ class TrainTest(unittest.TestCase):
         make_corpus(self.dir, 200, seed=9)
         done = self.train("m", "--after", "14u")
         self.assertIn("from their beginning", done.stderr)
+
+    def test_more_epochs_of_other_text_count_from_its_beginning(self):
+        rarely = ["--valid-freq", "1000u", "--save-freq", "1000u", "--valid-metrics", "cross-entropy"]
+        self.train("m", "--after", "2e", *rarely)
+        done = self.train("m", "--after", "+1e", *rarely)
+        self.assertIn("after: +1e is 3e here", done.stderr)
+        self.assertEqual(events(self.dir / "m", "end")[-1]["epochs"], 3)
+        make_corpus(self.dir, 200, seed=9)
+        done = self.train("m", "--after", "+1e", *rarely)
+        self.assertIn("after: +1e is 1e here", done.stderr)
+        self.assertIn("held out from other text than before", done.stderr)
+        self.assertEqual(events(self.dir / "m", "end")[-1]["epochs"], 1)
+
+    def test_development_pairs_are_never_trained_on(self):
+        given = ["--valid-sets", self.dir / "valid.en", self.dir / "valid.de"]
+        self.train("given", "--after", "10u", *given)
+        done = self.train("given", "--after", "12u", status=2)
+        self.assertRegex(done.stderr, r"valid-sets is \S+ \S+ there, not none")
+        done = self.train("given", "--after", "12u", *given, "--seed", "7")  # of no hold-out
+        self.assertIn("override seed: 1234 -> 7", done.stderr)
+        self.train("held", "--after", "10u")
+        for more in (["--seed", "7"], ["--valid-lines", "20"]):
+            self.assertIn("it decides which pairs are held out", self.train("held", "--after", "12u", *more, status=2).stderr)
+        self.train("held", "--after", "12u", *given)
+        self.assertIn("not none", self.train("held", "--after", "14u", status=2).stderr)
+
+    def test_a_vocabulary_may_have_another_name(self):
+        self.train("first", "--after", "2u")
+        here, other = self.dir / "v.spm", self.dir / "other.spm"
+        shutil.copy(self.dir / "first" / "vocab.spm", here)
+        run("train", self.en, "--model", other, "--size", "150", tool="nmt-vocab")
+        self.train("m", "--after", "2u", "--vocabs", here)
+        for updates, name in ((4, [f"{self.dir}/./v.spm"]), (6, [here]), (8, []), (10, [self.dir / "m" / "vocab.spm"])):
+            self.train("m", "--after", f"{updates}u", *(["--vocabs", *name] if name else []))
+        self.assertIn("belong to its vocabulary", self.train("m", "--after", "12u", "--vocabs", other, status=2).stderr)
+        here.unlink()
+        self.train("m", "--after", "12u", "--vocabs", self.dir / "m" / "vocab.spm")
+
+    def test_what_has_no_effect_is_told_once(self):
+        done = self.train("m", "--after", "2u", "--schedule", "rnmt+", "--lr-warmup", "10u", "--lr-decay-inv-sqrt", "20u", "--lr-decay-start", "2", "1", "--valid-lines", "20",
+                          "--valid-sets", self.dir / "valid.en", self.dir / "valid.de")
+        told = [line for line in done.stderr.splitlines() if "without effect" in line]
+        self.assertEqual(told, ["warning: set, but without effect here: lr-warmup (schedule is rnmt+, which has its own), lr-decay-inv-sqrt (schedule is rnmt+), "
+                                "lr-decay-start (lr-decay is 0), valid-lines (valid-sets are given)"])
+        shutil.copy(self.dir / "m" / "vocab.spm", self.dir / "v.spm")
+        done = self.train("v", "--after", "2u", "--vocabs", self.dir / "v.spm", "--no-joint-vocab", "--lr-decay", "0.5", "--lr-decay-start", "2", "1", "--rnmt-schedule", "4", "5", "6", "7")
+        self.assertIn("here: rnmt-schedule (schedule is inv-sqrt), dim-vocabs (vocabs are given), joint-vocab (vocabs are given)\n", done.stderr)
+        dump = self.train("d", "--dump-config").stdout  # every setting, most of them at their defaults
+        (self.dir / "c.yml").write_text(dump, encoding="utf-8")
+        self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "d", "--after", "2u").stderr)
+
+    def test_keeping_all_checkpoints_needs_no_room_for_a_hundred_thousand(self):
+        done = self.train("m", "--keep-last", "100000", "--after", "10u")
+        self.assertNotIn("keep-last", done.stderr)
+
+    def test_starting_anew_says_how_to_go_on(self):
+        process = self.start("m", "--after", "60u", "--no-reload")
+        self.wait_for(process, "update 10 ")
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("the same command without --no-reload goes on", process.stderr.read())
+        self.assertEqual(process.wait(), 143)
+        process.stderr.close()
+
+    def test_lines_too_long_for_the_vocabulary_are_told(self):
+        for path in (self.en, self.de):
+            with path.open("a", encoding="utf-8") as file:
+                file.write("word " * 1000 + "\n")
+        done = self.train("m", "--after", "2u", "--valid-lines", "10")
+        self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes passed over")
 
     def test_starting_anew_and_foreign_folders(self):
         self.train("m", "--after", "10u")
