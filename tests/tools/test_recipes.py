@@ -55,7 +55,7 @@ class RecipesTest(unittest.TestCase):
     def test_recipes_set_nothing_without_effect(self):
         for config in sorted((ROOT / "configs").glob("**/*.yaml")):
             with self.subTest(config=config.name):
-                done = subprocess.run([BIN / "nmt-train", "-c", config, self.dir / "train.en", self.dir / "train.de", "--cpu-threads", "1", "--dump-config"],
+                done = subprocess.run([BIN / "nmt-train", self.dir / "train.en", self.dir / "train.de", "-c", config, "--cpu-threads", "1", "--dump-config"],
                                       capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertNotIn("without effect", done.stderr)
