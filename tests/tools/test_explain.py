@@ -144,6 +144,13 @@ class ExplainTest(unittest.TestCase):
             if unit["gates"]:
                 self.close(data["overall"][which]["pearson_values"], pearson(*every), "correlation over all sentences")
 
+    def test_weights_of_long_sentences_vanish(self):
+        """A product of hundreds of gates passes through the numbers that a double holds in part, below 1e-307, and ends at 0."""
+        model = self.model("long", "--unit", "atr", "--context-aware", "--enc-depth", "1", "--dec-depth", "1")
+        page = run("-m", model, "--max-length", "300", "--sentences", "1", "-b", "1", stdin=b"three cats. " * 100).stdout.decode()
+        smallest = [min(row) for unit in page_data(page)["sentences"][0]["units"] for row in unit["memory"]]
+        self.assertLess(min(smallest), 1e-307)
+
     @unittest.skipUnless(numpy, "no numpy; scripts/setup.sh installs it")
     def test_means_over_all_sentences(self):
         """ATR, figure 3: the mean gates by position over all sentences and their correlation, again by numpy from the saved gates."""
