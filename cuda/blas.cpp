@@ -19,6 +19,7 @@ class Library {
   decltype(&::cublasCreate_v2) cublasCreate_v2;
   decltype(&::cublasDestroy_v2) cublasDestroy_v2;
   decltype(&::cublasSetStream_v2) cublasSetStream_v2;
+  decltype(&::cublasSetWorkspace_v2) cublasSetWorkspace_v2;
   decltype(&::cublasGetStatusString) cublasGetStatusString;
   cublasStatus_t (*cublasGemmStridedBatchedEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                                                const void*, const void*, cudaDataType, int, long long, const void*,
@@ -36,6 +37,7 @@ class Library {
     find(handle, "cublasCreate_v2", cublasCreate_v2);
     find(handle, "cublasDestroy_v2", cublasDestroy_v2);
     find(handle, "cublasSetStream_v2", cublasSetStream_v2);
+    find(handle, "cublasSetWorkspace_v2", cublasSetWorkspace_v2);
     find(handle, "cublasGemmStridedBatchedEx", cublasGemmStridedBatchedEx);
     find(handle, "cublasGetStatusString", cublasGetStatusString);
   }
@@ -53,13 +55,17 @@ static void check(cublasStatus_t status, const char* call) {
     NMT_FAIL("{}: {}", call_name(call), Library::get().cublasGetStatusString(status));
 }
 
-/// A handle of cuBLAS on the device's stream.
+// What NVIDIA recommends for Hopper; older devices are content with less (cuBLAS, cublasSetWorkspace).
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+/// A handle of cuBLAS on the device's stream, with a workspace of its own: cuBLAS's would be allocated within a graph.
 class Blas {
  public:
-  explicit Blas(cudaStream_t stream) {
+  explicit Blas(CudaDevice::State& state) {
     const Library& library = Library::get();
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
-    NMT_CUDA_CHECK(library.cublasSetStream(handle_, stream));
+    NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // which forgets the workspace
+    NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace_.get(state, workspace_bytes), workspace_bytes));
   }
   ~Blas() { Library::get().cublasDestroy(handle_); }
   Blas(const Blas&) = delete;
@@ -67,12 +73,13 @@ class Blas {
   cublasHandle_t handle() const { return handle_; }
 
  private:
+  Workspace workspace_;
   cublasHandle_t handle_ = nullptr;
 };
 
 void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   CudaDevice::State& state = state_of(cuda);
-  if (!state.blas) state.blas = std::make_shared<Blas>(state.stream);
+  if (!state.blas) state.blas = std::make_shared<Blas>(state);
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   const bool rounded = p.a.bf16 != nullptr;
   const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;

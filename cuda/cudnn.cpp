@@ -9,6 +9,7 @@
 
 #include "cuda/cudnn_library.h"
 #include "cuda/cudnn_order.h"
+#include "cuda/graph.h"
 #include "cuda/state.h"
 
 namespace nmt {
@@ -246,7 +247,13 @@ void pack_cudnn(const Cuda& cuda, const CudnnLayer& layer, const CudnnWeights& w
             });
 }
 
+// Its calls hold the sentences' lengths, which differ from batch to batch: no graph of it would be used again.
+static void keep_out_of_graphs(const Cuda& cuda) {
+  if (Graphs* const recording = state_of(cuda).recording) recording->refuse("a layer of cuDNN");
+}
+
 void cudnn_forward(const Cuda& cuda, const CudnnPass& pass) {
+  keep_out_of_graphs(cuda);
   const CudnnLibrary& library = CudnnLibrary::get();
   const Plan plan(cuda, pass);
   const Scratch scratch(pass, plan);
@@ -265,6 +272,7 @@ void cudnn_forward(const Cuda& cuda, const CudnnPass& pass) {
 }
 
 void cudnn_backward(const Cuda& cuda, const CudnnPass& pass, const CudnnGradient& gradient) {
+  keep_out_of_graphs(cuda);
   const CudnnLibrary& library = CudnnLibrary::get();
   const Plan plan(cuda, pass);
   const Scratch scratch(pass, plan);

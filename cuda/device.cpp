@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "cuda/staging.h"
 #include "cuda/state.h"
 
@@ -21,17 +22,20 @@ namespace {
 
 constexpr double megabyte = 1024.0 * 1024.0;
 
-// Null where there is no more.
+// Null where there is no more, even without the graphs.
 void* allocate(const CudaDevice::State& state, std::size_t bytes) {
   void* data = nullptr;
   NMT_CUDA_CHECK(cudaSetDevice(state.index));
-  const cudaError_t status = cudaMalloc(&data, bytes);
-  if (status == cudaErrorMemoryAllocation) {
+  if (state.recording) state.recording->memory_moves();
+  for (;;) {
+    const cudaError_t status = cudaMalloc(&data, bytes);
+    if (status != cudaErrorMemoryAllocation) {
+      cuda::check(status, "cudaMalloc");
+      return data;
+    }
     cudaGetLastError();  // it is not an error of the next call
-    return nullptr;
+    if (!state.graphs || !state.graphs->release()) return nullptr;
   }
-  cuda::check(status, "cudaMalloc");
-  return data;
 }
 
 CudaDevice::Memory memory_of(const CudaDevice::State& state) {
@@ -54,6 +58,7 @@ CudaDevice::Memory memory_of(const CudaDevice::State& state) {
 
 void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   if (bytes > size_) {
+    if (state.recording) state.recording->memory_moves();
     // Kernels that still use the old one come first.
     NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
     if (data_) NMT_CUDA_CHECK(cudaFree(data_));
@@ -82,7 +87,10 @@ class DeviceMemory : public MemorySource {
 
   char* allocate(std::size_t bytes) override { return static_cast<char*>(cuda::allocate(device_.state(), bytes)); }
   // cudaFree waits for the device; a failure while a program ends has nobody to tell.
-  void release(char* data) noexcept override { cudaFree(data); }
+  void release(char* data) noexcept override {
+    if (device_.state().recording) device_.state().recording->memory_moves();
+    cudaFree(data);
+  }
   [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
 
  private:
@@ -140,6 +148,11 @@ CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique
 CudaDevice::~CudaDevice() {
   cudaStreamSynchronize(state_->stream);
   state_->staging.reset();
+  state_->graphs.reset();
+  if (state_->branch.stream) {
+    for (const cudaEvent_t event : {state_->branch.forked, state_->branch.joined}) cudaEventDestroy(event);
+    cudaStreamDestroy(state_->branch.stream);
+  }
   cudaFreeHost(state_->fault);
   cudaStreamDestroy(state_->stream);
 }
@@ -161,7 +174,8 @@ std::unique_ptr<MemorySource> CudaDevice::memory_source() {
 }
 
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
-  if (bytes == 0) return;
+  NMT_CHECK(bytes == 0 || !state_->branch.open, "host values cannot be sent within branches");
+  if (bytes == 0 || (state_->recording && !state_->recording->upload(device, host, bytes))) return;
   if (bytes <= cuda::Staging::most) {
     if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
     return state_->staging->copy(device, host, bytes);
@@ -171,23 +185,44 @@ void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
 }
 
 void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) {
+  if (state_->recording) state_->recording->refuse("a copy to the host");
   if (bytes > 0) NMT_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream));
   synchronize();
 }
 
 void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0) NMT_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream));
+  if (bytes == 0) return;
+  cuda::queue(handle(), {cuda::a_copy, cuda::number(to), cuda::number(from), static_cast<std::int64_t>(bytes)}, [&] {
+    NMT_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream));
+  });
 }
 
 void CudaDevice::clear(void* data, std::size_t bytes) {
-  if (bytes > 0) NMT_CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, state_->stream));
+  if (bytes == 0) return;
+  cuda::queue(handle(), {cuda::zeros, cuda::number(data), static_cast<std::int64_t>(bytes)},
+              [&] { NMT_CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, state_->stream)); });
 }
 
 std::int64_t CudaDevice::waits() const {
   return state_->waits;
 }
 
+void CudaDevice::set_graphs(bool on) {
+  state_->with_graphs = on;
+}
+
+void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  if (!state_->with_graphs || state_->recording) return work();  // within other such work it is a part of that
+  if (!state_->graphs) state_->graphs = std::make_shared<cuda::Graphs>(*this);
+  state_->graphs->repeat(key, work);
+}
+
+GraphCounts CudaDevice::graph_counts() const {
+  return state_->graphs ? state_->graphs->counts() : GraphCounts{};
+}
+
 void CudaDevice::synchronize() {
+  if (state_->recording) state_->recording->refuse("waiting for the device");
   ++state_->waits;
   NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
   const cuda::Fault fault = *state_->fault;

@@ -5,10 +5,13 @@
 #include "nmt/core/rng.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <tuple>
+#include <type_traits>
 
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "cuda/state.h"
 #include <cuda_runtime.h>
 
@@ -37,26 +40,27 @@ constexpr unsigned all_lanes = 0xFFFFFFFFu;
 /// The only way a kernel is started. Arguments are converted to the kernel's parameter types. An empty grid starts
 /// nothing.
 template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, cudaStream_t stream,
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, const Cuda& cuda,
             Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "a kernel is launched with all of its arguments");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
   // More than 48 KB of dynamic shared memory is given to kernels that ask for it alone.
   if (shared > 48 * 1024)
     NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...), "graphs keep arguments as bytes");
+  const CudaDevice::State& state = state_of(cuda);
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
   std::apply(
       [&](Parameters&... value) {
         void* pointers[] = {static_cast<void*>(&value)..., nullptr};
-        NMT_CUDA_CHECK(cudaLaunchKernel(kernel, grid, block, pointers, shared, stream));
+        if (state.recording) {
+          static constexpr std::array<std::size_t, sizeof...(Parameters)> sizes{sizeof(Parameters)...};
+          const void* const name = reinterpret_cast<const void*>(kernel);
+          if (!state.recording->kernel({name, grid, block, shared, pointers, sizes})) return;
+        }
+        NMT_CUDA_CHECK(cudaLaunchKernel(kernel, grid, block, pointers, shared, state.stream));
       },
       values);
-}
-
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared, const Cuda& cuda,
-            Arguments&&... arguments) {
-  launch(kernel, grid, block, shared, state_of(cuda).stream, std::forward<Arguments>(arguments)...);
 }
 
 NMT_HOST_DEVICE std::int64_t divide_up(std::int64_t a, std::int64_t b) {

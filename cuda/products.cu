@@ -1,6 +1,8 @@
 #include "nmt/kernels/bfloat16.h"
 #include "nmt/kernels/pointwise.h"
 
+#include <bit>
+
 #include "cuda/blas.h"
 #include "cuda/elementwise.h"
 #include "cuda/vector.h"
@@ -122,9 +124,16 @@ void multiply(const Cuda& cuda, const Product& product) {
     p.c_stride = p.m * p.n;
     p.beta = 0.0f;
   }
-  if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
-  library_product(cuda, p, state.precision);
-  if (p.bias) kernels::add_bias(cuda, p.m, p.n, p.c, p.bias, p.c);
+  const auto operand = [](const Operand& x) { return x.f32 ? number(x.f32) : number(x.bf16); };
+  queue(cuda,
+        {a_product, p.m, p.n, p.k, p.count, p.a.transpose, operand(p.a), p.a.ld, p.a.stride, p.a.bf16 != nullptr,
+         p.b.transpose, operand(p.b), p.b.ld, p.b.stride, std::bit_cast<std::int32_t>(p.beta), number(p.c), p.ldc,
+         p.c_stride, number(p.bias)},
+        [&] {
+          if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
+          library_product(cuda, p, state.precision);
+          if (p.bias) kernels::add_bias(cuda, p.m, p.n, p.c, p.bias, p.c);
+        });
   if (apart) spread(cuda, c, p.c, product.beta != 0.0f, product.c);
 }
 

@@ -56,6 +56,11 @@ __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, co
                                 bool gradient, float* logits, RowLoss* losses, Fault* fault) {
   float* const x = logits + blockIdx.x * stride;
   std::int32_t symbol = target[blockIdx.x];
+  if (symbol == no_target) {
+    if (threadIdx.x == 0) losses[blockIdx.x] = {0, 0};
+    for (std::int64_t i = threadIdx.x; gradient && i < vocabulary; i += blockDim.x) x[i] = 0.0f;
+    return;
+  }
   if (symbol < 0 || symbol >= vocabulary) {  // the same for the whole block
     if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, symbol, vocabulary);
     symbol = 0;

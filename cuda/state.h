@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -16,6 +17,7 @@ namespace cuda {
 class Blas;
 class BlasLt;
 class Dnn;
+class Graphs;
 class Staging;
 
 /// What a kernel that meets a wrong value leaves for the host: the first one wins. Lies in memory that both can see.
@@ -29,11 +31,25 @@ enum FaultKind : int { no_fault = 0, symbol_outside_vocabulary = 1 };
 class Workspace {
  public:
   ~Workspace();
+  void swap(Workspace& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
   void* get(CudaDevice::State& state, std::size_t bytes);
 
  private:
   void* data_ = nullptr;
   std::size_t size_ = 0;
+};
+
+/// What work needs that runs beside other work of its device: while it is asked for, its own stands in the state.
+struct Branch {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t forked = nullptr, joined = nullptr;  ///< where it begins and ends
+  Workspace workspace, rounded;
+  std::shared_ptr<Blas> blas;
+  std::shared_ptr<BlasLt> blas_lt;
+  bool open = false, current = false;
 };
 
 }  // namespace cuda
@@ -55,6 +71,10 @@ struct CudaDevice::State {
   std::shared_ptr<cuda::Blas> blas;  ///< made at the first product
   std::shared_ptr<cuda::BlasLt> blas_lt;  ///< made at the first product with a bias
   std::shared_ptr<cuda::Dnn> dnn;    ///< cuDNN, where it was opened
+  cuda::Branch branch;               ///< the second one, between fork() and join()
+  bool with_graphs = true;
+  std::shared_ptr<cuda::Graphs> graphs;  ///< made at the first repeat()
+  cuda::Graphs* recording = nullptr;     ///< hears of every call, while work of repeat() is done
 };
 
 namespace cuda {

@@ -1,6 +1,7 @@
 #include "nmt/tensor/cuda_timer.h"
 
 #include "cuda/check.h"
+#include "cuda/graph.h"
 #include "cuda/state.h"
 
 namespace nmt {
@@ -22,6 +23,7 @@ CudaTimer::~CudaTimer() {
 
 void CudaTimer::mark() {
   State& s = *state_;
+  if (cuda::Graphs* const recording = s.device.state().recording) recording->refuse("a mark of a timer");
   if (s.marks == s.events.size()) {
     s.events.push_back(nullptr);
     NMT_CUDA_CHECK(cudaEventCreate(&s.events.back()));

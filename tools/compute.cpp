@@ -39,6 +39,11 @@ Compute::Compute(const std::string& device, int threads, Precision precision, co
     fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
 }
 
+void Compute::use_graphs(const std::string& choice) {
+  if (cuda_) cuda_->set_graphs(choice != "off");
+  else if (choice == "on") fail(ExitStatus::usage, "cuda-graphs: on is for a GPU (--device cuda), not for the CPU{}", why_.empty() ? "" : "; " + why_);
+}
+
 void Compute::check_training() const {
   if (cuda_ || precision_ == Precision::float32) return;
   fail(ExitStatus::usage, "precision: {} trains on a GPU (--device cuda); the CPU trains in float32{}", name_of(precision_),
@@ -82,6 +87,20 @@ const kernels::ProductLibrary* Compute::products(const std::string& choice) cons
   if (!library && choice == "onednn") fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
   log::info("matrix products: {}", library ? library->name() + " and own tiles, each where it is faster" : "own tiles; " + why);
   return library;
+}
+
+std::string Compute::memory_used(const Arena& arena) const {
+  if (!cuda_) return "";
+  const auto megabytes = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
+  const CudaDevice::Memory memory = cuda_->memory();
+  const GraphCounts graphs = cuda_->graph_counts();
+  std::string text = fmt::format("GPU memory: {:.0f} MB of tensors at most, {:.0f} MB held for them, {:.0f} of {:.0f} MB of the device in use",
+                                 megabytes(arena.statistics().peak), megabytes(arena.statistics().reserved), megabytes(memory.total - memory.free),
+                                 megabytes(memory.total));
+  if (graphs.replayed > 0)
+    text += fmt::format("; {} of {} recurring pieces of work were replayed as graphs", graphs.replayed,
+                        graphs.replayed + graphs.plain + graphs.recorded + graphs.updated);
+  return text;
 }
 
 std::string Compute::describe(const std::string& program) const {

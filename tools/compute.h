@@ -25,6 +25,9 @@ class Compute {
   /// Error (usage): this precision is none for training on this device; the CPU trains in float32 alone.
   void check_training() const;
 
+  /// Work that recurs as CUDA graphs: "auto" (on a GPU), "on" or "off", as --cuda-graphs says. Error (usage): on, on the CPU.
+  void use_graphs(const std::string& choice);
+
   ThreadPool& pool() { return pool_; }
   Cpu cpu() { return {&pool_}; }
   /// The GPU, or null on the CPU.
@@ -38,6 +41,8 @@ class Compute {
   /// The library for a training context's products that --products asks for: "own" (null), "onednn" or "auto"; said in the log.
   /// Errors (usage): onednn where it is not installed, or on a GPU.
   const kernels::ProductLibrary* products(const std::string& choice) const;
+  /// The GPU's memory, for a last log line: "GPU memory: 812 MB of tensors at most, ..."; empty on the CPU.
+  std::string memory_used(const Arena& arena) const;
   /// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads, x86-64-v3 (AVX2),
   /// float32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
   std::string describe(const std::string& program) const;

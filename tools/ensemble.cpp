@@ -20,7 +20,8 @@ int first_difference(const Vocabulary& a, const Vocabulary& b) {
   return a.size() == b.size() ? -1 : both;
 }
 
-Compute& told(Compute& compute, const std::string& program) {
+Compute& told(Compute& compute, const std::string& program, const SearchSpec& spec) {
+  compute.use_graphs(spec.cuda_graphs);
   log::info("{}", compute.describe(program));
   return compute;
 }
@@ -76,7 +77,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
 
 Inference::Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec, bool pieces_in)
     : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models), spec.recurrences),
-      arena(told(compute, program).new_arena()),
+      arena(told(compute, program, spec).new_arena()),
       models(request, compute.context(*arena), spec.precision, spec.max_length, pieces_in) {}
 
 }  // namespace nmt::tools

@@ -68,7 +68,7 @@ std::vector<config::Option> scoring_fields(SearchSpec& spec) {
   std::vector<config::Option> chosen;
   const std::vector<std::string> names{"normalize",  "length-penalty",  "coverage-penalty", "max-length", "mini-batch",
                                        "alignment",  "maxi-batch",      "maxi-batch-sort", "cpu-threads",      "device",     "precision",
-                                       "recurrences"};
+                                       "recurrences", "cuda-graphs"};
   for (config::Option& option : config::fields(spec)) {
     if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
     if (option.group == "search") option.group = "scoring";

@@ -98,6 +98,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   train::Heartbeat heartbeat("reading the training text");
   Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), parse_precision(spec.precision), spec.recurrences);
   compute.check_training();
+  compute.use_graphs(spec.cuda_graphs);
   log::info("{}{}; seed {}", compute.describe("nmt-train"), several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
   Context context = compute.context(*arena);
@@ -186,6 +187,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
     ranks.all_reduce_sum(encoded.data(), ranks.size());
     reporter.record("encoded", trainer.state().progress, {{"pairs", std::vector<std::int64_t>(encoded.begin(), encoded.end())}});
   }
+  if (compute.cuda()) log::info("{}", compute.memory_used(*arena));
   if (status != ExitStatus::ok) {
     log::info("left on a signal at update {}; the same command{} goes on", train::grouped(trainer.state().progress.updates),
               spec.overwrite ? " without --no-reload" : "");

@@ -100,6 +100,7 @@ void translate(const Request& request, const SearchSpec& spec) {
             static_cast<double>(statistics.sentences) / seconds,
             static_cast<double>(statistics.source_tokens) / seconds,
             static_cast<double>(statistics.target_tokens) / seconds);
+  if (inference.compute.cuda()) log::info("{}", inference.compute.memory_used(*inference.arena));
 }
 
 }  // namespace

@@ -67,6 +67,10 @@ std::vector<Option> list(SearchSpec& s) {
                         .alias({"d", "devices"})
                         .with_form(Form::device)
                         .meta("DEVICE"),
+                    Option("cuda-graphs", &s.cuda_graphs,
+                           "on a GPU, start work that recurs all at once: the steps of a search, training on batches of one shape; auto: on "
+                           "where there is a GPU")
+                        .one_of({"auto", "on", "off"}),
                 }))
     options.push_back(std::move(option));
   return options;

@@ -121,6 +121,10 @@ std::vector<Option> list(TrainSpec& s) {
                         .alias({"d", "devices"})
                         .with_form(Form::device)
                         .meta("DEVICE"),
+                      Option("cuda-graphs", &s.cuda_graphs,
+                             "on a GPU, start work that recurs all at once: the steps of a search, training on batches of one shape; auto: on "
+                             "where there is a GPU")
+                          .one_of({"auto", "on", "off"}),
                       Option("precision", &s.precision,
                              "on a GPU, of what products read: tf32 and bfloat16 are faster and round; weights, gradients and sums "
                              "stay float32")

@@ -91,6 +91,10 @@ float exponentials(std::int64_t n, float top, float* x) {
 // One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is wanted.
 RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double information, float* x) {
   const std::int64_t n = loss.vocabulary;
+  if (target == no_target) {
+    if (loss.dx) std::fill_n(x, n, 0.0f);
+    return {0, 0};
+  }
   const Survey range = survey(n, loss.bias, x);
   const double label = x[target];
   const float sum = loss.dx ? exponentials(n, range.top, x) : sum_exp(n, range.top, x);
@@ -171,7 +175,7 @@ std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t wi
 void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
   for (std::int64_t r = 0; r < rows; ++r)
-    NMT_CHECK(loss.target[r] >= 0 && loss.target[r] < vocabulary, "target symbol {} is not in a vocabulary of {}",
+    NMT_CHECK(loss.target[r] == no_target || (loss.target[r] >= 0 && loss.target[r] < vocabulary), "target symbol {} is not in a vocabulary of {}",
               loss.target[r], vocabulary);
   const Plan plan(rows, width, vocabulary);
   float* const logits = loss.scratch + plan.logits;

@@ -6,6 +6,7 @@
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
 #include "nmt/model/check.h"
+#include "nmt/tensor/repeat.h"
 
 namespace nmt {
 namespace {
@@ -22,6 +23,13 @@ Tensor no_loss(const Context& context) {
   Tensor sums = context.empty({2}, Dtype::f64);
   clear<double>(context, sums);
   return sums;
+}
+
+// Rows of real target tokens that a GPU computes for so many: whole sixteenths of the batch, so that batches of one
+// padded shape are mostly one shape (CudaDevice::repeat) for at most a sixteenth more work.
+std::int64_t rounded_rows(std::int64_t tokens, std::int64_t padded) {
+  const std::int64_t part = (padded + 15) / 16;
+  return std::min(padded, (tokens + part - 1) / part * part);
 }
 
 BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
@@ -91,6 +99,12 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
     rows.push_back(static_cast<std::int32_t>(i));
     targets.push_back(batch.target_out[i]);
   }
+  if (tape.recording() && context.device.kind == DeviceKind::cuda && !rows.empty()) {
+    const auto more = static_cast<std::size_t>(rounded_rows(batch.target_tokens, b * t));
+    for (std::size_t i = 0; rows.size() < more; ++i)
+      if (batch.target_mask[i] == 0.0f) rows.push_back(static_cast<std::int32_t>(i));
+    targets.resize(more, kernels::no_target);
+  }
   const std::int64_t n = static_cast<std::int64_t>(rows.size());
   const Tensor places = upload(context, rows, {n});
   return {decoder->readout(tape, ops::select_rows(tape, out.features, places), places), upload(context, targets, {n})};
@@ -109,13 +123,18 @@ int Model::target_vocabulary() const { return impl_->target_vocabulary; }
 
 void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums, const Listener& listener) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
-  Tape tape(impl_->context, true, pass.seed, pass.pass);
-  if (listener) tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
-  tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
-  if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
-  const Impl::Readouts out = impl_->run(tape, batch);
-  ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing, sums);
-  tape.backward();
+  const auto work = [&] {
+    Tape tape(impl_->context, true, pass.seed, pass.pass);
+    if (listener) tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
+    tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
+    if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
+    const Impl::Readouts out = impl_->run(tape, batch);
+    ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing, sums);
+    tape.backward();
+  };
+  if (listener) return work();  // it hears of every milestone once
+  const std::int64_t s = batch.source_steps, t = batch.target_steps, b = batch.sentences;
+  repeat(impl_->context, {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b, rounded_rows(batch.target_tokens, t * b)}, work);
 }
 
 BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {

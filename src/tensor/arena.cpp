@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <utility>
 
 #include "nmt/core/error.h"
 
@@ -44,12 +45,13 @@ void Arena::remove_free(Block* block) {
   if (block->free_after) block->free_after->free_before = block->free_before;
 }
 
-// The smallest block that fits in the first bin that has one.
+// The smallest block that fits in the first bin that has one; of equal ones that at the lowest address. So where blocks
+// come to lie depends on those that are live alone: equal steps get equal addresses, which CUDA graphs live on.
 Block* Arena::find_free(std::size_t size) {
   for (int bin = bin_of(size); bin < bins; ++bin) {
     Block* best = nullptr;
     for (Block* block = free_[bin]; block; block = block->free_after)
-      if (block->size >= size && (!best || block->size < best->size)) best = block;
+      if (block->size >= size && (!best || std::pair(block->size, block->data) < std::pair(best->size, best->data))) best = block;
     if (best) return best;
   }
   return nullptr;
@@ -120,7 +122,25 @@ Block* Arena::allocate(std::size_t bytes) {
   return block;
 }
 
+// A block that is held looks live to its neighbours.
 void Arena::release(Block* block) noexcept {
+  if (!holding_) return free(block);
+  block->references = 1;
+  block->free_after = held_;
+  held_ = block;
+}
+
+void Arena::let_go() noexcept {
+  holding_ = false;
+  while (held_) {
+    Block* const block = held_;
+    held_ = block->free_after;
+    block->references = 0;
+    free(block);
+  }
+}
+
+void Arena::free(Block* block) noexcept {
   statistics_.in_use -= block->size;
   if (Block* next = block->after; next && is_free(next)) {
     remove_free(next);

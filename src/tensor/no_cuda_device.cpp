@@ -49,6 +49,25 @@ std::int64_t CudaDevice::waits() const {
 void CudaDevice::synchronize() {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::repeat(std::span<const std::int64_t>, const std::function<void()>&) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::set_graphs(bool) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+bool CudaDevice::fork() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::second_branch() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::join() {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::abandon_branches() noexcept {}
+GraphCounts CudaDevice::graph_counts() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
 
 struct CudaTimer::State {};
 

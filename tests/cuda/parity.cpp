@@ -91,9 +91,9 @@ Both<float> Parity::floats(std::int64_t n, float mean) {
   return values(x, true);
 }
 
-Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below) {
+Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below, std::int32_t least) {
   std::vector<std::int32_t> x(static_cast<std::size_t>(n));
-  for (std::int32_t& v : x) v = static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below)));
+  for (std::int32_t& v : x) v = least + static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below - least)));
   return integers(x);
 }
 

@@ -78,7 +78,7 @@ class Parity {
   /// Floats uniform in [mean-1, mean+1), other ones every time.
   Both<float> floats(std::int64_t n, float mean = 0.0f);
   /// Integers uniform in [0, below), or those given.
-  Both<std::int32_t> integers(std::int64_t n, std::int32_t below);
+  Both<std::int32_t> integers(std::int64_t n, std::int32_t below, std::int32_t least = 0);
   Both<std::int32_t> integers(const std::vector<std::int32_t>& values);
   template <class T>
   Both<T> values(const std::vector<T>& values, bool is_float) {

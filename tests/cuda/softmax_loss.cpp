@@ -20,7 +20,7 @@ void losses(Parity& p) {
                 gradients);
         const auto x = p.floats(rows * width), table = p.floats(vocabulary * width), bias = p.floats(vocabulary),
                    dx = p.floats(rows * width), dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
-        const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary));
+        const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary), smoothed ? 0 : no_target);
         const auto scratch = p.scratch(softmax_loss_scratch(p.cpu(), rows, width, vocabulary),
                                        softmax_loss_scratch(p.cuda(), rows, width, vocabulary));
         const auto sums = p.doubles({0.5, 0.25});

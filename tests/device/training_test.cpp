@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <span>
+#include <string_view>
 
 #include "tests/device/machine.h"
 
@@ -142,6 +143,27 @@ TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
   }
 }
 
+// The same kernels in the same order, started one by one or all at once.
+TEST_P(TrainingOnDevice, GraphsChangeNoBit) {
+  Training plain(DeviceKind::cuda, GetParam()), graphs(DeviceKind::cuda, GetParam());
+  plain.machine.device->set_graphs(false);
+  const int updates = std::string_view(GetParam()) == "rnnsearch gru" ? 20 : 8;
+  for (int i = 0; i < updates; ++i) {
+    const int number = 4 * i + i % 2;  // of two batches
+    ASSERT_EQ(plain.update(number), graphs.update(number)) << "update " << i;
+  }
+  EXPECT_EQ(plain.weights(), graphs.weights());
+  const GraphCounts counts = graphs.machine.device->graph_counts();
+  EXPECT_EQ(plain.machine.device->graph_counts().recorded, 0);
+  if (wants_cudnn(GetParam())) {
+    EXPECT_EQ(counts.recorded, 0);
+    return;
+  }
+  // Each batch is done call by call, then captured, then replayed, unless the arena still grows.
+  EXPECT_GE(counts.replayed, updates - 6);
+  EXPECT_LE(counts.misfits, 2);
+}
+
 class DeviceMemory : public DeviceTest {};
 
 TEST_F(DeviceMemory, ABatchThatDoesNotFitIsCutAndSumsToTheWhole) {
@@ -157,6 +179,24 @@ TEST_F(DeviceMemory, ABatchThatDoesNotFitIsCutAndSumsToTheWhole) {
   // Dropout draws other masks in the second half, so only the sizes are alike.
   const std::vector<float> a = whole.weights(), b = parts.weights();
   for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 0.05) << i;
+}
+
+TEST_F(DeviceMemory, ABatchThatDoesNotFitWhileItIsCapturedIsCut) {
+  Training plain(DeviceKind::cuda, "seq2seq gru none"), graphs(DeviceKind::cuda, "seq2seq gru none");
+  plain.machine.device->set_graphs(false);
+  for (Training* t : {&plain, &graphs}) {
+    t->update(0, 2);
+    t->machine.arena->trim();
+    const std::size_t resident = t->machine.arena->statistics().reserved;
+    t->update(1, 40);
+    const std::size_t needed = t->machine.arena->statistics().reserved;
+    t->machine.arena->trim();
+    t->machine.most = resident + (needed - resident) / 2;
+    for (int i = 0; i < 4; ++i) t->update(1, 40);
+    EXPECT_EQ(t->told, 1);
+  }
+  EXPECT_EQ(plain.weights(), graphs.weights());
+  EXPECT_GT(graphs.machine.device->graph_counts().replayed, 0);
 }
 
 TEST_F(DeviceMemory, WhatIsAskedForAndFreeIsSaid) {

@@ -1,6 +1,8 @@
 // The library's call of cuda/blas.h by the CPU's products, inputs rounded as a GPU's are. Bounds are checked first.
 
 #include "cuda/blas.h"
+#include "cuda/check.h"
+#include "cuda/state.h"
 
 #include "nmt/core/error.h"
 #include "nmt/core/thread_pool.h"
@@ -59,7 +61,7 @@ class Values {
 
 }  // namespace
 
-void library_product(const Cuda&, const Product& p, Precision precision) {
+static void multiply_now(const Product& p, Precision precision) {
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   const std::int64_t a_rows = p.a.transpose ? p.k : p.m, a_width = p.a.transpose ? p.m : p.k;
   const std::int64_t b_rows = p.b.transpose ? p.n : p.k, b_width = p.b.transpose ? p.k : p.n;
@@ -81,6 +83,15 @@ void library_product(const Cuda&, const Product& p, Precision precision) {
   }
 }
 
+void library_product(const Cuda& cuda, const Product& p, Precision precision) {
+  const cudaStream_t stream = state_of(cuda).stream;
+  if (!emulator::is_captured(stream)) return multiply_now(p, precision);
+  NMT_CUDA_CHECK(emulator::capture(stream, "product", [=] {
+    multiply_now(p, precision);
+    return cudaSuccess;
+  }));
+}
+
 // Rows that are no multiple of 16 bytes are refused, so that both ways are taken.
 bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision precision) {
   NMT_CHECK(p.count == 1 && p.beta == 0.0f && p.ldc == p.n,
@@ -88,9 +99,14 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
             p.ldc);
   check_matrix("the bias", p.bias, 1, p.n, p.n, 0, 1);
   if (p.n % 4 != 0) return false;
-  library_product(cuda, p, precision);
-  const emulator::OpenDeviceMemory open;
-  for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i] += p.bias[i % p.n];
+  const auto multiply = [=] {
+    multiply_now(p, precision);
+    const emulator::OpenDeviceMemory open;
+    for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i] += p.bias[i % p.n];
+    return cudaSuccess;
+  };
+  const cudaStream_t stream = state_of(cuda).stream;
+  NMT_CUDA_CHECK(emulator::is_captured(stream) ? emulator::capture(stream, "product with a bias", multiply) : multiply());
   return true;
 }
 

@@ -1,6 +1,5 @@
 // The runtime's host functions: device memory is host memory that host code must not touch.
 
-#include <chrono>
 #include <cstdlib>
 #include <map>
 
@@ -72,6 +71,21 @@ const char* cudaGetErrorString(cudaError_t status) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureUnmatched:
+      return "capture was not initiated in this stream";
+    case cudaErrorStreamCaptureUnjoined:
+      return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorCapturedEvent:
+      return "operation not permitted on an event last recorded in a capturing stream";
+    case cudaErrorGraphExecUpdateFailure:
+      return "the graph update was not performed because it included changes which violated constraints specific to "
+             "instantiated graph update";
   }
   return "unknown error";
 }
@@ -90,6 +104,20 @@ const char* cudaGetErrorName(cudaError_t status) {
       return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice:
       return "cudaErrorInvalidDevice";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnmatched:
+      return "cudaErrorStreamCaptureUnmatched";
+    case cudaErrorStreamCaptureUnjoined:
+      return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorCapturedEvent:
+      return "cudaErrorCapturedEvent";
+    case cudaErrorGraphExecUpdateFailure:
+      return "cudaErrorGraphExecUpdateFailure";
   }
   return "cudaErrorUnknown";
 }
@@ -126,6 +154,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   if (bytes == 0 || bytes > total_memory - memory.used)
     return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
   // As malloc gives it, so that the first byte past the end is out of bounds.
@@ -143,6 +172,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
 
 cudaError_t cudaFree(void* data) {
   if (!data) return cudaSuccess;
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   const Region region = device_region(data);
   if (region.begin != data) return cudaErrorInvalidValue;
 #if defined(__SANITIZE_ADDRESS__)
@@ -157,6 +187,7 @@ cudaError_t cudaFree(void* data) {
 }
 
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   char* block = static_cast<char*>(std::malloc(bytes));
   if (!block) return cudaErrorMemoryAllocation;
   memory.pinned[block + bytes] = {block, block + bytes};
@@ -170,69 +201,11 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 }
 
 cudaError_t cudaFreeHost(void* data) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   const Region region = pinned_region(data);
   if (region.begin != data) return cudaErrorInvalidValue;
   memory.pinned.erase(region.end);
   std::free(data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes))
-    return cudaErrorInvalidValue;
-  const OpenDeviceMemory open;
-  std::memcpy(to, from, bytes);
-  return cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t) {
-  if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
-  const OpenDeviceMemory open;
-  std::memset(data, value, bytes);
-  return cudaSuccess;
-}
-
-// There is one stream, and everything in it has happened when the call returns.
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = nullptr;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaDeviceSynchronize() {
-  return cudaSuccess;
-}
-
-// An event is the moment when its place in the stream was reached.
-struct EmulatedEvent {
-  std::chrono::steady_clock::time_point reached;
-};
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-  *event = new EmulatedEvent;
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  return cudaEventCreate(event);
-}
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
-  event->reached = std::chrono::steady_clock::now();
-  return cudaSuccess;
-}
-cudaError_t cudaEventSynchronize(cudaEvent_t) {
-  return cudaSuccess;
-}
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  *milliseconds = std::chrono::duration<float, std::milli>(end->reached - start->reached).count();
-  return cudaSuccess;
-}
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  delete event;
   return cudaSuccess;
 }
 

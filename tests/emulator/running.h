@@ -2,6 +2,7 @@
 
 // What the emulator knows of the thread that runs now, and of memory; shared by its parts.
 
+#include <functional>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -64,6 +65,13 @@ struct OpenDeviceMemory {
   OpenDeviceMemory() { open_device_memory(); }
   ~OpenDeviceMemory() { close_device_memory(); }
 };
+
+// ---- graphs (graph.cpp) ----
+
+/// A call that is no kernel becomes a node; `kind` tells it from other kinds.
+cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
+/// What no program may do while it captures: the capture is invalid from then on. False when there is none.
+bool breaks_captures();
 
 // ---- races and bounds (memory_check.cpp) ----
 

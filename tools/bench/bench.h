@@ -66,6 +66,15 @@ class Case {
   double time(Body&& body) {
     return time_erased(call<Body>, address(body));
   }
+  /// On CUDA, what a body takes whose work recurs when its calls are made one by one, without graphs.
+  template <class Body>
+  void time_without_graphs(Body&& body) {
+    CudaDevice* const device = context_.cuda.device;
+    if (!device) return;
+    device->set_graphs(false);
+    extra("ms without graphs", 1e3 * aside(body));
+    device->set_graphs(true);
+  }
   /// The shortest time of a body that is only a rival or a part: no result of its own.
   template <class Body>
   double aside(Body&& body) {

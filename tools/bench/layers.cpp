@@ -1,4 +1,5 @@
 #include "nmt/nn/recurrent_layer.h"
+#include "nmt/tensor/repeat.h"
 
 #include "tools/bench/reference.h"
 #include "tools/bench/tables.h"
@@ -38,13 +39,17 @@ class LayerCase {
   double flops() const { return flops_; }
 
   void run(bool training) {
-    Tape tape(case_.context(), training);
-    const Var in = tape.result(x_);
-    out_ = layer_(tape, in, {}, {});
-    if (!training) return;
-    out_[0]->gradient = dy_;
-    tape.backward();
-    dx_ = in->gradient;
+    repeat(case_.context(), {reinterpret_cast<std::intptr_t>(this), training}, [&] {
+      out_ = {};
+      dx_ = {};
+      Tape tape(case_.context(), training);
+      const Var in = tape.result(x_);
+      out_ = layer_(tape, in, {}, {});
+      if (!training) return;
+      out_[0]->gradient = dy_;
+      tape.backward();
+      dx_ = in->gradient;
+    });
   }
 
   // A sentence against the equations, and the derivative of sum(dy h) along a direction of its input.
@@ -172,6 +177,7 @@ void layers(Bench& bench) {
                   layer.check();
                   c.work((training ? 3 : 1) * layer.flops(), 0);
                   const double seconds = c.time([&] { layer.run(training); });
+                  c.time_without_graphs([&] { layer.run(training); });
                   c.extra("tokens/s", static_cast<double>(size.steps * size.batch) / seconds);
                 });
   }
@@ -198,6 +204,7 @@ void groups(Bench& bench) {
                     layer.check();
                     c.work(3 * layer.flops(), 0);
                     const double seconds = c.time([&] { layer.run(true); });
+                    c.time_without_graphs([&] { layer.run(true); });
                     if (groups == 1) dense = seconds;
                     c.extra("one group's time over it", dense / seconds);
                   });

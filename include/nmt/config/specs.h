@@ -91,6 +91,7 @@ struct TrainSpec {
   bool overwrite = false;                      ///< start anew in a directory that has a model (Marian's --no-reload)
   int cpu_threads = 0;                         ///< 0: all processors
   std::string device = "cpu";
+  std::string cuda_graphs = "auto";           ///< auto (on a GPU: on) | on (a GPU alone) | off
   std::string precision = "float32";           ///< float32 | tf32 | bfloat16; the CPU: float32
   std::string products = "auto";               ///< own | onednn | auto; on the CPU
   std::string recurrences = "own";             ///< own | cudnn; on a GPU
@@ -116,6 +117,7 @@ struct SearchSpec {
   std::string recurrences = "own";             ///< own | cudnn; on a GPU
   int cpu_threads = 0;
   std::string device = "cpu";
+  std::string cuda_graphs = "auto";           ///< auto (on a GPU: on) | on (a GPU alone) | off
 };
 
 }  // namespace nmt

@@ -7,7 +7,11 @@
 
 namespace nmt::kernels {
 
-/// What softmax_loss reads and writes. Rows are real target tokens only (padding is left out before).
+/// The target of a row that does not count: no loss, a gradient of zeros.
+constexpr std::int32_t no_target = -1;
+
+/// What softmax_loss reads and writes. Rows are real target tokens only (padding is left out before), but for a few without a
+/// target, which round their number up.
 struct SoftmaxLoss {
   std::int64_t rows = 0;                 ///< R
   std::int64_t width = 0;                ///< E
@@ -15,7 +19,7 @@ struct SoftmaxLoss {
   const float* x = nullptr;              ///< [R,E] readout
   const float* table = nullptr;          ///< [V,E] output embedding
   const float* bias = nullptr;           ///< [V] or null
-  const std::int32_t* target = nullptr;  ///< [R]
+  const std::int32_t* target = nullptr;  ///< [R], symbols or no_target
   float smoothing = 0.0f;           ///< label smoothing (Szegedy et al. 2016): (1-s) on the label, s/V on every symbol
   float scale = 1.0f;               ///< factor on the gradients, 1/normaliser of the loss
   float* dx = nullptr;              ///< [R,E], written; null: no gradients wanted

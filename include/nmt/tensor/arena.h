@@ -54,6 +54,9 @@ class Arena {
   /// Throws std::bad_alloc when the system has no more, even after trim(). The arena stays as it was.
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
+  /// Until let_go() what is released stays taken: work that runs beside other work may still use it.
+  void hold() { holding_ = true; }
+  void let_go() noexcept;
   /// Gives chunks without live blocks back to the system.
   void trim();
   const Statistics& statistics() const { return statistics_; }
@@ -69,12 +72,15 @@ class Arena {
   Block* new_block() noexcept;
   char* allocate_chunk(std::size_t bytes);
   void recycle(Block* block) noexcept;
+  void free(Block* block) noexcept;
 
   std::unique_ptr<MemorySource> source_;
   std::size_t growth_;
   std::array<Block*, bins> free_{};
   std::vector<std::unique_ptr<Block>> blocks_;  // every header ever made
   std::vector<Block*> spare_;                   // headers not in use
+  Block* held_ = nullptr;  // released, but held
+  bool holding_ = false;
   Statistics statistics_;
 };
 

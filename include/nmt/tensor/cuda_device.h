@@ -6,10 +6,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace nmt {
+
+/// What has become of a device's recurring work.
+struct GraphCounts {
+  std::int64_t plain = 0;     ///< done call by call
+  std::int64_t recorded = 0;  ///< captured and made a graph
+  std::int64_t updated = 0;   ///< captured, and the graph that was there got its values
+  std::int64_t replayed = 0;  ///< one launch of a graph, nothing captured
+  std::int64_t changed = 0;   ///< kernels of those that got new arguments
+  std::int64_t misfits = 0;   ///< had other calls than the key's graph
+  std::int64_t held = 0;      ///< graphs now
+  std::int64_t nodes = 0;     ///< calls in them
+};
 
 /// One CUDA device, a stream on it and what the kernels share there: the products' library, a scratch space, a place
 /// for faults. All work of one CudaDevice runs in the order it was asked for. For one thread.
@@ -47,6 +61,22 @@ class CudaDevice {
   void synchronize();
   /// How often the host has waited for the device.
   std::int64_t waits() const;
+
+  /// Does work that may recur. Where it has been done before under this key it becomes one CUDA graph, and from then on the
+  /// host's calls are compared with the graph's instead of being made, and one launch does it all (cuda/graph.h). Work
+  /// of one key may differ in every respect: that costs time alone. It is a function that may be run again after it has
+  /// run to its end and nothing of it was done on the device: it queues work here, and does nothing else that lasts. Work
+  /// that reads from the device is never a graph.
+  void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
+  /// Without them repeat() just does its work. On at first.
+  void set_graphs(bool on);
+  GraphCounts graph_counts() const;
+
+  // Two branches of work, as Branches has them (tensor/branches.h). False: there are branches already.
+  bool fork();
+  void second_branch();
+  void join();
+  void abandon_branches() noexcept;
 
   struct State;  // cuda/state.h
   State& state() { return *state_; }

@@ -115,7 +115,14 @@ enum cudaError_t : int {
   cudaErrorMemoryAllocation = 2,
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101
+  cudaErrorInvalidDevice = 101,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureUnmatched = 903,
+  cudaErrorStreamCaptureUnjoined = 904,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorCapturedEvent = 907,
+  cudaErrorGraphExecUpdateFailure = 910
 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
@@ -158,6 +165,39 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+
+// ---- graphs (graph.cpp) --------------------------------------------------------------------------------------------
+
+using cudaGraph_t = struct EmulatedGraph*;
+using cudaGraphNode_t = struct EmulatedNode*;
+using cudaGraphExec_t = struct EmulatedGraphExec*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated };
+struct cudaGraphEdgeData {};
+struct cudaGraphExecUpdateResultInfo {
+  cudaGraphNode_t errorNode;
+};
+struct cudaKernelNodeParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                     const cudaGraphEdgeData** edges, std::size_t* count);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* parameters);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int bytes) {
@@ -165,6 +205,11 @@ cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int
 }
 
 namespace nmt::emulator {
+struct CapturedLaunch;
+/// Whether the stream's calls become nodes of a graph.
+bool is_captured(cudaStream_t stream);
+cudaError_t capture(cudaStream_t stream, const CapturedLaunch& launch);
+
 template <class... Parameters>
 struct Call {
   void (*kernel)(Parameters...);
@@ -175,15 +220,40 @@ template <class... Parameters, std::size_t... I>
 [[gnu::no_sanitize("thread")]] void call(const Call<Parameters...>* launch, std::index_sequence<I...>) {
   launch->kernel(*static_cast<std::remove_reference_t<Parameters>*>(launch->arguments[I])...);
 }
+
+template <class... Parameters>
+cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared) {
+  Call<Parameters...> launch{kernel, arguments};
+  const auto thread = [](void* data) {
+    call(static_cast<const Call<Parameters...>*>(data), std::index_sequence_for<Parameters...>());
+  };
+  return run(grid, block, shared, thread, &launch);
+}
+
+/// A launch for a graph, which takes copies of the arguments. Nothing here counts references: it is compiled as kernels are.
+struct CapturedLaunch {
+  void* kernel;
+  dim3 grid, block;
+  std::size_t shared;
+  void** arguments;
+  const std::size_t* sizes;
+  std::size_t count;
+  cudaError_t (*start)(void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared);
+};
+
+template <class... Parameters>
+cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared) {
+  return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared);
+}
 }  // namespace nmt::emulator
 
 template <class... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared,
-                             cudaStream_t) {
-  using Call = nmt::emulator::Call<Parameters...>;
-  Call launch{kernel, arguments};
-  const auto thread = [](void* data) {
-    nmt::emulator::call(static_cast<const Call*>(data), std::index_sequence_for<Parameters...>());
-  };
-  return nmt::emulator::run(grid, block, shared, thread, &launch);
+                             cudaStream_t stream) {
+  if (nmt::emulator::is_captured(stream)) {
+    static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
+    return nmt::emulator::capture(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes, sizeof...(Parameters),
+                                           nmt::emulator::start_captured<Parameters...>});
+  }
+  return nmt::emulator::start(kernel, grid, block, arguments, shared);
 }

@@ -5,6 +5,7 @@
 //   a barrier that not all threads of the block reach, or that they reach in different places; threads that wait for
 //   each other for ever; a warp operation whose mask names a lane that does not take part, or that reads such a lane;
 //   more threads or shared memory than a device has.
+// Graphs are captured and run by graph.cpp, which refuses what a device's driver refuses.
 // Shared memory is fresh in every block, exactly as large as declared, and filled with NaN, as is new device memory.
 // Compiled with AddressSanitizer, that finds accesses out of bounds, also of the host to device memory. Otherwise the
 // kernels are compiled with the hooks of memory_check.cpp, which find the same and, in addition, races: two threads at

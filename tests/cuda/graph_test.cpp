@@ -1,0 +1,185 @@
+// Work that recurs, as graphs: what is the same, what may differ, and what no graph can hold.
+
+#include "nmt/core/error.h"
+#include "nmt/kernels/gemm.h"
+#include "nmt/kernels/pointwise.h"
+#include "nmt/tensor/cuda_device.h"
+#include "nmt/tensor/cuda_timer.h"
+
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::test {
+namespace {
+
+class RecurringWork : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
+    device = std::make_unique<CudaDevice>();
+    source = device->memory_source();
+    for (float*& x : {std::ref(a), std::ref(b), std::ref(c)}) {
+      x = reinterpret_cast<float*>(source->allocate(n * sizeof(float)));
+      kernels::fill(on(), x, n, 0.0f);
+    }
+  }
+  void TearDown() override {
+    for (float* x : {a, b, c})
+      if (x) source->release(reinterpret_cast<char*>(x));
+  }
+  Cuda on() const { return device->handle(); }
+  void repeat(std::int64_t key, const std::function<void()>& work) {
+    const std::int64_t keys[] = {key};
+    device->repeat(keys, work);
+  }
+  std::vector<float> host(const float* x) const {
+    std::vector<float> values(n);
+    device->from_device(values.data(), x, n * sizeof(float));
+    return values;
+  }
+
+  static constexpr std::int64_t n = 6;
+  std::unique_ptr<CudaDevice> device;
+  std::unique_ptr<MemorySource> source;
+  float *a = nullptr, *b = nullptr, *c = nullptr;
+};
+
+// All kinds of calls: host values, kernels, a product, a copy, zeros. Values and arguments differ from time to time.
+TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
+  for (int i = 0; i < 6; ++i) {
+    const float step = static_cast<float>(i);
+    repeat(1, [&] {
+      const std::vector<float> values{step, 1, 2, 3, 4, 5};
+      device->to_device(a, values.data(), n * sizeof(float));
+      device->clear(c, n * sizeof(float));
+      kernels::fill(on(), b, n, step);                                     // another argument
+      kernels::gemm(on(), false, false, 2, 2, 3, a, 3, b, 2, 1.0f, c, 2);  // c[2,2] = a[2,3] b[3,2]
+      device->copy(c + 4, a, sizeof(float));
+      kernels::add_scaled(on(), 5, 1.0f, c, c);  // doubles
+    });
+    const float first = step * (step + 1 + 2), second = step * (3 + 4 + 5);
+    EXPECT_EQ(host(c), (std::vector<float>{2 * first, 2 * first, 2 * second, 2 * second, 2 * step, 0})) << i;
+  }
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.plain, 1);
+  EXPECT_EQ(counts.recorded, 1);
+  EXPECT_EQ(counts.replayed, 4);
+  EXPECT_EQ(counts.changed, 4);  // the fill of each
+  EXPECT_EQ(counts.misfits, 0);
+  EXPECT_EQ(counts.held, 1);
+  EXPECT_EQ(counts.nodes, 6);
+}
+
+// Other addresses of a product: the graph is updated. Other calls: it is made anew. Never is anything done twice or not
+// at all.
+TEST_F(RecurringWork, OfAnotherFormIsDoneAllTheSame) {
+  float total = 0;
+  const auto add = [&](int kernels_count, float* product) {
+    repeat(1, [&] {
+      for (int k = 0; k < kernels_count; ++k) {
+        kernels::fill(on(), b, n, 1.0f);
+        kernels::add_scaled(on(), n, 1.0f, b, c);
+      }
+      kernels::gemm(on(), false, false, 1, 1, 1, b, 1, b, 1, 0.0f, product, 1);
+    });
+    total += static_cast<float>(kernels_count);
+    EXPECT_EQ(host(c)[0], total);
+    float one = 0;
+    device->from_device(&one, product, sizeof(float));
+    EXPECT_EQ(one, 1.0f);
+    kernels::fill(on(), a, n, 0.0f);
+  };
+  for (int i = 0; i < 3; ++i) add(2, a);
+  add(2, a + 1);
+  EXPECT_EQ(device->graph_counts().updated, 1);
+  add(2, a + 1);
+  add(3, a);
+  add(3, a);
+  add(1, a);
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.recorded, 3);
+  EXPECT_EQ(counts.misfits, 3);
+  EXPECT_EQ(counts.replayed, 3);
+}
+
+TEST_F(RecurringWork, ThatNeverFitsIsLeftAlone) {
+  for (int i = 0; i < 24; ++i) {
+    repeat(1, [&] {
+      for (int k = 0; k < 1 + i % 2; ++k) kernels::fill(on(), a, n, static_cast<float>(i));
+    });
+    EXPECT_EQ(host(a)[0], static_cast<float>(i));
+  }
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.misfits, 8);
+  EXPECT_EQ(counts.held, 0);
+  EXPECT_EQ(counts.nodes, 0);
+}
+
+TEST_F(RecurringWork, ThatReadsFromTheDeviceIsNoGraph) {
+  for (int i = 0; i < 4; ++i) {
+    float read = -1;
+    repeat(1, [&] {
+      kernels::fill(on(), a, n, static_cast<float>(i));
+      device->from_device(&read, a, sizeof(float));
+    });
+    EXPECT_EQ(read, static_cast<float>(i));
+    CudaTimer timer(*device);
+    repeat(2, [&] {
+      timer.mark();
+      kernels::fill(on(), a, n, 1.0f);
+      timer.mark();
+    });
+    EXPECT_EQ(timer.intervals().size(), 1u);
+  }
+  EXPECT_EQ(device->graph_counts().recorded, 0);
+  EXPECT_EQ(device->graph_counts().plain, 8);
+}
+
+// Memory that comes or goes in the middle, and work that fails there: the capture is left, and all goes on.
+TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
+  bool more = false, fails = false;
+  char* memory = nullptr;
+  const auto work = [&](float value) {
+    repeat(1, [&] {
+      kernels::fill(on(), a, n, value);
+      if (more && !memory) memory = source->allocate(64);
+      if (fails) throw OutOfMemory("planted");
+      kernels::add_scaled(on(), n, 1.0f, a, c);
+    });
+  };
+  work(1);
+  more = true;
+  work(2);  // captured, but for the memory
+  EXPECT_EQ(device->graph_counts().recorded, 0);
+  work(3);
+  work(4);
+  EXPECT_EQ(device->graph_counts().recorded, 1);
+  EXPECT_EQ(device->graph_counts().replayed, 1);
+  fails = true;
+  EXPECT_THROW(work(5), OutOfMemory);
+  fails = false;
+  work(6);
+  EXPECT_EQ(host(c)[0], 1.0f + 2 + 3 + 4 + 6);
+  EXPECT_EQ(device->graph_counts().replayed, 2);
+  fails = true;
+  repeat(2, [&] { kernels::fill(on(), a, n, 0.0f); });
+  EXPECT_THROW(repeat(2,
+                      [&] {
+                        kernels::fill(on(), a, n, 0.0f);
+                        throw OutOfMemory("planted while captured");
+                      }),
+               OutOfMemory);
+  source->release(memory);  // nothing is captured any more
+}
+
+TEST_F(RecurringWork, IsPlainWithoutGraphs) {
+  device->set_graphs(false);
+  for (int i = 0; i < 3; ++i) repeat(1, [&] { kernels::fill(on(), a, n, 1.0f); });
+  EXPECT_EQ(device->graph_counts().recorded, 0);
+}
+
+}  // namespace
+}  // namespace nmt::test

@@ -1,0 +1,332 @@
+// Streams, events, copies and graphs. What is asked of a stream has happened when the call returns; while the stream is
+// captured it becomes a node instead. A graph's nodes run in an order that its edges allow, the latest first, so that
+// an edge that is missing shows.
+
+#include <algorithm>
+#include <chrono>
+#include <queue>
+#include <set>
+
+#include "running.h"
+
+namespace {
+
+// A launch with its own arguments, each 16 bytes aligned.
+struct Kernel {
+  Kernel() = default;
+  explicit Kernel(const nmt::emulator::CapturedLaunch& from)
+      : name(from.kernel),
+        grid(from.grid),
+        block(from.block),
+        shared(from.shared),
+        sizes(from.sizes, from.sizes + from.count),
+        start(from.start) {
+    set(from.arguments);
+  }
+  void set(void** from) {
+    arguments.clear();
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      arguments.emplace_back((sizes[i] + sizeof(Piece) - 1) / sizeof(Piece));
+      std::memcpy(arguments.back().data(), from[i], sizes[i]);
+    }
+  }
+  cudaError_t run() const {
+    std::vector<std::vector<Piece>> copies = arguments;
+    std::vector<void*> pointers;
+    for (std::vector<Piece>& argument : copies) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    return start(name, grid, block, pointers.data(), shared);
+  }
+  struct alignas(16) Piece {
+    std::byte bytes[16];
+  };
+  void* name = nullptr;
+  dim3 grid, block;
+  std::size_t shared = 0;
+  std::vector<std::size_t> sizes;
+  std::vector<std::vector<Piece>> arguments;
+  cudaError_t (*start)(void*, dim3, dim3, void**, std::size_t) = nullptr;
+};
+
+}  // namespace
+
+struct EmulatedNode {
+  std::string kind;
+  Kernel kernel;                      // of a kernel
+  std::function<cudaError_t()> call;  // of anything else
+  std::vector<EmulatedNode*> needs;
+  std::size_t number = 0;
+};
+struct EmulatedGraph {
+  std::vector<std::unique_ptr<EmulatedNode>> nodes;
+};
+struct EmulatedStream {
+  EmulatedGraph* graph = nullptr;  // that it is captured into
+  bool origin = false, invalid = false;
+  std::vector<cudaGraphNode_t> last;  // what the next node needs
+};
+// The moment when its place in the stream was reached, or a place in a graph.
+struct EmulatedEvent {
+  std::chrono::steady_clock::time_point reached;
+  EmulatedGraph* graph = nullptr;
+  std::vector<cudaGraphNode_t> nodes;
+};
+struct EmulatedGraphExec {
+  const EmulatedGraph* graph = nullptr;  // that it was made of, to find nodes by their number
+  std::vector<EmulatedNode> nodes;
+  std::vector<std::vector<std::size_t>> needs;
+};
+
+namespace nmt::emulator {
+namespace {
+
+std::set<EmulatedStream*> streams;
+
+void leave(EmulatedStream& stream) {
+  stream.graph = nullptr;
+  stream.origin = stream.invalid = false;
+  stream.last.clear();
+}
+
+cudaError_t add(EmulatedStream& stream, EmulatedNode node) {
+  if (stream.invalid) return cudaErrorStreamCaptureInvalidated;
+  node.needs = stream.last;
+  node.number = stream.graph->nodes.size();
+  stream.graph->nodes.push_back(std::make_unique<EmulatedNode>(std::move(node)));
+  stream.last = {stream.graph->nodes.back().get()};
+  return cudaSuccess;
+}
+
+// Does it now, or captures it.
+cudaError_t ask(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
+  return is_captured(stream) ? capture(stream, kind, std::move(call)) : call();
+}
+
+cudaError_t run_node(const EmulatedNode& node) {
+  return node.call ? node.call() : node.kernel.run();
+}
+
+}  // namespace
+
+bool is_captured(cudaStream_t stream) {
+  return stream && stream->graph;
+}
+
+cudaError_t capture(cudaStream_t stream, const CapturedLaunch& launch) {
+  return add(*stream, {.kind = "kernel", .kernel = Kernel(launch), .call = {}, .needs = {}});
+}
+
+cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
+  return add(*stream, {.kind = kind, .kernel = {}, .call = std::move(call), .needs = {}});
+}
+
+bool breaks_captures() {
+  bool any = false;
+  for (EmulatedStream* stream : streams)
+    if (stream->graph) any = stream->invalid = true;
+  return any;
+}
+
+}  // namespace nmt::emulator
+
+using namespace nmt::emulator;
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  // The node reads and writes ordinary memory long after the call.
+  const void* const host = !to_device ? to : !from_device ? from : nullptr;
+  if (is_captured(stream) && host && !pinned_region(host).has(host, bytes)) {
+    breaks_captures();
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return ask(stream, "copy", [=] {
+    if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes))
+      return cudaErrorInvalidValue;
+    const OpenDeviceMemory open;
+    std::memcpy(to, from, bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
+  return ask(stream, "memset", [=] {
+    if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
+    const OpenDeviceMemory open;
+    std::memset(data, value, bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new EmulatedStream;
+  streams.insert(*stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  streams.erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new EmulatedEvent;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  *event = {std::chrono::steady_clock::now(), nullptr, {}};
+  if (is_captured(stream)) event->graph = stream->graph, event->nodes = stream->last;
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->graph) return cudaErrorCapturedEvent;
+  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (start->graph || end->graph) return cudaErrorCapturedEvent;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->reached - start->reached).count();
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+// A stream that waits for an event of a capture is captured too.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (!event->graph) return is_captured(stream) ? cudaErrorStreamCaptureIsolation : cudaSuccess;
+  if (stream->graph && stream->graph != event->graph) return cudaErrorStreamCaptureIsolation;
+  stream->graph = event->graph;
+  for (const cudaGraphNode_t node : event->nodes)
+    if (std::ranges::find(stream->last, node) == stream->last.end()) stream->last.push_back(node);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  if (!stream || stream->graph) return cudaErrorInvalidValue;
+  stream->graph = new EmulatedGraph;
+  stream->origin = true;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  if (!stream || !stream->graph || !stream->origin) return cudaErrorStreamCaptureUnmatched;
+  std::unique_ptr<EmulatedGraph> captured(stream->graph);
+  bool invalid = false;
+  // Everything must come before the origin's end.
+  std::set<const EmulatedNode*> joined;
+  std::vector<cudaGraphNode_t> open = stream->last;
+  while (!open.empty()) {
+    const cudaGraphNode_t node = open.back();
+    open.pop_back();
+    if (joined.insert(node).second) open.insert(open.end(), node->needs.begin(), node->needs.end());
+  }
+  for (EmulatedStream* other : streams) {
+    if (other->graph != captured.get()) continue;
+    invalid = invalid || other->invalid;
+    leave(*other);
+  }
+  if (invalid) return cudaErrorStreamCaptureInvalidated;
+  if (joined.size() != captured->nodes.size()) return cudaErrorStreamCaptureUnjoined;
+  *graph = captured.release();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
+                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                     const cudaGraphEdgeData**, std::size_t* count) {
+  *status = !is_captured(stream) ? cudaStreamCaptureStatusNone
+            : stream->invalid    ? cudaStreamCaptureStatusInvalidated
+                                 : cudaStreamCaptureStatusActive;
+  if (*status != cudaStreamCaptureStatusActive) return cudaSuccess;
+  if (graph) *graph = stream->graph;
+  if (dependencies) *dependencies = stream->last.data();
+  if (count) *count = stream->last.size();
+  return cudaSuccess;
+}
+
+namespace {
+
+std::vector<std::vector<std::size_t>> needs_of(const EmulatedGraph& graph) {
+  std::vector<std::vector<std::size_t>> needs;
+  for (const auto& node : graph.nodes) {
+    std::vector<std::size_t>& numbers = needs.emplace_back();
+    for (const EmulatedNode* other : node->needs) numbers.push_back(other->number);
+  }
+  return needs;
+}
+
+}  // namespace
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  *exec = new EmulatedGraphExec{graph, {}, needs_of(*graph)};
+  for (const auto& node : graph->nodes) (*exec)->nodes.push_back(*node);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+  *result = {};
+  if (needs_of(*graph) != exec->needs) return cudaErrorGraphExecUpdateFailure;
+  for (std::size_t i = 0; i < exec->nodes.size(); ++i) {
+    const EmulatedNode &from = *graph->nodes[i], &to = exec->nodes[i];
+    if (from.kind == to.kind && from.kernel.name == to.kernel.name) continue;
+    result->errorNode = graph->nodes[i].get();
+    return cudaErrorGraphExecUpdateFailure;
+  }
+  for (std::size_t i = 0; i < exec->nodes.size(); ++i) exec->nodes[i] = *graph->nodes[i];
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* parameters) {
+  // Only the graph that it was made of names its nodes.
+  const auto& nodes = exec->graph->nodes;
+  const bool known = std::ranges::any_of(nodes, [&](const auto& other) { return other.get() == node; });
+  if (!known || node->kernel.name != parameters->func) return cudaErrorInvalidValue;
+  Kernel& kernel = exec->nodes[node->number].kernel;
+  kernel.grid = parameters->gridDim;
+  kernel.block = parameters->blockDim;
+  kernel.shared = parameters->sharedMemBytes;
+  kernel.set(parameters->kernelParams);
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (is_captured(stream)) return cudaErrorStreamCaptureUnsupported;  // a child graph, which nobody makes here
+  std::vector<std::size_t> missing(exec->nodes.size());
+  std::vector<std::vector<std::size_t>> followers(exec->nodes.size());
+  std::priority_queue<std::size_t> ready;
+  for (std::size_t i = 0; i < exec->nodes.size(); ++i) {
+    missing[i] = exec->needs[i].size();
+    for (const std::size_t need : exec->needs[i]) followers[need].push_back(i);
+    if (missing[i] == 0) ready.push(i);
+  }
+  while (!ready.empty()) {
+    const std::size_t next = ready.top();
+    ready.pop();
+    if (const cudaError_t status = run_node(exec->nodes[next]); status != cudaSuccess) return status;
+    for (const std::size_t follower : followers[next])
+      if (--missing[follower] == 0) ready.push(follower);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
+  return cudaSuccess;
+}
