@@ -13,6 +13,9 @@ using test::values;
 
 constexpr std::int64_t first_position = 1;
 
+/// test::cell_step of a unit: what alone is compiled once a unit here.
+using Step = void (*)(const test::CellValues&, std::size_t, const double*, std::vector<Row>&, std::size_t);
+
 // 1 where a sentence has a step, 0 behind its end.
 Tensor padded(test::Engine& engine, std::int64_t steps, std::int64_t batch) {
   Tensor mask = engine.context.empty({steps, batch});
@@ -44,17 +47,16 @@ struct Slopes {
   }
 };
 
-template <class U>
-void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, std::int64_t h, bool reverse, bool normal, int threads) {
+void check(Step step, const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, std::int64_t h, bool reverse, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : "") + " threads " +
                std::to_string(threads));
   test::Engine engine(threads);
   CellParameters p;
   make(engine, unit, h, normal, p);
   Tape tape(engine.context, true);
-  const Var x = tape.result(engine.random({steps, batch, U::inputs * h}));
+  const Var x = tape.result(engine.random({steps, batch, unit.inputs * h}));
   std::vector<Var> initial;
-  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  for (int s = 0; s < unit.states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
   const Tensor mask = padded(engine, steps, batch);
   const std::vector<Var> states = ops::recurrence(tape, p.cell, x, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
@@ -70,7 +72,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
       for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t t = reverse ? steps - 1 - i : i;
-        if (mask.f32()[t * batch + b] != 0.0f) test::cell_step<U>(c, h, &xs[(t * batch + b) * U::inputs * h], s, first_position + t);
+        if (mask.f32()[t * batch + b] != 0.0f) step(c, h, &xs[(t * batch + b) * unit.inputs * h], s, first_position + t);
         for (std::int64_t j = 0; j < h; ++j) {
           out[(t * batch + b) * h + j] = s[0][j];
           sum += s[0][j] * weights.f32()[(t * batch + b) * h + j];
@@ -86,7 +88,7 @@ void check(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, st
   tape.backward();
   const Slopes compare{engine, loss, 2e-4};
   compare(x->gradient, xs, "x");
-  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  for (int s = 0; s < unit.states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
   compare.cell(p, c);
 }
 
@@ -95,16 +97,15 @@ TEST(Recurrence, matches_the_equations_in_double) {
 #define NMT_UNIT(the_name, the_variant, ...)                                                                        \
   for (const bool reverse : {false, true})                                                                  \
     for (const bool normal : {false, true})                                                                 \
-      for (const int threads : {1, 3}) check<__VA_ARGS__>(kernels::units()[line], 5, 13, 7, reverse, normal, threads); \
+      for (const int threads : {1, 3}) check(test::cell_step<__VA_ARGS__>, kernels::units()[line], 5, 13, 7, reverse, normal, threads); \
   ++line;
 #include "nmt/units/units.def"
 #undef NMT_UNIT
 }
 
-template <class U>
-void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int threads) {
+void check_transition(Step step, const kernels::Unit& unit, bool reverse, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (reverse ? " reverse" : "") + (normal ? " normalised" : ""));
-  const std::int64_t steps = 5, batch = 9, h = 6, wide = U::inputs * h;
+  const std::int64_t steps = 5, batch = 9, h = 6, wide = unit.inputs * h;
   test::Engine engine(threads);
   CellParameters lower, higher;
   make(engine, unit, h, normal, lower);
@@ -112,7 +113,7 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
   Tape tape(engine.context, true);
   const Var x = tape.result(engine.random({steps, batch, wide})), guide = tape.result(engine.random({steps, batch, wide}));
   std::vector<Var> initial;
-  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  for (int s = 0; s < unit.states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
   const Tensor mask = padded(engine, steps, batch);
   const std::vector<Var> states = ops::transition(tape, lower.cell, higher.cell, x, guide, initial, mask, reverse, first_position);
   const Tensor weights = engine.random(states[0]->value.shape());
@@ -129,8 +130,8 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
       for (std::int64_t i = 0; i < steps; ++i) {
         const std::int64_t at = (reverse ? steps - 1 - i : i) * batch + b;
         if (mask.f32()[at] != 0.0f) {
-          test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + at / batch);
-          test::cell_step<U>(hi, h, &gs[at * wide], s, first_position + at / batch);
+          step(lo, h, &xs[at * wide], s, first_position + at / batch);
+          step(hi, h, &gs[at * wide], s, first_position + at / batch);
         }
         for (std::int64_t j = 0; j < h; ++j) sum += (out[at * h + j] = s[0][j]) * weights.f32()[at * h + j];
       }
@@ -145,7 +146,7 @@ void check_transition(const kernels::Unit& unit, bool reverse, bool normal, int 
   const Slopes compare{engine, loss, 5e-4};
   compare(x->gradient, xs, "x");
   compare(guide->gradient, gs, "guide");
-  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  for (int s = 0; s < unit.states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
   compare.cell(lower, lo);
   compare.cell(higher, hi);
 }
@@ -155,16 +156,15 @@ TEST(Transition, matches_the_equations_in_double) {
 #define NMT_UNIT(the_name, the_variant, ...)                                                                    \
   for (const bool reverse : {false, true})                                                                      \
     for (const bool normal : {false, true})                                                                     \
-      for (const int threads : {1, 2}) check_transition<__VA_ARGS__>(kernels::units()[line], reverse, normal, threads); \
+      for (const int threads : {1, 2}) check_transition(test::cell_step<__VA_ARGS__>, kernels::units()[line], reverse, normal, threads); \
   ++line;
 #include "nmt/units/units.def"
 #undef NMT_UNIT
 }
 
-template <class U>
-void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t heads, bool normal, int threads) {
+void check_conditional(Step step, const kernels::Unit& unit, bool additive, std::int64_t heads, bool normal, int threads) {
   SCOPED_TRACE(std::string(unit.name) + " " + unit.variant + (additive ? " additive" : " dot") + (normal ? " normalised" : ""));
-  const std::int64_t steps = 4, batch = 9, h = 5, source = 6, m = 6, space = 4, wide = U::inputs * h;
+  const std::int64_t steps = 4, batch = 9, h = 5, source = 6, m = 6, space = 4, wide = unit.inputs * h;
   test::Engine engine(threads);
   CellParameters lower, higher;
   make(engine, unit, h, normal, lower);
@@ -191,7 +191,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
   const ops::Memory memory = ops::remember(tape, layer.attention.kind, tape.result(engine.random({source, batch, m})),
                                            tape.result(engine.random({source, batch, space})), engine.ints(lengths, {batch}));
   std::vector<Var> initial;
-  for (int s = 0; s < U::states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
+  for (int s = 0; s < unit.states; ++s) initial.push_back(tape.result(engine.random({batch, h})));
   const ops::ConditionalResult result = ops::conditional(tape, layer, memory, x, initial, {}, first_position);
   const Tensor wh = engine.random({steps, batch, h}), wctx = engine.random({steps, batch, m});
 
@@ -217,15 +217,15 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
       for (const Row& start : starts) s.emplace_back(start.begin() + b * h, start.begin() + (b + 1) * h);
       for (std::int64_t t = 0; t < steps; ++t) {
         const std::int64_t at = t * batch + b;
-        test::cell_step<U>(lo, h, &xs[at * wide], s, first_position + t);
+        step(lo, h, &xs[at * wide], s, first_position + t);
         const Row query = test::product(s[0], q, h, space);
         const Row c = test::attend(a, b, query.data());
         Row xc = test::product(c, wcv, m, wide);
         for (std::int64_t j = 0; j < wide; ++j)
           if (!normal) xc[j] += cbv[j];
         if (normal)
-          for (int p = 0; p < U::inputs; ++p) test::normalize(&xc[p * h], h, &cgv[p * h], &csv[p * h]);
-        test::cell_step<U>(hi, h, xc.data(), s, first_position + t);
+          for (int p = 0; p < unit.inputs; ++p) test::normalize(&xc[p * h], h, &cgv[p * h], &csv[p * h]);
+        step(hi, h, xc.data(), s, first_position + t);
         for (std::int64_t j = 0; j < h; ++j) sum += (hs[at * h + j] = s[0][j]) * wh.f32()[at * h + j];
         for (std::int64_t j = 0; j < m; ++j) sum += (contexts[at * m + j] = c[j]) * wctx.f32()[at * m + j];
       }
@@ -241,7 +241,7 @@ void check_conditional(const kernels::Unit& unit, bool additive, std::int64_t he
   tape.backward();
   const Slopes compare{engine, loss, 5e-4};
   compare(x->gradient, xs, "x");
-  for (int s = 0; s < U::states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
+  for (int s = 0; s < unit.states; ++s) compare(initial[s]->gradient, starts[s], "initial state");
   compare(memory.keys->gradient, a.keys, "keys");
   compare(memory.values->gradient, a.memory, "memory");
   if (additive) compare(v.gradient, a.v, "v");
@@ -261,9 +261,9 @@ TEST(Conditional, matches_the_equations_in_double) {
   std::size_t line = 0;
 #define NMT_UNIT(the_name, the_variant, ...)                                                     \
   for (const bool normal : {false, true}) {                                              \
-    check_conditional<__VA_ARGS__>(kernels::units()[line], true, 1, normal, 2);          \
-    check_conditional<__VA_ARGS__>(kernels::units()[line], true, 2, normal, 1);          \
-    check_conditional<__VA_ARGS__>(kernels::units()[line], false, 2, normal, 2);         \
+    check_conditional(test::cell_step<__VA_ARGS__>, kernels::units()[line], true, 1, normal, 2);          \
+    check_conditional(test::cell_step<__VA_ARGS__>, kernels::units()[line], true, 2, normal, 1);          \
+    check_conditional(test::cell_step<__VA_ARGS__>, kernels::units()[line], false, 2, normal, 2);         \
   }                                                                                      \
   ++line;
 #include "nmt/units/units.def"
