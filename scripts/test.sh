@@ -26,5 +26,7 @@ echo "== unit tests, address and undefined-behaviour sanitizers"
 ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
 configure_and_build release
-echo "== all tests"
-ctest --preset release --timeout 900
+echo "== unit tests"
+ctest --preset release --timeout 900 -j "$jobs" -LE programs
+echo "== tests of the programs"
+ctest --preset release --timeout 900 -L programs
