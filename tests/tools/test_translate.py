@@ -209,6 +209,7 @@ class Programs(unittest.TestCase):
             each = [float(x) for x in line.split(" ||| WordScores= ")[1].split()]
             tokens += len(each)
             self.assertAlmostEqual(sum(each), score, delta=1e-4)
+        self.refused(2, "nmt-score", "-m", self.model, "--word-scores", "--summary", "--", *pair[1:3], says=["word-scores"])
         figure = lambda name: float(output_of("nmt-score", "-m", self.model, "--summary", name, *pair))
         total = -sum(scores)
         self.assertAlmostEqual(figure("ce-sum") / total, 1, delta=1e-5)
