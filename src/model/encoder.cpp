@@ -1,6 +1,8 @@
 #include "nmt/model/encoder.h"
 
+#include "nmt/kernels/cudnn.h"
 #include "nmt/nn/unit_registry.h"
+#include "nmt/tensor/branches.h"
 
 namespace nmt {
 
@@ -34,12 +36,18 @@ BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSetting
 }
 
 BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const {
+  const Context& context = tape.context();
+  const bool cudnn = context.device.kind == DeviceKind::cuda && kernels::uses_cudnn(context.cuda);  // it has one stream
+  Branches directions(context, backward_ && !cudnn && !tape.probe());
+  directions.fork();
   const Var ahead = forward_(tape, x, {}, sentences)[0];
   if (aware_) {
     const Var back = (*aware_)(tape, x, ahead, {}, sentences.mask, true)[0];
     return {back, ops::step(tape, back, 0)};
   }
+  directions.second();
   const Var back = (*backward_)(tape, x, {}, sentences, true)[0];
+  directions.join();
   const std::int64_t last = x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
   return {ops::concat(tape, {ahead, back}), ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
 }

@@ -8,6 +8,7 @@
 #include "nmt/kernels/pointwise.h"
 #include "nmt/kernels/softmax_loss.h"
 #include "nmt/kernels/top_k.h"
+#include "nmt/tensor/repeat.h"
 #include "partial_output.h"
 
 namespace nmt {
@@ -18,6 +19,26 @@ constexpr std::int64_t table_share = 8, least_block = 32;
 // Hypotheses that pass through the decoder at a time, so that its own values are those of so many; a GPU has the room, and wants
 // few large pieces of work: likewise the logits of a block there.
 constexpr std::int64_t rows_of_part = 128, rows_of_part_cuda = 8192, block_floats_cuda = std::int64_t{1} << 25;
+
+// Memory of an arena for another one.
+class PartOfArena : public MemorySource {
+ public:
+  explicit PartOfArena(Arena& whole) : whole_(whole) {}
+  char* allocate(std::size_t bytes) override {
+    blocks_.reserve(blocks_.size() + 1);
+    blocks_.push_back(whole_.allocate(bytes));
+    return blocks_.back()->data;
+  }
+  void release(char* data) noexcept override {
+    const auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block* b) { return b->data == data; });
+    whole_.release(*block);
+    blocks_.erase(block);
+  }
+
+ private:
+  Arena& whole_;
+  std::vector<Block*> blocks_;
+};
 
 using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
 
@@ -99,7 +120,15 @@ class ModelDecoding : public Decoding {
   DecodingStep extend(std::int64_t rows, Named&& named) {
     const std::int64_t steps = memory_.values ? memory_.values->value.shape()[0] : 0;
     if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
-    state_ = decode(rows, steps, named);
+    DecoderState next;
+    const auto work = [&] {
+      next = {};
+      next = decode(rows, steps, named);
+    };
+    // Where the host names no rows, all steps of so many are the same work; every other one finds its states in the same place.
+    if (device() && sentence_.empty()) repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, state_.position % 2}, work);
+    else work();
+    state_ = std::move(next);
     DecodingStep step;
     step.rows = static_cast<int>(rows);
     step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
@@ -112,7 +141,9 @@ class ModelDecoding : public Decoding {
   template <class Named>
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
-    Tape tape(context_, false);
+    Context here = context_;
+    if (on_gpu()) here.arena = &places_[state_.position % 2];
+    Tape tape(here, false);
     DecoderState next(state_.size());
     const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
     for (std::int64_t first = 0; first < rows; first += part) {
@@ -165,6 +196,10 @@ class ModelDecoding : public Decoding {
   }
 
   Context context_;
+  // On a GPU the values of even and of odd steps. The one of the step before last is empty again, so that every step finds all at the same
+  // addresses: what a graph of it needs.
+  Arena places_[2]{Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena)),
+                   Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena))};
   const Decoder& decoder_;
   TargetEmbedding embed_;
   Parameter& table_;

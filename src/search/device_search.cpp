@@ -4,6 +4,7 @@
 #include "nmt/kernels/beam.h"
 #include "nmt/search/choices.h"
 #include "nmt/tensor/copy.h"
+#include "nmt/tensor/repeat.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,6 +23,9 @@ using kernels::BeamSentence;
 // Of the report's words.
 constexpr std::int64_t sentence_words = sizeof(BeamSentence) / sizeof(std::int32_t),
                        node_words = sizeof(BeamNode) / sizeof(std::int32_t);
+
+// The key of a choice, as CudaDevice::repeat() wants one: no address of a model.
+constexpr std::int64_t choice_of_a_step = 1;
 
 /// Which rows belong to whom, for a time.
 struct Layout {
@@ -117,7 +121,8 @@ struct DeviceSearch::Impl {
     const DecodingStep next =
         decoding_.advance_on_device({parents_.slice(0, rows_.rows), tokens_.slice(0, rows_.rows), rows_.sentences()});
     NMT_CHECK(next.rows == rows_.rows, "the scorer gave {} rows for {} hypotheses", next.rows, rows_.rows);
-    choose(next);
+    if (next_rows_) choose(next);
+    else repeat(context_, {choice_of_a_step, rows_.rows, k_, steps_ % 2}, [&] { choose(next); });
     if (next_rows_) rows_ = *std::exchange(next_rows_, std::nullopt);
     ++steps_;
   }

@@ -63,8 +63,8 @@ class EnsembleDecoding : public Decoding {
       if (!device_log_probs_ || device_log_probs_.elements() < count * vocabulary) {
         device_log_probs_ = device->empty({count, vocabulary});
         device_zeros_ = device->empty({count});
-        clear<float>(*device, device_zeros_);
       }
+      clear<float>(*device, device_zeros_);  // every time: a step may be done again
       dispatch(*device, [&](const auto& backend) {
         kernels::combine_scores(backend, count, vocabulary, scores_, probabilities, device_log_probs_.f32());
       });

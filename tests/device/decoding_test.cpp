@@ -189,6 +189,28 @@ TEST_P(DecodingOnDevice, ProbesAgreeWithTheCpu) {
   }
 }
 
+TEST_P(DecodingOnDevice, GraphsChangeNoBit) {
+  Models plain(DeviceKind::cuda, GetParam()), graphs(DeviceKind::cuda, GetParam());
+  plain.machine.device->set_graphs(false);
+  const auto sources = random_sentences(3, 3, source_size, 6);
+  for (Models* m : {&plain, &graphs}) m->freeze();
+  for (int i = 0; i < 3; ++i) {
+    const auto a = beam_search(*plain.scorers[0], sources, options_for(plain, 2)),
+               b = beam_search(*graphs.scorers[0], sources, options_for(graphs, 2));
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t s = 0; s < a.size(); ++s) {
+      ASSERT_EQ(a[s].hypotheses.size(), b[s].hypotheses.size());
+      for (std::size_t h = 0; h < a[s].hypotheses.size(); ++h) {
+        EXPECT_EQ(a[s].hypotheses[h].ids, b[s].hypotheses[h].ids);
+        EXPECT_EQ(a[s].hypotheses[h].log_probs, b[s].hypotheses[h].log_probs);
+      }
+    }
+  }
+  const GraphCounts counts = graphs.machine.device->graph_counts();
+  EXPECT_GT(counts.replayed, counts.recorded);
+  EXPECT_EQ(plain.machine.device->graph_counts().recorded, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
                          testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
                                          "deep lrn aware dot", "seq2seq lstm none", "gnmt ran first-layer",

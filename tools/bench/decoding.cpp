@@ -159,6 +159,7 @@ void decoding(Bench& bench) {
         // All matrices are read once a step, whatever the rows; at batch 1 that is most of the work.
         c.work(2 * products * rows, products * static_cast<double>(stored_bytes(precision)), Traffic::read);
         const double seconds = c.time([&] { steps.step(); });
+        c.time_without_graphs([&] { steps.step(); });
         c.extra("hypotheses' tokens/s", rows / seconds);
         c.extra("sentences' tokens/s", s.batch / seconds);
         c.extra("weights, MB", 1e-6 * products * static_cast<double>(stored_bytes(precision)));
