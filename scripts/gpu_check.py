@@ -201,9 +201,10 @@ class Check:
     def main(self):
         emulated = self.options.emulated
         if self.machine():
-            quick = "*softmax*:*top_k*" if emulated else "*"
+            some = emulated and not self.options.all
+            quick = "*softmax*:*top_k*" if some else "*"
             self.tests("parity of kernels", "cuda_emulated_tests" if emulated and (self.build / "bin/emulated").is_dir() or not (self.build / "bin/cuda_tests").exists() else "cuda_tests", wanted=quick)
-            self.tests("parity of models", "device_emulated_tests" if emulated and (self.build / "bin/device_emulated_tests").exists() else "device_tests", wanted="*Memory*" if emulated else "*")
+            self.tests("parity of models", "device_emulated_tests" if emulated and (self.build / "bin/device_emulated_tests").exists() else "device_tests", wanted="*Memory*" if some else "*")
             self.sanitizer()
             self.trainings()
             self.benchmarks()
@@ -220,6 +221,7 @@ def options():
     parser.add_argument("--data", type=pathlib.Path, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
     parser.add_argument("--emulated", action="store_true", help="try the flow on a machine without a GPU, on the emulator, in minutes")
+    parser.add_argument("--all", action="store_true", help="with --emulated: all tests of kernels and models, not a choice")
     parser.add_argument("--updates", type=int, help="updates of each training")
     return parser.parse_args()
 

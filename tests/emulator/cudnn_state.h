@@ -1,0 +1,84 @@
+#pragma once
+
+// What the stand-in for cuDNN keeps behind its descriptors, and where its weights and what a pass leaves lie; shared by
+// its parts.
+
+#include <vector>
+
+#include "running.h"
+#include <cudnn.h>
+
+struct cudnnContext {};
+struct cudnnDropoutStruct {
+  bool set = false;
+};
+struct cudnnTensorStruct {
+  std::vector<int> dims, strides;
+};
+struct cudnnRNNStruct {
+  bool set = false;
+  cudnnRNNMode_t mode;
+  std::size_t input, hidden;
+  std::size_t gates() const { return mode == CUDNN_LSTM ? 4 : 3; }
+  std::size_t width_of(std::size_t id) const { return id < gates() ? input : hidden; }
+};
+struct cudnnRNNDataStruct {
+  std::size_t steps = 0, batch = 0, width = 0;
+  std::vector<int> lengths;
+  bool same_sentences(const cudnnRNNDataStruct& other) const {
+    return steps == other.steps && batch == other.batch && lengths == other.lengths;
+  }
+};
+
+namespace nmt::emulator::cudnn {
+
+constexpr std::size_t gap = 5;  // floats between the parts of a space of weights: nobody may reckon with none
+
+inline bool readable(const void* data, std::size_t floats) {
+  return device_region(data).has(data, floats * sizeof(float));
+}
+inline bool absent_or_readable(const void* data, std::size_t floats) {
+  return !data || readable(data, floats);
+}
+
+// Gates 0..n-1 read x, n..2n-1 read h'. From the last one to the first, biases before the matrices.
+struct Layout {
+  explicit Layout(const cudnnRNNStruct& rnn) : rnn_(rnn) {}
+  std::size_t bias(std::size_t id) const { return (last() - id) * (rnn_.hidden + gap); }
+  std::size_t matrix(std::size_t id) const {
+    std::size_t at = (last() + 1) * (rnn_.hidden + gap);
+    for (std::size_t other = last(); other > id; --other) at += rnn_.hidden * rnn_.width_of(other) + gap;
+    return at;
+  }
+  std::size_t floats() const { return matrix(0) + rnn_.hidden * rnn_.input + gap; }
+
+ private:
+  std::size_t last() const { return 2 * rnn_.gates() - 1; }
+  const cudnnRNNStruct& rnn_;
+};
+
+// What a pass keeps of each step: the gates' values, and then the gradients of their sums; lstm's cell, gru's recurrent
+// part of the new memory.
+constexpr double forward_ran = 11, data_ran = 12;
+struct Reserve {
+  Reserve(void* memory, const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x)
+      : data(static_cast<double*>(memory)), rnn_(rnn), x_(x) {}
+  static std::size_t doubles(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x) {
+    return 1 + x.steps * x.batch * 10 * rnn.hidden;
+  }
+  double& stage() { return data[0]; }
+  double* row(std::size_t t, std::size_t b, std::size_t part) {
+    return data + 1 + ((t * x_.batch + b) * 10 + part) * rnn_.hidden;
+  }
+  double* gate(std::size_t t, std::size_t b, std::size_t id) { return row(t, b, id); }
+  double* kept(std::size_t t, std::size_t b) { return row(t, b, 4); }
+  double* dx_sum(std::size_t t, std::size_t b, std::size_t id) { return row(t, b, 5 + id); }
+  double* dnew_memory(std::size_t t, std::size_t b) { return row(t, b, 9); }  // gru: of the recurrent part
+  double* data;
+
+ private:
+  const cudnnRNNStruct& rnn_;
+  const cudnnRNNDataStruct& x_;
+};
+
+}  // namespace nmt::emulator::cudnn
