@@ -56,16 +56,17 @@ class Check:
     # ---- the parts ----
 
     def machine(self):
-        _, smi, _ = self.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], 60)
+        seen, smi, _ = self.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], 60)
         status, text, _ = self.run([self.bin / "nmt-score", "--device", "cuda", "-m", "/nonexistent", __file__, __file__], 120)
         first = text.splitlines()[0] if text else "the programs do not start"
         emulated = "emulator" in first
-        kind = "the emulator: no GPU has run any of this" if emulated else smi.strip().splitlines()[0] if smi.strip() else "unknown"
+        here = " on cuda:" in first
+        kind = "the emulator: no GPU has run any of this" if emulated else "none" if not here else smi.strip().splitlines()[0] if seen == 0 and smi.strip() else "unknown"
         _, version, _ = self.run([self.bin / "nmt-train", "--build-info"], 60)
         self.head = [f"# GPU check, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC", "", f"Device: {kind}.", "", f"First log line: `{first}`", "",
                      "```", version.strip(), "```"]
-        if " on cuda:" not in first:
-            self.note("a device", "FAILED", 0, text[-2000:])
+        if not here:
+            self.note("a device", f"FAILED: there is no GPU to test: {first.removeprefix('error: --device cuda: ')}", 0, text[-2000:])
             return False
         if emulated and not self.options.emulated:
             self.note("a device", "FAILED: only the emulator is here; --emulated tries the flow with it", 0)
@@ -78,11 +79,12 @@ class Check:
             return self.note(name, f"FAILED: there is no {program}", 0)
         status, text, seconds = self.run([*prefix, path, f"--gtest_filter={wanted}", "--gtest_brief=1"], limit)
         passed = re.search(r"\[  PASSED  \] (\d+) test", text)
-        skipped = re.search(r"\[  SKIPPED \]", text)
+        skipped = re.search(r"\[  SKIPPED \] (\d+) test", text)
+        without = re.search(r"no cuDNN to test: (.+)", text)  # nothing else may be missing
         errors = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", text)
         bad = sum(int(a or b) for a, b in errors)
-        good = status == 0 and passed and not skipped and bad == 0
-        result = f"{passed[1]} tests passed" + (", no error" if prefix else "") if good else f"FAILED (status {status}, {bad} sanitizer errors)"
+        good = status == 0 and passed and (not skipped or without) and bad == 0
+        result = f"{passed[1]} tests passed" + (", no error" if prefix else "") + (f", {skipped[1]} skipped: {without[1]}" if skipped else "") if good else f"FAILED (status {status}, {bad} sanitizer errors)"
         self.note(name, result, seconds, "" if good else text[-6000:])
 
     def sanitizer(self):
@@ -152,6 +154,9 @@ class Check:
 
     def layers_by_cudnn(self, data):
         """One model with our recurrent layers and with cuDNN's."""
+        without = re.search(r"recurrences: (cudnn cannot be used: .+)", self.run([self.bin / "nmt-score", "--device", "cuda", "--recurrences", "cudnn", "-m", "/nonexistent", __file__, __file__], 120)[1])
+        if without:
+            return self.note("layers by cuDNN", f"not run: {without[1]}", 0)
         plain = ["--no-layer-normalization", "--attention-query", "first-layer"]
         curves = {who: self.train(f"lstm-{who}", "cuda", "float32", data, "lstm", [*plain, "--recurrences", who]) for who in ("own", "cudnn")}
         if None in curves.values():
