@@ -130,6 +130,19 @@ class DeviceTest(unittest.TestCase):
     def emulated(self):
         return "emulator" in run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2).stderr.splitlines()[0]
 
+    def test_graphs_change_nothing(self):
+        # The same with and without; refused on the CPU; the memory used is told last.
+        for name in ("with", "without"):
+            done = self.train(name, "cuda", "--cuda-graphs", "on" if name == "with" else "off", "--valid-freq", "4u")
+            self.assertRegex(done.stderr, r"GPU memory: \d+ MB of tensors at most, \d+ MB held for them, \d+ of \d+ MB of the device in use")
+            self.assertEqual("replayed as graphs" in done.stderr, name == "with", done.stderr)
+        self.assertEqual(self.losses("with"), self.losses("without"))
+        texts = [run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--cuda-graphs", choice, "-i", self.dir / "test.en", "--n-best").stdout
+                 for choice in ("on", "off")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertIn("cuda-graphs: on is for a GPU (--device cuda), not for the CPU",
+                      run("nmt-translate", "-m", self.dir / "cpu", "--cuda-graphs", "on", stdin="a\n", status=2).stderr)
+
     def test_explain(self):
         pages = {}
         for device in ("cpu", "cuda"):
