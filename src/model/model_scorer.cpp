@@ -126,7 +126,8 @@ class ModelDecoding : public Decoding {
       next = decode(rows, steps, named);
     };
     // Where the host names no rows, all steps of so many are the same work; every other one finds its states in the same place.
-    if (device() && sentence_.empty()) repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, state_.position % 2}, work);
+    turn_ = 1 - turn_;
+    if (device() && sentence_.empty()) repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, turn_}, work);
     else work();
     state_ = std::move(next);
     DecodingStep step;
@@ -142,7 +143,7 @@ class ModelDecoding : public Decoding {
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
     Context here = context_;
-    if (on_gpu()) here.arena = &places_[state_.position % 2];
+    if (on_gpu()) here.arena = &places_[turn_];
     Tape tape(here, false);
     DecoderState next(state_.size());
     const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
@@ -200,6 +201,7 @@ class ModelDecoding : public Decoding {
   // addresses: what a graph of it needs.
   Arena places_[2]{Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena)),
                    Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena))};
+  int turn_ = 0;
   const Decoder& decoder_;
   TargetEmbedding embed_;
   Parameter& table_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 
 #include "tests/device/machine.h"
 
@@ -64,6 +65,7 @@ SearchOptions options_for(Models& models, int beam) {
   return options;
 }
 
+class PositionsOnDevice : public DeviceTest {};
 class DecodingOnDevice : public ModelOnDevice {};
 
 TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
@@ -134,6 +136,46 @@ TEST_P(DecodingOnDevice, ASteadySearchTakesNoMemory) {
   const std::int64_t before = cuda.machine.arena->statistics().system_allocations;
   for (int i = 0; i < 2; ++i) beam_search(*cuda.scorers[0], sources, options);
   EXPECT_EQ(cuda.machine.arena->statistics().system_allocations, before);
+}
+
+// Steps of one number of rows are the same work on the same memory, but for the first of them.
+TEST_P(DecodingOnDevice, StepsAreReplayed) {
+  Models cuda(DeviceKind::cuda, GetParam());
+  cuda.freeze();
+  const auto sources = random_sentences(3, 3, source_size, 4);
+  SearchOptions options = options_for(cuda, 2);
+  options.max_length_factor = 6;
+  options.max_length_offset = 8;
+  CudaDevice& device = *cuda.machine.device;
+  const auto replayed = beam_search(*cuda.scorers[0], sources, options);
+  const GraphCounts first = device.graph_counts();
+  const auto again = beam_search(*cuda.scorers[0], sources, options);
+  const GraphCounts second = device.graph_counts();
+  device.set_graphs(false);
+  const auto plain = beam_search(*cuda.scorers[0], sources, options);
+  expect_same(plain, replayed);
+  expect_same(plain, again);
+  if (std::string_view(GetParam()).ends_with("cudnn")) {  // no graph holds its calls: the choice alone is one
+    EXPECT_GT(first.replayed, 8);
+    return;
+  }
+  EXPECT_GT(first.replayed, 2 * (first.plain + first.recorded + first.updated));
+  EXPECT_GT(second.replayed, first.replayed + 8);
+  EXPECT_LT(first.changed, first.replayed);
+}
+
+// A unit that asks for its position gets another one in every replayed step.
+TEST_F(PositionsOnDevice, ReachReplayedSteps) {
+  Models cpu(DeviceKind::cpu, "rnnsearch elstm1"), cuda(DeviceKind::cuda, "rnnsearch elstm1");
+  std::vector<SentenceResult> results[2];
+  for (Models* m : {&cpu, &cuda}) {
+    m->freeze();
+    SearchOptions options = options_for(*m, 2);
+    options.max_length_offset = 12;
+    results[m == &cuda] = beam_search(*m->scorers[0], random_sentences(3, 2, source_size, 4), options);
+  }
+  expect_same(results[0], results[1]);
+  EXPECT_GT(cuda.machine.device->graph_counts().replayed, 8);
 }
 
 // What must see attention does so at every token.
