@@ -48,8 +48,8 @@ void CudaDevice::join() {
   if (!branch.current) second_branch();
   cuda::queue(handle(), {cuda::a_join}, [&] {
     NMT_CUDA_CHECK(cudaEventRecord(branch.joined, state_->stream));
-    NMT_CUDA_CHECK(
-        cudaStreamWaitEvent(branch.stream, branch.joined, 0));  // the first one's, while they have changed places
+    // The first one's, while they have changed places.
+    NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.joined, 0));
   });
   exchange(*state_);
   branch.open = false;
@@ -61,8 +61,8 @@ void CudaDevice::abandon_branches() noexcept {
   if (!branch.open) return;
   if (branch.current) exchange(*state_);
   branch.open = false;
-  cudaEventRecord(branch.joined, branch.stream);
-  cudaStreamWaitEvent(state_->stream, branch.joined, 0);
+  cudaEventRecord(branch.joined, branch.stream);          // unchecked
+  cudaStreamWaitEvent(state_->stream, branch.joined, 0);  // unchecked
 }
 
 }  // namespace nmt

@@ -21,7 +21,7 @@ std::size_t rounded_up(std::size_t bytes) {
 
 // Nobody to tell.
 void destroy(cudaGraph_t& graph) {
-  if (graph) cudaGraphDestroy(graph);
+  if (graph) cudaGraphDestroy(graph);  // unchecked
   graph = nullptr;
 }
 
@@ -106,11 +106,11 @@ bool Graphs::release() {
 void Graphs::forget(Entry& entry) {
   if (entry.exec) {
     cudaStreamSynchronize(state_.stream);
-    cudaGraphExecDestroy(entry.exec);
+    cudaGraphExecDestroy(entry.exec);  // unchecked
     held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
   }
   destroy(entry.graph);
-  if (entry.staged) cudaFree(entry.staged);
+  if (entry.staged) cudaFree(entry.staged);  // unchecked
   const bool unfit = entry.unfit, seen = entry.seen;
   entry = {};
   entry.unfit = unfit;
@@ -242,10 +242,10 @@ bool Graphs::start(Entry& entry) {
 void Graphs::drop() {
   if (mode_ == Mode::capturing) {
     if (const Branch& branch = state_.branch; branch.open) {
-      cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);
-      cudaStreamWaitEvent(origin_, branch.joined, 0);
+      cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);  // unchecked
+      cudaStreamWaitEvent(origin_, branch.joined, 0);                                  // unchecked
     }
-    cudaStreamEndCapture(origin_, &captured_);  // what became of it does not matter
+    cudaStreamEndCapture(origin_, &captured_);  // unchecked: what became of it does not matter
     cudaGetLastError();
     destroy(captured_);
   }
