@@ -95,7 +95,7 @@ GraphCounts Graphs::counts() const {
 bool Graphs::release() {
   bool any = false;
   for (auto& [key, entry] : entries_) {
-    if (!entry.exec || &entry == entry_) continue;
+    if ((!entry.exec && !entry.staged) || &entry == entry_) continue;
     forget(entry);
     any = true;
   }
@@ -132,7 +132,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
   std::vector<std::int64_t> name(key.begin(), key.end());
   auto found = entries_.find(name);
   if (found == entries_.end()) {
-    if (entries_.size() >= most_keys) std::erase_if(entries_, [](const auto& item) { return !item.second.exec; });
+    if (entries_.size() >= most_keys) std::erase_if(entries_, [](const auto& item) { return !item.second.exec && !item.second.staged; });
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;

@@ -46,10 +46,11 @@ void fill_both(ParameterSet& grouped, ParameterSet& dense, const kernels::Unit& 
   }
 }
 
+// But for rounding, which normalisation over few channels magnifies.
 void expect_equal(const Tensor& actual, const Tensor& expected, const std::string& what) {
   ASSERT_EQ(actual.shape(), expected.shape()) << what;
   for (std::int64_t i = 0; i < actual.elements(); ++i)
-    ASSERT_NEAR(actual.f32()[i], expected.f32()[i], 5e-5 * (1 + std::abs(expected.f32()[i]))) << what << ' ' << i;
+    ASSERT_NEAR(actual.f32()[i], expected.f32()[i], 2e-4 * (1 + std::abs(expected.f32()[i]))) << what << ' ' << i;
 }
 
 void expect_equal_gradients(ParameterSet& grouped, ParameterSet& dense, const kernels::Unit& unit, bool rearrange) {
