@@ -16,7 +16,7 @@ cmake --build --preset release -j "$(nproc)" --target nmt-train nmt-translate nm
 
 step "getting text"
 data=demo/data
-scripts/get_data.sh "$data"
+scripts/data/get_data.sh "$data"
 
 step "training on $(cat "$data/SOURCE")"
 build/bin/nmt-train --config configs/demo.yaml --train-sets "$data/train.en" "$data/train.de" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs, builds and runs all tests: the release build, the unit tests under address and undefined-behaviour sanitizers, and the
+# Installs, builds and runs all tests: the release build, the unit tests under address and undefined-behavior sanitizers, and the
 # tests with threads under the thread sanitizer. $NMT_DATA may name real data; without it the tests that need it are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.ChangedBytesAr
   TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 
 configure_and_build asan-ubsan {core,config,tensor,kernels,text,autograd,data,nn,model,search,train,eval,fuzz,cuda_emulated,emulator,device_emulated}_tests
-echo "== unit tests, address and undefined-behaviour sanitizers"
+echo "== unit tests, address and undefined-behavior sanitizers"
 ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
 configure_and_build release

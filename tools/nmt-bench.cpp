@@ -1,8 +1,11 @@
-// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside what the machine can
-// do.
+// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside
+// what the machine can do.
 
-#include "nmt/kernels/instruction_set.h"
-#include "nmt/kernels/product_library.h"
+#include "app/benchmark/openblas.h"
+#include "app/benchmark/tables.h"
+#include "app/program.h"
+#include "kernels/instruction_set.h"
+#include "kernels/products/product_library.h"
 
 #include <cerrno>
 #include <cstring>
@@ -11,22 +14,20 @@
 #include <optional>
 #include <thread>
 
-#include "tools/bench/openblas.h"
-#include "tools/bench/tables.h"
-#include "tools/program.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace {
 
 using namespace nmt;
+using app::bench::Bench;
 using config::Option;
-using tools::bench::Bench;
 
-std::vector<Option> options(tools::bench::Options& o) {
+std::vector<Option> options(app::bench::Options& o) {
   std::vector<Option> list{
       Option("filter", &o.filter,
-             "run the rows whose `table/row` matches this regular expression; a table's name alone is that table")
+             "run the rows whose `table/row` matches this regular expression; a table's name alone "
+             "is that table")
           .meta("REGEX"),
       Option("min-time", &o.min_time, "measure every row for at least so many seconds a repetition")
           .range(0)
@@ -34,20 +35,28 @@ std::vector<Option> options(tools::bench::Options& o) {
       Option("repetitions", &o.repetitions,
              "measure every row so often; the shortest, the median and the deviation are told")
           .range(1),
-      Option("format", &o.format, "of the report: a Markdown table, a line a row, or one JSON document")
+      Option("format", &o.format,
+             "of the report: a Markdown table, a line a row, or one JSON document")
           .one_of({"text", "csv", "json"}),
-      Option("out", &o.out, "write the report to this file; the text then goes to standard output too").meta("FILE"),
-      Option("quick", &o.quick, "small shapes, each measured once: whether everything runs and is right, in seconds"),
+      Option("out", &o.out,
+             "write the report to this file; the text then goes to standard output too")
+          .meta("FILE"),
+      Option("quick", &o.quick,
+             "small shapes, each measured once: whether everything runs and is right, in seconds"),
       Option("list", &o.list, "print the names of the rows, and measure nothing"),
-      Option("cpu-threads", &o.threads, "threads of the CPU; 0: all processors").alias({"threads"}).range(0, 1024),
+      Option("cpu-threads", &o.threads, "threads of the CPU; 0: all processors")
+          .alias({"threads"})
+          .range(0, 1024),
       Option("device", &o.device, "where to compute: cpu, cuda, cuda:N, or auto")
           .alias({"d", "devices"})
           .with_form(config::Form::device)
           .meta("DEVICE"),
       Option("products", &o.products,
-             "matrix products of training on the CPU: own tiles; onednn, the library's where it is faster; auto")
+             "matrix products of training on the CPU: own tiles; onednn, the library's where it is "
+             "faster; auto")
           .one_of({"auto", "own", "onednn"}),
-      Option("precision", &o.precision, "of the weights while decoding; on a GPU, of what products read")
+      Option("precision", &o.precision,
+             "of the weights while decoding; on a GPU, of what products read")
           .one_of({"float32", "tf32", "bfloat16", "int8"}),
   };
   for (Option& option : list) option = std::move(option).never_dumped();
@@ -63,19 +72,19 @@ std::string first_word_of(const char* path) {
 
 std::string caches() {
   const auto size = [](int name) { return std::max(0l, sysconf(name)) / 1024; };
-  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE), size(_SC_LEVEL2_CACHE_SIZE),
-                     size(_SC_LEVEL3_CACHE_SIZE));
+  return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE),
+                     size(_SC_LEVEL2_CACHE_SIZE), size(_SC_LEVEL3_CACHE_SIZE));
 }
 
-tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary* products,
-                          const tools::bench::Clock& clock, const tools::bench::Bounds& bounds,
-                          const tools::bench::Options& o) {
+app::bench::Facts facts(app::Compute& compute, const kernels::ProductLibrary* products,
+                        const app::bench::Clock& clock, const app::bench::Bounds& bounds,
+                        const app::bench::Options& o) {
   const std::time_t now = std::time(nullptr);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   return {{"date", date},
           {"program", compute.describe("nmt-bench")},
-          {"processor", tools::processor()},
+          {"processor", app::processor()},
           {"processors", std::to_string(std::thread::hardware_concurrency())},
           {"caches", caches()},
           {"load", first_word_of("/proc/loadavg") + " in the last minute"},
@@ -84,7 +93,7 @@ tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary
           {"products", compute.cuda() ? "cuBLAS"
                        : products     ? products->name() + " where it is faster, own tiles"
                                       : "own tiles"},
-          {"OpenBLAS", tools::bench::openblas_name()},
+          {"OpenBLAS", app::bench::openblas_name()},
           {"clock", clock.name()},
           {"precision", o.precision},
           {"arithmetic", fmt::format("{:.1f} GFLOP/s", 1e-9 * bounds.flops)},
@@ -94,12 +103,12 @@ tools::bench::Facts facts(tools::Compute& compute, const kernels::ProductLibrary
 
 using Table = void (*)(Bench&);
 constexpr std::pair<const char*, Table> tables[] = {
-    {"products", tools::bench::products},   {"recurrences", tools::bench::recurrences},
-    {"layers", tools::bench::layers},       {"groups", tools::bench::groups},
-    {"attention", tools::bench::attention}, {"softmax", tools::bench::softmax},
-    {"pointwise", tools::bench::pointwise}, {"optimizer", tools::bench::optimizer},
-    {"training", tools::bench::training},   {"step", tools::bench::step},
-    {"growth", tools::bench::growth},       {"decoding", tools::bench::decoding}};
+    {"products", app::bench::products},   {"recurrences", app::bench::recurrences},
+    {"layers", app::bench::layers},       {"groups", app::bench::groups},
+    {"attention", app::bench::attention}, {"softmax", app::bench::softmax},
+    {"pointwise", app::bench::pointwise}, {"optimizer", app::bench::optimizer},
+    {"training", app::bench::training},   {"step", app::bench::step},
+    {"growth", app::bench::growth},       {"decoding", app::bench::decoding}};
 
 // A file that the report goes to, closed with it.
 class File {
@@ -123,15 +132,15 @@ class File {
   std::FILE* file_;
 };
 
-ExitStatus run(const tools::bench::Options& o) {
-  tools::Compute compute(o.device, o.threads, parse_precision(o.precision));
+ExitStatus run(const app::bench::Options& o) {
+  app::Compute compute(o.device, o.threads, parse_precision(o.precision));
   const kernels::ProductLibrary* const products = compute.products(o.products);
-  const auto clock = tools::bench::Clock::of(compute);
-  const tools::bench::Facts head =
-      facts(compute, products, *clock, tools::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);
+  const auto clock = app::bench::Clock::of(compute);
+  const app::bench::Facts head = facts(
+      compute, products, *clock, app::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);
   std::optional<File> file;
-  tools::bench::Reports reports;
-  using tools::bench::Report;
+  app::bench::Reports reports;
+  using app::bench::Report;
   if (o.list) {
     // names alone
   } else if (o.out.empty()) {
@@ -146,19 +155,22 @@ ExitStatus run(const tools::bench::Options& o) {
   for (const auto& [name, table] : tables) is_table = is_table || o.filter == name;
   for (const auto& [name, table] : tables)
     if (!is_table || o.filter == name) table(bench);
-  if (bench.rows() == 0) fail(ExitStatus::usage, "--filter: no row of any table matches '{}'", o.filter);
+  if (bench.rows() == 0)
+    fail(ExitStatus::usage, "--filter: no row of any table matches '{}'", o.filter);
   reports.finish();
   if (file) file->close();
-  if (bench.failed() > 0) fail(ExitStatus::failed, "{} of {} rows failed", bench.failed(), bench.rows());
+  if (bench.failed() > 0)
+    fail(ExitStatus::failed, "{} of {} rows failed", bench.failed(), bench.rows());
   return ExitStatus::ok;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  tools::bench::Options o;
-  config::Settings settings("nmt-bench", "[OPTIONS] [FILTER [THREADS]]",
-                            "measures kernels, layers, training and decoding beside what the machine can do");
+  app::bench::Options o;
+  config::Settings settings(
+      "nmt-bench", "[OPTIONS] [FILTER [THREADS]]",
+      "measures kernels, layers, training and decoding beside what the machine can do");
   settings.add(options(o)).positionals({"filter", "cpu-threads"});
-  return tools::run_tool(argc, argv, settings, [&] { return run(o); });
+  return app::run_tool(argc, argv, settings, [&] { return run(o); });
 }

@@ -1,21 +1,22 @@
-// nmt-bleu: BLEU and chrF of detokenised text, with sacreBLEU's command line, figures and significance tests.
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
-#include "nmt/eval/tokenize.h"
-#include "nmt/text/lines.h"
+// nmt-bleu: BLEU and chrF of detokenized text, with sacreBLEU's command line, figures and
+// significance tests.
+#include "app/bleu/bleu_options.h"
+#include "app/bleu/bleu_report.h"
+#include "app/program.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "eval/tokenize.h"
+#include "text/lines.h"
 
 #include <algorithm>
 #include <csignal>
 #include <string>
 #include <vector>
 
-#include "tools/bleu_options.h"
-#include "tools/bleu_report.h"
-#include "tools/program.h"
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace nmt::tools {
+namespace nmt::app {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -42,8 +43,8 @@ std::vector<Lines> read_references(const BleuCommand& command) {
       const bool last = k + 1 == streams.size();  // what follows the last tab, tabs included
       const std::size_t end = last ? lines[i].size() : lines[i].find('\t', begin);
       if (end == std::string::npos)
-        fail(ExitStatus::data, "{}: line {} has {} fields, not {}", command.references[0], i + 1, k + 1,
-             streams.size());
+        fail(ExitStatus::data, "{}: line {} has {} fields, not {}", command.references[0], i + 1,
+             k + 1, streams.size());
       streams[k].push_back(lines[i].substr(begin, end - begin));
       begin = end + 1;
     }
@@ -51,29 +52,33 @@ std::vector<Lines> read_references(const BleuCommand& command) {
   return streams;
 }
 
-void warn_if_tokenised(const System& system, const BleuCommand& command) {
+void warn_if_tokenized(const System& system, const BleuCommand& command) {
   if (command.force || command.bleu.tokenizer == BleuTokenizer::multi_bleu) return;
-  std::size_t tokenised = 0;
-  for (const std::string& line : system.lines) tokenised += line.ends_with(" .");
-  if (tokenised >= 100)
-    log::warn("{}: {} lines end in a tokenised full stop (' .'); BLEU is for detokenised text (--force: no warning)",
-              system.name, tokenised);
+  std::size_t tokenized = 0;
+  for (const std::string& line : system.lines) tokenized += line.ends_with(" .");
+  if (tokenized >= 100)
+    log::warn(
+        "{}: {} lines end in a tokenized full stop (' .'); BLEU is for detokenized text (--force: "
+        "no warning)",
+        system.name, tokenized);
 }
 
 std::vector<System> read_systems(const BleuCommand& command, const std::vector<Lines>& references) {
   std::vector<System> systems;
-  std::vector<std::string> paths = command.inputs.empty() ? std::vector<std::string>{"-"} : command.inputs;
+  std::vector<std::string> paths =
+      command.inputs.empty() ? std::vector<std::string>{"-"} : command.inputs;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j)
       if (paths[i] == paths[j]) fail(ExitStatus::usage, "--input: {} is given twice", paths[i]);
-    if (paths[i] == "-" && isatty(STDIN_FILENO)) log::info("reading hypotheses from standard input");
+    if (paths[i] == "-" && isatty(STDIN_FILENO))
+      log::info("reading hypotheses from standard input");
     systems.push_back({paths[i] == "-" ? "standard input" : paths[i], read_lines(paths[i])});
     for (std::size_t k = 0; k < references.size(); ++k)
       if (references[k].size() != systems.back().lines.size())
         fail(ExitStatus::data, "{} has {} lines, the reference {} has {}", systems.back().name,
-             systems.back().lines.size(), command.references[std::min(k, command.references.size() - 1)],
-             references[k].size());
-    warn_if_tokenised(systems.back(), command);
+             systems.back().lines.size(),
+             command.references[std::min(k, command.references.size() - 1)], references[k].size());
+    warn_if_tokenized(systems.back(), command);
   }
   return systems;
 }
@@ -89,9 +94,9 @@ int run(const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-}  // namespace nmt::tools
+}  // namespace nmt::app
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
-  return nmt::tools::run_program([&] { return nmt::tools::run({argv + 1, argv + argc}); });
+  return nmt::app::run_program([&] { return nmt::app::run({argv + 1, argv + argc}); });
 }

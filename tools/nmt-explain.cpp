@@ -1,16 +1,17 @@
 // nmt-explain: what a model does inside while it translates, as one HTML page.
 
-#include <nlohmann/json.hpp>
+#include "app/compute.h"
+#include "app/explain/explanation.h"
+#include "app/page.h"
+#include "app/program.h"
+#include "core/log.h"
+#include "text/lines.h"
+
 #include <optional>
 
-#include "nmt/core/log.h"
-#include "nmt/text/lines.h"
-#include "tools/compute.h"
-#include "tools/explanation.h"
-#include "tools/page.h"
-#include "tools/program.h"
+#include <nlohmann/json.hpp>
 
-namespace nmt::tools {
+namespace nmt::app {
 namespace {
 
 struct Request {
@@ -23,7 +24,9 @@ struct Request {
 std::vector<std::string> read_lines(const Request& request) {
   std::vector<std::string> lines;
   if (!request.text.empty()) {
-    if (!request.input.empty()) fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them", request.input);
+    if (!request.input.empty())
+      fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them",
+           request.input);
     for (const std::string& text : request.text) {
       const std::vector<std::string> parts = split_lines(text);
       lines.insert(lines.end(), parts.begin(), parts.end());
@@ -33,7 +36,8 @@ std::vector<std::string> read_lines(const Request& request) {
     for (std::string line; reader.next(line);) lines.push_back(line);
     reader.notes().warn(reader.name());
   }
-  if (lines.empty()) fail(ExitStatus::data, "the input holds no line; one sentence a line was expected");
+  if (lines.empty())
+    fail(ExitStatus::data, "the input holds no line; one sentence a line was expected");
   const auto most = static_cast<std::size_t>(request.sentences);
   if (lines.size() > most) {
     log::warn("only the first {} of {} lines are shown (--sentences)", most, lines.size());
@@ -56,9 +60,11 @@ ExitStatus explain(const Request& request) {
   search.beam_size = request.beam_size;
   search.length_penalty = request.length_penalty;
   search.max_length = request.max_length;
-  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(), translator_options(search, context.cpu));
+  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(),
+                        translator_options(search, context.cpu));
   Explanation explanation(*model, translator, request.model, !request.gates.empty());
-  for (std::size_t i = 0; i < lines.size(); ++i) explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
 
   const nlohmann::ordered_json json = explanation.json();
   if (!request.gates.empty()) explanation.save_gates(request.gates);
@@ -67,34 +73,46 @@ ExitStatus explain(const Request& request) {
 }
 
 }  // namespace
-}  // namespace nmt::tools
+}  // namespace nmt::app
 
 int main(int argc, char** argv) {
   using nmt::config::Option;
-  nmt::tools::Request r;
-  nmt::config::Settings settings("nmt-explain", "[OPTIONS] [MODEL] [-- TEXT...]",
-                                 "shows attention, gates and memory of a model that translates, as one HTML page");
+  nmt::app::Request r;
+  nmt::config::Settings settings(
+      "nmt-explain", "[OPTIONS] [MODEL] [-- TEXT...]",
+      "shows attention, gates and memory of a model that translates, as one HTML page");
   settings
       .add(nmt::config::in_group(
           "files",
           {Option("model", &r.model, "the model directory").alias({"m"}).meta("DIR"),
-           Option("input", &r.input, "what to translate, a sentence a line; standard input when not given").alias({"i"}).meta("FILE"),
-           nmt::tools::output_option(&r.output, "the page goes"),
-           Option("text", &r.text, "lines to translate, in place of an input").meta("TEXT").never_dumped(),
+           Option("input", &r.input,
+                  "what to translate, a sentence a line; standard input when not given")
+               .alias({"i"})
+               .meta("FILE"),
+           nmt::app::output_option(&r.output, "the page goes"),
+           Option("text", &r.text, "lines to translate, in place of an input")
+               .meta("TEXT")
+               .never_dumped(),
            Option("json", &r.json, "writes the page's numbers there too").meta("FILE"),
-           Option("gates", &r.gates, "writes every gate of every channel there, as safetensors").meta("FILE"),
+           Option("gates", &r.gates, "writes every gate of every channel there, as safetensors")
+               .meta("FILE"),
            Option("sentences", &r.sentences, "show so many lines at most").range(1, 10000)}))
       .add(nmt::config::in_group(
-          "search", {Option("beam-size", &r.beam_size, "hypotheses kept a step").alias({"b"}).range(1, 1000),
-                     Option("length-penalty", &r.length_penalty, "score / ((5+length)/6)^A (Wu et al. 2016)").range(0, 10).meta("A"),
-                     Option("max-length", &r.max_length, "crop longer sentences, in tokens").range(1, 1000),
-                     Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024),
-                     Option("device", &r.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
-                         .alias({"d", "devices"})
-                         .with_form(nmt::config::Form::device)}))
+          "search",
+          {Option("beam-size", &r.beam_size, "hypotheses kept a step").alias({"b"}).range(1, 1000),
+           Option("length-penalty", &r.length_penalty, "score / ((5+length)/6)^A (Wu et al. 2016)")
+               .range(0, 10)
+               .meta("A"),
+           Option("max-length", &r.max_length, "crop longer sentences, in tokens").range(1, 1000),
+           Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024),
+           Option("device", &r.device,
+                  "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if "
+                  "there is one")
+               .alias({"d", "devices"})
+               .with_form(nmt::config::Form::device)}))
       .positionals({"model", "text"});
-  return nmt::tools::run_tool(argc, argv, settings, [&] {
-    if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
-    return nmt::tools::explain(r);
+  return nmt::app::run_tool(argc, argv, settings, [&] {
+    if (nmt::app::dump_if_asked(settings)) return nmt::ExitStatus::ok;
+    return nmt::app::explain(r);
   });
 }

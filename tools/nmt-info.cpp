@@ -1,21 +1,21 @@
-// nmt-info MODEL_DIR, or nmt-info --config FILE...: what a model weighs and costs, trained or not yet.
+// nmt-info MODEL_DIR, or nmt-info --config FILE...: what a model weighs and costs, trained or not
+// yet.
 
-#include "nmt/config/fields.h"
-#include "nmt/core/error.h"
-#include "nmt/model/check.h"
-#include "nmt/model/model_directory.h"
-#include "nmt/model/stored_weights.h"
-#include "nmt/train/autoconfig.h"
-#include "nmt/train/optimizer.h"
+#include "app/info/info_report.h"
+#include "app/program.h"
+#include "app/train/train_settings.h"
+#include "app/train/training_text.h"
+#include "config/fields.h"
+#include "core/error.h"
+#include "model/check.h"
+#include "model/directory/model_directory.h"
+#include "model/directory/stored_weights.h"
+#include "train/autoconfig.h"
+#include "train/optimization/optimizer.h"
 
 #include <algorithm>
 
-#include "tools/info_report.h"
-#include "tools/program.h"
-#include "tools/train_settings.h"
-#include "tools/training_text.h"
-
-namespace nmt::tools {
+namespace nmt::app {
 namespace {
 
 struct InfoOptions {
@@ -23,9 +23,11 @@ struct InfoOptions {
   int sentence_length = 25;
 };
 
-// Whether --model was given beside the command line's other arguments; in a file it only names where a training goes.
+// Whether --model was given beside the command line's other arguments; in a file it only names
+// where a training goes.
 bool asks_directory(const config::Settings& settings) {
-  return settings.level("model") > 0 && settings.level("model") == std::max(1, settings.level("config"));
+  return settings.level("model") > 0 &&
+         settings.level("model") == std::max(1, settings.level("config"));
 }
 
 // A directory knows its model: what says something else of it contradicts it.
@@ -34,7 +36,8 @@ Dtype read_directory(TrainSettings& settings, ModelInfo& info) {
   for (const config::Option& option : config::fields(settings.model)) names.push_back(option.name);
   for (const std::string& name : names)
     if (settings.settings.is_set(name))
-      fail(ExitStatus::usage, "{}: a model directory has its own settings; give --model {} or --{}, not both",
+      fail(ExitStatus::usage,
+           "{}: a model directory has its own settings; give --model {} or --{}, not both",
            settings.train.model, settings.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(settings.train.model);
   info.origin = directory.path();
@@ -59,7 +62,8 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
   if (const char* name = missing()) {
     if (data.train_sets.empty())
       fail(ExitStatus::usage,
-           "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; or a model directory",
+           "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; "
+           "or a model directory",
            name);
     std::vector<train::Choice> choices;
     const TrainingText text = open_training_text(data, choices);
@@ -91,40 +95,47 @@ ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;
   Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
   info.inventory = take_inventory(model);
-  // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a batch.
-  for (double* dropout : {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
+  // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a
+  // batch.
+  for (double* dropout :
+       {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
   const DataSpec& data = settings.data;
-  const std::int64_t length = options.sentence_length, words = data.mini_batch_words > 0 ? data.mini_batch_words : 4096;
+  const std::int64_t length = options.sentence_length,
+                     words = data.mini_batch_words > 0 ? data.mini_batch_words : 4096;
   std::int64_t sentences = std::max<std::int64_t>(1, words / length);
   if (data.mini_batch > 0) sentences = std::min<std::int64_t>(sentences, data.mini_batch);
   info.training_batch = {sentences, length, length};
   info.decoding_batch = {settings.search.mini_batch, length, length};
   info.beam = settings.search.beam_size;
   info.optimizer = settings.train.optimizer;
-  info.training = training_memory(info.spec, info.inventory, info.target_vocabulary, info.training_batch,
-                                  train::Optimizer::states(settings.train), settings.train.exponential_smoothing > 0);
-  info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary, info.decoding_batch, info.beam);
+  info.training = training_memory(info.spec, info.inventory, info.target_vocabulary,
+                                  info.training_batch, train::Optimizer::states(settings.train),
+                                  settings.train.exponential_smoothing > 0);
+  info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary,
+                                  info.decoding_batch, info.beam);
   info.decoding.weights = stored_bytes(model.parameters(), weights);
   print(options.json ? json_of(info) : text_of(info));
   return ExitStatus::ok;
 }
 
 }  // namespace
-}  // namespace nmt::tools
+}  // namespace nmt::app
 
 int main(int argc, char** argv) {
   using nmt::config::Option;
-  nmt::tools::TrainSettings settings(
+  nmt::app::TrainSettings settings(
       "nmt-info", "[OPTIONS] [MODEL]",
-      "tells the size, cost and memory of a model, of a directory or as nmt-train would make it", "model");
-  nmt::tools::InfoOptions options;
+      "tells the size, cost and memory of a model, of a directory or as nmt-train would make it",
+      "model");
+  nmt::app::InfoOptions options;
   settings.settings.add(nmt::config::in_group(
-      "information",
-      {
-          Option("json", &options.json, "print the numbers as JSON"),
-          Option("sentence-length", &options.sentence_length, "tokens of a sentence that memory is estimated for")
-              .range(1, 100000),
-      }));
-  return nmt::tools::run_tool(argc, argv, settings.settings, [&] { return nmt::tools::tell(settings, options); });
+      "information", {
+                         Option("json", &options.json, "print the numbers as JSON"),
+                         Option("sentence-length", &options.sentence_length,
+                                "tokens of a sentence that memory is estimated for")
+                             .range(1, 100000),
+                     }));
+  return nmt::app::run_tool(argc, argv, settings.settings,
+                            [&] { return nmt::app::tell(settings, options); });
 }

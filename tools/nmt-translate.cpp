@@ -1,21 +1,20 @@
 // nmt-translate: text to text by a trained model.
 
-#include "nmt/config/fields.h"
-#include "nmt/config/settings.h"
-#include "nmt/core/log.h"
-#include "nmt/search/stream.h"
-#include "nmt/search/translator.h"
+#include "app/ensemble.h"
+#include "app/program.h"
+#include "app/progress.h"
+#include "config/fields.h"
+#include "config/settings.h"
+#include "core/log.h"
+#include "search/stream.h"
+#include "search/translator.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tools/ensemble.h"
-#include "tools/program.h"
-#include "tools/progress.h"
-
-namespace nmt::tools {
+namespace nmt::app {
 namespace {
 
 struct Request {
@@ -34,7 +33,8 @@ class Input : public LineSource {
       return;
     }
     if (!request.input.empty())
-      fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them", request.input);
+      fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them",
+           request.input);
     for (const std::string& text : request.text) {
       std::vector<std::string> lines = split_lines(text);
       if (lines.empty()) lines.emplace_back();
@@ -42,7 +42,8 @@ class Input : public LineSource {
     }
   }
   bool next(std::string& line) override {
-    if (reader_ ? !reader_->next(line) : lines_ == static_cast<std::int64_t>(given_.size())) return false;
+    if (reader_ ? !reader_->next(line) : lines_ == static_cast<std::int64_t>(given_.size()))
+      return false;
     if (!reader_) line = given_[static_cast<std::size_t>(lines_)];
     ++lines_;
     bytes_ += static_cast<std::int64_t>(line.size()) + 1;
@@ -75,8 +76,10 @@ void translate(const Request& request, const SearchSpec& spec) {
   options.tell_repetitions = true;
   std::optional<Shortlist> shortlist;
   if (!spec.shortlist.empty()) {
-    shortlist = Shortlist::load(ShortlistOptions::parse(spec.shortlist), models.source_vocabulary(), models.target_vocabulary());
-    log::info("shortlist {}: {} translations of source pieces", spec.shortlist.front(), shortlist->size());
+    shortlist = Shortlist::load(ShortlistOptions::parse(spec.shortlist), models.source_vocabulary(),
+                                models.target_vocabulary());
+    log::info("shortlist {}: {} translations of source pieces", spec.shortlist.front(),
+              shortlist->size());
     options.search.shortlist = &*shortlist;
   }
 
@@ -86,49 +89,61 @@ void translate(const Request& request, const SearchSpec& spec) {
     done += sentences;
     if (input.is_file()) progress.show(input.lines(), input.bytes(), done);
   };
-  Translator translator(models.scorer(), models.source_vocabulary(), models.target_vocabulary(), options);
+  Translator translator(models.scorer(), models.source_vocabulary(), models.target_vocabulary(),
+                        options);
   const std::int64_t lines = translate_stream(translator, input, writer, !input.is_file());
   writer.commit();
   input.warn();
   const Translator::Statistics& statistics = translator.statistics();
   if (statistics.cropped > 1)
-    log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped, spec.max_length);
-  if (statistics.repeating > 1) log::warn("{} lines' translations repeat something {} times in a row or more", statistics.repeating, repetitions_told);
+    log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped,
+              spec.max_length);
+  if (statistics.repeating > 1)
+    log::warn("{} lines' translations repeat something {} times in a row or more",
+              statistics.repeating, repetitions_told);
   const double seconds = progress.seconds();
-  log::info("{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and {:.0f} target tokens/s", lines,
-            seconds, progress.processor_seconds(),
-            static_cast<double>(statistics.sentences) / seconds,
-            static_cast<double>(statistics.source_tokens) / seconds,
-            static_cast<double>(statistics.target_tokens) / seconds);
+  log::info(
+      "{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
+      "{:.0f} target tokens/s",
+      lines, seconds, progress.processor_seconds(),
+      static_cast<double>(statistics.sentences) / seconds,
+      static_cast<double>(statistics.source_tokens) / seconds,
+      static_cast<double>(statistics.target_tokens) / seconds);
   if (inference.compute.cuda()) log::info("{}", inference.compute.memory_used(*inference.arena));
 }
 
 }  // namespace
-}  // namespace nmt::tools
+}  // namespace nmt::app
 
 int main(int argc, char** argv) {
   using nmt::config::Option;
-  nmt::tools::Request request;
+  nmt::app::Request request;
   nmt::SearchSpec search;
-  nmt::config::Settings settings("nmt-translate", "[OPTIONS] [MODEL] [-- TEXT...]",
-                                 "translates lines of text, from a file, standard input or the command line");
-  settings.add(nmt::tools::fields(request.models))
+  nmt::config::Settings settings(
+      "nmt-translate", "[OPTIONS] [MODEL] [-- TEXT...]",
+      "translates lines of text, from a file, standard input or the command line");
+  settings.add(nmt::app::fields(request.models))
       .add(nmt::config::in_group(
           "files",
           {Option("input", &request.input, "what to translate; standard input when not given")
                .alias({"i"})
                .meta("FILE"),
-           nmt::tools::output_option(&request.output, "translations go, written whole or not at all"),
-           Option("text", &request.text, "lines to translate, in place of an input").meta("TEXT").never_dumped(),
-           Option("no-spm-encode", &request.pieces_in, "the input is in pieces of the vocabulary already"),
-           Option("no-spm-decode", &request.pieces_out, "leave translations in pieces of the vocabulary")}))
+           nmt::app::output_option(&request.output, "translations go, written whole or not at all"),
+           Option("text", &request.text, "lines to translate, in place of an input")
+               .meta("TEXT")
+               .never_dumped(),
+           Option("no-spm-encode", &request.pieces_in,
+                  "the input is in pieces of the vocabulary already"),
+           Option("no-spm-decode", &request.pieces_out,
+                  "leave translations in pieces of the vocabulary")}))
       .add(nmt::config::fields(search))
       .positionals({"model", "text"});
-  return nmt::tools::run_tool(argc, argv, settings, [&] {
+  return nmt::app::run_tool(argc, argv, settings, [&] {
     nmt::config::check(search);
-    if (nmt::tools::dump_if_asked(settings)) return nmt::ExitStatus::ok;
-    if (request.models.models.empty()) nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
-    nmt::tools::translate(request, search);
+    if (nmt::app::dump_if_asked(settings)) return nmt::ExitStatus::ok;
+    if (request.models.models.empty())
+      nmt::fail(nmt::ExitStatus::usage, "no model: say which with -m DIR");
+    nmt::app::translate(request, search);
     return nmt::ExitStatus::ok;
   });
 }

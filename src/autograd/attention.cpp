@@ -1,13 +1,15 @@
-#include "attention.h"
+#include "autograd/attention.h"
 
-#include "cell.h"
+#include "autograd/cell.h"
 
 namespace nmt::ops {
 
-Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys, Tensor lengths) {
+Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys,
+                Tensor lengths) {
   Memory memory{std::move(values), std::move(keys), std::move(lengths), {}};
   const Context& context = tape.context();
-  if (attention != kernels::AttentionKind::additive || context.device.kind != DeviceKind::cpu) return memory;
+  if (attention != kernels::AttentionKind::additive || context.device.kind != DeviceKind::cpu)
+    return memory;
   const Tensor& plain = memory.keys->value;
   memory.exp_keys = tape.recording() ? context.empty(plain.shape()) : plain;
   kernels::attention_exp_keys(context.cpu, plain.elements(), plain.f32(), memory.exp_keys.f32());
@@ -16,11 +18,13 @@ Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, 
 }
 
 kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
-  const Shape &values = memory.values->value.shape(), &keys = memory.keys ? memory.keys->value.shape() : memory.exp_keys.shape();
-  NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1], "memory {} and keys {} do not fit",
-            values.text(), keys.text());
+  const Shape &values = memory.values->value.shape(),
+              &keys = memory.keys ? memory.keys->value.shape() : memory.exp_keys.shape();
+  NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1],
+            "memory {} and keys {} do not fit", values.text(), keys.text());
   NMT_CHECK(keys[2] % shape.heads == 0 && values[2] % shape.heads == 0,
-            "heads: {} must divide the attention space {} and the memory's width {}", shape.heads, keys[2], values[2]);
+            "heads: {} must divide the attention space {} and the memory's width {}", shape.heads,
+            keys[2], values[2]);
   kernels::Attention a;
   a.kind = shape.kind;
   a.steps = values[0];
@@ -36,20 +40,25 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   return a;
 }
 
-Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query, const Tensor& sentence) {
+Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query,
+                   const Tensor& sentence) {
   const Context& context = tape.context();
   const kernels::Attention args = view_attention(shape, memory);
   const Shape& q = query->value.shape();
-  NMT_CHECK(q.rank() == 3 && q[2] == args.space, "queries {} for an attention space of {}", q.text(), args.space);
-  NMT_CHECK(sentence || q[1] == args.sentences, "queries {} for {} sentences", q.text(), args.sentences);
+  NMT_CHECK(q.rank() == 3 && q[2] == args.space, "queries {} for an attention space of {}",
+            q.text(), args.space);
+  NMT_CHECK(sentence || q[1] == args.sentences, "queries {} for {} sentences", q.text(),
+            args.sentences);
   Attended out;
   out.context = tape.result(context.empty({q[0], q[1], args.width}));
   out.weights = context.empty({q[0], q[1], args.heads, args.steps});
-  const double flops = 2.0 * static_cast<double>(q[0] * q[1] * args.steps) * static_cast<double>(args.space + args.width);
+  const double flops = 2.0 * static_cast<double>(q[0] * q[1] * args.steps) *
+                       static_cast<double>(args.space + args.width);
   const Region region(context.profile, "attention", {flops});
   dispatch(context, [&](const auto& backend) {
-    kernels::attention_forward(backend, args, q[0], q[1], sentence ? sentence.data<std::int32_t>() : nullptr, query->value.f32(),
-                               out.weights.f32(), out.context->value.f32());
+    kernels::attention_forward(backend, args, q[0], q[1],
+                               sentence ? sentence.data<std::int32_t>() : nullptr,
+                               query->value.f32(), out.weights.f32(), out.context->value.f32());
   });
   if (Probe* probe = tape.probe()) probe->attention = host_copy(context, *probe, out.weights);
   if (!tape.recording()) return out;
@@ -69,7 +78,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
       g.scratch = scratch.f32();
       kernels::attention_backward(backend, args, q[0], query->value.f32(), out.weights.f32(), g);
     });
-    tape.give(*query, std::move(dquery));
+    tape.accumulate(*query, std::move(dquery));
   });
   return out;
 }

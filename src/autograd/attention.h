@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nmt/autograd/ops.h"
+#include "autograd/ops.h"
 
 namespace nmt::ops {
 

@@ -2,8 +2,8 @@
 
 // Block-diagonal weights [K,k,P*n] as the ops of layers and cells use them.
 
-#include "nmt/autograd/ops.h"
-#include "nmt/kernels/gemm_batched.h"
+#include "autograd/ops.h"
+#include "kernels/products/gemm_batched.h"
 
 namespace nmt::ops {
 
@@ -12,6 +12,7 @@ inline kernels::BlockDiagonal blocks_of(const Parameter& weight, int planes) {
   return {weight.shape[0], planes, weight.shape[1], weight.shape[2] / planes, weight.shape[2]};
 }
 /// The blocks at `values`, or their transposes, packed for products.
-Tensor pack_blocks(const Context& context, const kernels::BlockDiagonal& blocks, const float* values, bool transpose);
+Tensor pack_blocks(const Context& context, const kernels::BlockDiagonal& blocks,
+                   const float* values, bool transpose);
 
 }  // namespace nmt::ops

@@ -1,9 +1,9 @@
-#include "cell.h"
+#include "autograd/cell.h"
 
-#include "blocks.h"
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/pointwise.h"
-#include "packed.h"
+#include "autograd/blocks.h"
+#include "autograd/packed.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
 
 namespace nmt::ops {
 namespace {
@@ -20,25 +20,31 @@ kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
 std::int64_t packed_planes(Dtype dtype, const Cell& cell, int planes, bool transpose) {
   const std::int64_t h = cell.width;
   if (planes == 0) return 0;
-  if (cell.groups == 1) return transpose ? packed_elements(dtype, planes * h, h) : packed_elements(dtype, h, planes * h);
+  if (cell.groups == 1)
+    return transpose ? packed_elements(dtype, planes * h, h)
+                     : packed_elements(dtype, h, planes * h);
   const kernels::BlockDiagonal d = cell_blocks(cell, planes);
   return kernels::packed_batched_size(transpose ? d.input_gradient() : d.product(), d.k, d.n);
 }
 
 // Packs the early planes, then the late ones: [H,R*H] and [H,L*H], or their transposes.
-Tensor pack_cell(const Context& context, const Cell& cell, bool transpose, Dtype dtype = Dtype::f32) {
+Tensor pack_cell(const Context& context, const Cell& cell, bool transpose,
+                 Dtype dtype = Dtype::f32) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width, early = packed_planes(dtype, cell, r, transpose);
   Tensor packed = context.empty({early + packed_planes(dtype, cell, l, transpose)}, dtype);
-  const Region region(context.profile, packing, {0, 8.0 * static_cast<double>(cell.recurrent->shape.elements())});
+  const Region region(context.profile, packing,
+                      {0, 8.0 * static_cast<double>(cell.recurrent->shape.elements())});
   const auto part = [&](int first, int planes, std::int64_t to) {
     if (planes == 0) return;
     const kernels::BlockDiagonal d = cell_blocks(cell, planes);
     if (cell.groups == 1)
-      return pack_weight(context, transpose, transpose ? planes * h : h, transpose ? h : planes * h, *cell.recurrent, first * d.n, packed, to);
+      return pack_weight(context, transpose, transpose ? planes * h : h, transpose ? h : planes * h,
+                         *cell.recurrent, first * d.n, packed, to);
     const float* from = cell.recurrent->value.f32() + first * d.n;
     dispatch(context, [&](const auto& backend) {
-      kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n, d.n, from, d.ld, packed.f32() + to);
+      kernels::pack_batched(backend, transpose ? d.input_gradient() : d.product(), transpose, d.n,
+                            d.n, from, d.ld, packed.f32() + to);
     });
   };
   part(0, r, 0);
@@ -65,29 +71,35 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   c.rearrange = cell.rearrange;
   c.bias = value_of(cell.bias);
   c.gain = value_of(cell.gain);
-  c.shift = value_of(cell.shift);
+  c.norm_bias = value_of(cell.norm_bias);
   c.vectors = value_of(cell.vectors);
   c.positions = value_of(cell.positions);
   if (cell.positions) c.position_rows = cell.positions->shape[0];
   if (!cell.unit->is_matrix()) return view;
-  view.packed = cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
+  view.packed =
+      cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
   c.recurrent = view_packed(view.packed);
-  if (cell.unit->late > 0) c.late = view_packed(view.packed, packed_planes(view.packed.dtype(), cell, cell.unit->recurrents, false));
+  if (cell.unit->late > 0)
+    c.late = view_packed(view.packed,
+                         packed_planes(view.packed.dtype(), cell, cell.unit->recurrents, false));
   if (backward) {
     view.packed_transposed = pack_cell(context, cell, true);
     c.recurrent_transposed = view.packed_transposed.f32();
-    c.late_transposed = view.packed_transposed.f32() + packed_planes(Dtype::f32, cell, cell.unit->recurrents, true);
+    c.late_transposed =
+        view.packed_transposed.f32() + packed_planes(Dtype::f32, cell, cell.unit->recurrents, true);
   }
   return view;
 }
 
 void freeze(const Context& context, const Cell& cell) {
-  for (Parameter* p : {cell.recurrent, cell.bias, cell.gain, cell.shift, cell.vectors, cell.positions})
+  for (Parameter* p :
+       {cell.recurrent, cell.bias, cell.gain, cell.norm_bias, cell.vectors, cell.positions})
     if (p) p->gradient = {};
   if (!cell.recurrent || cell.recurrent->is_packed()) return;
   cell.recurrent->load();
   // Block-diagonal matrices are small and stay in float32.
-  cell.recurrent->packed = pack_cell(context, cell, false, cell.groups == 1 ? context.weights : Dtype::f32);
+  cell.recurrent->packed =
+      pack_cell(context, cell, false, cell.groups == 1 ? context.weights : Dtype::f32);
   cell.recurrent->drop_value();
 }
 
@@ -99,13 +111,15 @@ void freeze(const Context& context, Parameter& weight, bool transpose) {
   weight.drop_value();
 }
 
-kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose, Tensor& keep) {
+kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose,
+                                    Tensor& keep) {
   if (weight.is_packed()) return view_packed(weight.packed);
   keep = pack_whole(context, weight, transpose, Dtype::f32);
   return view_packed(keep);
 }
 
-CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward) {
+CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t rows,
+                         bool backward) {
   const std::int64_t h = cell.width, r = cell.unit->recurrents, l = cell.unit->late;
   const bool normal = cell.gain && backward;
   if (r > 0) u = context.empty({rows, r * h});
@@ -125,7 +139,8 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
 }
 
 kernels::CellRecord CellBuffers::record() const {
-  return {pointer(rearranged), pointer(u), pointer(u_normal), pointer(u_rstd), pointer(late), pointer(late_normal), pointer(late_rstd), pointer(late_value)};
+  return {pointer(rearranged), pointer(u),           pointer(u_normal),  pointer(u_rstd),
+          pointer(late),       pointer(late_normal), pointer(late_rstd), pointer(late_value)};
 }
 
 CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows) {
@@ -136,74 +151,101 @@ CellGradients::CellGradients(const Context& context, const Cell& cell, std::int6
 }
 
 kernels::CellGradient CellGradients::view(const Cell& cell) const {
-  return {dx.f32(), pointer(du), pointer(dlate), gradient_of(cell.vectors), gradient_of(cell.positions), gradient_of(cell.gain), gradient_of(cell.shift)};
+  return {dx.f32(),
+          pointer(du),
+          pointer(dlate),
+          gradient_of(cell.vectors),
+          gradient_of(cell.positions),
+          gradient_of(cell.gain),
+          gradient_of(cell.norm_bias)};
 }
 
 std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse) {
   const std::int64_t rows = states.rows(), batch = start.rows();
-  if (reverse) return {{start.f32(), rows - batch, batch}, {states.f32() + batch * states.width(), 0, rows - batch}};
+  if (reverse)
+    return {{start.f32(), rows - batch, batch},
+            {states.f32() + batch * states.width(), 0, rows - batch}};
   return {{start.f32(), 0, batch}, {states.f32(), batch, rows - batch}};
 }
 
-void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers, const CellGradients& gradients,
-                          const std::vector<Piece>& previous, std::int64_t rows) {
+void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers,
+                          const CellGradients& gradients, const std::vector<Piece>& previous,
+                          std::int64_t rows) {
   if (!cell.unit->is_matrix()) return;
   const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
-  const Region region(context.profile, "weight gradients",
-                      {2.0 * static_cast<double>(rows * h) * static_cast<double>((r + l) / cell.groups)});
+  const Region region(
+      context.profile, "weight gradients",
+      {2.0 * static_cast<double>(rows * h) * static_cast<double>((r + l) / cell.groups)});
   float* dw = cell.recurrent->gradient.f32();
   dispatch(context, [&](const auto& backend) {
     // The planes from `first` on, [H, n]: X^T dY.
-    const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count, const float* x, const float* dy) {
+    const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count, const float* x,
+                         const float* dy) {
       if (n == 0 || count == 0) return;
-      if (cell.groups == 1) return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, 1.0f, dw + first, r + l);
+      if (cell.groups == 1)
+        return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, 1.0f, dw + first,
+                             r + l);
       const kernels::BlockDiagonal d = cell_blocks(cell, static_cast<int>(n / h));
-      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x, h, dy, n, 1.0f, dw + first / cell.groups, d.ld);
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x, h, dy, n,
+                            1.0f, dw + first / cell.groups, d.ld);
     };
     if (buffers.rearranged) {
       add(0, r, rows, buffers.rearranged.f32(), gradients.du.f32());
     } else if (r > 0) {
-      for (const Piece& piece : previous) add(0, r, piece.rows, piece.states, gradients.du.f32() + piece.first * r);
+      for (const Piece& piece : previous)
+        add(0, r, piece.rows, piece.states, gradients.du.f32() + piece.first * r);
     }
     add(r, l, rows, pointer(buffers.late_value), pointer(gradients.dlate));
-    if (cell.bias && r > 0) kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
-    if (cell.bias && l > 0) kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
+    if (cell.bias && r > 0)
+      kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
+    if (cell.bias && l > 0)
+      kernels::sum_rows(backend, rows, l, gradients.dlate.f32(), cell.bias->gradient.f32() + r);
   });
 }
 
 PartWork cell_work(const Cell& cell, std::int64_t rows, bool back) {
   const kernels::Unit& unit = *cell.unit;
   const double n = static_cast<double>(rows * cell.width), products = unit.recurrents + unit.late;
-  const double planes = back ? 2 * unit.inputs + unit.states + 1 + 2 * products : unit.inputs + unit.states + products;
+  const double planes = back ? 2 * unit.inputs + unit.states + 1 + 2 * products
+                             : unit.inputs + unit.states + products;
   return {2 * n * products * static_cast<double>(cell.width / cell.groups), 4 * n * planes};
 }
 
 std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial) {
   const kernels::Unit& unit = *cell.unit;
-  if (initial.empty() || static_cast<int>(initial.size()) != unit.initial_states() || unit.initial_states() == unit.states) return initial;
+  if (initial.empty() || static_cast<int>(initial.size()) != unit.initial_states() ||
+      unit.initial_states() == unit.states)
+    return initial;
   const Var c = initial[0];
-  initial.insert(initial.begin(), unit.initial_output == kernels::InitialOutput::tanh ? ops::tanh(tape, c) : c);
+  initial.insert(initial.begin(),
+                 unit.initial_output == kernels::InitialOutput::tanh ? ops::tanh(tape, c) : c);
   return initial;
 }
 
-std::vector<Tensor> initial_states(const Context& context, const Cell& cell, const std::vector<Var>& initial, std::int64_t batch) {
+std::vector<Tensor> initial_states(const Context& context, const Cell& cell,
+                                   const std::vector<Var>& initial, std::int64_t batch) {
   std::vector<Tensor> states;
   for (int p = 0; p < cell.unit->states; ++p) {
     if (!initial.empty()) {
-      NMT_CHECK(static_cast<int>(initial.size()) == cell.unit->states, "unit {} has {} states, not {}", cell.unit->name, cell.unit->states,
+      NMT_CHECK(static_cast<int>(initial.size()) == cell.unit->states,
+                "unit {} has {} states, not {}", cell.unit->name, cell.unit->states,
                 initial.size());
       states.push_back(initial[p]->value);
-      NMT_CHECK(states.back().elements() == batch * cell.width, "an initial state {} for {} rows of {}", states.back().shape().text(), batch,
+      NMT_CHECK(states.back().elements() == batch * cell.width,
+                "an initial state {} for {} rows of {}", states.back().shape().text(), batch,
                 cell.width);
       continue;
     }
     states.push_back(context.empty({batch, cell.width}));
-    dispatch(context, [&](const auto& backend) { kernels::fill(backend, states.back().f32(), states.back().elements(), 0.0f); });
+    dispatch(context, [&](const auto& backend) {
+      kernels::fill(backend, states.back().f32(), states.back().elements(), 0.0f);
+    });
   }
   return states;
 }
 
-std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, std::int64_t batch, float** to) {
+std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, std::int64_t batch,
+                                      float** to) {
   std::vector<Tensor> gradients;
   for (int p = 0; p < cell.unit->states; ++p) {
     gradients.push_back(context.empty({batch, cell.width}));

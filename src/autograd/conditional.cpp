@@ -1,11 +1,11 @@
-#include "nmt/kernels/conditional.h"
+#include "kernels/recurrent/conditional.h"
 
-#include "attention.h"
-#include "blocks.h"
-#include "cell.h"
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/pointwise.h"
-#include "packed.h"
+#include "autograd/attention.h"
+#include "autograd/blocks.h"
+#include "autograd/cell.h"
+#include "autograd/packed.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
 
 namespace nmt::ops {
 namespace {
@@ -25,13 +25,16 @@ struct Saved {
   kernels::Conditional args;
 };
 
-// Both cells, the products with Wq and Wc, and attention's scores and contexts; back: those and their other gradient.
+// Both cells, the products with Wq and Wc, and attention's scores and contexts; back: those and
+// their other gradient.
 PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
   const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
   PartWork work = add_work(cell_work(layer.lower, rows, back), cell_work(layer.higher, rows, back));
-  const double products = static_cast<double>(a.lower.width * a.attention.space) +
-                          static_cast<double>(a.attention.width * wide) / static_cast<double>(a.higher.groups);
-  const double attention = static_cast<double>(a.attention.steps * (a.attention.space + a.attention.width));
+  const double products =
+      static_cast<double>(a.lower.width * a.attention.space) +
+      static_cast<double>(a.attention.width * wide) / static_cast<double>(a.higher.groups);
+  const double attention =
+      static_cast<double>(a.attention.steps * (a.attention.space + a.attention.width));
   work.flops += 2.0 * static_cast<double>(rows) * (products + (back ? 2 : 1) * attention);
   return work;
 }
@@ -49,7 +52,8 @@ void backward(const Tape& tape, const Saved& s) {
   kernels::ConditionalGradient g;
   if (!dh) {
     dh = at.empty(states.value.shape());
-    dispatch(at, [&](const auto& backend) { kernels::fill(backend, dh.f32(), dh.elements(), 0.0f); });
+    dispatch(at,
+             [&](const auto& backend) { kernels::fill(backend, dh.f32(), dh.elements(), 0.0f); });
   }
   g.dh = dh.f32();
   g.dcontexts = pointer(contexts.gradient);
@@ -60,7 +64,7 @@ void backward(const Tape& tape, const Saved& s) {
   g.dmemory = tape.gradient(*s.memory.values);
   g.dv = gradient_of(s.layer.attention.v);
   g.dcontext_gain = gradient_of(s.layer.context_gain);
-  g.dcontext_shift = gradient_of(s.layer.context_shift);
+  g.dcontext_norm_bias = gradient_of(s.layer.context_norm_bias);
   const std::vector<Tensor> dinitial = initial_gradients(at, s.layer.lower, a.batch, g.dinitial);
   dispatch(at, [&](const auto& backend) {
     const Tensor scratch = at.empty({kernels::conditional_scratch(backend, a)});
@@ -69,45 +73,74 @@ void backward(const Tape& tape, const Saved& s) {
     kernels::conditional_backward(backend, a, g);
   });
   dispatch(at, [&](const auto& backend) {
-    const double products = static_cast<double>(h * space) + static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
-    const Region region(at.profile, "weight gradients", {2.0 * static_cast<double>(rows) * products});
-    kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space, 1.0f, gradient_of(s.layer.query), space);
+    const double products =
+        static_cast<double>(h * space) +
+        static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
+    const Region region(at.profile, "weight gradients",
+                        {2.0 * static_cast<double>(rows) * products});
+    kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space,
+                  1.0f, gradient_of(s.layer.query), space);
     const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
     if (a.higher.groups > 1) {
       const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
-      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows, contexts_read, width, higher.dx.f32(), wide, 1.0f,
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows,
+                            contexts_read, width, higher.dx.f32(), wide, 1.0f,
                             gradient_of(s.layer.context), d.ld);
     } else {
-      kernels::gemm(backend, true, false, width, wide, rows, contexts_read, width, higher.dx.f32(), wide, 1.0f, gradient_of(s.layer.context), wide);
+      kernels::gemm(backend, true, false, width, wide, rows, contexts_read, width, higher.dx.f32(),
+                    wide, 1.0f, gradient_of(s.layer.context), wide);
     }
-    if (s.layer.context_bias) kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
+    if (s.layer.context_bias)
+      kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
   });
-  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower, previous_rows(s.start[0], states.value, false), rows);
-  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher, {{s.middle[0].f32(), 0, rows}}, rows);
-  tape.give(*s.x, lower.dx.reshape(s.x->value.shape()));
-  for (std::size_t p = 0; p < s.initial.size(); ++p) tape.give(*s.initial[p], dinitial[p]);
+  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
+                       previous_rows(s.start[0], states.value, false), rows);
+  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher, {{s.middle[0].f32(), 0, rows}},
+                       rows);
+  tape.accumulate(*s.x, lower.dx.reshape(s.x->value.shape()));
+  for (std::size_t p = 0; p < s.initial.size(); ++p) tape.accumulate(*s.initial[p], dinitial[p]);
 }
 
 }  // namespace
 
-ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory, const Var& x, const std::vector<Var>& given,
-                              const Tensor& sentence, std::int64_t position) {
+ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory,
+                              const Var& x, const std::vector<Var>& given, const Tensor& sentence,
+                              std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *layer.lower.unit;
   const std::int64_t h = layer.lower.width, wide = unit.inputs * h;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == wide, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, wide, shape.text());
+  NMT_CHECK(shape.rank() == 3 && shape[2] == wide, "unit {} of width {} reads [T,B,{}], not {}",
+            unit.name, h, wide, shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
   const bool recording = tape.recording(), keep = recording || tape.probe();
   const kernels::Attention attention_view = view_attention(layer.attention, memory);
-  NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch, attention_view.sentences);
+  NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch,
+            attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
 
   const std::vector<Var> initial = complete_states(tape, layer.lower, given);
-  Saved s{{}, {}, nullptr, initial, initial_states(context, layer.lower, initial, batch), {}, {},
-          view_cell(context, layer.lower, recording), view_cell(context, layer.higher, recording),
-          CellBuffers(context, layer.lower, kept, recording), CellBuffers(context, layer.higher, kept, recording),
-          {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Saved s{{},
+          {},
+          nullptr,
+          initial,
+          initial_states(context, layer.lower, initial, batch),
+          {},
+          {},
+          view_cell(context, layer.lower, recording),
+          view_cell(context, layer.higher, recording),
+          CellBuffers(context, layer.lower, kept, recording),
+          CellBuffers(context, layer.higher, kept, recording),
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          {},
+          {}};
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
   a.higher = s.higher.cell;
@@ -129,7 +162,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.context = pack_context(false, s.context_packed);
   a.context_bias = value_of(layer.context_bias);
   a.context_gain = value_of(layer.context_gain);
-  a.context_shift = value_of(layer.context_shift);
+  a.context_norm_bias = value_of(layer.context_norm_bias);
   s.queries = context.empty({kept, attention_view.space});
   s.xc = context.empty({kept, wide});
   if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, attention_view.width});
@@ -154,7 +187,8 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     a.states[p] = s.out.states[p]->value.f32();
   }
   s.out.attended.context = tape.result(context.empty({steps, batch, attention_view.width}));
-  s.out.attended.weights = context.empty({steps, batch, attention_view.heads, attention_view.steps});
+  s.out.attended.weights =
+      context.empty({steps, batch, attention_view.heads, attention_view.steps});
   a.contexts = s.out.attended.context->value.f32();
   a.weights = s.out.attended.weights.f32();
   a.lower_record = s.lower_buffers.record();
@@ -166,8 +200,10 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
 
   ConditionalResult out = s.out;
   if (Probe* probe = tape.probe()) {
-    probe_gates(tape, layer.lower, x->value, s.lower_buffers, states_before(context, s.start, out.states, false), false);
-    probe_gates(tape, layer.higher, s.xc.reshape(shape), s.higher_buffers, s.middle, false, static_cast<int>(probe->units.size()) - 1);
+    probe_gates(tape, layer.lower, x->value, s.lower_buffers,
+                states_before(context, s.start, out.states, false), false);
+    probe_gates(tape, layer.higher, s.xc.reshape(shape), s.higher_buffers, s.middle, false,
+                static_cast<int>(probe->units.size()) - 1);
     probe->attention = host_copy(context, *probe, out.attended.weights);
   }
   if (!recording) return out;
@@ -175,7 +211,8 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   s.memory = memory;
   s.x = x;
   tape.record([&tape, saved = std::move(s)] {
-    if (saved.out.states[0]->gradient || saved.out.attended.context->gradient) backward(tape, saved);
+    if (saved.out.states[0]->gradient || saved.out.attended.context->gradient)
+      backward(tape, saved);
   });
   return out;
 }

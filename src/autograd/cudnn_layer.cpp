@@ -1,18 +1,22 @@
-#include <optional>
+#include "autograd/cell.h"
+#include "kernels/recurrent/cudnn.h"
 
-#include "cell.h"
-#include "nmt/kernels/cudnn.h"
+#include <optional>
 
 namespace nmt::ops {
 namespace {
 
-kernels::CudnnLayer shape_of(const CudnnLayer& layer) { return {layer.cell.unit, layer.input->shape[0], layer.cell.width}; }
+kernels::CudnnLayer shape_of(const CudnnLayer& layer) {
+  return {layer.cell.unit, layer.input->shape[0], layer.cell.width};
+}
 
 kernels::CudnnWeights values_of(const CudnnLayer& layer) {
-  return {value_of(layer.input), value_of(layer.input_bias), value_of(layer.cell.recurrent), value_of(layer.cell.bias)};
+  return {value_of(layer.input), value_of(layer.input_bias), value_of(layer.cell.recurrent),
+          value_of(layer.cell.bias)};
 }
 kernels::CudnnWeights gradients_of(const CudnnLayer& layer) {
-  return {gradient_of(layer.input), gradient_of(layer.input_bias), gradient_of(layer.cell.recurrent), gradient_of(layer.cell.bias)};
+  return {gradient_of(layer.input), gradient_of(layer.input_bias),
+          gradient_of(layer.cell.recurrent), gradient_of(layer.cell.bias)};
 }
 
 Tensor pack(const Context& context, const CudnnLayer& layer) {
@@ -21,29 +25,35 @@ Tensor pack(const Context& context, const CudnnLayer& layer) {
   smallest.steps = smallest.batch = 1;
   Tensor packed = context.empty({kernels::cudnn_sizes(context.cuda, smallest).weights});
   const Region region(context.profile, "packing of recurrent weights",
-                      {0, 8.0 * static_cast<double>(layer.input->shape.elements() + layer.cell.recurrent->shape.elements())});
+                      {0, 8.0 * static_cast<double>(layer.input->shape.elements() +
+                                                    layer.cell.recurrent->shape.elements())});
   kernels::pack_cudnn(context.cuda, smallest.layer, values_of(layer), packed.f32());
   return packed;
 }
 
 PartWork work(const CudnnLayer& layer, std::int64_t rows, bool back) {
-  const auto weights = static_cast<double>(layer.input->shape.elements() + layer.cell.recurrent->shape.elements());
+  const auto weights =
+      static_cast<double>(layer.input->shape.elements() + layer.cell.recurrent->shape.elements());
   return {(back ? 4.0 : 2.0) * static_cast<double>(rows) * weights};
 }
 
 // The pass as cuDNN is told of it. What it points to outlives it.
-kernels::CudnnPass describe(const CudnnLayer& layer, const Var& x, const PaddedSentences& sentences, bool reverse) {
+kernels::CudnnPass describe(const CudnnLayer& layer, const Var& x, const PaddedSentences& sentences,
+                            bool reverse) {
   const Shape& shape = x->value.shape();
   kernels::CudnnPass pass;
   pass.layer = shape_of(layer);
-  NMT_CHECK(shape.rank() == 3 && shape[2] == pass.layer.input, "a layer {} reads [T,B,{}], not {}", layer.cell.name, pass.layer.input, shape.text());
+  NMT_CHECK(shape.rank() == 3 && shape[2] == pass.layer.input, "a layer {} reads [T,B,{}], not {}",
+            layer.cell.name, pass.layer.input, shape.text());
   pass.steps = shape[0];
   pass.batch = shape[1];
   pass.reverse = reverse;
   pass.x = x->value.f32();
   if (!sentences.mask) return pass;
-  NMT_CHECK(static_cast<std::int64_t>(sentences.host_lengths.size()) == pass.batch && sentences.lengths.elements() == pass.batch,
-            "{} lengths of {} sentences, which cuDNN reads", sentences.host_lengths.size(), pass.batch);
+  NMT_CHECK(static_cast<std::int64_t>(sentences.host_lengths.size()) == pass.batch &&
+                sentences.lengths.elements() == pass.batch,
+            "{} lengths of {} sentences, which cuDNN reads", sentences.host_lengths.size(),
+            pass.batch);
   pass.lengths = sentences.host_lengths.data();
   pass.device_lengths = sentences.lengths.data<std::int32_t>();
   return pass;
@@ -63,21 +73,24 @@ void freeze(const Context& context, const CudnnLayer& layer) {
   cell.recurrent->drop_value();
 }
 
-std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x, const std::vector<Var>& initial, const PaddedSentences& sentences,
+std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
+                             const std::vector<Var>& initial, const PaddedSentences& sentences,
                              bool reverse) {
   const Context& context = tape.context();
   const kernels::Unit& unit = *layer.cell.unit;
   NMT_CHECK(!tape.probe(), "{}: cuDNN gives no gates", layer.cell.name);
-  NMT_CHECK(initial.empty() || static_cast<int>(initial.size()) == unit.states, "unit {} has {} states, not {}", unit.name, unit.states,
-            initial.size());
+  NMT_CHECK(initial.empty() || static_cast<int>(initial.size()) == unit.states,
+            "unit {} has {} states, not {}", unit.name, unit.states, initial.size());
   kernels::CudnnPass pass = describe(layer, x, sentences, reverse);
   pass.training = tape.recording();
   const std::int64_t batch = pass.batch, h = pass.layer.width;
   for (std::size_t p = 0; p < initial.size(); ++p) {
-    NMT_CHECK(initial[p]->value.elements() == batch * h, "an initial state {} for {} rows of {}", initial[p]->value.shape().text(), batch, h);
+    NMT_CHECK(initial[p]->value.elements() == batch * h, "an initial state {} for {} rows of {}",
+              initial[p]->value.shape().text(), batch, h);
     pass.initial[p] = initial[p]->value.f32();
   }
-  const Tensor weights = layer.cell.recurrent->is_packed() ? layer.cell.recurrent->packed : pack(context, layer);
+  const Tensor weights =
+      layer.cell.recurrent->is_packed() ? layer.cell.recurrent->packed : pack(context, layer);
   const kernels::CudnnSizes sizes = kernels::cudnn_sizes(context.cuda, pass);
   pass.weights = weights.f32();
   std::vector<Var> states{tape.result(context.empty({pass.steps, batch, h}))};
@@ -92,12 +105,14 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x, 
   {
     const Tensor scratch = context.empty({sizes.scratch});
     pass.scratch = scratch.f32();
-    const Region region(context.profile, "recurrences by cuDNN", work(layer, pass.steps * batch, false));
+    const Region region(context.profile, "recurrences by cuDNN",
+                        work(layer, pass.steps * batch, false));
     kernels::cudnn_forward(context.cuda, pass);
   }
 
   if (!tape.recording()) return states;
-  tape.record([&tape, layer, x, initial, sentences, weights, reserve, states, pass, scratch_size = sizes.scratch]() mutable {
+  tape.record([&tape, layer, x, initial, sentences, weights, reserve, states, pass,
+               scratch_size = sizes.scratch]() mutable {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     if (pass.lengths) pass.lengths = sentences.host_lengths.data();  // this copy's
@@ -109,12 +124,13 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x, 
     g.weights = gradients_of(layer);
     std::vector<Tensor> dinitial;
     if (!initial.empty()) dinitial = initial_gradients(at, layer.cell, pass.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences by cuDNN, back", work(layer, pass.steps * pass.batch, true));
+    std::optional<Region> back(std::in_place, at.profile, "recurrences by cuDNN, back",
+                               work(layer, pass.steps * pass.batch, true));
     kernels::cudnn_backward(at.cuda, pass, g);
     back.reset();
     states[0]->gradient = {};  // overwritten
-    tape.give(*x, dx);
-    for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
+    tape.accumulate(*x, dx);
+    for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;
 }

@@ -1,7 +1,7 @@
-#include "orthogonal.h"
+#include "autograd/orthogonal.h"
 
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
+#include "core/thread_pool.h"
+#include "kernels/products/gemm.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,8 @@ double dot(const float* a, const float* b, std::int64_t n) {
   double sums[8]{};  // eight chains that the compiler can put side by side
   std::int64_t k = 0;
   for (; k + 8 <= n; k += 8)
-    for (int lane = 0; lane < 8; ++lane) sums[lane] += static_cast<double>(a[k + lane]) * b[k + lane];
+    for (int lane = 0; lane < 8; ++lane)
+      sums[lane] += static_cast<double>(a[k + lane]) * b[k + lane];
   for (; k < n; ++k) sums[0] += static_cast<double>(a[k]) * b[k];
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
@@ -49,30 +50,36 @@ void fill_normal(const Cpu& cpu, float* values, std::int64_t n, Rng& rng) {
   rng = at(n);
 }
 
-// Gram-Schmidt of normal vectors, block by block: a block is freed of what it shares with all earlier vectors by two
-// products, then of what its vectors share with each other. All of it twice, which leaves no more than the rounding of
-// float32 ("twice is enough", Giraud et al., Numerische Mathematik 2005).
-void fill_orthogonal(const Cpu& cpu, float* values, std::int64_t rows, std::int64_t columns, std::int64_t stride,
-                     Rng& rng) {
+// Gram-Schmidt of normal vectors, block by block: a block is freed of what it shares with all
+// earlier vectors by two products, then of what its vectors share with each other. All of it twice,
+// which leaves no more than the rounding of float32 ("twice is enough", Giraud et al., Numerische
+// Mathematik 2005).
+void fill_orthogonal(const Cpu& cpu, float* values, std::int64_t rows, std::int64_t columns,
+                     std::int64_t stride, Rng& rng) {
   const Cpu own{cpu.pool};  // our own tiles: the same values whatever library other products use
   const std::int64_t vectors = std::min(rows, columns), n = std::max(rows, columns);
-  std::vector<float> q(static_cast<std::size_t>(vectors * n)), shared(static_cast<std::size_t>(block * vectors));
+  std::vector<float> q(static_cast<std::size_t>(vectors * n)),
+      shared(static_cast<std::size_t>(block * vectors));
   fill_normal(own, q.data(), vectors * n, rng);
   for (std::int64_t first = 0; first < vectors; first += block) {
     const std::int64_t count = std::min(block, vectors - first);
     float* here = q.data() + first * n;
     for (int pass = 0; pass < 2; ++pass) {
       if (first > 0) {
-        kernels::gemm(own, false, true, count, first, n, here, n, q.data(), n, 0.0f, shared.data(), first);
-        for (std::int64_t i = 0; i < count * first; ++i) shared[static_cast<std::size_t>(i)] *= -1.0f;
-        kernels::gemm(own, false, false, count, n, first, shared.data(), first, q.data(), n, 1.0f, here, n);
+        kernels::gemm(own, false, true, count, first, n, here, n, q.data(), n, 0.0f, shared.data(),
+                      first);
+        for (std::int64_t i = 0; i < count * first; ++i)
+          shared[static_cast<std::size_t>(i)] *= -1.0f;
+        kernels::gemm(own, false, false, count, n, first, shared.data(), first, q.data(), n, 1.0f,
+                      here, n);
       }
       orthonormalize(here, count, n);
     }
   }
   for (std::int64_t i = 0; i < vectors; ++i)
     for (std::int64_t k = 0; k < n; ++k)
-      values[rows <= columns ? i * stride + k : k * stride + i] = q[static_cast<std::size_t>(i * n + k)];
+      values[rows <= columns ? i * stride + k : k * stride + i] =
+          q[static_cast<std::size_t>(i * n + k)];
 }
 
 }  // namespace nmt

@@ -1,18 +1,21 @@
-#include "packed.h"
+#include "autograd/packed.h"
 
-#include "nmt/autograd/ops.h"
-
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/gemm_bf16.h"
-#include "nmt/kernels/gemm_int8.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/kernels/select_columns.h"
+#include "autograd/ops.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_bf16.h"
+#include "kernels/products/gemm_int8.h"
+#include "kernels/products/select_columns.h"
 
 namespace nmt::ops {
 namespace {
 
-std::byte* int8_of(const Tensor& packed, std::int64_t first) { return reinterpret_cast<std::byte*>(packed.data<std::int8_t>() + first); }
-std::uint16_t* bf16_of(const Tensor& packed, std::int64_t first) { return packed.data<std::uint16_t>() + first; }
+std::byte* int8_of(const Tensor& packed, std::int64_t first) {
+  return reinterpret_cast<std::byte*>(packed.data<std::int8_t>() + first);
+}
+std::uint16_t* bf16_of(const Tensor& packed, std::int64_t first) {
+  return packed.data<std::uint16_t>() + first;
+}
 
 }  // namespace
 
@@ -20,56 +23,79 @@ std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n) {
   return dtype == Dtype::i8 ? kernels::packed_int8_size(k, n) : kernels::packed_size(k, n);
 }
 
-void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n, const Parameter& weight, std::int64_t column,
-                 const Tensor& packed, std::int64_t first) {
+void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n,
+                 const Parameter& weight, std::int64_t column, const Tensor& packed,
+                 std::int64_t first) {
   const Tensor& value = weight.value;
   const std::int64_t ld = weight.shape[1];
-  NMT_CHECK(packed.dtype() == Dtype::f32 || context.device.kind == DeviceKind::cpu, "weights in {} are for the CPU", name_of(packed.dtype()));
-  NMT_CHECK(value.dtype() == Dtype::f32 || value.dtype() == packed.dtype(), "{} is {} and would be packed as {}", weight.name, name_of(value.dtype()),
+  NMT_CHECK(packed.dtype() == Dtype::f32 || context.device.kind == DeviceKind::cpu,
+            "weights in {} are for the CPU", name_of(packed.dtype()));
+  NMT_CHECK(value.dtype() == Dtype::f32 || value.dtype() == packed.dtype(),
+            "{} is {} and would be packed as {}", weight.name, name_of(value.dtype()),
             name_of(packed.dtype()));
   if (value.dtype() == Dtype::i8)
-    return kernels::pack_int8(context.cpu, transpose, k, n, value.data<std::int8_t>() + column, ld, weight.scales.f32() + column, int8_of(packed, first));
+    return kernels::pack_int8(context.cpu, transpose, k, n, value.data<std::int8_t>() + column, ld,
+                              weight.scales.f32() + column, int8_of(packed, first));
   if (value.dtype() == Dtype::bf16)
-    return kernels::pack_bf16(context.cpu, transpose, k, n, value.data<std::uint16_t>() + column, ld, bf16_of(packed, first));
+    return kernels::pack_bf16(context.cpu, transpose, k, n, value.data<std::uint16_t>() + column,
+                              ld, bf16_of(packed, first));
   const float* b = value.f32() + column;
-  if (packed.dtype() == Dtype::i8) return kernels::pack_int8(context.cpu, transpose, k, n, b, ld, int8_of(packed, first));
-  if (packed.dtype() == Dtype::bf16) return kernels::pack_bf16(context.cpu, transpose, k, n, b, ld, bf16_of(packed, first));
-  dispatch(context, [&](const auto& backend) { kernels::pack(backend, transpose, k, n, b, ld, packed.f32() + first); });
+  if (packed.dtype() == Dtype::i8)
+    return kernels::pack_int8(context.cpu, transpose, k, n, b, ld, int8_of(packed, first));
+  if (packed.dtype() == Dtype::bf16)
+    return kernels::pack_bf16(context.cpu, transpose, k, n, b, ld, bf16_of(packed, first));
+  dispatch(context, [&](const auto& backend) {
+    kernels::pack(backend, transpose, k, n, b, ld, packed.f32() + first);
+  });
 }
 
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first) {
   if (packed.dtype() == Dtype::i8) return static_cast<const std::byte*>(int8_of(packed, first));
-  if (packed.dtype() == Dtype::bf16) return static_cast<const std::uint16_t*>(bf16_of(packed, first));
+  if (packed.dtype() == Dtype::bf16)
+    return static_cast<const std::uint16_t*>(bf16_of(packed, first));
   return packed.f32() + first;
 }
 
-void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const Tensor& packed,
-                    const float* bias, float* y) {
+void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
+                    const float* x, const Tensor& packed, const float* bias, float* y) {
   if (packed.dtype() == Dtype::f32) {
     dispatch(context, [&](const auto& backend) {
-      if (bias) kernels::gemm_packed_bias(backend, rows, n, k, x, packed.f32(), bias, y);
-      else kernels::gemm_packed(backend, rows, n, k, x, k, packed.f32(), false, y, n);
+      if (bias)
+        kernels::gemm_packed_bias(backend, rows, n, k, x, packed.f32(), bias, y);
+      else
+        kernels::gemm_packed(backend, rows, n, k, x, k, packed.f32(), false, y, n);
     });
     return;
   }
-  if (packed.dtype() == Dtype::i8) kernels::gemm_int8(context.cpu, rows, n, k, x, k, int8_of(packed, 0), false, y, n);
-  else kernels::gemm_bf16(context.cpu, rows, n, k, x, k, bf16_of(packed, 0), false, y, n);
+  if (packed.dtype() == Dtype::i8)
+    kernels::gemm_int8(context.cpu, rows, n, k, x, k, int8_of(packed, 0), false, y, n);
+  else
+    kernels::gemm_bf16(context.cpu, rows, n, k, x, k, bf16_of(packed, 0), false, y, n);
   if (bias) kernels::add_bias(context.cpu, rows, n, y, bias, y);
 }
 
-void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const Tensor& packed,
-                    float* y) {
-  if (packed.dtype() == Dtype::i8) return kernels::gather_int8(context.cpu, rows, k, n, ids, int8_of(packed, 0), y);
-  if (packed.dtype() == Dtype::bf16) return kernels::gather_bf16(context.cpu, rows, k, ids, bf16_of(packed, 0), y);
-  dispatch(context, [&](const auto& backend) { kernels::gather_packed(backend, rows, k, ids, packed.f32(), y); });
+void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
+                    const std::int32_t* ids, const Tensor& packed, float* y) {
+  if (packed.dtype() == Dtype::i8)
+    return kernels::gather_int8(context.cpu, rows, k, n, ids, int8_of(packed, 0), y);
+  if (packed.dtype() == Dtype::bf16)
+    return kernels::gather_bf16(context.cpu, rows, k, ids, bf16_of(packed, 0), y);
+  dispatch(context, [&](const auto& backend) {
+    kernels::gather_packed(backend, rows, k, ids, packed.f32(), y);
+  });
 }
 
-Tensor select_packed_columns(const Context& context, std::int64_t k, std::int64_t n, std::span<const std::int32_t> ids, const Tensor& packed) {
+Tensor select_packed_columns(const Context& context, std::int64_t k, std::int64_t n,
+                             std::span<const std::int32_t> ids, const Tensor& packed) {
   const Dtype dtype = packed.dtype();
-  Tensor out = context.empty({packed_elements(dtype, k, static_cast<std::int64_t>(ids.size()))}, dtype);
-  if (dtype == Dtype::i8) kernels::select_columns(context.cpu, k, n, ids, int8_of(packed, 0), int8_of(out, 0));
-  else if (dtype == Dtype::bf16) kernels::select_columns(context.cpu, k, n, ids, bf16_of(packed, 0), bf16_of(out, 0));
-  else kernels::select_columns(context.cpu, k, n, ids, packed.f32(), out.f32());
+  Tensor out =
+      context.empty({packed_elements(dtype, k, static_cast<std::int64_t>(ids.size()))}, dtype);
+  if (dtype == Dtype::i8)
+    kernels::select_columns(context.cpu, k, n, ids, int8_of(packed, 0), int8_of(out, 0));
+  else if (dtype == Dtype::bf16)
+    kernels::select_columns(context.cpu, k, n, ids, bf16_of(packed, 0), bf16_of(out, 0));
+  else
+    kernels::select_columns(context.cpu, k, n, ids, packed.f32(), out.f32());
   return out;
 }
 

@@ -1,27 +1,29 @@
 #pragma once
 
-// Weights packed for products, as float32, bfloat16 or int8: what a model frozen for inference keeps.
+// Weights packed for products, as float32, bfloat16 or int8: what a model frozen for inference
+// keeps.
+
+#include "autograd/parameter.h"
+#include "kernels/products/packed.h"
 
 #include <cstdint>
-
-#include "nmt/autograd/parameter.h"
-#include "nmt/kernels/packed.h"
 
 namespace nmt::ops {
 
 /// Elements of the tensor that pack_weight() fills.
 std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n);
-/// Packs op(B) [k,n] into packed[first..], by its dtype; B is columns [column, ..) of the weight's value (i8 and bf16 values are
-/// packed as such alone), or its transpose.
-void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n, const Parameter& weight, std::int64_t column,
-                 const Tensor& packed, std::int64_t first = 0);
+/// Packs op(B) [k,n] into packed[first..], by its dtype; B is columns [column, ..) of the weight's
+/// value (i8 and bf16 values are packed as such alone), or its transpose.
+void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n,
+                 const Parameter& weight, std::int64_t column, const Tensor& packed,
+                 std::int64_t first = 0);
 /// The packed matrix that begins at element `first`.
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
 /// y [rows,n] = x [rows,k] W + bias [n], which may be null.
-void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x, const Tensor& packed,
-                    const float* bias, float* y);
+void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
+                    const float* x, const Tensor& packed, const float* bias, float* y);
 /// y[r,:] = column ids[r] of the packed [k,n] matrix.
-void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n, const std::int32_t* ids, const Tensor& packed,
-                    float* y);
+void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
+                    const std::int32_t* ids, const Tensor& packed, float* y);
 
 }  // namespace nmt::ops

@@ -1,4 +1,8 @@
-#include "nmt/autograd/parameter.h"
+#include "autograd/parameter.h"
+
+#include "autograd/orthogonal.h"
+#include "kernels/pointwise.h"
+#include "tensor/copy.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,16 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "nmt/kernels/pointwise.h"
-#include "nmt/tensor/copy.h"
-#include "orthogonal.h"
-
 namespace nmt {
 void Parameter::load() {
   if (fetch) std::exchange(fetch, nullptr)(*this);
 }
 
-Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng, int planes, float scale) {
+Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape,
+                             Init init, Rng& rng, int planes, float scale) {
   NMT_CHECK(!find(name), "two parameters are named {}", name);
   Parameter& p = parameters_.emplace_back();
   p.name = name;
@@ -25,8 +26,10 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
   if (unset_) return p;
   p.gradient = context.empty(shape);
   const std::int64_t n = shape.elements(), width = shape[-1] / planes;
-  const std::int64_t rows = shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output
-  dispatch(context, [&](const auto& backend) { kernels::fill(backend, p.gradient.f32(), n, 0.0f); });
+  const std::int64_t rows =
+      shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output
+  dispatch(context,
+           [&](const auto& backend) { kernels::fill(backend, p.gradient.f32(), n, 0.0f); });
   std::vector<float> values(static_cast<std::size_t>(n));
   float* value = values.data();
   switch (init) {
@@ -45,7 +48,8 @@ Parameter& ParameterSet::add(const Context& context, const std::string& name, Sh
     }
     case Init::orthogonal:
       for (std::int64_t first = 0; first < n; first += rows * shape[-1])
-        for (int plane = 0; plane < planes; ++plane) fill_orthogonal(context.cpu, value + first + plane * width, rows, width, shape[-1], rng);
+        for (int plane = 0; plane < planes; ++plane)
+          fill_orthogonal(context.cpu, value + first + plane * width, rows, width, shape[-1], rng);
       break;
     case Init::uniform:
       for (std::int64_t i = 0; i < n; ++i) value[i] = 2.0f * rng.uniform() - 1.0f;

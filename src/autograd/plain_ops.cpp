@@ -1,12 +1,11 @@
-#include "nmt/autograd/ops.h"
+#include "autograd/ops.h"
+#include "autograd/packed.h"
+#include "kernels/layer_norm.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "tensor/copy.h"
 
 #include <algorithm>
-
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/layer_norm.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/tensor/copy.h"
-#include "packed.h"
 
 namespace nmt::ops {
 namespace {
@@ -14,24 +13,30 @@ namespace {
 constexpr const char* point_wise = "sums, tanh, rows, columns";
 
 // A part that moves so many tensors of this one's size.
-PartWork traffic(const Tensor& t, int tensors) { return {0, 4.0 * tensors * static_cast<double>(t.elements())}; }
+PartWork traffic(const Tensor& t, int tensors) {
+  return {0, 4.0 * tensors * static_cast<double>(t.elements())};
+}
 
 }  // namespace
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), k = weight.shape[0], n = weight.shape[1];
-  NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name, weight.shape.text(), x->value.shape().text());
+  NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name,
+            weight.shape.text(), x->value.shape().text());
   Tensor y = context.empty(x->value.shape().with_last(n));
   const double flops = 2.0 * static_cast<double>(rows * n) * static_cast<double>(k);
-  const Region region(context.profile, "linear maps", {flops});
+  const Region region(context.profile, "linear layers", {flops});
   const float* const b = bias ? bias->value.f32() : nullptr;
   if (weight.is_packed()) {
     packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
   } else {
     dispatch(context, [&](const auto& backend) {
-      if (b) kernels::gemm_bias(backend, rows, n, k, x->value.f32(), weight.value.f32(), b, y.f32());
-      else kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n, 0.0f, y.f32(), n);
+      if (b)
+        kernels::gemm_bias(backend, rows, n, k, x->value.f32(), weight.value.f32(), b, y.f32());
+      else
+        kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n,
+                      0.0f, y.f32(), n);
     });
   }
   const Var out = tape.result(std::move(y));
@@ -39,15 +44,17 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   tape.record([&tape, x, out, &weight, bias, rows, k, n, flops] {
     if (!out->gradient) return;
     const Context& at = tape.context();
-    const Region back(at.profile, "linear maps, back", {x->wants_gradient ? 2 * flops : flops});
+    const Region back(at.profile, "linear layers, back", {x->wants_gradient ? 2 * flops : flops});
     const float* dy = out->gradient.f32();
     dispatch(at, [&](const auto& backend) {
-      kernels::gemm(backend, true, false, k, n, rows, x->value.f32(), k, dy, n, 1.0f, weight.gradient.f32(), n);
+      kernels::gemm(backend, true, false, k, n, rows, x->value.f32(), k, dy, n, 1.0f,
+                    weight.gradient.f32(), n);
       if (bias) kernels::sum_rows(backend, rows, n, dy, bias->gradient.f32());
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;
       if (first) x->gradient = at.empty(x->value.shape());
-      kernels::gemm(backend, false, true, rows, k, n, dy, n, weight.value.f32(), n, first ? 0.0f : 1.0f, x->gradient.f32(), k);
+      kernels::gemm(backend, false, true, rows, k, n, dy, n, weight.value.f32(), n,
+                    first ? 0.0f : 1.0f, x->gradient.f32(), k);
     });
   });
   return out;
@@ -65,14 +72,17 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   const Context& context = tape.context();
   const Tensor& ids = symbols.ids;
   const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
-  const Shape shape = ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
+  const Shape shape =
+      ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
   Tensor y = context.empty(shape);
   const Region region(context.profile, "embeddings", traffic(y, 2));
   if (table.is_packed())
-    packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed, y.f32());
+    packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed,
+                   y.f32());
   else
     dispatch(context, [&](const auto& backend) {
-      kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(), y.f32());
+      kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(),
+                           y.f32());
     });
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
@@ -81,7 +91,8 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
     const Region back(tape.context().profile, "embeddings, back", traffic(out->gradient, 2));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::scatter_add_rows(backend, rows, width, vocabulary, symbols.ids.data<std::int32_t>(),
-                                symbols.runs ? symbols.runs.data<std::int32_t>() : nullptr, out->gradient.f32(), table.gradient.f32());
+                                symbols.runs ? symbols.runs.data<std::int32_t>() : nullptr,
+                                out->gradient.f32(), table.gradient.f32());
     });
   });
   return out;
@@ -90,28 +101,31 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), width = x->value.width() / planes;
-  NMT_CHECK(gain.shape.elements() == planes * width, "{} {} cannot scale rows of {}", gain.name, gain.shape.text(), x->value.shape().text());
+  NMT_CHECK(gain.shape.elements() == planes * width, "{} {} cannot scale rows of {}", gain.name,
+            gain.shape.text(), x->value.shape().text());
   Tensor y = tape.reuse(x), normal, rstd;
   if (tape.recording()) {
     normal = context.empty(x->value.shape());
     rstd = context.empty({rows, planes});
   }
-  const Region region(context.profile, "layer normalisation", traffic(y, tape.recording() ? 3 : 2));
+  const Region region(context.profile, "layer normalization", traffic(y, tape.recording() ? 3 : 2));
   dispatch(context, [&](const auto& backend) {
-    kernels::layer_norm(backend, rows, planes, width, x->value.f32(), gain.value.f32(), bias.value.f32(), y.f32(),
-                        normal ? normal.f32() : nullptr, rstd ? rstd.f32() : nullptr);
+    kernels::layer_norm(backend, rows, planes, width, x->value.f32(), gain.value.f32(),
+                        bias.value.f32(), y.f32(), normal ? normal.f32() : nullptr,
+                        rstd ? rstd.f32() : nullptr);
   });
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
     if (!out->gradient) return;
     Tensor dx = out->gradient;  // nobody reads it after this: written in place
-    const Region back(tape.context().profile, "layer normalisation, back", traffic(dx, 3));
+    const Region back(tape.context().profile, "layer normalization, back", traffic(dx, 3));
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(), gain.value.f32(), dx.f32(),
-                                   gain.gradient.f32(), bias.gradient.f32());
+      kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(),
+                                   gain.value.f32(), dx.f32(), gain.gradient.f32(),
+                                   bias.gradient.f32());
     });
-    tape.give(*x, std::move(dx));
+    tape.accumulate(*x, std::move(dx));
     out->gradient = {};
   });
   return out;
@@ -124,9 +138,14 @@ kernels::RowPlaces places_of(const Tape& tape, const Shape& shape, const Tensor&
   if (!has_steps && !rows) return {};
   const Sentences& part = tape.sentences();
   const std::int64_t batch = has_steps ? shape[1] : part.count;
-  NMT_CHECK(part.count == 0 || part.count == batch, "dropout: {} is not of a pass of {} sentences", shape.text(), part.count);
-  NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()), "dropout: {} rows of {}", rows.elements(), shape.text());
-  kernels::RowPlaces places{.batch = batch, .step = part.count > 0 ? part.whole : batch, .first = part.first, .stride = part.stride};
+  NMT_CHECK(part.count == 0 || part.count == batch, "dropout: {} is not of a pass of {} sentences",
+            shape.text(), part.count);
+  NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()), "dropout: {} rows of {}",
+            rows.elements(), shape.text());
+  kernels::RowPlaces places{.batch = batch,
+                            .step = part.count > 0 ? part.whole : batch,
+                            .first = part.first,
+                            .stride = part.stride};
   if (has_steps && tape.shares_dropout_over_steps()) places.step = 0;
   if (rows) places.rows = rows.data<std::int32_t>();
   return places;
@@ -137,11 +156,13 @@ kernels::RowPlaces places_of(const Tape& tape, const Shape& shape, const Tensor&
 Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
   if (p <= 0.0f || !tape.recording()) return x;
   Tensor y = tape.context().empty(x->value.shape());
-  const auto apply = [&tape, p, rows, stream = tape.next_dropout_stream(), places = places_of(tape, y.shape(), rows), count = y.rows(), width = y.width(),
-                      work = traffic(y, 2)](const float* from, float* to) {
+  const auto apply = [&tape, p, rows, stream = tape.next_dropout_stream(),
+                      places = places_of(tape, y.shape(), rows), count = y.rows(),
+                      width = y.width(), work = traffic(y, 2)](const float* from, float* to) {
     const Region region(tape.context().profile, "dropout", work);
-    dispatch(tape.context(),
-             [&](const auto& backend) { kernels::dropout(backend, count, width, places, p, tape.dropout_key(), stream, from, to); });
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::dropout(backend, count, width, places, p, tape.dropout_key(), stream, from, to);
+    });
   };
   apply(x->value.f32(), y.f32());
   const Var out = tape.result(std::move(y));
@@ -149,17 +170,20 @@ Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
     if (!out->gradient) return;
     Tensor dx = out->gradient;
     apply(dx.f32(), dx.f32());
-    tape.give(*x, std::move(dx));
+    tape.accumulate(*x, std::move(dx));
     out->gradient = {};
   });
   return out;
 }
 
 Var add(Tape& tape, Var x, const Var& y) {
-  NMT_CHECK(x->value.shape() == y->value.shape(), "cannot add {} and {}", x->value.shape().text(), y->value.shape().text());
+  NMT_CHECK(x->value.shape() == y->value.shape(), "cannot add {} and {}", x->value.shape().text(),
+            y->value.shape().text());
   Tensor z = tape.reuse(x);
   const Region region(tape.context().profile, point_wise, traffic(z, 3));
-  dispatch(tape.context(), [&](const auto& backend) { kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32()); });
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::add(backend, z.elements(), x->value.f32(), y->value.f32(), z.f32());
+  });
   const Var out = tape.result(std::move(z));
   if (!tape.recording()) return out;
   tape.record([&tape, x, y, out] {
@@ -167,9 +191,10 @@ Var add(Tape& tape, Var x, const Var& y) {
     const Region back(tape.context().profile, point_wise, traffic(out->gradient, 3));
     dispatch(tape.context(), [&](const auto& backend) {
       if (y->wants_gradient)
-        kernels::add_scaled(backend, out->gradient.elements(), 1.0f, out->gradient.f32(), tape.gradient(*y));
+        kernels::add_scaled(backend, out->gradient.elements(), 1.0f, out->gradient.f32(),
+                            tape.gradient(*y));
     });
-    tape.give(*x, out->gradient);
+    tape.accumulate(*x, out->gradient);
     out->gradient = {};
   });
   return out;
@@ -178,14 +203,17 @@ Var add(Tape& tape, Var x, const Var& y) {
 Var tanh(Tape& tape, Var x) {
   Tensor y = tape.reuse(x);
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
-  dispatch(tape.context(), [&](const auto& backend) { kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32()); });
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32());
+  });
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
   tape.record([&tape, x, out] {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(out->gradient, 4));
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::tanh_backward(backend, out->value.elements(), out->value.f32(), out->gradient.f32(), tape.gradient(*x));
+      kernels::tanh_backward(backend, out->value.elements(), out->value.f32(), out->gradient.f32(),
+                             tape.gradient(*x));
     });
   });
   return out;
@@ -195,7 +223,8 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   std::int64_t width = 0;
   const std::int64_t rows = parts.front()->value.rows();
   for (const Var& part : parts) {
-    NMT_CHECK(part->value.rows() == rows, "cannot put {} beside {}", part->value.shape().text(), parts.front()->value.shape().text());
+    NMT_CHECK(part->value.rows() == rows, "cannot put {} beside {}", part->value.shape().text(),
+              parts.front()->value.shape().text());
     width += part->value.width();
   }
   Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
@@ -220,7 +249,8 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
         const bool first = !part->gradient;
         if (first) part->gradient = tape.context().empty(part->value.shape());
         dispatch(tape.context(), [&](const auto& backend) {
-          kernels::copy_columns(backend, rows, n, out->gradient.f32() + from, width, part->gradient.f32(), n, !first);
+          kernels::copy_columns(backend, rows, n, out->gradient.f32() + from, width,
+                                part->gradient.f32(), n, !first);
         });
       }
       from += n;
@@ -242,7 +272,8 @@ Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(x->value, 2));
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::add_to_rows(backend, n, width, rows.data<std::int32_t>(), out->gradient.f32(), tape.gradient(*x));
+      kernels::add_to_rows(backend, n, width, rows.data<std::int32_t>(), out->gradient.f32(),
+                           tape.gradient(*x));
     });
   });
   return out;

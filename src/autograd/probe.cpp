@@ -1,11 +1,12 @@
-#include "nmt/autograd/probe.h"
+#include "autograd/probe.h"
 
-#include "cell.h"
-#include "nmt/tensor/copy.h"
+#include "autograd/cell.h"
+#include "tensor/copy.h"
 
 namespace nmt::ops {
 
-std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start, const std::vector<Var>& states, bool reverse) {
+std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start,
+                                  const std::vector<Var>& states, bool reverse) {
   std::vector<Tensor> before;
   for (std::size_t p = 0; p < states.size(); ++p) {
     const Tensor& after = states[p]->value;
@@ -25,8 +26,8 @@ Tensor host_copy(const Context& context, Probe& probe, const Tensor& tensor) {
 }
 
 // The gates are computed on the host: they are for people, a sentence at a time.
-void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers, const std::vector<Tensor>& previous,
-                 bool reverse, int lower) {
+void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers,
+                 const std::vector<Tensor>& previous, bool reverse, int lower) {
   const Context& context = tape.context();
   Probe& probe = *tape.probe();
   GateRecord record{cell.name, cell.unit, cell.width, reverse, lower, {}, {}};
@@ -34,7 +35,8 @@ void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const Cell
     const Shape shape = x.shape().with_last(cell.width);
     record.input = Tensor(*probe.host, shape);
     record.forget = Tensor(*probe.host, shape);
-    const Tensor inputs = host_copy(context, probe, x), products = host_copy(context, probe, buffers.u),
+    const Tensor inputs = host_copy(context, probe, x),
+                 products = host_copy(context, probe, buffers.u),
                  vectors = host_copy(context, probe, cell.vectors ? cell.vectors->value : Tensor());
     std::vector<Tensor> states;
     kernels::UnitStep step;

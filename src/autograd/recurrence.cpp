@@ -1,16 +1,18 @@
-#include "cell.h"
+#include "autograd/cell.h"
 
 #include <optional>
 
 namespace nmt::ops {
 
-std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const std::vector<Var>& given, const Tensor& mask, bool reverse,
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
+                            const std::vector<Var>& given, const Tensor& mask, bool reverse,
                             std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *cell.unit;
   const std::int64_t h = cell.width;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
+  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h,
+            "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
             shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
   const bool backward = tape.recording(), keep = backward || tape.probe();
@@ -39,7 +41,9 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
     const Region region(context.profile, "recurrences", cell_work(cell, steps * batch, false));
     dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
   }
-  if (tape.probe()) probe_gates(tape, cell, x->value, buffers, states_before(context, start, states, reverse), reverse);
+  if (tape.probe())
+    probe_gates(tape, cell, x->value, buffers, states_before(context, start, states, reverse),
+                reverse);
 
   if (!backward) return states;
   tape.record([&tape, cell, view, buffers, start, initial, mask, x, states, args] {
@@ -51,16 +55,18 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x, const st
     g.dh = states[0]->gradient.f32();
     g.cell = gradients.view(cell);
     const std::vector<Tensor> dinitial = initial_gradients(at, cell, args.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences, back", cell_work(cell, rows, true));
+    std::optional<Region> back(std::in_place, at.profile, "recurrences, back",
+                               cell_work(cell, rows, true));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::recurrence_scratch(backend, args)});
       g.scratch = scratch.f32();
       kernels::recurrence_backward(backend, args, g);
     });
     back.reset();
-    add_weight_gradients(at, cell, buffers, gradients, previous_rows(start[0], states[0]->value, args.reverse), rows);
-    tape.give(*x, gradients.dx.reshape(x->value.shape()));
-    for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
+    add_weight_gradients(at, cell, buffers, gradients,
+                         previous_rows(start[0], states[0]->value, args.reverse), rows);
+    tape.accumulate(*x, gradients.dx.reshape(x->value.shape()));
+    for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;
 }

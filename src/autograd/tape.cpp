@@ -1,11 +1,15 @@
-#include "nmt/autograd/tape.h"
+#include "autograd/tape.h"
 
-#include "nmt/kernels/pointwise.h"
+#include "kernels/pointwise.h"
 
 namespace nmt {
 
-Var Tape::constant(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, false}); }
-Var Tape::result(Tensor value) const { return std::make_shared<Node>(Node{std::move(value), {}, recording_}); }
+Var Tape::constant(Tensor value) const {
+  return std::make_shared<Node>(Node{std::move(value), {}, false});
+}
+Var Tape::result(Tensor value) const {
+  return std::make_shared<Node>(Node{std::move(value), {}, recording_});
+}
 
 Tensor Tape::reuse(const Var& x) const {
   if (!recording_ && x.use_count() == 1 && x->value.unique()) return x->value;
@@ -33,12 +37,14 @@ void Tape::milestone(int number) {
 float* Tape::gradient(Node& node) const {
   if (!node.gradient) {
     node.gradient = context_.empty(node.value.shape());
-    dispatch(context_, [&](const auto& backend) { kernels::fill(backend, node.gradient.f32(), node.gradient.elements(), 0.0f); });
+    dispatch(context_, [&](const auto& backend) {
+      kernels::fill(backend, node.gradient.f32(), node.gradient.elements(), 0.0f);
+    });
   }
   return node.gradient.f32();
 }
 
-void Tape::give(Node& node, Tensor gradient) const {
+void Tape::accumulate(Node& node, Tensor gradient) const {
   if (!node.wants_gradient) return;
   if (!node.gradient) {
     node.gradient = std::move(gradient);

@@ -1,26 +1,30 @@
-#include "nmt/kernels/transition.h"
+#include "kernels/recurrent/transition.h"
 
-#include "cell.h"
+#include "autograd/cell.h"
 
 #include <optional>
 
 namespace nmt::ops {
 
-std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x, const Var& guide,
-                            const std::vector<Var>& given, const Tensor& mask, bool reverse, std::int64_t position) {
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x,
+                            const Var& guide, const std::vector<Var>& given, const Tensor& mask,
+                            bool reverse, std::int64_t position) {
   const Context& context = tape.context();
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *lower.unit;
   const std::int64_t h = lower.width;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h, "unit {} of width {} reads [T,B,{}], not {}", unit.name,
-            h, unit.inputs * h, shape.text());
-  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}", guide->value.shape().text(),
+  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h,
+            "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
             shape.text());
+  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}",
+            guide->value.shape().text(), shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
   const bool recording = tape.recording(), keep = recording || tape.probe();
   const std::int64_t kept = keep ? steps * batch : batch;
-  const CellView lower_view = view_cell(context, lower, recording), higher_view = view_cell(context, higher, recording);
-  const CellBuffers lower_buffers(context, lower, kept, recording), higher_buffers(context, higher, kept, recording);
+  const CellView lower_view = view_cell(context, lower, recording),
+                 higher_view = view_cell(context, higher, recording);
+  const CellBuffers lower_buffers(context, lower, kept, recording),
+      higher_buffers(context, higher, kept, recording);
   const std::vector<Var> initial = complete_states(tape, lower, given);
   const std::vector<Tensor> start = initial_states(context, lower, initial, batch);
 
@@ -47,18 +51,21 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     args.middle[p] = middle[p].f32();
   }
   {
-    const Region region(context.profile, "recurrences of two units",
-                        add_work(cell_work(lower, steps * batch, false), cell_work(higher, steps * batch, false)));
+    const Region region(
+        context.profile, "recurrences of two units",
+        add_work(cell_work(lower, steps * batch, false), cell_work(higher, steps * batch, false)));
     dispatch(context, [&](const auto& backend) { kernels::transition_forward(backend, args); });
   }
   if (const Probe* probe = tape.probe()) {
-    probe_gates(tape, lower, x->value, lower_buffers, states_before(context, start, states, reverse), reverse);
-    probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse, static_cast<int>(probe->units.size()) - 1);
+    probe_gates(tape, lower, x->value, lower_buffers,
+                states_before(context, start, states, reverse), reverse);
+    probe_gates(tape, higher, guide->value, higher_buffers, middle, reverse,
+                static_cast<int>(probe->units.size()) - 1);
   }
 
   if (!recording) return states;
-  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start, middle, initial,
-               mask, x, guide, states, args] {
+  tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start,
+               middle, initial, mask, x, guide, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
@@ -68,8 +75,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     g.lower = lower_gradients.view(lower);
     g.higher = higher_gradients.view(higher);
     const std::vector<Tensor> dinitial = initial_gradients(at, lower, args.batch, g.dinitial);
-    std::optional<Region> back(std::in_place, at.profile, "recurrences of two units, back",
-                               add_work(cell_work(lower, rows, true), cell_work(higher, rows, true)));
+    std::optional<Region> back(
+        std::in_place, at.profile, "recurrences of two units, back",
+        add_work(cell_work(lower, rows, true), cell_work(higher, rows, true)));
     dispatch(at, [&](const auto& backend) {
       const Tensor scratch = at.empty({kernels::transition_scratch(backend, args)});
       g.scratch = scratch.f32();
@@ -78,10 +86,11 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     back.reset();
     add_weight_gradients(at, lower, lower_buffers, lower_gradients,
                          previous_rows(start[0], states[0]->value, args.reverse), rows);
-    add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}}, rows);
-    tape.give(*x, lower_gradients.dx.reshape(x->value.shape()));
-    tape.give(*guide, higher_gradients.dx.reshape(guide->value.shape()));
-    for (std::size_t p = 0; p < initial.size(); ++p) tape.give(*initial[p], dinitial[p]);
+    add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}},
+                         rows);
+    tape.accumulate(*x, lower_gradients.dx.reshape(x->value.shape()));
+    tape.accumulate(*guide, higher_gradients.dx.reshape(guide->value.shape()));
+    for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;
 }

@@ -1,4 +1,4 @@
-#include "nmt/config/settings.h"
+#include "config/settings.h"
 
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 namespace nmt::config {
 namespace {
 
-// "-" is standard input and "-3" a number: values. Everything else that begins with a dash is an option.
+// "-" is standard input and "-3" a number: values. Everything else that begins with a dash is an
+// option.
 bool is_value(const std::string& argument) {
   if (argument.size() < 2 || argument[0] != '-') return true;
   return (argument[1] >= '0' && argument[1] <= '9') || (argument[1] == '.' && argument.size() > 2);
@@ -19,8 +20,8 @@ bool is_short(const std::string& alias) {
 
 }  // namespace
 
-// Takes the values behind the option at arguments[at - 1]: all that follow for a list, one for others; a flag and an
-// option that may stand alone take the next only if it is a value of theirs.
+// Takes the values behind the option at arguments[at - 1]: all that follow for a list, one for
+// others; a flag and an option that may stand alone take the next only if it is a value of theirs.
 void Settings::take_values(const std::vector<std::string>& arguments, std::size_t& at, Word& word) {
   const Option& option = word.entry->option;
   const bool has_next = at < arguments.size() && is_value(arguments[at]);
@@ -34,12 +35,13 @@ void Settings::take_values(const std::vector<std::string>& arguments, std::size_
   } else if (has_next) {
     word.values = {arguments[at++]};
   }
-  if (word.values.empty()) fail(ExitStatus::usage, "{}: has no value, expected {}", word.where, expected(option));
+  if (word.values.empty())
+    fail(ExitStatus::usage, "{}: has no value, expected {}", word.where, expected(option));
 }
 
 // --name, --name=value, --no-name; underscores stand for dashes.
-void Settings::read_long(const std::vector<std::string>& arguments, std::size_t& at, std::vector<Word>& words,
-                         std::vector<std::string>& unknown) {
+void Settings::read_long(const std::vector<std::string>& arguments, std::size_t& at,
+                         std::vector<Word>& words, std::vector<std::string>& unknown) {
   const std::string& argument = arguments[at++];
   const std::size_t equals = argument.find('=');
   std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
@@ -57,8 +59,10 @@ void Settings::read_long(const std::vector<std::string>& arguments, std::size_t&
     words.push_back({negated, {"false"}, word.where});
   } else {
     const std::string near = nearest_name(name.starts_with("no-") ? name.substr(3) : name);
-    unknown.push_back(shown(argument.substr(0, equals)) + (near.empty() ? "" : " (did you mean --" + near + "?)"));
-    while (at < arguments.size() && is_value(arguments[at])) ++at;  // its values, as far as can be told
+    unknown.push_back(shown(argument.substr(0, equals)) +
+                      (near.empty() ? "" : " (did you mean --" + near + "?)"));
+    while (at < arguments.size() && is_value(arguments[at]))
+      ++at;  // its values, as far as can be told
   }
 }
 
@@ -68,7 +72,8 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
   for (std::size_t at = 0; at < arguments.size();) {
     const std::string& argument = arguments[at];
     if (argument == "--") {
-      loose.insert(loose.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1, arguments.end());
+      loose.insert(loose.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                   arguments.end());
       break;
     }
     if (is_value(argument)) {
@@ -106,15 +111,19 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
   std::size_t at = 0;
   for (std::size_t i = 0; i < positionals_.size() && at < loose.size(); ++i) {
     Entry* entry = find(positionals_[i]);
-    if (std::any_of(words.begin(), words.end(), [&](const Word& word) { return word.entry == entry; })) continue;
+    if (std::any_of(words.begin(), words.end(),
+                    [&](const Word& word) { return word.entry == entry; }))
+      continue;
     const bool rest = entry->option.is_list() && i + 1 == positionals_.size();
     const std::size_t count = rest ? loose.size() - at : 1;
     const auto begin = loose.begin() + static_cast<std::ptrdiff_t>(at);
-    words.push_back({entry, {begin, begin + static_cast<std::ptrdiff_t>(count)}, entry->option.name});
+    words.push_back(
+        {entry, {begin, begin + static_cast<std::ptrdiff_t>(count)}, entry->option.name});
     at += count;
   }
   if (at < loose.size())
-    fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options", shown(loose[at]));
+    fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options",
+         shown(loose[at]));
 }
 
 }  // namespace nmt::config

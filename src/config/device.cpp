@@ -1,6 +1,6 @@
-#include "nmt/config/device.h"
+#include "config/device.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <charconv>
 

@@ -1,4 +1,4 @@
-#include "nmt/config/settings.h"
+#include "config/settings.h"
 
 #include <algorithm>
 
@@ -48,7 +48,9 @@ std::string meaning(const Option& option) {
   const auto note = [&](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
   const auto* text = std::get_if<std::string*>(&option.target);
   if (!option.words.empty() && !option.metavar.empty() && !option.is_flag()) note(expected(option));
-  if (const std::string r = range(option); !r.empty() && option.words.empty() && option.form == Form::plain) note(r);
+  if (const std::string r = range(option);
+      !r.empty() && option.words.empty() && option.form == Form::plain)
+    note(r);
   if (!option.alone.empty()) note("alone: " + option.alone);
   if (option.chosen)
     note("default: chosen from the corpus");
@@ -87,7 +89,8 @@ std::string Settings::help() const {
   std::string text = fmt::format("{}: {}\nUsage: {} {}\n", program_, summary_, program_, usage_);
   std::vector<std::string> groups;
   for (const Entry& entry : entries_)
-    if (entry.option.group != "common" && std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
+    if (entry.option.group != "common" &&
+        std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
       groups.push_back(entry.option.group);
   groups.push_back("common");
   for (const std::string& group : groups) {
@@ -95,7 +98,8 @@ std::string Settings::help() const {
     for (const Entry& entry : entries_) {
       if (entry.option.group != group) continue;
       std::string left = left_side(entry.option);
-      left += left.size() + 1 < margin ? std::string(margin - left.size(), ' ') : "\n" + std::string(margin, ' ');
+      left += left.size() + 1 < margin ? std::string(margin - left.size(), ' ')
+                                       : "\n" + std::string(margin, ' ');
       text += left + wrapped(meaning(entry.option)) + "\n";
     }
   }

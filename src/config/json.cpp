@@ -1,4 +1,4 @@
-#include "nmt/config/json.h"
+#include "config/json.h"
 
 #include <algorithm>
 
@@ -29,26 +29,30 @@ bool has_type(const Json& value) {
 /// A value as the word that assign() takes.
 template <class Json>
 std::string word(const Json& value) {
-  if (value.is_structured()) return value.is_array() ? "[...]" : "{...}";  // may be deeper than the stack
+  if (value.is_structured())
+    return value.is_array() ? "[...]" : "{...}";  // may be deeper than the stack
   return value.is_string() ? value.template get<std::string>()
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 template <class Json>
 void read_value(const Option& option, const Json& value, const std::string& where) {
-  if (option.chosen && value == "auto") return assign(option, {"auto"}, where, false, ExitStatus::data);
+  if (option.chosen && value == "auto")
+    return assign(option, {"auto"}, where, false, ExitStatus::data);
   std::vector<std::string> words;
   std::visit(
       [&](auto target) {
         using T = std::remove_pointer_t<decltype(target)>;
         const auto take = [&]<class Element>(const Json& element, const Element*) {
           if (!has_type<Element>(element))
-            fail(ExitStatus::data, "{}: '{}' is not {}", where, shown(word(element)), expected(option));
+            fail(ExitStatus::data, "{}: '{}' is not {}", where, shown(word(element)),
+                 expected(option));
           words.push_back(word(element));
         };
         if constexpr (is_vector<T>) {
           if (!value.is_array()) fail(ExitStatus::data, "{}: not a list", where);
-          for (const Json& element : value) take(element, static_cast<typename T::value_type*>(nullptr));
+          for (const Json& element : value)
+            take(element, static_cast<typename T::value_type*>(nullptr));
         } else if constexpr (!std::is_same_v<T, std::monostate>) {
           take(value, target);
         }
@@ -63,19 +67,22 @@ void read(const Json& json, const std::vector<Option>& fields, const std::string
   std::vector<std::string> unknown, missing;
   for (const auto& item : json.items()) {
     const std::string& key = item.key();
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Option& option) { return option.name == key && option.sets.empty(); });
+    const auto field = std::find_if(fields.begin(), fields.end(), [&](const Option& option) {
+      return option.name == key && option.sets.empty();
+    });
     if (field == fields.end())
       unknown.push_back(fmt::format("'{}'", shown(key)));
     else
       read_value(*field, item.value(), fmt::format("{}: {}", name, field->name));
   }
   if (!unknown.empty())
-    fail(ExitStatus::data, "{}: unknown fields {}; written by another version?", name, fmt::join(unknown, ", "));
+    fail(ExitStatus::data, "{}: unknown fields {}; written by another version?", name,
+         fmt::join(unknown, ", "));
   for (const Option& field : fields)
     if (field.chosen && !json.contains(field.name)) missing.push_back(field.name);
   if (!missing.empty())
-    fail(ExitStatus::data, "{}: {} {} not there", name, fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are");
+    fail(ExitStatus::data, "{}: {} {} not there", name, fmt::join(missing, ", "),
+         missing.size() == 1 ? "is" : "are");
 }
 
 }  // namespace
@@ -89,17 +96,20 @@ nlohmann::ordered_json to_json(const std::vector<Option>& fields) {
     }
     std::visit(
         [&](auto target) {
-          if constexpr (!std::is_same_v<decltype(target), std::monostate>) json[option.name] = *target;
+          if constexpr (!std::is_same_v<decltype(target), std::monostate>)
+            json[option.name] = *target;
         },
         option.target);
   }
   return json;
 }
 
-void from_json(const nlohmann::ordered_json& json, const std::vector<Option>& fields, const std::string& name) {
+void from_json(const nlohmann::ordered_json& json, const std::vector<Option>& fields,
+               const std::string& name) {
   read(json, fields, name);
 }
-void from_json(const nlohmann::json& json, const std::vector<Option>& fields, const std::string& name) {
+void from_json(const nlohmann::json& json, const std::vector<Option>& fields,
+               const std::string& name) {
   read(json, fields, name);
 }
 

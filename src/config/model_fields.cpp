@@ -1,4 +1,4 @@
-#include "nmt/config/fields.h"
+#include "config/fields.h"
 
 namespace nmt::config {
 namespace {
@@ -13,12 +13,15 @@ std::vector<Option> list(ModelSpec& s) {
       "model",
       {
           Option("type", &s.type,
-                 "architecture: rnnsearch is one bidirectional layer and a conditional decoder, deep a stack of "
-                 "residual layers, seq2seq a plain stack with or without attention, gnmt a stack with residuals from "
+                 "architecture: rnnsearch is one bidirectional layer and a conditional decoder, "
+                 "deep a stack of "
+                 "residual layers, seq2seq a plain stack with or without attention, gnmt a stack "
+                 "with residuals from "
                  "the third layer on")
               .one_of({"rnnsearch", "deep", "seq2seq", "gnmt"}),
           Option("context-aware", &s.context_aware,
-                 "rnnsearch, deep: the encoder's backward pass reads the forward states through a second unit; in deep "
+                 "rnnsearch, deep: the encoder's backward pass reads the forward states through a "
+                 "second unit; in deep "
                  "so do the upper decoder layers the context"),
           Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it")
               .alias({"cell"})
@@ -26,46 +29,68 @@ std::vector<Option> list(ModelSpec& s) {
               .spreads_to({"enc-cell", "dec-cell"}),
           Option("enc-cell", &s.enc_cell, "recurrent unit of the encoder").meta("UNIT"),
           Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder").meta("UNIT"),
-          Option("reset", &s.reset, "where a gru's reset gate stands: before or after the recurrent product")
+          Option("reset", &s.reset,
+                 "where a gru's reset gate stands: before or after the recurrent product")
               .one_of({"before", "after"}),
-          Option("activation", &s.activation, "output activation of an lrn, glrn, elrn or ran").one_of({"tanh", "identity"}),
+          Option("activation", &s.activation, "output activation of an lrn, glrn, elrn or ran")
+              .one_of({"tanh", "identity"}),
           Option("forget-gate", &s.forget_gate,
-                 "an atr's forget gate: as its authors' system computes it, sigmoid(xW - h'U), or as the paper prints it, "
+                 "an atr's forget gate: as its authors' system computes it, sigmoid(xW - h'U), or "
+                 "as the paper prints it, "
                  "sigmoid(h'U - xW)")
               .one_of({"released", "paper"}),
-          Option("input-gate", &s.input_gate, "an atr's input gate: its own, or 1 - the forget gate")
+          Option("input-gate", &s.input_gate,
+                 "an atr's input gate: its own, or 1 - the forget gate")
               .one_of({"own", "complement"}),
-          Option("input", &s.input, "what the gates of an elstm1 or elstm2 read: input and state, or the input alone")
+          Option("input", &s.input,
+                 "what the gates of an elstm1 or elstm2 read: input and state, or the input alone")
               .one_of({"xh", "x"}),
           Option("positions", &s.positions,
-                 "positions that an elstm1 or elstm2 trains a vector for, the last one serving those beyond; 0: max-length")
+                 "positions that an elstm1 or elstm2 trains a vector for, the last one serving "
+                 "those beyond; 0: max-length")
               .range(0, 1000000),
           Option("bias", &s.bias, "a bias on the units' input projections as well"),
           Option("groups", &s.groups,
-                 "blocks in the matrices of all recurrent units, for a share of the weights; divides the width of every "
+                 "blocks in the matrices of all recurrent units, for a share of the weights; "
+                 "divides the width of every "
                  "unit and of what it reads")
               .range(1, 1024),
           Option("rearrange", &s.rearrange,
-                 "with groups, a unit's matrices read the groups' channels in turn, so that every group sees all of "
+                 "with groups, a unit's matrices read the groups' channels in turn, so that every "
+                 "group sees all of "
                  "them in the next layer and at the next time step"),
-          Option("dim-emb", &s.dim_emb, "width of the embeddings").range(1, 65536).chosen_by_default(),
-          Option("dim-rnn", &s.dim_rnn, "width of the recurrent layers").range(1, 65536).chosen_by_default(),
-          Option("enc-depth", &s.enc_depth, "layers of the encoder").range(1, 64).chosen_by_default(),
-          Option("dec-depth", &s.dec_depth, "layers of the decoder").range(1, 64).chosen_by_default(),
-          Option("layer-normalization", &s.layer_normalization, "layer normalisation in units and between layers"),
-          Option("attention", &s.attention, "score of a query and a key: additive (Bahdanau) or scaled dot product; none: seq2seq reads the source "
+          Option("dim-emb", &s.dim_emb, "width of the embeddings")
+              .range(1, 65536)
+              .chosen_by_default(),
+          Option("dim-rnn", &s.dim_rnn, "width of the recurrent layers")
+              .range(1, 65536)
+              .chosen_by_default(),
+          Option("enc-depth", &s.enc_depth, "layers of the encoder")
+              .range(1, 64)
+              .chosen_by_default(),
+          Option("dec-depth", &s.dec_depth, "layers of the decoder")
+              .range(1, 64)
+              .chosen_by_default(),
+          Option("layer-normalization", &s.layer_normalization,
+                 "layer normalization in units and between layers"),
+          Option("attention", &s.attention,
+                 "score of a query and a key: additive (Bahdanau) or scaled dot product; none: "
+                 "seq2seq reads the source "
                  "through the initial state alone")
               .one_of({"additive", "dot", "none"}),
-          Option("heads", &s.heads, "attention heads; divides the attention space and the memory's width")
+          Option("heads", &s.heads,
+                 "attention heads; divides the attention space and the memory's width")
               .range(1, 1024),
-          Option("dim-attention", &s.dim_attention, "width of the attention space; 0: that of the memory")
+          Option("dim-attention", &s.dim_attention,
+                 "width of the attention space; 0: that of the memory")
               .range(0, 65536),
-          Option(
-              "attention-query", &s.attention_query,
-              "what asks the source: the conditional layer's lower unit, or a plain first layer for all steps at once; "
-              "auto: first-layer in gnmt, else recurrent")
+          Option("attention-query", &s.attention_query,
+                 "what asks the source: the conditional layer's lower unit, or a plain first layer "
+                 "for all steps at once; "
+                 "auto: first-layer in gnmt, else recurrent")
               .one_of({"auto", "recurrent", "first-layer"}),
-          Option("tied-embeddings", &s.tied_embeddings, "one matrix for target embedding and softmax"),
+          Option("tied-embeddings", &s.tied_embeddings,
+                 "one matrix for target embedding and softmax"),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
                  "one matrix for source and target embedding; needs a joint vocabulary"),
           Option("tied-embeddings-all", &s.tied_embeddings_all,
@@ -78,15 +103,19 @@ std::vector<Option> list(ModelSpec& s) {
           dropout("dropout-rnn", &s.dropout_rnn, "of layers' outputs"),
           dropout("dropout-readout", &s.dropout_readout, "before the softmax"),
           Option("dropout-variational", &s.dropout_variational,
-                 "drop the same values of embeddings and layers' outputs at all steps of a sentence (Gal & Ghahramani "
+                 "drop the same values of embeddings and layers' outputs at all steps of a "
+                 "sentence (Gal & Ghahramani "
                  "2016), in place of new ones at each step"),
           Option("init", &s.init,
-                 "how the matrices of a new model are drawn; standard: recurrent ones orthogonal, embeddings normal "
-                 "with deviation width^-1/2, others glorot-uniform; orthogonal leaves embeddings as they are")
+                 "how the matrices of a new model are drawn; standard: recurrent ones orthogonal, "
+                 "embeddings normal "
+                 "with deviation width^-1/2, others glorot-uniform; orthogonal leaves embeddings "
+                 "as they are")
               .one_of({"standard", "orthogonal", "glorot-uniform", "uniform", "normal"})
               .meta("NAME"),
           Option("init-scale", &s.init_scale,
-                 "bound of --init uniform (0: 0.08), deviation of normal (0: 0.01), factor of the others (0: 1)")
+                 "bound of --init uniform (0: 0.08), deviation of normal (0: 0.01), factor of the "
+                 "others (0: 1)")
               .range(0, 1000),
       });
 }

@@ -1,7 +1,7 @@
-#include "nmt/config/option.h"
+#include "config/option.h"
 
-#include "nmt/config/device.h"
-#include "nmt/config/period.h"
+#include "config/device.h"
+#include "config/period.h"
 
 #include <algorithm>
 #include <charconv>
@@ -34,7 +34,8 @@ struct ElementOf<std::vector<T>> {
 bool has_form(const Option& option, const std::string& word) {
   try {
     if (option.form == Form::period) parse_period(word, option.name);
-    if (option.form == Form::periods) parse_periods(absolute_periods(word, {}, option.name), option.name);
+    if (option.form == Form::periods)
+      parse_periods(absolute_periods(word, {}, option.name), option.name);
     if (option.form == Form::device) parse_device(word, option.name);
   } catch (const Error&) {
     return false;
@@ -71,7 +72,8 @@ bool in_range(const Option& option, const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return (option.words.empty() || std::find(option.words.begin(), option.words.end(), value) != option.words.end()) &&
+    return (option.words.empty() ||
+            std::find(option.words.begin(), option.words.end(), value) != option.words.end()) &&
            has_form(option, value);
   } else {
     const double number = static_cast<double>(value);
@@ -106,7 +108,8 @@ void fill(const Option& option, const std::vector<std::string>& words, bool appe
           *target = *parse<T>(words[0]);
         } else {
           if (!append) target->clear();
-          for (const std::string& word : words) target->push_back(*parse<typename T::value_type>(word));
+          for (const std::string& word : words)
+            target->push_back(*parse<typename T::value_type>(word));
         }
       },
       option.target);
@@ -159,7 +162,8 @@ Option Option::spreads_to(std::vector<std::string> names, const char* ending, in
 
 bool Option::is_list() const {
   return std::holds_alternative<std::vector<std::string>*>(target) ||
-         std::holds_alternative<std::vector<int>*>(target) || std::holds_alternative<std::vector<double>*>(target);
+         std::holds_alternative<std::vector<int>*>(target) ||
+         std::holds_alternative<std::vector<double>*>(target);
 }
 
 std::vector<Option> in_group(const char* group, std::vector<Option> options) {
@@ -181,9 +185,11 @@ std::string expected(const Option& option) {
   };
   const auto word = [&]() -> std::string {
     if (option.form == Form::period)
-      return "a length of training: a number with u (updates), e (epochs) or t (target labels), as 500u, 100Ku, 10e";
+      return "a length of training: a number with u (updates), e (epochs) or t (target labels), as "
+             "500u, 100Ku, 10e";
     if (option.form == Form::periods)
-      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target labels), as 10e,100Ku; +10e counts from where the training stands";
+      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target "
+             "labels), as 10e,100Ku; +10e counts from where the training stands";
     if (option.form == Form::device) return "cpu, cuda, cuda:N or auto";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;
@@ -191,14 +197,18 @@ std::string expected(const Option& option) {
       if (!allowed.empty()) named.push_back(allowed);
     return fmt::format("one of: {}", fmt::join(named, ", "));
   };
-  return std::visit(
-      Overload{[&](std::monostate) {
-                 return std::isfinite(option.least) ? number("a number") : option.words.empty() ? "a value" : word();
-               },
-               [](bool*) -> std::string { return "true or false"; }, [&](std::string*) { return word(); },
-               [&](std::vector<std::string>*) { return word(); }, [&](double*) { return number("a number"); },
-               [&](std::vector<double>*) { return number("a number"); }, [&](auto*) { return number("an integer"); }},
-      option.target);
+  return std::visit(Overload{[&](std::monostate) {
+                               return std::isfinite(option.least) ? number("a number")
+                                      : option.words.empty()      ? "a value"
+                                                                  : word();
+                             },
+                             [](bool*) -> std::string { return "true or false"; },
+                             [&](std::string*) { return word(); },
+                             [&](std::vector<std::string>*) { return word(); },
+                             [&](double*) { return number("a number"); },
+                             [&](std::vector<double>*) { return number("a number"); },
+                             [&](auto*) { return number("an integer"); }},
+                    option.target);
 }
 
 bool accepts(const Option& option, const std::string& word) {
@@ -216,11 +226,12 @@ bool accepts(const Option& option, const std::string& word) {
       option.target);
 }
 
-void assign(const Option& option, const std::vector<std::string>& words, const std::string& where, bool append,
-            ExitStatus status) {
+void assign(const Option& option, const std::vector<std::string>& words, const std::string& where,
+            bool append, ExitStatus status) {
   if (!option.is_list() && words.size() != 1)
     fail(status, "{}: {} values given, expected {}", where, words.size(), expected(option));
-  if (option.chosen && words.size() == 1 && words[0] == automatic) return fill(option, option.initial, false);
+  if (option.chosen && words.size() == 1 && words[0] == automatic)
+    return fill(option, option.initial, false);
   for (const std::string& word : words)
     if (!accepts(option, word) || (option.chosen && word == automatic))
       fail(status, "{}: '{}' is not {}", where, shown(word), expected(option));

@@ -1,48 +1,44 @@
-#include "nmt/config/period.h"
+#include "config/period.h"
+
+#include "core/error.h"
 
 #include <charconv>
 #include <cmath>
-
-#include "nmt/core/error.h"
 
 namespace nmt {
 
 double Period::measure(const Progress& progress) const {
   switch (unit) {
-    case Unit::epochs:
-      return progress.epochs;
-    case Unit::labels:
-      return static_cast<double>(progress.labels);
-    case Unit::updates:
-      break;
+    case Unit::epochs: return progress.epochs;
+    case Unit::labels: return static_cast<double>(progress.labels);
+    case Unit::updates: break;
   }
   return static_cast<double>(progress.updates);
 }
 
-std::string Period::text() const { return fmt::format("{}{}", count, static_cast<char>(unit)); }
+std::string Period::text() const {
+  return fmt::format("{}{}", count, static_cast<char>(unit));
+}
 
 Period parse_period(std::string_view text, std::string_view option) {
   Period period;
   if (text.empty()) return period;
   const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, period.count, std::chars_format::fixed);
+  const auto [rest, error] =
+      std::from_chars(text.data(), end, period.count, std::chars_format::fixed);
   const char* at = rest;
   if (at != end) switch (*at) {
-      case 'K':
-        period.count *= 1e3, ++at;
-        break;
-      case 'M':
-        period.count *= 1e6, ++at;
-        break;
-      case 'G':
-        period.count *= 1e9, ++at;
-        break;
-      default:
-        break;
+      case 'K': period.count *= 1e3, ++at; break;
+      case 'M': period.count *= 1e6, ++at; break;
+      case 'G': period.count *= 1e9, ++at; break;
+      default: break;
     }
-  if (at != end && (*at == 'u' || *at == 'e' || *at == 't')) period.unit = static_cast<Period::Unit>(*at++);
+  if (at != end && (*at == 'u' || *at == 'e' || *at == 't'))
+    period.unit = static_cast<Period::Unit>(*at++);
   if (error != std::errc() || at != end || !(period.count >= 0) || !std::isfinite(period.count))
-    fail(ExitStatus::usage, "{}: '{}' is no length of training; a number with u (updates), e (epochs) or t (target labels), such as 500u, 100Ku, 10e",
+    fail(ExitStatus::usage,
+         "{}: '{}' is no length of training; a number with u (updates), e (epochs) or t (target "
+         "labels), such as 500u, 100Ku, 10e",
          option, text);
   return period;
 }
@@ -77,9 +73,12 @@ std::vector<Period> parse_periods(std::string_view text, std::string_view option
 }
 
 bool is_due(const Period& period, const Progress& before, const Progress& after) {
-  return period && std::floor(period.measure(after) / period.count) > std::floor(period.measure(before) / period.count);
+  return period && std::floor(period.measure(after) / period.count) >
+                       std::floor(period.measure(before) / period.count);
 }
 
-bool is_reached(const Period& period, const Progress& progress) { return period && period.measure(progress) >= period.count; }
+bool is_reached(const Period& period, const Progress& progress) {
+  return period && period.measure(progress) >= period.count;
+}
 
 }  // namespace nmt

@@ -1,4 +1,4 @@
-#include "nmt/config/fields.h"
+#include "config/fields.h"
 
 #include <algorithm>
 
@@ -12,7 +12,8 @@ std::vector<Option> list(SearchSpec& s) {
           Option("beam-size", &s.beam_size, "hypotheses kept at each step; 1: greedy")
               .alias({"b", "beam"})
               .range(1, 1024),
-          Option("normalize", &s.normalize, "divide scores by length^A, in place of --length-penalty")
+          Option("normalize", &s.normalize,
+                 "divide scores by length^A, in place of --length-penalty")
               .alias({"n"})
               .range(0, 100)
               .value_alone("1")
@@ -24,54 +25,70 @@ std::vector<Option> list(SearchSpec& s) {
                  "weight of the coverage of the source by attention (GNMT's beta)")
               .range(0, 100)
               .meta("B"),
-          Option("max-length-factor", &s.max_length_factor, "longest output in tokens: factor * source tokens + offset")
+          Option("max-length-factor", &s.max_length_factor,
+                 "longest output in tokens: factor * source tokens + offset")
               .range(0, 1000),
-          Option("max-length-offset", &s.max_length_offset, "see --max-length-factor").range(0, 100000),
+          Option("max-length-offset", &s.max_length_offset, "see --max-length-factor")
+              .range(0, 100000),
           Option("allow-unk", &s.allow_unk, "let the unknown symbol into outputs"),
-          Option("n-best", &s.n_best, "print all hypotheses of the beam with scores, in Moses' format"),
-          Option("alignment", &s.alignment, "print which words, or subwords, each output word attended to")
+          Option("n-best", &s.n_best,
+                 "print all hypotheses of the beam with scores, in Moses' format"),
+          Option("alignment", &s.alignment,
+                 "print which words, or subwords, each output word attended to")
               .one_of({"", "word", "subword"})
               .value_alone("word"),
           Option("shortlist", &s.shortlist,
-                 "score only the FIRST (100) most frequent target pieces and the BEST (100) translations of each source "
-                 "piece, by a list that scripts/make_shortlist.py makes; PRUNE leaves out those less likely")
+                 "score only the FIRST (100) most frequent target pieces and the BEST (100) "
+                 "translations of each source "
+                 "piece, by a list that scripts/data/make_shortlist.py makes; PRUNE leaves out "
+                 "those less likely")
               .meta("FILE [FIRST [BEST [PRUNE]]]"),
           Option("max-length", &s.max_length,
                  "longest source sentence in tokens; longer ones are cropped, with a warning")
               .range(1, 1000000),
       });
   for (Option& option : in_group(
-           "batch",
-           {
-               Option("mini-batch", &s.mini_batch, "sentences of a batch").alias({"batch-size"}).range(1, 100000),
-               Option("maxi-batch", &s.maxi_batch, "batches of a window within which sentences are sorted by length")
-                   .range(1, 1000000),
-               Option("maxi-batch-sort", &s.maxi_batch_sort, "sort windows by source length, or not")
-                   .one_of({"src", "none"}),
-           }))
+           "batch", {
+                        Option("mini-batch", &s.mini_batch, "sentences of a batch")
+                            .alias({"batch-size"})
+                            .range(1, 100000),
+                        Option("maxi-batch", &s.maxi_batch,
+                               "batches of a window within which sentences are sorted by length")
+                            .range(1, 1000000),
+                        Option("maxi-batch-sort", &s.maxi_batch_sort,
+                               "sort windows by source length, or not")
+                            .one_of({"src", "none"}),
+                    }))
     options.push_back(std::move(option));
-  for (Option& option :
-       in_group("common",
-                {
-                    Option("precision", &s.precision,
-                           "of the weights: auto, as the model's directory has them; bfloat16 is faster for few sentences at a "
-                           "time and hardly rounds; int8 is two to three times as fast and rounds more (nmt-convert checks BLEU); "
-                           "on a GPU, of what products read: float32, tf32 or bfloat16")
-                        .one_of({"auto", "float32", "tf32", "bfloat16", "int8"}),
-                    Option("recurrences", &s.recurrences,
-                           "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and gru (reset: after) without layer "
-                           "normalisation or groups")
-                        .one_of({"own", "cudnn"}),
-                    Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors").range(0, 1024),
-                    Option("device", &s.device, "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if there is one")
-                        .alias({"d", "devices"})
-                        .with_form(Form::device)
-                        .meta("DEVICE"),
-                    Option("cuda-graphs", &s.cuda_graphs,
-                           "on a GPU, start work that recurs all at once: the steps of a search, training on batches of one shape; auto: on "
-                           "where there is a GPU")
-                        .one_of({"auto", "on", "off"}),
-                }))
+  for (Option& option : in_group(
+           "common",
+           {
+               Option("precision", &s.precision,
+                      "of the weights: auto, as the model's directory has them; bfloat16 is faster "
+                      "for few sentences at a "
+                      "time and hardly rounds; int8 is two to three times as fast and rounds more "
+                      "(nmt-convert checks BLEU); "
+                      "on a GPU, of what products read: float32, tf32 or bfloat16")
+                   .one_of({"auto", "float32", "tf32", "bfloat16", "int8"}),
+               Option("recurrences", &s.recurrences,
+                      "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and "
+                      "gru (reset: after) without layer "
+                      "normalization or groups")
+                   .one_of({"own", "cudnn"}),
+               Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors")
+                   .range(0, 1024),
+               Option("device", &s.device,
+                      "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if "
+                      "there is one")
+                   .alias({"d", "devices"})
+                   .with_form(Form::device)
+                   .meta("DEVICE"),
+               Option("cuda-graphs", &s.cuda_graphs,
+                      "on a GPU, start work that recurs all at once: the steps of a search, "
+                      "training on batches of one shape; auto: on "
+                      "where there is a GPU")
+                   .one_of({"auto", "on", "off"}),
+           }))
     options.push_back(std::move(option));
   return options;
 }
@@ -102,10 +119,12 @@ std::vector<Option> validation_fields(SearchSpec& s) {
 void check(const SearchSpec& s, ExitStatus status) {
   SearchSpec copy = s;
   for (const Option& option : fields(copy))
-    if (const std::vector<std::string> words = values(option); !words.empty()) assign(option, words, option.name, false, status);
+    if (const std::vector<std::string> words = values(option); !words.empty())
+      assign(option, words, option.name, false, status);
   if (s.normalize != 0 && s.length_penalty != 0)
-    fail(status, "normalize {} and length-penalty {}: two rules for the same thing; give one of them", s.normalize,
-         s.length_penalty);
+    fail(status,
+         "normalize {} and length-penalty {}: two rules for the same thing; give one of them",
+         s.normalize, s.length_penalty);
 }
 
 }  // namespace nmt::config

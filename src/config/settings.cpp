@@ -1,4 +1,4 @@
-#include "nmt/config/settings.h"
+#include "config/settings.h"
 
 #include <algorithm>
 
@@ -9,11 +9,13 @@ Settings::Settings(std::string program, std::string usage, std::string summary)
   add(in_group(
       "common",
       {
-          Option("config", &config_files_, "YAML files with settings; later ones win, the command line wins over all")
+          Option("config", &config_files_,
+                 "YAML files with settings; later ones win, the command line wins over all")
               .alias({"c"})
               .meta("FILE...")
               .never_dumped(),
-          Option("dump-config", &dump_, "print the settings as YAML that --config reads, all or those given, and leave")
+          Option("dump-config", &dump_,
+                 "print the settings as YAML that --config reads, all or those given, and leave")
               .one_of({"", "full", "minimal"})
               .value_alone("full")
               .never_dumped(),
@@ -22,7 +24,8 @@ Settings::Settings(std::string program, std::string usage, std::string summary)
           Option("quiet", &quiet_, "print warnings and errors only").never_dumped(),
           Option("help", &help_, "print this text and leave").alias({"h"}).never_dumped(),
           Option("version", &version_, "print the version and leave").never_dumped(),
-          Option("build-info", &build_info_, "print how the program was built and leave").never_dumped(),
+          Option("build-info", &build_info_, "print how the program was built and leave")
+              .never_dumped(),
       }));
 }
 
@@ -30,12 +33,14 @@ Settings& Settings::add(std::vector<Option> options) {
   for (Option& option : options) {
     Entry* known = find(option.name);
     if (known) {
-      NMT_CHECK(known->option.target.index() == option.target.index() && known->option.initial == option.initial,
+      NMT_CHECK(known->option.target.index() == option.target.index() &&
+                    known->option.initial == option.initial,
                 "option --{} is added twice with another type or default", option.name);
       known->twins.push_back(std::move(option));
       continue;
     }
-    for (const std::string& alias : option.aliases) NMT_CHECK(!find(alias), "option name {} is added twice", alias);
+    for (const std::string& alias : option.aliases)
+      NMT_CHECK(!find(alias), "option name {} is added twice", alias);
     entries_.emplace_back(std::move(option));
   }
   return *this;
@@ -57,7 +62,9 @@ Settings& Settings::positionals(std::vector<std::string> names) {
 Settings::Entry* Settings::find(std::string_view name) {
   for (Entry& entry : entries_) {
     const auto& aliases = entry.option.aliases;
-    if (entry.option.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return &entry;
+    if (entry.option.name == name ||
+        std::find(aliases.begin(), aliases.end(), name) != aliases.end())
+      return &entry;
   }
   return nullptr;
 }
@@ -87,7 +94,8 @@ std::vector<std::string> Settings::names() const {
   return all;
 }
 
-void Settings::set(Entry& entry, const std::vector<std::string>& words, const std::string& where, int at) {
+void Settings::set(Entry& entry, const std::vector<std::string>& words, const std::string& where,
+                   int at) {
   const bool append = entry.level == at;  // a list option given again in the same place
   assign(entry.option, words, where, append);
   for (const Option& twin : entry.twins) assign(twin, words, where, append);
@@ -101,7 +109,8 @@ void Settings::read(const std::vector<std::string>& arguments) {
   std::vector<Word> words = parse(arguments);
   const int command_line = 1000000;  // above all files; becomes the right number below
   for (const Word& word : words)
-    if (word.entry->option.name == "config") set(*word.entry, word.values, word.where, command_line);
+    if (word.entry->option.name == "config")
+      set(*word.entry, word.values, word.where, command_line);
   for (const std::string& file : config_files_) read_yaml_file(file);
   for (const Word& word : words)
     if (word.entry->option.name != "config") set(*word.entry, word.values, word.where, files_ + 1);
@@ -111,8 +120,8 @@ void Settings::read(const std::vector<std::string>& arguments) {
   if (quiet_) log_level_ = "warn";
 }
 
-// A shorthand sets what is not set itself in the same place or a later one. Where both say the whole value in one place, they contradict
-// each other.
+// A shorthand sets what is not set itself in the same place or a later one. Where both say the
+// whole value in one place, they contradict each other.
 void Settings::hand_on_shorthands() {
   const auto say_the_same = [](const Entry& one, const Entry& other) {
     fail(ExitStatus::usage, "{} and {} say the same; give one of them", one.where, other.where);
@@ -128,7 +137,8 @@ void Settings::hand_on_shorthands() {
       if (into->said >= entry.level) continue;
       if (option.item >= 0) {  // `said` stays: --src and --tgt may stand in different places
         auto* list = std::get<std::vector<std::string>*>(into->option.target);
-        if (static_cast<int>(list->size()) <= option.item) list->resize(static_cast<std::size_t>(option.item) + 1);
+        if (static_cast<int>(list->size()) <= option.item)
+          list->resize(static_cast<std::size_t>(option.item) + 1);
         (*list)[static_cast<std::size_t>(option.item)] = entry.given[0];
         into->level = std::max(into->level, entry.level);
         continue;
@@ -140,12 +150,14 @@ void Settings::hand_on_shorthands() {
   }
 }
 
-// Two rules for the length of outputs: the one given later in the order of files and command line switches the other
-// off; both in one place contradict each other. A rule that is 0 contradicts nothing that was given.
+// Two rules for the length of outputs: the one given later in the order of files and command line
+// switches the other off; both in one place contradict each other. A rule that is 0 contradicts
+// nothing that was given.
 void Settings::settle_length_rules() {
   Entry *marian = find("normalize"), *gnmt = find("length-penalty");
   if (!marian || !gnmt || marian->level == gnmt->level) return;
-  const auto [earlier, later] = marian->level > gnmt->level ? std::pair(gnmt, marian) : std::pair(marian, gnmt);
+  const auto [earlier, later] =
+      marian->level > gnmt->level ? std::pair(gnmt, marian) : std::pair(marian, gnmt);
   if (earlier->level > 0 && *std::get<double*>(later->option.target) == 0) return;
   assign(earlier->option, {"0"}, earlier->option.name);
 }

@@ -1,5 +1,5 @@
-#include "nmt/config/settings.h"
-#include "nmt/core/file.h"
+#include "config/settings.h"
+#include "core/file.h"
 
 #include <algorithm>
 #include <set>
@@ -16,9 +16,11 @@ constexpr std::int64_t largest_file = 1 << 20;
 
 // Whether a scalar needs no quotes to be read back as the same text.
 bool is_plain(const std::string& text) {
-  if (text.empty() || text == "null" || text == "Null" || text == "NULL" || text[0] == '-') return false;
+  if (text.empty() || text == "null" || text == "Null" || text == "NULL" || text[0] == '-')
+    return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("_./+-").find(static_cast<char>(c)) != std::string_view::npos;
+    return std::isalnum(c) ||
+           std::string_view("_./+-").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
@@ -27,13 +29,16 @@ bool is_text(const Option& option) {
          std::holds_alternative<std::vector<std::string>*>(option.target);
 }
 
-// Watches a document go by: settings are a map of lists at most, and nothing deeper is built in memory.
+// Watches a document go by: settings are a map of lists at most, and nothing deeper is built in
+// memory.
 class DepthGuard : public YAML::EventHandler {
  public:
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
     enter(mark);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
     enter(mark);
   }
   void OnSequenceEnd() override { --depth_; }
@@ -42,7 +47,8 @@ class DepthGuard : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
 
  private:
   void enter(const YAML::Mark& mark) {
@@ -88,14 +94,16 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
   std::set<const Entry*> seen;
   for (const auto& item : document) {
     const int line = item.first.Mark().line + 1;
-    if (!item.first.IsScalar()) fail(ExitStatus::usage, "{}:{}: a setting's name is not a single word", name, line);
+    if (!item.first.IsScalar())
+      fail(ExitStatus::usage, "{}:{}: a setting's name is not a single word", name, line);
     std::string key = item.first.Scalar();
     std::replace(key.begin(), key.end(), '_', '-');
     Entry* entry = key.size() > 1 ? find(key) : nullptr;  // single letters are for the command line
     if (!entry || !(entry->option.dumped || !entry->option.sets.empty())) {
       const std::string near = nearest_name(key);
-      unknown.push_back(fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line,
-                                    near.empty() || near == key ? "" : "; did you mean " + near + "?"));
+      unknown.push_back(
+          fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line,
+                      near.empty() || near == key ? "" : "; did you mean " + near + "?"));
       continue;
     }
     const std::string where = fmt::format("{}:{}: {}", name, line, key);
@@ -103,9 +111,11 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     std::vector<std::string> words;
     const YAML::Node& value = item.second;
     const auto take = [&](const YAML::Node& node) {
-      if (node.IsNull()) fail(ExitStatus::usage, "{}: has no value, expected {}", where, expected(entry->option));
+      if (node.IsNull())
+        fail(ExitStatus::usage, "{}: has no value, expected {}", where, expected(entry->option));
       if (!node.IsScalar())
-        fail(ExitStatus::usage, "{}: a {} is not {}", where, node.IsMap() ? "map" : "list", expected(entry->option));
+        fail(ExitStatus::usage, "{}: a {} is not {}", where, node.IsMap() ? "map" : "list",
+             expected(entry->option));
       words.push_back(node.Scalar());
     };
     if (value.IsSequence() && entry->option.is_list())
@@ -115,11 +125,13 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     set(*entry, words, where, files_);
   }
   if (unknown.size() == 1) fail(ExitStatus::usage, "{}: unknown setting {}", name, unknown[0]);
-  if (!unknown.empty()) fail(ExitStatus::usage, "{}: unknown settings {}", name, fmt::join(unknown, ", "));
+  if (!unknown.empty())
+    fail(ExitStatus::usage, "{}: unknown settings {}", name, fmt::join(unknown, ", "));
 }
 
 std::string Settings::yaml(bool full) const {
-  std::string text = fmt::format("# {} {}\n", program_, full ? "settings" : "settings that were given");
+  std::string text =
+      fmt::format("# {} {}\n", program_, full ? "settings" : "settings that were given");
   std::vector<std::string> groups;
   for (const Entry& entry : entries_)
     if (std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
@@ -128,11 +140,14 @@ std::string Settings::yaml(bool full) const {
     std::string lines;
     for (const Entry& entry : entries_) {
       const Option& option = entry.option;
-      if (option.group != group || !option.dumped || !option.sets.empty() || (!full && entry.level == 0)) continue;
+      if (option.group != group || !option.dumped || !option.sets.empty() ||
+          (!full && entry.level == 0))
+        continue;
       std::vector<std::string> words = values(option);
       for (std::string& word : words) word = scalar(option, word);
-      lines += option.is_list() && !is_auto(option) ? fmt::format("{}: [{}]\n", option.name, fmt::join(words, ", "))
-                                                    : fmt::format("{}: {}\n", option.name, words[0]);
+      lines += option.is_list() && !is_auto(option)
+                   ? fmt::format("{}: [{}]\n", option.name, fmt::join(words, ", "))
+                   : fmt::format("{}: {}\n", option.name, words[0]);
     }
     if (!lines.empty()) text += fmt::format("\n# {}\n{}", group, lines);
   }

@@ -1,4 +1,4 @@
-#include "nmt/core/checksum.h"
+#include "core/checksum.h"
 
 #include <array>
 #include <cstddef>
@@ -7,7 +7,8 @@
 namespace nmt {
 namespace {
 
-// tables[k][b]: what byte b contributes when k more bytes follow it ("slicing by 8": Kounavis & Berry 2005).
+// tables[k][b]: what byte b contributes when k more bytes follow it ("slicing by 8": Kounavis &
+// Berry 2005).
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {
@@ -18,7 +19,8 @@ constexpr Tables make_tables() {
     tables[0][byte] = rest;
   }
   for (std::size_t k = 1; k < 8; ++k)
-    for (std::size_t byte = 0; byte < 256; ++byte) tables[k][byte] = tables[k - 1][byte] >> 8 ^ tables[0][tables[k - 1][byte] & 0xff];
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      tables[k][byte] = tables[k - 1][byte] >> 8 ^ tables[0][tables[k - 1][byte] & 0xff];
   return tables;
 }
 
@@ -35,10 +37,12 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
     std::memcpy(&low, at, 4);
     std::memcpy(&high, at + 4, 4);
     low ^= rest;  // little-endian, as all machines this builds for are
-    rest = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^ tables[3][high & 0xff] ^
-           tables[2][high >> 8 & 0xff] ^ tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+    rest = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+           tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+           tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
   }
-  for (; left > 0; --left, ++at) rest = rest >> 8 ^ tables[0][(rest ^ static_cast<unsigned char>(*at)) & 0xff];
+  for (; left > 0; --left, ++at)
+    rest = rest >> 8 ^ tables[0][(rest ^ static_cast<unsigned char>(*at)) & 0xff];
   return ~rest;
 }
 

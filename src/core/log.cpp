@@ -1,12 +1,12 @@
-#include "nmt/core/log.h"
-
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "core/log.h"
 
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace nmt::log {
 namespace {
@@ -36,8 +36,12 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-void set_level(Level level) { threshold = level; }
-Level level() { return threshold; }
+void set_level(Level level) {
+  threshold = level;
+}
+Level level() {
+  return threshold;
+}
 
 void set_speaker(std::string_view name) {
   const std::lock_guard lock(mutex);
@@ -48,7 +52,8 @@ void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
   const std::lock_guard lock(mutex);
-  write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, speaker, text, shown_status));
+  write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, speaker, text,
+                        shown_status));
 }
 
 void status(std::string_view text) {

@@ -1,6 +1,6 @@
-#include "nmt/core/mapped_file.h"
+#include "core/mapped_file.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -31,11 +31,13 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     fail(ExitStatus::usage, "{}: cannot be opened: {}", path, std::strerror(errno));
   }
   if (S_ISDIR(status.st_mode)) fail(ExitStatus::usage, "{}: is a folder, a file is needed", path);
-  if (!S_ISREG(status.st_mode)) fail(ExitStatus::usage, "{}: is a pipe or device, a regular file is needed", path);
+  if (!S_ISREG(status.st_mode))
+    fail(ExitStatus::usage, "{}: is a pipe or device, a regular file is needed", path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.number, 0);
-  if (mapped == MAP_FAILED) NMT_FAIL("{}: {} bytes cannot be mapped: {}", path, size_, std::strerror(errno));
+  if (mapped == MAP_FAILED)
+    NMT_FAIL("{}: {} bytes cannot be mapped: {}", path, size_, std::strerror(errno));
   data_ = static_cast<const char*>(mapped);
 }
 
@@ -58,8 +60,10 @@ void MappedFile::expect_random() const {
 
 void MappedFile::forget(std::size_t begin, std::size_t count) const {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t first = (begin + page - 1) / page * page, last = std::min(begin + count, size_) / page * page;
-  if (data_ && first < last) ::madvise(const_cast<char*>(data_) + first, last - first, MADV_DONTNEED);
+  const std::size_t first = (begin + page - 1) / page * page,
+                    last = std::min(begin + count, size_) / page * page;
+  if (data_ && first < last)
+    ::madvise(const_cast<char*>(data_) + first, last - first, MADV_DONTNEED);
 }
 
 }  // namespace nmt

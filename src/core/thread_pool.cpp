@@ -1,6 +1,6 @@
-#include "nmt/core/thread_pool.h"
+#include "core/thread_pool.h"
 
-#include <sched.h>
+#include "core/error.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "nmt/core/error.h"
+#include <sched.h>
 
 namespace nmt {
 namespace {
@@ -20,7 +20,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Number = std::atomic<std::int32_t>;  // of a width that the system can wait on
 
-// A step has hundreds of short parallel parts: who waits looks for so long before it sleeps. docs/performance.md has the measurements.
+// A step has hundreds of short parallel parts: who waits looks for so long before it sleeps.
+// docs/performance.md has the measurements.
 constexpr std::chrono::microseconds longest_look{100};
 
 void relax() {
@@ -50,8 +51,9 @@ int allowed_processors() {
 
 }  // namespace
 
-// The parts of a call of run() are taken, each by whoever comes first: its worker, or the caller once it has done its own. So a worker
-// that other processes keep from running is not waited for. What a part computes depends on its number alone.
+// The parts of a call of run() are taken, each by whoever comes first: its worker, or the caller
+// once it has done its own. So a worker that other processes keep from running is not waited for.
+// What a part computes depends on its number alone.
 struct ThreadPool::State {
   struct alignas(64) Part {
     Number taken{0};  // the call in which it was taken last
@@ -73,11 +75,15 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::exception_ptr error;
 
-  // Nobody else does this part of this call. Who comes late, when another call has begun, gets nothing.
+  // Nobody else does this part of this call. Who comes late, when another call has begun, gets
+  // nothing.
   bool take(int part, std::int32_t call) {
     Number& taken = parts[static_cast<std::size_t>(part)].taken;
     std::int32_t before = taken.load(std::memory_order_relaxed);
-    const auto is_older = [&] { return static_cast<std::int32_t>(static_cast<std::uint32_t>(call) - static_cast<std::uint32_t>(before)) > 0; };
+    const auto is_older = [&] {
+      return static_cast<std::int32_t>(static_cast<std::uint32_t>(call) -
+                                       static_cast<std::uint32_t>(before)) > 0;
+    };
     return is_older() && taken.compare_exchange_strong(before, call, std::memory_order_acq_rel);
   }
 
@@ -96,7 +102,8 @@ struct ThreadPool::State {
   void work(int worker) {
     std::chrono::nanoseconds time = longest_look;
     for (std::int32_t seen = 0;;) {
-      if (!look(time, [&] { return calls.load(std::memory_order_acquire) != seen; })) calls.wait(seen, std::memory_order_acquire);
+      if (!look(time, [&] { return calls.load(std::memory_order_acquire) != seen; }))
+        calls.wait(seen, std::memory_order_acquire);
       seen = calls.load(std::memory_order_acquire);
       if (stop) return;
       if (take(worker, seen)) {
@@ -124,7 +131,8 @@ ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() 
     try {
       state_->threads.emplace_back([state = state_.get(), worker] { state->work(worker); });
     } catch (const std::system_error& error) {
-      fail(ExitStatus::failed, "{} threads: only {} could be started: {}", size_, worker, error.code().message());
+      fail(ExitStatus::failed, "{} threads: only {} could be started: {}", size_, worker,
+           error.code().message());
     }
   }
 }
@@ -145,7 +153,8 @@ void ThreadPool::run_erased(Function function, void* context) {
       s.part_is_done();
     }
   if (!look(longest_look, [&] { return s.pending.load(std::memory_order_acquire) == 0; }))
-    for (std::int32_t left; (left = s.pending.load(std::memory_order_acquire)) != 0;) s.pending.wait(left, std::memory_order_acquire);
+    for (std::int32_t left; (left = s.pending.load(std::memory_order_acquire)) != 0;)
+      s.pending.wait(left, std::memory_order_acquire);
   if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
 

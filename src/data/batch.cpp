@@ -1,6 +1,6 @@
-#include "nmt/data/batch.h"
+#include "data/batch.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <numeric>
@@ -33,11 +33,13 @@ std::vector<T> columns(const std::vector<T>& from, int steps, int width, const C
 }
 
 /// Steps of the longest of those sentences, and how many of their tokens there are.
-int steps_of(const std::vector<float>& mask, int width, const Columns& which, std::int64_t& tokens) {
+int steps_of(const std::vector<float>& mask, int width, const Columns& which,
+             std::int64_t& tokens) {
   int steps = 0;
   for (std::size_t row = 0; row * static_cast<std::size_t>(width) < mask.size(); ++row)
     for (int i = 0; i < which.count; ++i) {
-      if (mask[row * static_cast<std::size_t>(width) + static_cast<std::size_t>(which.first + i * which.stride)] == 0.0f)
+      if (mask[row * static_cast<std::size_t>(width) +
+               static_cast<std::size_t>(which.first + i * which.stride)] == 0.0f)
         continue;
       steps = static_cast<int>(row) + 1;
       ++tokens;
@@ -56,17 +58,18 @@ Batch part_of(const Batch& batch, const Columns& which) {
   part.target_out = columns(batch.target_out, part.target_steps, batch.sentences, which);
   part.target_mask = columns(batch.target_mask, part.target_steps, batch.sentences, which);
   part.lines = columns(batch.lines, 1, batch.sentences, which);
-  part.place = {batch.place.first + which.first * batch.place.stride, batch.place.stride * which.stride, batch.place.whole};
+  part.place = {batch.place.first + which.first * batch.place.stride,
+                batch.place.stride * which.stride, batch.place.whole};
   return part;
 }
 
 }  // namespace
 
-Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets, std::int32_t bos,
-                 std::int32_t eos) {
+Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets,
+                 std::int32_t bos, std::int32_t eos) {
   NMT_CHECK(!sources.empty(), "batch: no sentence");
-  NMT_CHECK(targets.empty() || targets.size() == sources.size(), "batch: {} sources and {} targets", sources.size(),
-            targets.size());
+  NMT_CHECK(targets.empty() || targets.size() == sources.size(), "batch: {} sources and {} targets",
+            sources.size(), targets.size());
   Batch batch;
   const std::size_t sentences = sources.size();
   batch.sentences = batch.place.whole = static_cast<int>(sentences);
@@ -103,15 +106,17 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
 }
 
 Batch slice(const Batch& batch, int first, int count) {
-  NMT_CHECK(first >= 0 && count > 0 && first + count <= batch.sentences, "batch: no sentences {} to {} of {}", first, first + count,
-            batch.sentences);
+  NMT_CHECK(first >= 0 && count > 0 && first + count <= batch.sentences,
+            "batch: no sentences {} to {} of {}", first, first + count, batch.sentences);
   return part_of(batch, {first, count, 1});
 }
 
 Batch take(const Batch& batch, const Share& share) {
-  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "batch: no part {} of {}", share.rank, share.size);
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "batch: no part {} of {}", share.rank,
+            share.size);
   if (share.rank >= batch.sentences) return {};
-  return part_of(batch, {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});
+  return part_of(batch,
+                 {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});
 }
 
 }  // namespace nmt

@@ -1,6 +1,6 @@
-#include "nmt/data/corpus.h"
+#include "data/corpus.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,10 +27,11 @@ std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-/// The first line (from 0) of the longer file that probably has no partner. A block that one file lacks shifts all that
-/// follows: lines before it agree in length with lines at the same place, lines after it with lines `shift` further on.
-/// The place where switching from one to the other costs least is the answer; cost is the difference of the logarithms
-/// of the lengths (lengths of translations are proportional: Gale and Church 1993).
+/// The first line (from 0) of the longer file that probably has no partner. A block that one file
+/// lacks shifts all that follows: lines before it agree in length with lines at the same place,
+/// lines after it with lines `shift` further on. The place where switching from one to the other
+/// costs least is the answer; cost is the difference of the logarithms of the lengths (lengths of
+/// translations are proportional: Gale and Church 1993).
 std::int64_t first_suspect(const TextFile& longer, const TextFile& shorter) {
   const std::int64_t shift = longer.lines() - shorter.lines();
   const auto cost = [&](std::int64_t i, std::int64_t j) {
@@ -58,7 +59,8 @@ TextFile::TextFile(const std::string& path) : file_(path) {
     for (std::size_t at = 0; at < bytes.size();) {
       found(at);
       const void* end = std::memchr(bytes.data() + at, '\n', bytes.size() - at);
-      at = end ? static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1 : bytes.size();
+      at = end ? static_cast<std::size_t>(static_cast<const char*>(end) - bytes.data()) + 1
+               : bytes.size();
     }
   };
   std::size_t count = 0;  // first, so that the index never takes more than it needs
@@ -99,8 +101,9 @@ std::uint64_t TextFile::fingerprint() const {
   if (bytes.size() <= kSamples * kSampleBytes) return mix(hash, bytes);
   for (std::size_t i = 0; i < kSamples; ++i) {
     const std::size_t room = bytes.size() - kSampleBytes;
-    hash =
-        mix(hash, bytes.substr(room / (kSamples - 1) * i + room % (kSamples - 1) * i / (kSamples - 1), kSampleBytes));
+    hash = mix(hash,
+               bytes.substr(room / (kSamples - 1) * i + room % (kSamples - 1) * i / (kSamples - 1),
+                            kSampleBytes));
   }
   return hash;
 }
@@ -108,13 +111,15 @@ std::uint64_t TextFile::fingerprint() const {
 ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string& target_path)
     : source_(source_path), target_(target_path) {
   for (const TextFile* file : {&source_, &target_}) {
-    if (file->lines() == 0) fail(ExitStatus::data, "{}: is empty, sentences are needed", file->path());
+    if (file->lines() == 0)
+      fail(ExitStatus::data, "{}: is empty, sentences are needed", file->path());
   }
   if (source_.lines() != target_.lines()) {
     const bool source_longer = source_.lines() > target_.lines();
     const TextFile& longer = source_longer ? source_ : target_;
     fail(ExitStatus::data,
-         "{} has {} lines and {} has {}: they must be equal; judged by length, line {} of {} is the first without a "
+         "{} has {} lines and {} has {}: they must be equal; judged by length, line {} of {} is "
+         "the first without a "
          "partner",
          source_.path(), source_.lines(), target_.path(), target_.lines(),
          first_suspect(longer, source_longer ? target_ : source_) + 1, longer.path());

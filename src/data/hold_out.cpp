@@ -1,7 +1,7 @@
-#include "nmt/data/hold_out.h"
+#include "data/hold_out.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/rng.h"
+#include "core/error.h"
+#include "core/rng.h"
 
 #include <algorithm>
 #include <functional>
@@ -18,12 +18,14 @@ namespace {
 constexpr std::uint64_t kStream = std::uint64_t{3} << 32;
 constexpr Side kSides[] = {Side::source, Side::target};
 
-/// The numbers below n in random order, one after the other: Fisher and Yates with only the touched places stored.
+/// The numbers below n in random order, one after the other: Fisher and Yates with only the touched
+/// places stored.
 class Draw {
  public:
   Draw(std::int64_t n, Rng rng) : n_(n), rng_(rng) {}
   std::int64_t next() {
-    const std::int64_t j = i_ + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(n_ - i_)));
+    const std::int64_t j =
+        i_ + static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(n_ - i_)));
     const std::int64_t drawn = at(j);
     moved_[j] = at(i_++);
     return drawn;
@@ -46,11 +48,14 @@ std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std
 
 }  // namespace
 
-HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed, std::size_t longest) {
+HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed,
+                 std::size_t longest) {
   const std::int64_t pairs = corpus.pairs();
   NMT_CHECK(n > 0, "development set: {} pairs to hold out", n);
   const auto leaves_none = [&] {
-    fail(ExitStatus::data, "{}: holding out {} of {} pairs leaves none for training; give a development set with valid-sets",
+    fail(ExitStatus::data,
+         "{}: holding out {} of {} pairs leaves none for training; give a development set with "
+         "valid-sets",
          corpus.file(Side::source).path(), n, pairs);
   };
   if (n >= pairs) leaves_none();
@@ -64,11 +69,13 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
 
   std::vector<std::int64_t> candidates;
   Draw draw(pairs, Rng(seed, kStream));
-  for (std::int64_t drawn = 0; drawn < pairs && (drawn < 4 * n + 1000 || std::ssize(candidates) < n); ++drawn)
+  for (std::int64_t drawn = 0;
+       drawn < pairs && (drawn < 4 * n + 1000 || std::ssize(candidates) < n); ++drawn)
     if (const std::int64_t i = draw.next(); usable(i)) candidates.push_back(i);
   if (std::ssize(candidates) < n) {
     fail(ExitStatus::data,
-         "{}: {} of {} pairs cannot be held out for a development set: {} have no blank side and none over {} bytes; give one with valid-sets",
+         "{}: {} of {} pairs cannot be held out for a development set: {} have no blank side and "
+         "none over {} bytes; give one with valid-sets",
          corpus.file(Side::source).path(), n, pairs, candidates.size(), longest);
   }
 
@@ -85,13 +92,16 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
   std::vector<std::pair<std::int64_t, std::int64_t>> ranked;  // uses of both sides, line
   for (const std::int64_t i : candidates) {
     std::int64_t count = 0;
-    for (const Side side : kSides) count += uses[static_cast<std::size_t>(side)][hash_of(corpus, side, i, storage)];
+    for (const Side side : kSides)
+      count += uses[static_cast<std::size_t>(side)][hash_of(corpus, side, i, storage)];
     ranked.emplace_back(count, i);
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
 
   HoldOut held;
-  for (std::int64_t k = 0; k < n; ++k) held.development.push_back(ranked[static_cast<std::size_t>(k)].second);
+  for (std::int64_t k = 0; k < n; ++k)
+    held.development.push_back(ranked[static_cast<std::size_t>(k)].second);
   std::sort(held.development.begin(), held.development.end());
 
   std::unordered_set<std::size_t> taken[2];

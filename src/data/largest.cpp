@@ -1,7 +1,7 @@
+#include "data/window.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "window.h"
 
 namespace nmt {
 
@@ -24,16 +24,19 @@ Steps steps_of(const TextFile& file, const Vocabulary& vocabulary, int max_lengt
   const auto steps = [&](std::uint32_t line) {
     std::string storage;
     const std::string_view text = file.line(line, storage).substr(0, kMostPieceBytes * limit);
-    return static_cast<std::int64_t>(std::clamp(vocabulary.encode(text).size(), std::size_t{1}, limit)) + 1;
+    return static_cast<std::int64_t>(
+               std::clamp(vocabulary.encode(text).size(), std::size_t{1}, limit)) +
+           1;
   };
   Steps found;
   const auto middle = by_bytes.begin() + static_cast<std::ptrdiff_t>(by_bytes.size() / 2);
   std::nth_element(by_bytes.begin(), middle, by_bytes.end());
   found.usual = steps(middle->second);
   const std::size_t some = std::min(kLongLines, by_bytes.size());
-  std::partial_sort(by_bytes.begin(), by_bytes.begin() + static_cast<std::ptrdiff_t>(some), by_bytes.end(),
-                    std::greater<>());
-  for (std::size_t i = 0; i < some; ++i) found.longest = std::max(found.longest, steps(by_bytes[i].second));
+  std::partial_sort(by_bytes.begin(), by_bytes.begin() + static_cast<std::ptrdiff_t>(some),
+                    by_bytes.end(), std::greater<>());
+  for (std::size_t i = 0; i < some; ++i)
+    found.longest = std::max(found.longest, steps(by_bytes[i].second));
   return found;
 }
 
@@ -43,15 +46,17 @@ std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const 
   const Steps s = steps_of(corpus.file(Side::source), source, spec.max_length, lines);
   const Steps t = steps_of(corpus.file(Side::target), target, spec.max_length, lines);
   std::vector<Batch> batches;
-  for (const auto& [source_steps, target_steps] : {std::pair(s.longest, t.longest), std::pair(s.usual, t.usual)}) {
+  for (const auto& [source_steps, target_steps] :
+       {std::pair(s.longest, t.longest), std::pair(s.usual, t.usual)}) {
     std::int64_t sentences = 1;
-    while (sentences < static_cast<std::int64_t>(lines.size()) && fits(sentences + 1, source_steps, target_steps))
+    while (sentences < static_cast<std::int64_t>(lines.size()) &&
+           fits(sentences + 1, source_steps, target_steps))
       ++sentences;
     const Ids source_ids(static_cast<std::size_t>(source_steps) - 1, source.unk());
     const Ids target_ids(static_cast<std::size_t>(target_steps) - 1, target.unk());
     const auto count = static_cast<std::size_t>(sentences);
-    batches.push_back(
-        make_batch(std::vector(count, &source_ids), std::vector(count, &target_ids), target.bos(), target.eos()));
+    batches.push_back(make_batch(std::vector(count, &source_ids), std::vector(count, &target_ids),
+                                 target.bos(), target.eos()));
   }
   return batches;
 }

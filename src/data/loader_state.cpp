@@ -1,6 +1,6 @@
-#include "nmt/data/loader_state.h"
+#include "data/loader_state.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <locale>
 #include <sstream>
@@ -24,23 +24,25 @@ std::string DropCounts::text(int max_length) const {
   std::string told;
   const auto add = [&](const std::string& part) { told += told.empty() ? part : ", " + part; };
   if (empty > 0) add(fmt::format("{} with an empty side dropped", empty));
-  if (too_long > 0) add(fmt::format("{} longer than {} tokens (max-length) dropped", too_long, max_length));
+  if (too_long > 0)
+    add(fmt::format("{} longer than {} tokens (max-length) dropped", too_long, max_length));
   if (cropped > 0) add(fmt::format("{} cropped to {} tokens (max-length)", cropped, max_length));
   if (longest > 0) told += fmt::format(" (the longest has {}, line {})", longest, longest_line);
   return told;
 }
 
 std::string LoaderState::text() const {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", epoch, window, batch, epochs, drops.empty, drops.too_long,
-                     drops.cropped, drops.longest, drops.longest_line);
+  return fmt::format("{} {} {} {} {} {} {} {} {}", epoch, window, batch, epochs, drops.empty,
+                     drops.too_long, drops.cropped, drops.longest, drops.longest_line);
 }
 
 LoaderState LoaderState::parse(const std::string& text) {
   std::istringstream in(text);
   in.imbue(std::locale::classic());
   LoaderState state;
-  in >> state.epoch >> state.window >> state.batch >> state.epochs >> state.drops.empty >> state.drops.too_long >>
-      state.drops.cropped >> state.drops.longest >> state.drops.longest_line;
+  in >> state.epoch >> state.window >> state.batch >> state.epochs >> state.drops.empty >>
+      state.drops.too_long >> state.drops.cropped >> state.drops.longest >>
+      state.drops.longest_line;
   if (!in || !(in >> std::ws).eof() || state.epoch < 0 || state.window < 0 || state.batch < 0) {
     fail(ExitStatus::data, "position in the corpus \"{}\": nine numbers are needed", text);
   }

@@ -1,6 +1,6 @@
-#include "pair_stream.h"
+#include "data/pair_stream.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,13 +17,14 @@ constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32;
 void append(Ids& piece, const EncodedPair& pair) {
   piece.push_back(pair.source_tokens);
   piece.push_back(pair.target_tokens);
-  for (const Ids* ids : {&pair.source, &pair.target}) piece.insert(piece.end(), ids->begin(), ids->end());
+  for (const Ids* ids : {&pair.source, &pair.target})
+    piece.insert(piece.end(), ids->begin(), ids->end());
 }
 
 }  // namespace
 
-PairStream::PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines, const Share& share, std::int64_t epoch,
-                       std::int64_t at, Exchange exchange)
+PairStream::PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines,
+                       const Share& share, std::int64_t epoch, std::int64_t at, Exchange exchange)
     : loading_(loading),
       lines_(lines),
       share_(share),
@@ -78,12 +79,14 @@ void PairStream::ask(std::int64_t pairs) {
 
 void PairStream::receive() {
   const std::vector<Ids> pieces = exchange_.receive();
-  NMT_CHECK(std::ssize(pieces) == share_.size, "training data: pieces of {} processes, not {}", pieces.size(), share_.size);
+  NMT_CHECK(std::ssize(pieces) == share_.size, "training data: pieces of {} processes, not {}",
+            pieces.size(), share_.size);
   std::vector<std::size_t> at(pieces.size());
   auto from = static_cast<std::size_t>((asked_pairs_ - under_way_) % share_.size);
   const auto take = [&](std::size_t count) {
     const std::size_t begin = at[from];
-    NMT_CHECK(begin + count <= pieces[from].size(), "training data: the piece of process {} is cut off", from);
+    NMT_CHECK(begin + count <= pieces[from].size(),
+              "training data: the piece of process {} is cut off", from);
     at[from] += count;
     return pieces[from].begin() + static_cast<std::ptrdiff_t>(begin);
   };
@@ -94,7 +97,8 @@ void PairStream::receive() {
     pair.source_tokens = *take(1);
     pair.target_tokens = *take(1);
     if (!loading_.drops(pair.source_tokens, pair.target_tokens))
-      for (auto [ids, tokens] : {std::pair(&pair.source, pair.source_tokens), {&pair.target, pair.target_tokens}}) {
+      for (auto [ids, tokens] :
+           {std::pair(&pair.source, pair.source_tokens), {&pair.target, pair.target_tokens}}) {
         const auto count = std::min(tokens, limit);
         const auto begin = take(static_cast<std::size_t>(count));
         ids->assign(begin, begin + count);

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "nmt/core/rng.h"
-#include "nmt/data/batch.h"
+#include "core/rng.h"
+#include "data/batch.h"
+#include "data/window.h"
 
 #include <cstdint>
 #include <deque>
@@ -9,27 +10,29 @@
 #include <utility>
 #include <vector>
 
-#include "window.h"
-
 namespace nmt {
 
-/// The pairs of a corpus, pass after pass, each pass in an order of its own, encoded. One of several processes encodes
-/// its share of them alone and gets all: what each has encoded goes to all others, in pieces. All processes that ask
-/// for the same pairs hand over and get the same number of pieces, whatever their speed.
+/// The pairs of a corpus, pass after pass, each pass in an order of its own, encoded. One of
+/// several processes encodes its share of them alone and gets all: what each has encoded goes to
+/// all others, in pieces. All processes that ask for the same pairs hand over and get the same
+/// number of pieces, whatever their speed.
 class PairStream {
  public:
   /// How pieces travel. All may throw, to end the reading.
   struct Exchange {
-    std::function<void(Ids mine)> send;         ///< hands over this process's share of the next piece
-    std::function<std::vector<Ids>()> receive;  ///< waits for all processes' shares of the oldest that is under way
-    std::function<void()> encoding;             ///< called before every pair that this process encodes
+    std::function<void(Ids mine)> send;  ///< hands over this process's share of the next piece
+    std::function<std::vector<Ids>()>
+        receive;  ///< waits for all processes' shares of the oldest that is under way
+    std::function<void()> encoding;  ///< called before every pair that this process encodes
   };
-  /// Begins at place `at` of pass number `epoch`'s order of these lines, which outlive the stream, as does `loading`.
-  PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines, const Share& share, std::int64_t epoch, std::int64_t at,
-             Exchange exchange);
+  /// Begins at place `at` of pass number `epoch`'s order of these lines, which outlive the stream,
+  /// as does `loading`.
+  PairStream(const Loading& loading, const std::vector<std::uint32_t>& lines, const Share& share,
+             std::int64_t epoch, std::int64_t at, Exchange exchange);
 
   EncodedPair next();
-  /// Sees to it that so many pairs that next() has not given yet are at hand or under way. For a process alone: nothing.
+  /// Sees to it that so many pairs that next() has not given yet are at hand or under way. For a
+  /// process alone: nothing.
   void read_ahead(std::int64_t pairs);
 
  private:

@@ -1,8 +1,10 @@
-#include "nmt/data/training_data.h"
+#include "data/training_data.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/rng.h"
-#include "nmt/data/bounded_queue.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "data/bounded_queue.h"
+#include "data/pair_stream.h"
+#include "data/window.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,15 +13,13 @@
 #include <thread>
 #include <utility>
 
-#include "pair_stream.h"
-#include "window.h"
-
 namespace nmt {
 
 namespace {
 
 constexpr std::size_t kBatchesAhead = 64;
-// A stream of random numbers a pass, for the order of its windows' batches; that of the pairs is pair_stream.cpp's.
+// A stream of random numbers a pass, for the order of its windows' batches; that of the pairs is
+// pair_stream.cpp's.
 constexpr std::uint64_t kWindowStream = std::uint64_t{2} << 32;
 
 /// What the reading thread hands on: a batch, or its share of a piece of the text, to be exchanged.
@@ -47,12 +47,14 @@ struct TrainingData::Impl {
   std::atomic<std::int64_t> encoded = 0;
   std::thread thread;
 
-  Impl(Loading how, const Share& which, Gather by) : loading(std::move(how)), share(which), gather(std::move(by)) {}
+  Impl(Loading how, const Share& which, Gather by)
+      : loading(std::move(how)), share(which), gather(std::move(by)) {}
   ~Impl() { stop(); }
 
   void start() {
     queue = std::make_unique<BoundedQueue<Item>>(kBatchesAhead);
-    gathered = std::make_unique<BoundedQueue<std::vector<Ids>>>(std::numeric_limits<std::size_t>::max());
+    gathered =
+        std::make_unique<BoundedQueue<std::vector<Ids>>>(std::numeric_limits<std::size_t>::max());
     thread = std::thread([this, from = state] {
       try {
         produce(from);
@@ -93,7 +95,8 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
   return made;
 }
 
-// Shares go to the taker as batches do, in their order, so that all processes exchange the same at the same batch.
+// Shares go to the taker as batches do, in their order, so that all processes exchange the same at
+// the same batch.
 PairStream::Exchange TrainingData::Impl::exchange() {
   return {.send = [this](Ids mine) { push({.piece = std::move(mine)}); },
           .receive = [this] { return gathered->pop(); },
@@ -104,9 +107,10 @@ PairStream::Exchange TrainingData::Impl::exchange() {
               }};
 }
 
-/// Makes batch after batch from a state on, until nobody wants more. A batch is held back until the next is known,
-/// since only then it is known whether it is the last of its pass. The text of the next window is asked for before the
-/// batches of this one are handed on, so that it is there when they are taken.
+/// Makes batch after batch from a state on, until nobody wants more. A batch is held back until the
+/// next is known, since only then it is known whether it is the last of its pass. The text of the
+/// next window is asked for before the batches of this one are handed on, so that it is there when
+/// they are taken.
 void TrainingData::Impl::produce(LoaderState at) {
   const std::uint64_t seed = loading.spec.seed;
   const auto total = static_cast<std::int64_t>(lines.size());
@@ -126,8 +130,9 @@ void TrainingData::Impl::produce(LoaderState at) {
       const auto count = static_cast<std::int64_t>(batches.size());
       if (at.batch > 0 && at.batch >= count) {
         fail(ExitStatus::data,
-             "position in the corpus: batch {} of a window of {}; the corpus or its settings have changed", at.batch,
-             count);
+             "position in the corpus: batch {} of a window of {}; the corpus or its settings have "
+             "changed",
+             at.batch, count);
       }
       const std::int64_t end = at.window + window.read;
       LoaderState after_window{.epoch = at.epoch, .window = end, .drops = at.drops};
@@ -136,17 +141,20 @@ void TrainingData::Impl::produce(LoaderState at) {
         if (held) push(*std::move(held));
         held = item(window, batches[static_cast<std::size_t>(b)]);
         held->after = after_window;
-        if (b + 1 < count) held->after = {.epoch = at.epoch, .window = at.window, .batch = b + 1, .drops = at.drops};
+        if (b + 1 < count)
+          held->after = {.epoch = at.epoch, .window = at.window, .batch = b + 1, .drops = at.drops};
         const double part = static_cast<double>(b + 1) / static_cast<double>(count);
-        const double done = static_cast<double>(at.window) + static_cast<double>(window.read) * part;
+        const double done =
+            static_cast<double>(at.window) + static_cast<double>(window.read) * part;
         held->after.epochs = static_cast<double>(at.epoch) + done / static_cast<double>(total);
         held->drops = after_window.drops;
       }
       at = after_window;
     }
     if (!held) {
-      fail(ExitStatus::data, "{} and {}: none of {} pairs can be used: {}", loading.corpus.file(Side::source).path(),
-           loading.corpus.file(Side::target).path(), total, at.drops.text(loading.spec.max_length));
+      fail(ExitStatus::data, "{} and {}: none of {} pairs can be used: {}",
+           loading.corpus.file(Side::source).path(), loading.corpus.file(Side::target).path(),
+           total, at.drops.text(loading.spec.max_length));
     }
     held->after = {.epoch = at.epoch + 1, .epochs = static_cast<double>(at.epoch + 1)};
     held->drops = at.drops;
@@ -154,27 +162,34 @@ void TrainingData::Impl::produce(LoaderState at) {
   }
 }
 
-TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
-                           const DataSpec& spec, std::span<const std::int64_t> excluded, const Share& share,
+TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source,
+                           const Vocabulary& target, const DataSpec& spec,
+                           std::span<const std::int64_t> excluded, const Share& share,
                            Gather gather)
-    : impl_(std::make_unique<Impl>(Loading{corpus, source, target, spec}, share, std::move(gather))) {
-  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "training data: no part {} of {}", share.rank, share.size);
-  NMT_CHECK(share.size == 1 || impl_->gather, "training data: {} shares and no exchange between them", share.size);
+    : impl_(
+          std::make_unique<Impl>(Loading{corpus, source, target, spec}, share, std::move(gather))) {
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "training data: no part {} of {}",
+            share.rank, share.size);
+  NMT_CHECK(share.size == 1 || impl_->gather,
+            "training data: {} shares and no exchange between them", share.size);
   impl_->loading.check();
   if (corpus.pairs() > std::numeric_limits<std::uint32_t>::max()) {
-    fail(ExitStatus::data, "{}: {} lines, at most {} can be shuffled", corpus.file(Side::source).path(), corpus.pairs(),
+    fail(ExitStatus::data, "{}: {} lines, at most {} can be shuffled",
+         corpus.file(Side::source).path(), corpus.pairs(),
          std::numeric_limits<std::uint32_t>::max());
   }
-  NMT_CHECK(std::is_sorted(excluded.begin(), excluded.end()), "training data: the excluded lines are not sorted");
+  NMT_CHECK(std::is_sorted(excluded.begin(), excluded.end()),
+            "training data: the excluded lines are not sorted");
   impl_->lines.reserve(static_cast<std::size_t>(corpus.pairs()));
   auto next_excluded = excluded.begin();
   for (std::int64_t i = 0; i < corpus.pairs(); ++i) {
     while (next_excluded != excluded.end() && *next_excluded < i) ++next_excluded;
-    if (next_excluded == excluded.end() || *next_excluded != i) impl_->lines.push_back(static_cast<std::uint32_t>(i));
+    if (next_excluded == excluded.end() || *next_excluded != i)
+      impl_->lines.push_back(static_cast<std::uint32_t>(i));
   }
   if (impl_->lines.empty()) {
-    fail(ExitStatus::data, "{}: none of {} lines is left for training", corpus.file(Side::source).path(),
-         corpus.pairs());
+    fail(ExitStatus::data, "{}: none of {} lines is left for training",
+         corpus.file(Side::source).path(), corpus.pairs());
   }
 }
 
@@ -196,7 +211,8 @@ const LoaderState& TrainingData::state() const {
 void TrainingData::restore(const LoaderState& state) {
   impl_->stop();
   if (state.window >= pairs()) {
-    fail(ExitStatus::data, "position in the corpus: pair {} of {}; the corpus has changed", state.window, pairs());
+    fail(ExitStatus::data, "position in the corpus: pair {} of {}; the corpus has changed",
+         state.window, pairs());
   }
   impl_->state = state;
   impl_->drops = state.drops;

@@ -1,6 +1,6 @@
-#include "window.h"
+#include "data/window.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,15 +9,20 @@
 namespace nmt {
 
 void Loading::check() const {
-  if (spec.mini_batch < 0) fail(ExitStatus::usage, "mini-batch {}: 0 (no limit) or more sentences", spec.mini_batch);
+  if (spec.mini_batch < 0)
+    fail(ExitStatus::usage, "mini-batch {}: 0 (no limit) or more sentences", spec.mini_batch);
   if (spec.mini_batch_words < 0) {
-    fail(ExitStatus::usage, "mini-batch-words {}: 0 (no limit) or more tokens", spec.mini_batch_words);
+    fail(ExitStatus::usage, "mini-batch-words {}: 0 (no limit) or more tokens",
+         spec.mini_batch_words);
   }
   if (spec.mini_batch == 0 && spec.mini_batch_words == 0) {
-    fail(ExitStatus::usage, "mini-batch and mini-batch-words are both 0: one of them must limit a batch");
+    fail(ExitStatus::usage,
+         "mini-batch and mini-batch-words are both 0: one of them must limit a batch");
   }
-  if (spec.maxi_batch < 1) fail(ExitStatus::usage, "maxi-batch {}: at least 1 batch", spec.maxi_batch);
-  if (spec.max_length < 1) fail(ExitStatus::usage, "max-length {}: at least 1 token", spec.max_length);
+  if (spec.maxi_batch < 1)
+    fail(ExitStatus::usage, "maxi-batch {}: at least 1 batch", spec.maxi_batch);
+  if (spec.max_length < 1)
+    fail(ExitStatus::usage, "max-length {}: at least 1 token", spec.max_length);
 }
 
 bool Loading::drops(std::int32_t source_tokens, std::int32_t target_tokens) const {
@@ -34,13 +39,14 @@ EncodedPair Loading::encode(std::int64_t line) const {
   pair.source_tokens = static_cast<std::int32_t>(pair.source.size());
   pair.target_tokens = static_cast<std::int32_t>(pair.target.size());
   const bool dropped = drops(pair.source_tokens, pair.target_tokens);
-  for (Ids* ids : {&pair.source, &pair.target}) ids->resize(dropped ? 0 : std::min(ids->size(), limit));
+  for (Ids* ids : {&pair.source, &pair.target})
+    ids->resize(dropped ? 0 : std::min(ids->size(), limit));
   return pair;
 }
 
 Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t most) const {
-  const std::int64_t most_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
-  const std::int64_t most_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
+  const std::int64_t max_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
+  const std::int64_t max_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
   Window window;
   std::int64_t tokens = 0;
   while (window.read < most) {
@@ -58,15 +64,16 @@ Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t mo
       tokens += static_cast<std::int64_t>(pair.target.size()) + 1;
       window.pairs.push_back(std::move(pair));
     }
-    if (most_tokens > 0 && tokens >= most_tokens) break;
-    if (most_pairs > 0 && static_cast<std::int64_t>(window.pairs.size()) >= most_pairs) break;
+    if (max_tokens > 0 && tokens >= max_tokens) break;
+    if (max_pairs > 0 && static_cast<std::int64_t>(window.pairs.size()) >= max_pairs) break;
   }
   return window;
 }
 
-// The source side may take twice the target's tokens: so a few long sources among short targets do not make a batch
-// whose memory nobody expected.
-bool Loading::fits(std::int64_t sentences, std::int64_t source_steps, std::int64_t target_steps) const {
+// The source side may take twice the target's tokens: so a few long sources among short targets do
+// not make a batch whose memory nobody expected.
+bool Loading::fits(std::int64_t sentences, std::int64_t source_steps,
+                   std::int64_t target_steps) const {
   if (sentences == 1) return true;
   if (spec.mini_batch > 0 && sentences > spec.mini_batch) return false;
   if (spec.mini_batch_words == 0) return true;
@@ -87,7 +94,8 @@ std::vector<std::vector<std::size_t>> Loading::cut(const Window& window) const {
   for (const std::size_t i : sorted) {
     source_steps = std::max(source_steps, static_cast<std::int64_t>(pairs[i].source.size()) + 1);
     target_steps = std::max(target_steps, static_cast<std::int64_t>(pairs[i].target.size()) + 1);
-    if (batches.empty() || !fits(static_cast<std::int64_t>(batches.back().size()) + 1, source_steps, target_steps)) {
+    if (batches.empty() ||
+        !fits(static_cast<std::int64_t>(batches.back().size()) + 1, source_steps, target_steps)) {
       batches.emplace_back();
       source_steps = static_cast<std::int64_t>(pairs[i].source.size()) + 1;
       target_steps = static_cast<std::int64_t>(pairs[i].target.size()) + 1;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "nmt/config/specs.h"
-#include "nmt/data/batch.h"
-#include "nmt/data/corpus.h"
-#include "nmt/data/loader_state.h"
-#include "nmt/text/vocabulary.h"
+#include "config/specs.h"
+#include "data/batch.h"
+#include "data/corpus.h"
+#include "data/loader_state.h"
+#include "text/vocabulary.h"
 
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,8 @@ namespace nmt {
 struct EncodedPair {
   std::int64_t line = 0;
   std::int32_t source_tokens = 0, target_tokens = 0;  ///< as encoded
-  Ids source = {}, target = {};                       ///< as batches take them: shortened; empty where the pair is dropped
+  Ids source = {},
+      target = {};  ///< as batches take them: shortened; empty where the pair is dropped
 };
 
 /// Pairs that are sorted by length together.

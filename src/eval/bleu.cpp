@@ -1,13 +1,12 @@
-#include "nmt/eval/bleu.h"
+#include "eval/bleu.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "eval/bleu_formula.h"
+#include "eval/unicode.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
-
-#include "bleu_formula.h"
-#include "unicode.h"
 
 namespace nmt {
 namespace {
@@ -61,7 +60,8 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
   for (const auto& other : others) {  // the closest in length, the shorter of two as close
     const auto candidate = static_cast<std::int64_t>(other.size());
     const std::int64_t distance = std::abs(candidate - length), best = std::abs(closest - length);
-    if (closest < 0 || distance < best || (distance == best && candidate < closest)) closest = candidate;
+    if (closest < 0 || distance < best || (distance == best && candidate < closest))
+      closest = candidate;
   }
   counts.reference_length = closest;
   for (int n = 1; n <= bleu_order; ++n) {
@@ -71,7 +71,8 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
       for (const auto& [key, count] : ngrams(other, n)) most[key] = std::max(most[key], count);
     for (const auto& [key, count] : mine) {
       counts.total[n - 1] += count;
-      if (const auto it = most.find(key); it != most.end()) counts.correct[n - 1] += std::min(count, it->second);
+      if (const auto it = most.find(key); it != most.end())
+        counts.correct[n - 1] += std::min(count, it->second);
     }
   }
   return counts;
@@ -80,8 +81,8 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
 BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options) {
   BleuScore out;
   out.counts = counts;
-  out.brevity_penalty =
-      brevity_penalty(static_cast<double>(counts.hypothesis_length), static_cast<double>(counts.reference_length));
+  out.brevity_penalty = brevity_penalty(static_cast<double>(counts.hypothesis_length),
+                                        static_cast<double>(counts.reference_length));
   std::array<double, bleu_order> correct{}, total{};
   std::copy(counts.correct.begin(), counts.correct.end(), correct.begin());
   std::copy(counts.total.begin(), counts.total.end(), total.begin());
@@ -89,12 +90,13 @@ BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options)
   return out;
 }
 
-BleuScore corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
-                      const BleuOptions& options) {
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
+                      const std::vector<std::string>& references, const BleuOptions& options) {
   if (hypotheses.size() != references.size())
     fail(ExitStatus::data, "{} hypotheses for {} references", hypotheses.size(), references.size());
   BleuCounts sum;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) sum += bleu_counts(hypotheses[i], {references[i]}, options);
+  for (std::size_t i = 0; i < hypotheses.size(); ++i)
+    sum += bleu_counts(hypotheses[i], {references[i]}, options);
   return bleu_from_counts(sum, options);
 }
 
@@ -113,20 +115,17 @@ BleuOptions multi_bleu_options(bool lowercase) {
 
 const char* name_of(BleuSmoothing smoothing) {
   switch (smoothing) {
-    case BleuSmoothing::exp:
-      return "exp";
-    case BleuSmoothing::floor:
-      return "floor";
-    case BleuSmoothing::add_k:
-      return "add-k";
-    case BleuSmoothing::none:
-      return "none";
+    case BleuSmoothing::exp: return "exp";
+    case BleuSmoothing::floor: return "floor";
+    case BleuSmoothing::add_k: return "add-k";
+    case BleuSmoothing::none: return "none";
   }
   return "?";
 }
 
 BleuSmoothing bleu_smoothing(std::string_view name) {
-  for (const BleuSmoothing s : {BleuSmoothing::exp, BleuSmoothing::floor, BleuSmoothing::add_k, BleuSmoothing::none})
+  for (const BleuSmoothing s :
+       {BleuSmoothing::exp, BleuSmoothing::floor, BleuSmoothing::add_k, BleuSmoothing::none})
     if (name == name_of(s)) return s;
   fail(ExitStatus::usage, "unknown smoothing '{}'; known: exp, floor, add-k, none", name);
 }
@@ -135,18 +134,20 @@ std::string verbose(const BleuScore& score) {
   const auto& p = score.precisions;
   const double hypothesis = static_cast<double>(score.counts.hypothesis_length),
                reference = static_cast<double>(score.counts.reference_length);
-  return fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0], p[1],
-                     p[2], p[3], score.brevity_penalty, reference > 0 ? hypothesis / reference : 0.0,
-                     score.counts.hypothesis_length, score.counts.reference_length);
+  return fmt::format(
+      "{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", p[0],
+      p[1], p[2], p[3], score.brevity_penalty, reference > 0 ? hypothesis / reference : 0.0,
+      score.counts.hypothesis_length, score.counts.reference_length);
 }
 
 std::string bleu_signature(const BleuOptions& options, int references, const std::string& trials) {
   std::string smooth = name_of(options.smoothing);
   if (options.smoothing == BleuSmoothing::floor || options.smoothing == BleuSmoothing::add_k)
     smooth += fmt::format("[{:.2f}]", smoothing_value_of(options));
-  return fmt::format("nrefs:{}|{}case:{}|eff:{}|tok:{}|smooth:{}|version:nmt-{}", references, trials,
-                     options.lowercase ? "lc" : "mixed", options.effective_order ? "yes" : "no",
-                     name_of(options.tokenizer), smooth, NMT_VERSION);
+  return fmt::format("nrefs:{}|{}case:{}|eff:{}|tok:{}|smooth:{}|version:nmt-{}", references,
+                     trials, options.lowercase ? "lc" : "mixed",
+                     options.effective_order ? "yes" : "no", name_of(options.tokenizer), smooth,
+                     NMT_VERSION);
 }
 
 }  // namespace nmt

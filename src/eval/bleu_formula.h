@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nmt/eval/bleu.h"
+#include "eval/bleu.h"
 
 #include <array>
 #include <cmath>
@@ -9,12 +9,13 @@ namespace nmt {
 
 double smoothing_value_of(const BleuOptions& options);
 
-/// BLEU (Papineni et al. 2002, section 2.3) with the smoothings of Chen and Cherry 2014: floor is method 1, add-k
-/// method 2, exp method 3 as in mteval-v13a.pl. Real is double for counts, float for numpy's resampled sums. The
-/// precisions come back, each 0 to 100.
+/// BLEU (Papineni et al. 2002, section 2.3) with the smoothings of Chen and Cherry 2014: floor is
+/// method 1, add-k method 2, exp method 3 as in mteval-v13a.pl. Real is double for counts, float
+/// for numpy's resampled sums. The precisions come back, each 0 to 100.
 template <class Real>
-double bleu_formula(std::array<Real, bleu_order> correct, std::array<Real, bleu_order> total, double brevity_penalty,
-                    const BleuOptions& options, std::array<double, bleu_order>& precisions) {
+double bleu_formula(std::array<Real, bleu_order> correct, std::array<Real, bleu_order> total,
+                    double brevity_penalty, const BleuOptions& options,
+                    std::array<double, bleu_order>& precisions) {
   precisions = {};
   bool any = false;
   for (const Real c : correct) any = any || c != 0;
@@ -31,15 +32,18 @@ double bleu_formula(std::array<Real, bleu_order> correct, std::array<Real, bleu_
     if (options.effective_order) orders = n + 1;
     if (correct[n] != 0) {
       precisions[n] = static_cast<double>(Real{100} * correct[n] / total[n]);
-    } else if (options.smoothing == BleuSmoothing::exp) {  // each zero counts half of the one before
+    } else if (options.smoothing ==
+               BleuSmoothing::exp) {  // each zero counts half of the one before
       smoothed_zeros *= 2;
-      precisions[n] = static_cast<double>(Real{100} / (static_cast<Real>(smoothed_zeros) * total[n]));
+      precisions[n] =
+          static_cast<double>(Real{100} / (static_cast<Real>(smoothed_zeros) * total[n]));
     } else if (options.smoothing == BleuSmoothing::floor) {
       precisions[n] = static_cast<double>(static_cast<Real>(100.0 * value) / total[n]);
     }
   }
   double sum = 0;
-  for (int n = 0; n < orders; ++n) sum += precisions[n] == 0 ? -9999999999.0 : std::log(precisions[n]);
+  for (int n = 0; n < orders; ++n)
+    sum += precisions[n] == 0 ? -9999999999.0 : std::log(precisions[n]);
   return brevity_penalty * std::exp(sum / orders);
 }
 

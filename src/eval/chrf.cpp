@@ -1,13 +1,12 @@
-#include "nmt/eval/chrf.h"
+#include "eval/chrf.h"
 
-#include "nmt/core/error.h"
-#include "nmt/eval/tokenize.h"
+#include "core/error.h"
+#include "eval/chrf_formula.h"
+#include "eval/tokenize.h"
+#include "eval/unicode.h"
 
 #include <algorithm>
 #include <unordered_map>
-
-#include "chrf_formula.h"
-#include "unicode.h"
 
 namespace nmt {
 namespace {
@@ -84,8 +83,8 @@ ChrfCounts& ChrfCounts::operator+=(const ChrfCounts& other) {
 
 ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::string>& references,
                        const ChrfOptions& options) {
-  NMT_CHECK(options.character_order + options.word_order <= chrf_orders && options.character_order > 0 &&
-                options.word_order >= 0,
+  NMT_CHECK(options.character_order + options.word_order <= chrf_orders &&
+                options.character_order > 0 && options.word_order >= 0,
             "chrF takes from 1 to {} orders, not {} of characters and {} of words", chrf_orders,
             options.character_order, options.word_order);
   const std::vector<Counter> mine = ngrams(hypothesis, options);
@@ -98,7 +97,8 @@ ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::str
       auto& [hypothesis_count, reference_count, match] = counts.orders[n];
       for (const auto& [key, count] : mine[n]) {
         if (!other[n].empty()) hypothesis_count += count;
-        if (const auto it = other[n].find(key); it != other[n].end()) match += std::min(count, it->second);
+        if (const auto it = other[n].find(key); it != other[n].end())
+          match += std::min(count, it->second);
       }
       for (const auto& [key, count] : other[n]) reference_count += count;
     }
@@ -119,23 +119,25 @@ double chrf_from_counts(const ChrfCounts& counts, const ChrfOptions& options) {
   return chrf_formula(sums, options, nothing);
 }
 
-double corpus_chrf(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
-                   const ChrfOptions& options) {
+double corpus_chrf(const std::vector<std::string>& hypotheses,
+                   const std::vector<std::string>& references, const ChrfOptions& options) {
   if (hypotheses.size() != references.size())
     fail(ExitStatus::data, "{} hypotheses for {} references", hypotheses.size(), references.size());
   ChrfCounts sum;
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) sum += chrf_counts(hypotheses[i], {references[i]}, options);
+  for (std::size_t i = 0; i < hypotheses.size(); ++i)
+    sum += chrf_counts(hypotheses[i], {references[i]}, options);
   return chrf_from_counts(sum, options);
 }
 
 std::string chrf_name(const ChrfOptions& options) {
-  return fmt::format("chrF{}{}", options.beta, std::string(static_cast<std::size_t>(options.word_order), '+'));
+  return fmt::format("chrF{}{}", options.beta,
+                     std::string(static_cast<std::size_t>(options.word_order), '+'));
 }
 
 std::string chrf_signature(const ChrfOptions& options, int references, const std::string& trials) {
-  return fmt::format("nrefs:{}|{}case:{}|eff:yes|nc:{}|nw:{}|space:{}|version:nmt-{}", references, trials,
-                     options.lowercase ? "lc" : "mixed", options.character_order, options.word_order,
-                     options.whitespace ? "yes" : "no", NMT_VERSION);
+  return fmt::format("nrefs:{}|{}case:{}|eff:yes|nc:{}|nw:{}|space:{}|version:nmt-{}", references,
+                     trials, options.lowercase ? "lc" : "mixed", options.character_order,
+                     options.word_order, options.whitespace ? "yes" : "no", NMT_VERSION);
 }
 
 }  // namespace nmt

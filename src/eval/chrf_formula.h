@@ -1,14 +1,15 @@
 #pragma once
 
-#include "nmt/eval/chrf.h"
+#include "eval/chrf.h"
 
 #include <vector>
 
 namespace nmt {
 
-/// chrF (Popovic 2015, eq. 1): the F-score of the averages of n-gram precision and recall over the orders that both
-/// sides have. `sums` holds hypothesis, reference and matches of each order. Real is double for counts, float for
-/// numpy's resampled sums; `nothing` is set where nothing was matched at all.
+/// chrF (Popovic 2015, eq. 1): the F-score of the averages of n-gram precision and recall over the
+/// orders that both sides have. `sums` holds hypothesis, reference and matches of each order. Real
+/// is double for counts, float for numpy's resampled sums; `nothing` is set where nothing was
+/// matched at all.
 template <class Real>
 double chrf_formula(const std::vector<Real>& sums, const ChrfOptions& options, bool& nothing) {
   Real precision = 0, recall = 0;

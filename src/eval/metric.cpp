@@ -1,12 +1,11 @@
-#include "nmt/eval/metric.h"
+#include "eval/metric.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "eval/bleu_formula.h"
+#include "eval/chrf_formula.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "bleu_formula.h"
-#include "chrf_formula.h"
 
 namespace nmt {
 namespace {
@@ -39,11 +38,13 @@ class BleuMetric : public Metric {
     std::copy_n(sum.begin() + 2 + bleu_order, bleu_order, total.begin());
     std::array<double, bleu_order> precisions;
     const double penalty = brevity_penalty(sum[0], sum[1]);
-    return {bleu_formula(correct, total, penalty, options_, precisions), false};  // its last step is a Python number
+    return {bleu_formula(correct, total, penalty, options_, precisions),
+            false};  // its last step is a Python number
   }
   double score_of_integers(const std::vector<std::int64_t>& sum) const override {
     BleuOptions options = options_;
-    if (options.smoothing == BleuSmoothing::add_k) options.smoothing_value = std::floor(smoothing_value_of(options));
+    if (options.smoothing == BleuSmoothing::add_k)
+      options.smoothing_value = std::floor(smoothing_value_of(options));
     return bleu_from_counts(counts(sum), options).score;
   }
 

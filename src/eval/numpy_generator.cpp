@@ -1,4 +1,4 @@
-#include "nmt/eval/numpy_generator.h"
+#include "eval/numpy_generator.h"
 
 #include <array>
 #include <bit>
@@ -7,7 +7,8 @@ namespace nmt {
 namespace {
 
 // SeedSequence: the constants of randutils.hpp (O'Neill 2015) that numpy took over.
-constexpr std::uint32_t init_a = 0x43b0d7e5, mult_a = 0x931e8875, init_b = 0x8b51f9dd, mult_b = 0x58f38ded;
+constexpr std::uint32_t init_a = 0x43b0d7e5, mult_a = 0x931e8875, init_b = 0x8b51f9dd,
+                        mult_b = 0x58f38ded;
 constexpr std::uint32_t mix_left = 0xca01f9dd, mix_right = 0x4973f715;
 constexpr std::size_t pool_size = 4;
 
@@ -21,12 +22,14 @@ std::uint32_t hash(std::uint32_t value, std::uint32_t& constant, std::uint32_t m
 }
 
 std::array<std::uint64_t, 4> seed_sequence(std::uint64_t seed) {
-  std::array<std::uint32_t, pool_size> pool{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  std::array<std::uint32_t, pool_size> pool{static_cast<std::uint32_t>(seed),
+                                            static_cast<std::uint32_t>(seed >> 32)};
   std::uint32_t constant = init_a;
   for (std::uint32_t& word : pool) word = hash(word, constant, mult_a);
   for (std::size_t from = 0; from < pool_size; ++from)
     for (std::size_t to = 0; to < pool_size; ++to)
-      if (from != to) pool[to] = fold(mix_left * pool[to] - mix_right * hash(pool[from], constant, mult_a));
+      if (from != to)
+        pool[to] = fold(mix_left * pool[to] - mix_right * hash(pool[from], constant, mult_a));
   constant = init_b;
   std::array<std::uint64_t, 4> state{};
   for (std::size_t i = 0; i < 2 * state.size(); ++i)
@@ -46,13 +49,15 @@ NumpyGenerator::NumpyGenerator(std::uint64_t seed) {
 }
 
 void NumpyGenerator::step() {
-  constexpr Word multiplier = static_cast<Word>(2549297995355413924ULL) << 64 | 4865540595714422341ULL;
+  constexpr Word multiplier =
+      static_cast<Word>(2549297995355413924ULL) << 64 | 4865540595714422341ULL;
   state_ = state_ * multiplier + increment_;
 }
 
 std::uint64_t NumpyGenerator::next64() {
   step();
-  const auto high = static_cast<std::uint64_t>(state_ >> 64), low = static_cast<std::uint64_t>(state_);
+  const auto high = static_cast<std::uint64_t>(state_ >> 64),
+             low = static_cast<std::uint64_t>(state_);
   return std::rotr(high ^ low, static_cast<int>(high >> 58));
 }
 
@@ -64,13 +69,15 @@ std::uint32_t NumpyGenerator::next32() {
   return static_cast<std::uint32_t>(word);
 }
 
-// Lemire 2019, "Fast random integer generation in an interval", algorithm 5, as numpy's buffered_bounded_lemire_uint32.
+// Lemire 2019, "Fast random integer generation in an interval", algorithm 5, as numpy's
+// buffered_bounded_lemire_uint32.
 std::uint32_t NumpyGenerator::below(std::uint32_t bound) {
   if (bound == 1) return 0;
   std::uint64_t product = std::uint64_t{next32()} * bound;
   if (static_cast<std::uint32_t>(product) < bound) {
     const std::uint32_t threshold = (0xffffffffU - (bound - 1)) % bound;
-    while (static_cast<std::uint32_t>(product) < threshold) product = std::uint64_t{next32()} * bound;
+    while (static_cast<std::uint32_t>(product) < threshold)
+      product = std::uint64_t{next32()} * bound;
   }
   return static_cast<std::uint32_t>(product >> 32);
 }

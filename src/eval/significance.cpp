@@ -1,7 +1,7 @@
-#include "nmt/eval/significance.h"
+#include "eval/significance.h"
 
-#include "nmt/core/error.h"
-#include "nmt/eval/numpy_generator.h"
+#include "core/error.h"
+#include "eval/numpy_generator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace nmt {
 namespace {
 
-// An array of scores: float32 when all of them are, as numpy makes it. Operations compute in double and round to the
-// array's type, which is exact for + - * / of floats (53 >= 2 * 24 + 2 bits).
+// An array of scores: float32 when all of them are, as numpy makes it. Operations compute in double
+// and round to the array's type, which is exact for + - * / of floats (53 >= 2 * 24 + 2 bits).
 struct Scores {
   std::vector<double> values;
   bool single = true;
@@ -22,7 +22,8 @@ struct Scores {
   double round(double x) const { return single ? static_cast<double>(static_cast<float>(x)) : x; }
 };
 
-// numpy's sum of a contiguous array (pairwise_sum in loops_utils.h.src): eight accumulators for blocks of at most 128.
+// numpy's sum of a contiguous array (pairwise_sum in loops_utils.h.src): eight accumulators for
+// blocks of at most 128.
 template <class Real>
 Real pairwise_sum(const Real* x, std::size_t count) {
   if (count < 8) {
@@ -39,7 +40,8 @@ Real pairwise_sum(const Real* x, std::size_t count) {
   std::size_t i = 8;
   for (; i + 8 <= count; i += 8)
     for (std::size_t j = 0; j < 8; ++j) part[j] += x[i + j];
-  Real sum = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+  Real sum =
+      ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
   for (; i < count; ++i) sum += x[i];
   return sum;
 }
@@ -56,10 +58,12 @@ double exact_mean(const Scores& scores) {
   long double sum = 0, lost = 0;
   for (const double x : scores.values) {
     const long double next = sum + x;
-    lost += std::fabs(sum) >= std::fabs(static_cast<long double>(x)) ? (sum - next) + x : (x - next) + sum;
+    lost += std::fabs(sum) >= std::fabs(static_cast<long double>(x)) ? (sum - next) + x
+                                                                     : (x - next) + sum;
     sum = next;
   }
-  return scores.round(static_cast<double>((sum + lost) / static_cast<long double>(scores.values.size())));
+  return scores.round(
+      static_cast<double>((sum + lost) / static_cast<long double>(scores.values.size())));
 }
 
 double half_width(const Scores& sorted) {
@@ -68,7 +72,8 @@ double half_width(const Scores& sorted) {
 }
 
 // Scores of the same resamples for each system.
-std::vector<Scores> resample(const Metric& metric, const std::vector<const SentenceCounts*>& systems, int samples,
+std::vector<Scores> resample(const Metric& metric,
+                             const std::vector<const SentenceCounts*>& systems, int samples,
                              std::uint64_t seed) {
   const std::size_t sentences = systems[0]->sentences;
   if (sentences > std::numeric_limits<std::uint32_t>::max())
@@ -80,7 +85,8 @@ std::vector<Scores> resample(const Metric& metric, const std::vector<const Sente
     for (std::uint32_t& i : chosen) i = generator.below(static_cast<std::uint32_t>(sentences));
     for (std::size_t s = 0; s < systems.size(); ++s) {
       const SentenceCounts& counts = *systems[s];
-      std::vector<float> sum(counts.columns, 0.0F);  // row after row in float32, as numpy's sum over the first axis
+      std::vector<float> sum(counts.columns,
+                             0.0F);  // row after row in float32, as numpy's sum over the first axis
       for (const std::uint32_t i : chosen)
         for (std::size_t c = 0; c < counts.columns; ++c)
           sum[c] += static_cast<float>(counts.values[i * counts.columns + c]);
@@ -91,7 +97,8 @@ std::vector<Scores> resample(const Metric& metric, const std::vector<const Sente
 }
 
 void check(const std::vector<SentenceCounts>& systems, int trials) {
-  NMT_CHECK(systems.size() > 1, "a paired test needs a baseline and another system, not {} in all", systems.size());
+  NMT_CHECK(systems.size() > 1, "a paired test needs a baseline and another system, not {} in all",
+            systems.size());
   NMT_CHECK(trials > 0, "a paired test needs at least 1 trial, not {}", trials);
   for (const SentenceCounts& counts : systems)
     NMT_CHECK(counts.sentences == systems[0].sentences && counts.columns == systems[0].columns,
@@ -104,15 +111,17 @@ double p_value(std::int64_t above, int trials) {
 
 }  // namespace
 
-Interval confidence_interval(const Metric& metric, const SentenceCounts& counts, int samples, std::uint64_t seed) {
+Interval confidence_interval(const Metric& metric, const SentenceCounts& counts, int samples,
+                             std::uint64_t seed) {
   NMT_CHECK(samples > 1, "a confidence interval needs at least 2 resamples, not {}", samples);
   Scores scores = std::move(resample(metric, {&counts}, samples, seed)[0]);
   std::sort(scores.values.begin(), scores.values.end());
   return {exact_mean(scores), half_width(scores)};
 }
 
-std::vector<PairedResult> paired_bootstrap(const Metric& metric, const std::vector<SentenceCounts>& systems,
-                                           int samples, std::uint64_t seed) {
+std::vector<PairedResult> paired_bootstrap(const Metric& metric,
+                                           const std::vector<SentenceCounts>& systems, int samples,
+                                           std::uint64_t seed) {
   check(systems, samples);
   std::vector<const SentenceCounts*> pointers;
   for (const SentenceCounts& counts : systems) pointers.push_back(&counts);
@@ -129,16 +138,20 @@ std::vector<PairedResult> paired_bootstrap(const Metric& metric, const std::vect
     Scores differences;
     differences.single = scores[0].single && scores[s].single;
     for (std::size_t i = 0; i < scores[s].values.size(); ++i)
-      differences.values.push_back(differences.round(std::fabs(scores[s].values[i] - scores[0].values[i])));
-    const double mean = numpy_mean(differences), real = differences.round(std::fabs(results[0].score - result.score));
-    result.p_value = p_value(std::count_if(differences.values.begin(), differences.values.end(),
-                                           [&](double x) { return differences.round(x - mean) > real; }),
-                             samples);
+      differences.values.push_back(
+          differences.round(std::fabs(scores[s].values[i] - scores[0].values[i])));
+    const double mean = numpy_mean(differences),
+                 real = differences.round(std::fabs(results[0].score - result.score));
+    result.p_value =
+        p_value(std::count_if(differences.values.begin(), differences.values.end(),
+                              [&](double x) { return differences.round(x - mean) > real; }),
+                samples);
   }
   return results;
 }
 
-std::vector<PairedResult> paired_randomization(const Metric& metric, const std::vector<SentenceCounts>& systems,
+std::vector<PairedResult> paired_randomization(const Metric& metric,
+                                               const std::vector<SentenceCounts>& systems,
                                                int trials, std::uint64_t seed) {
   check(systems, trials);
   const std::size_t columns = systems[0].columns;
@@ -163,7 +176,8 @@ std::vector<PairedResult> paired_randomization(const Metric& metric, const std::
         for (std::size_t c = 0; c < columns; ++c) first[c] += row[c];
       }
       for (std::size_t c = 0; c < columns; ++c) second[c] = both[s][c] - first[c];
-      const double difference = std::fabs(metric.score_of_integers(first) - metric.score_of_integers(second));
+      const double difference =
+          std::fabs(metric.score_of_integers(first) - metric.score_of_integers(second));
       above[s] += difference > std::fabs(results[0].score - results[s].score);
     }
   }

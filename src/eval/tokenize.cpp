@@ -1,10 +1,9 @@
-#include "nmt/eval/tokenize.h"
+#include "eval/tokenize.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "eval/unicode.h"
 
 #include <algorithm>
-
-#include "unicode.h"
 
 namespace nmt {
 namespace {
@@ -21,7 +20,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// A pass over pairs of neighbours, as a regular expression of two characters makes it: a pair that matches is consumed.
+// A pass over pairs of neighbors, as a regular expression of two characters makes it: a pair that
+// matches is consumed.
 template <class Text, class First, class Second, class Emit>
 Text replace_pairs(const Text& in, First first, Second second, Emit emit) {
   Text out;
@@ -52,13 +52,15 @@ void space_then_both(Text& out, C a, C b) {
   out += b;
 }
 
-// The ASCII punctuation that mteval-v13a always separates: all but the apostrophe, comma, hyphen and period.
+// The ASCII punctuation that mteval-v13a always separates: all but the apostrophe, comma, hyphen
+// and period.
 bool is_separate(unsigned char c) {
-  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
-         (c >= ':' && c <= '@') || c == '/';
+  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+         (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-// mteval-v13a.pl, in the order of its rules. Bytes do: no rule looks inside a character beyond ASCII.
+// mteval-v13a.pl, in the order of its rules. Bytes do: no rule looks inside a character beyond
+// ASCII.
 std::string mteval_13a(std::string_view line) {
   std::string text(line);
   replace_all(text, "<skipped>", "");
@@ -138,14 +140,10 @@ BleuTokenizer bleu_tokenizer(std::string_view name) {
 
 const char* name_of(BleuTokenizer tokenizer) {
   switch (tokenizer) {
-    case BleuTokenizer::v13a:
-      return "13a";
-    case BleuTokenizer::intl:
-      return "intl";
-    case BleuTokenizer::none:
-      return "none";
-    case BleuTokenizer::multi_bleu:
-      return "multi-bleu";
+    case BleuTokenizer::v13a: return "13a";
+    case BleuTokenizer::intl: return "intl";
+    case BleuTokenizer::none: return "none";
+    case BleuTokenizer::multi_bleu: return "multi-bleu";
   }
   return "?";
 }

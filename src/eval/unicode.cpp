@@ -1,4 +1,4 @@
-#include "unicode.h"
+#include "eval/unicode.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,12 +13,12 @@ struct Pair {
   char32_t from, to;
 };
 
-#include "unicode_tables.inc"
+#include "eval/unicode_tables.inc"
 
 template <std::size_t n>
 bool within(const Range (&table)[n], char32_t c) {
-  const Range* at =
-      std::upper_bound(std::begin(table), std::end(table), c, [](char32_t x, const Range& r) { return x < r.first; });
+  const Range* at = std::upper_bound(std::begin(table), std::end(table), c,
+                                     [](char32_t x, const Range& r) { return x < r.first; });
   return at != std::begin(table) && c <= std::prev(at)->last;
 }
 

@@ -1,15 +1,16 @@
-#include "nmt/kernels/attention.h"
+#include "kernels/attention.h"
+
+#include "kernels/math.h"
+#include "kernels/recurrent/rows.h"
 
 #include <cmath>
 #include <limits>
 
-#include "nmt/kernels/math.h"
-#include "rows.h"
-
 namespace nmt::kernels {
 namespace {
 
-// Channels of an additive score that are looked at together: their queries' exponentials stay in the first cache.
+// Channels of an additive score that are looked at together: their queries' exponentials stay in
+// the first cache.
 constexpr std::int64_t chunk = 512;
 // e^2(q+k) from which on tanh is 1; so that the product of two denominators stays finite.
 constexpr float saturated = 1e9f;
@@ -25,27 +26,31 @@ void exp_twice(std::int64_t n, const float* x, float* y) {
   for (std::int64_t j = 0; j < n; ++j) y[j] = math::exp<float>(2.0f * x[j]);
 }
 
-// v . tanh(q + k) less the sum of v, which no softmax sees. Two channels share a division: v/d + w/e = (v e + w d) / (d e).
+// v . tanh(q + k) less the sum of v, which no softmax sees. Two channels share a division: v/d +
+// w/e = (v e + w d) / (d e).
 float additive_score(std::int64_t n, const float* exp_q, const float* exp_k, const float* v) {
   const std::int64_t half = n / 2;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < half; ++j) {
-    const float d = denominator(exp_q[j], exp_k[j]), e = denominator(exp_q[j + half], exp_k[j + half]);
+    const float d = denominator(exp_q[j], exp_k[j]),
+                e = denominator(exp_q[j + half], exp_k[j + half]);
     sum += (v[j] * e + v[j + half] * d) / (d * e);
   }
   if (n % 2 != 0) sum += v[n - 1] / denominator(exp_q[n - 1], exp_k[n - 1]);
   return -2.0f * sum;
 }
 
-// With r = 1 / (1 + e^2(q+k)): tanh = 1 - 2r, its slope 4 r (1 - r). dv -= 2 r de, since a softmax's de add up to 0; dq, still without its
-// factor 4v, and dk.
-void additive_score_backward(std::int64_t n, float de, const float* __restrict exp_q, const float* __restrict exp_k,
-                             const float* __restrict v4, float* __restrict dv, float* __restrict dq, float* __restrict dk) {
+// With r = 1 / (1 + e^2(q+k)): tanh = 1 - 2r, its slope 4 r (1 - r). dv -= 2 r de, since a
+// softmax's de add up to 0; dq, still without its factor 4v, and dk.
+void additive_score_backward(std::int64_t n, float de, const float* __restrict exp_q,
+                             const float* __restrict exp_k, const float* __restrict v4,
+                             float* __restrict dv, float* __restrict dq, float* __restrict dk) {
   const std::int64_t half = n / 2;
 #pragma omp simd
   for (std::int64_t j = 0; j < half; ++j) {
-    const float d = denominator(exp_q[j], exp_k[j]), e = denominator(exp_q[j + half], exp_k[j + half]);
+    const float d = denominator(exp_q[j], exp_k[j]),
+                e = denominator(exp_q[j + half], exp_k[j + half]);
     const float inverse = 1.0f / (d * e), r = inverse * e, s = inverse * d;
     const float dr = de * r, ds = de * s, slope_r = dr - dr * r, slope_s = ds - ds * s;
     dv[j] -= 2.0f * dr;
@@ -76,9 +81,12 @@ void add_scaled_row(std::int64_t n, float alpha, const float* x, float* y) {
 }
 
 // A sentence is work enough for a worker when it has several queries.
-Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) { return {cpu, rows, target_steps >= 4 ? 1 : 4}; }
+Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
+  return {cpu, rows, target_steps >= 4 ? 1 : 4};
+}
 
-// Sums run over the sentence's own length and in the order of its positions, so that a longer neighbour changes nothing.
+// Sums run over the sentence's own length and in the order of its positions, so that a longer
+// neighbor changes nothing.
 void softmax(std::int64_t n, float* x) {
   float largest = -std::numeric_limits<float>::infinity();
   for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, x[s]);
@@ -89,13 +97,16 @@ void softmax(std::int64_t n, float* x) {
 
 }  // namespace
 
-void attention_row_forward(const Attention& a, std::int64_t b, const float* query, float* weights, float* context) {
+void attention_row_forward(const Attention& a, std::int64_t b, const float* query, float* weights,
+                           float* context) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
   for (std::int64_t head = 0; head < a.heads; ++head) {
     float* w = weights + head * a.steps;
     const float* q = query + head * space;
-    const auto key = [&](const float* keys, std::int64_t s) { return keys + (s * a.sentences + b) * a.space + head * space; };
+    const auto key = [&](const float* keys, std::int64_t s) {
+      return keys + (s * a.sentences + b) * a.space + head * space;
+    };
     if (a.kind == AttentionKind::dot)
       for (std::int64_t s = 0; s < length; ++s) w[s] = scale * dot(space, q, key(a.keys, s));
     else
@@ -104,18 +115,21 @@ void attention_row_forward(const Attention& a, std::int64_t b, const float* quer
         float exp_q[chunk];
         exp_twice(n, q + first, exp_q);
         for (std::int64_t s = 0; s < length; ++s)
-          w[s] = (first == 0 ? 0.0f : w[s]) + additive_score(n, exp_q, key(a.exp_keys, s) + first, a.v + head * space + first);
+          w[s] = (first == 0 ? 0.0f : w[s]) +
+                 additive_score(n, exp_q, key(a.exp_keys, s) + first, a.v + head * space + first);
       }
     softmax(length, w);
     std::fill(w + length, w + a.steps, 0.0f);
     float* c = context + head * width;
     std::fill_n(c, width, 0.0f);
-    for (std::int64_t s = 0; s < length; ++s) add_scaled_row(width, w[s], a.memory + (s * a.sentences + b) * a.width + head * width, c);
+    for (std::int64_t s = 0; s < length; ++s)
+      add_scaled_row(width, w[s], a.memory + (s * a.sentences + b) * a.width + head * width, c);
   }
 }
 
-void attention_row_backward(const Attention& a, std::int64_t b, const float* query, const float* weights, const float* dcontext,
-                            float* dquery, float* dkeys, float* dmemory, float* dv, float* temporary) {
+void attention_row_backward(const Attention& a, std::int64_t b, const float* query,
+                            const float* weights, const float* dcontext, float* dquery,
+                            float* dkeys, float* dmemory, float* dv, float* temporary) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
   std::fill_n(dquery, a.space, 0.0f);
@@ -132,8 +146,11 @@ void attention_row_backward(const Attention& a, std::int64_t b, const float* que
     }
     const float* q = query + head * space;
     float* dq = dquery + head * space;
-    for (std::int64_t s = 0; s < length; ++s) dw[s] = w[s] * (dw[s] - mean);  // of the scores from here on
-    const auto key = [&](auto* keys, std::int64_t s) { return keys + (s * a.sentences + b) * a.space + head * space; };
+    for (std::int64_t s = 0; s < length; ++s)
+      dw[s] = w[s] * (dw[s] - mean);  // of the scores from here on
+    const auto key = [&](auto* keys, std::int64_t s) {
+      return keys + (s * a.sentences + b) * a.space + head * space;
+    };
     if (a.kind == AttentionKind::dot) {
       for (std::int64_t s = 0; s < length; ++s) {
         add_scaled_row(space, scale * dw[s], key(a.keys, s), dq);
@@ -147,33 +164,39 @@ void attention_row_backward(const Attention& a, std::int64_t b, const float* que
       exp_twice(n, q + first, exp_q);
       for (std::int64_t j = 0; j < n; ++j) v4[j] = 4.0f * a.v[head * space + first + j];
       for (std::int64_t s = 0; s < length; ++s)
-        additive_score_backward(n, dw[s], exp_q, key(a.exp_keys, s) + first, v4, dv + head * space + first, dq + first, key(dkeys, s) + first);
+        additive_score_backward(n, dw[s], exp_q, key(a.exp_keys, s) + first, v4,
+                                dv + head * space + first, dq + first, key(dkeys, s) + first);
       for (std::int64_t j = 0; j < n; ++j) dq[first + j] *= v4[j];
     }
   }
 }
 
 void attention_exp_keys(const Cpu& cpu, std::int64_t n, const float* keys, float* to) {
-  cpu.pool->parallel_for(n, 4096, [&](std::int64_t begin, std::int64_t end) { exp_twice(end - begin, keys + begin, to + begin); });
+  cpu.pool->parallel_for(n, 4096, [&](std::int64_t begin, std::int64_t end) {
+    exp_twice(end - begin, keys + begin, to + begin);
+  });
 }
 
-void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_steps, std::int64_t rows, const std::int32_t* sentence,
-                       const float* query, float* weights, float* context) {
-  shares_of(cpu, rows, target_steps).run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r)  // a sentence's keys stay near for all its steps
-      for (std::int64_t t = 0; t < target_steps; ++t) {
-        const std::int64_t at = t * rows + r;
-        attention_row_forward(a, sentence ? sentence[r] : r, query + at * a.space, weights + at * a.heads * a.steps, context + at * a.width);
-      }
-  });
+void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_steps,
+                       std::int64_t rows, const std::int32_t* sentence, const float* query,
+                       float* weights, float* context) {
+  shares_of(cpu, rows, target_steps)
+      .run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r)  // a sentence's keys stay near for all its steps
+          for (std::int64_t t = 0; t < target_steps; ++t) {
+            const std::int64_t at = t * rows + r;
+            attention_row_forward(a, sentence ? sentence[r] : r, query + at * a.space,
+                                  weights + at * a.heads * a.steps, context + at * a.width);
+          }
+      });
 }
 
 std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t target_steps) {
   return shares_of(cpu, a.sentences, target_steps).count * (a.space + a.steps);
 }
 
-void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps, const float* query, const float* weights,
-                        const AttentionGradient& g) {
+void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_steps,
+                        const float* query, const float* weights, const AttentionGradient& g) {
   const Shares shares = shares_of(cpu, a.sentences, target_steps);
   const std::int64_t stride = a.space + a.steps;
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
@@ -182,8 +205,9 @@ void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t t = 0; t < target_steps; ++t) {
         const std::int64_t at = t * a.sentences + b;
-        attention_row_backward(a, b, query + at * a.space, weights + at * a.heads * a.steps, g.dcontext + at * a.width,
-                               g.dquery + at * a.space, g.dkeys, g.dmemory, dv, dv + a.space);
+        attention_row_backward(a, b, query + at * a.space, weights + at * a.heads * a.steps,
+                               g.dcontext + at * a.width, g.dquery + at * a.space, g.dkeys,
+                               g.dmemory, dv, dv + a.space);
       }
   });
   add_shares(g.scratch, shares.count, stride, a.space, g.dv);

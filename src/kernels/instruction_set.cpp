@@ -1,4 +1,4 @@
-#include "nmt/kernels/instruction_set.h"
+#include "kernels/instruction_set.h"
 
 namespace nmt::kernels {
 

@@ -1,6 +1,6 @@
-#include "nmt/kernels/optimizer.h"
+#include "kernels/optimizer.h"
 
-#include "nmt/core/thread_pool.h"
+#include "core/thread_pool.h"
 
 #include <cmath>
 
@@ -17,7 +17,8 @@ std::int64_t elements(const OptimizerSlice* slices, std::int64_t count) {
 
 // The pieces of slices that make up elements [begin, end) of all of them in a row.
 template <class Body>
-void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t begin, std::int64_t end, Body&& body) {
+void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t begin,
+                std::int64_t end, Body&& body) {
   std::int64_t start = 0;
   for (std::int64_t s = 0; s < count && start < end; start += slices[s].n, ++s) {
     const std::int64_t from = begin > start ? begin - start : 0;
@@ -27,7 +28,8 @@ void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t b
 }
 
 template <class Rule>
-void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const Rule& step) {
+void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
+                  const Rule& step) {
   const Rule rule = step;  // of this loop alone: its numbers stay in registers
   float* const value = slice.value;
   float* const gradient = slice.gradient;
@@ -49,7 +51,8 @@ void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t 
 
 // The same with the moving average, whose store the loop above does not pay for.
 template <class Rule>
-void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end, const Rule& step) {
+void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
+                          const Rule& step) {
   constexpr std::int64_t part = 2048;  // the values are still in the first-level cache
   for (std::int64_t at = begin; at < end; at += part) {
     const std::int64_t stop = end - at < part ? end : at + part;
@@ -65,20 +68,22 @@ void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::
 template <class Rule>
 void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const Rule& step) {
   cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
-    for_pieces(slices, count, begin, end, [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
-      if (slice.average && step.smoothing != 0.0f)
-        update_average_piece(slice, from, to, step);
-      else
-        update_piece(slice, from, to, step);
-    });
+    for_pieces(slices, count, begin, end,
+               [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
+                 if (slice.average && step.smoothing != 0.0f)
+                   update_average_piece(slice, from, to, step);
+                 else
+                   update_piece(slice, from, to, step);
+               });
   });
 }
 
 }  // namespace
 
-void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, double* result) {
-  // The number of parts depends on the size alone, and they are added in order: so the sum does not depend on the
-  // threads.
+void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
+                           double* result) {
+  // The number of parts depends on the size alone, and they are added in order: so the sum does not
+  // depend on the threads.
   constexpr std::int64_t most = 256;
   double sums[most] = {};
   const std::int64_t n = elements(slices, count), parts = n < 4 * grain ? 1 : most;
@@ -101,16 +106,19 @@ void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::in
 void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {
   update(cpu, slices, count, step);
 }
-void adadelta(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdadeltaStep& step) {
+void adadelta(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
+              const AdadeltaStep& step) {
   update(cpu, slices, count, step);
 }
-void adagrad(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdagradStep& step) {
+void adagrad(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
+             const AdagradStep& step) {
   update(cpu, slices, count, step);
 }
 void sgd(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const SgdStep& step) {
   update(cpu, slices, count, step);
 }
-void momentum(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const MomentumStep& step) {
+void momentum(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
+              const MomentumStep& step) {
   update(cpu, slices, count, step);
 }
 

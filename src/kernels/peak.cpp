@@ -1,8 +1,7 @@
-#include "nmt/kernels/peak.h"
+#include "kernels/peak.h"
 
-#include "nmt/core/error.h"
-
-#include "tile.h"
+#include "core/error.h"
+#include "kernels/products/tile.h"
 
 namespace nmt::kernels {
 
@@ -38,7 +37,8 @@ float sum_of(const float* x, std::int64_t n) {
   for (std::int64_t at = 0; at < apart; at += together * lanes)
 #pragma GCC unroll 8
     for (int i = 0; i < vectors; ++i)
-      part[i] = multiply_add(one, load(x + i / together * apart + at + i % together * lanes), part[i]);
+      part[i] =
+          multiply_add(one, load(x + i / together * apart + at + i % together * lanes), part[i]);
   float total = 0, out[lanes];
   for (int i = 0; i < vectors; ++i) {
     store(out, part[i]);
@@ -51,8 +51,8 @@ float sum_of(const float* x, std::int64_t n) {
 }  // namespace
 
 std::int64_t read_loop(const float* x, std::int64_t n, int streams, float* sum) {
-  NMT_CHECK(streams == 1 || streams == 4 || streams == 8, "a reading loop of {} streams; there are some of 1, 4 and 8",
-            streams);
+  NMT_CHECK(streams == 1 || streams == 4 || streams == 8,
+            "a reading loop of {} streams; there are some of 1, 4 and 8", streams);
   *sum = streams == 1 ? sum_of<1>(x, n) : streams == 4 ? sum_of<4>(x, n) : sum_of<8>(x, n);
   return n * static_cast<std::int64_t>(sizeof(float));
 }

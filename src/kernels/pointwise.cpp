@@ -1,8 +1,8 @@
-#include "nmt/kernels/pointwise.h"
+#include "kernels/pointwise.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/math.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/math.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,10 +18,11 @@ std::int64_t rows_grain(std::int64_t width) {
   return width >= elements_grain ? 1 : elements_grain / (width > 0 ? width : 1);
 }
 
-// philox() for `lanes` counters from `first` on: their four words side by side, lane after lane. Written over arrays,
-// since the loop over philox() itself does not become SIMD code.
+// philox() for `lanes` counters from `first` on: their four words side by side, lane after lane.
+// Written over arrays, since the loop over philox() itself does not become SIMD code.
 template <int lanes>
-void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, std::uint32_t* words) {
+void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream,
+                  std::uint32_t* words) {
   std::uint32_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
 #pragma omp simd
   for (int i = 0; i < lanes; ++i) {
@@ -36,7 +37,8 @@ void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream, 
   for (int round = 0; round < 10; ++round) {
 #pragma omp simd
     for (int i = 0; i < lanes; ++i) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[i], p1 = std::uint64_t{0xCD9E8D57u} * c2[i];
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[i],
+                          p1 = std::uint64_t{0xCD9E8D57u} * c2[i];
       c0[i] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
       c2[i] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
       c1[i] = static_cast<std::uint32_t>(p1);
@@ -116,7 +118,8 @@ void add(const Cpu& cpu, std::int64_t n, const float* x, const float* y, float* 
   });
 }
 
-void add_bias(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* x, const float* bias, float* y) {
+void add_bias(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* x,
+              const float* bias, float* y) {
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)
 #pragma omp simd
@@ -124,7 +127,8 @@ void add_bias(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float
   });
 }
 
-void sum_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* dy, float* dbias) {
+void sum_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* dy,
+              float* dbias) {
   // Columns are shared, rows ascend: one order of the sum, whatever the number of threads.
   const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
   cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -148,8 +152,8 @@ void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* 
   });
 }
 
-void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places, float p, std::uint64_t key,
-             std::uint64_t stream, const float* x, float* y) {
+void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places,
+             float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
   const Mask mask(p, key, stream);
   if (places.in_order()) {
@@ -159,19 +163,22 @@ void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPla
     return;
   }
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) mask.apply(places(r) * width, width, x + r * width, y + r * width);
+    for (std::int64_t r = begin; r < end; ++r)
+      mask.apply(places(r) * width, width, x + r * width, y + r * width);
   });
 }
 
-void gather_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* ids, const float* table,
-                 float* out) {
+void gather_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* ids,
+                 const float* table, float* out) {
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)
-      std::memcpy(out + r * width, table + ids[r] * width, static_cast<std::size_t>(width) * sizeof(float));
+      std::memcpy(out + r * width, table + ids[r] * width,
+                  static_cast<std::size_t>(width) * sizeof(float));
   });
 }
 
-void pick(const Cpu&, std::int64_t rows, std::int64_t width, const float* x, const std::int32_t* columns, float* out) {
+void pick(const Cpu&, std::int64_t rows, std::int64_t width, const float* x,
+          const std::int32_t* columns, float* out) {
   for (std::int64_t r = 0; r < rows; ++r) out[r] = x[r * width + columns[r]];
 }
 
@@ -187,11 +194,14 @@ std::vector<std::int32_t> symbol_runs(std::span<const std::int32_t> ids) {
   return runs;
 }
 
-void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
-                      const std::int32_t* ids, const std::int32_t*, const float* dy, float* dtable) {
+void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width,
+                      std::int64_t vocabulary, const std::int32_t* ids, const std::int32_t*,
+                      const float* dy, float* dtable) {
   for (std::int64_t r = 0; r < rows; ++r)
-    NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "symbol {} is not in a vocabulary of {}", ids[r], vocabulary);
-  // Every worker takes its columns of all rows, so that a symbol's rows are added in order without a lock.
+    NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "symbol {} is not in a vocabulary of {}", ids[r],
+              vocabulary);
+  // Every worker takes its columns of all rows, so that a symbol's rows are added in order without
+  // a lock.
   const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
   cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -203,8 +213,8 @@ void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, std
   });
 }
 
-void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* places, const float* from,
-                 float* to) {
+void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* places,
+                 const float* from, float* to) {
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const float* source = from + r * width;
@@ -215,8 +225,8 @@ void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const st
   });
 }
 
-void copy_columns(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_stride,
-                  float* to, std::int64_t to_stride, bool accumulate) {
+void copy_columns(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* from,
+                  std::int64_t from_stride, float* to, std::int64_t to_stride, bool accumulate) {
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const float* source = from + r * from_stride;

@@ -1,18 +1,17 @@
-#include "nmt/kernels/softmax_loss.h"
+#include "kernels/softmax_loss.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/math.h"
-#include "nmt/kernels/top_k.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/block_maximum.h"
+#include "kernels/decoding/top_k.h"
+#include "kernels/math.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/product.h"
+#include "kernels/products/tile.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "block_maximum.h"
-#include "product.h"
-#include "tile.h"
 
 namespace nmt::kernels {
 namespace {
@@ -21,17 +20,17 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Where things lie in the scratch. A chunk's logits should stay in the last-level cache until the table's gradient has
-// read them; too few rows would read and write that gradient too often. Depends on the sizes alone, so every sum has
-// one order.
+// Where things lie in the scratch. A chunk's logits should stay in the last-level cache until the
+// table's gradient has read them; too few rows would read and write that gradient too often.
+// Depends on the sizes alone, so every sum has one order.
 struct Plan {
   std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
   Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
-    constexpr std::int64_t cached_floats = 2 * 1024 * 1024, least_rows = 128, most_rows = 512;
+    constexpr std::int64_t cached_floats = 2 * 1024 * 1024, min_rows = 128, max_rows = 512;
     stride = divide_up(vocabulary, 16) * 16;
     if (stride % 1024 == 0) stride += 16;  // rows 4 KB apart would share cache sets
     std::int64_t fitting = cached_floats / stride;
-    fitting = fitting < least_rows ? least_rows : fitting > most_rows ? most_rows : fitting;
+    fitting = fitting < min_rows ? min_rows : fitting > max_rows ? max_rows : fitting;
     chunk = divide_up(rows, divide_up(rows > 0 ? rows : 1, fitting));
     logits = 0;
     by_symbol = logits + chunk * stride;
@@ -88,7 +87,8 @@ float exponentials(std::int64_t n, float top, float* x) {
   return sum;
 }
 
-// One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is wanted.
+// One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is
+// wanted.
 RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double information, float* x) {
   const std::int64_t n = loss.vocabulary;
   if (target == no_target) {
@@ -101,20 +101,23 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
   const double log_sum = static_cast<double>(range.top) + std::log(static_cast<double>(sum));
   const double s = static_cast<double>(loss.smoothing);
   if (loss.dx) {
-    const float factor = loss.scale / sum, rest = loss.scale * loss.smoothing / static_cast<float>(n);
+    const float factor = loss.scale / sum,
+                rest = loss.scale * loss.smoothing / static_cast<float>(n);
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) x[i] = x[i] * factor - rest;
     x[target] -= loss.scale * (1.0f - loss.smoothing);
   }
   // -sum q x + log sum exp + sum q log q
-  return {log_sum - label,
-          log_sum - (1.0 - s) * label - s / static_cast<double>(n) * static_cast<double>(range.sum) + information};
+  return {log_sum - label, log_sum - (1.0 - s) * label -
+                               s / static_cast<double>(n) * static_cast<double>(range.sum) +
+                               information};
 }
 
-// Logits, losses, and the readout's gradient for rows [begin, end) of the whole; `logits` is the first of them.
-void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int64_t end, std::int64_t stride,
-                           float* logits, const float* by_symbol, const float* by_channel, double information,
-                           RowLoss* losses) {
+// Logits, losses, and the readout's gradient for rows [begin, end) of the whole; `logits` is the
+// first of them.
+void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int64_t end,
+                           std::int64_t stride, float* logits, const float* by_symbol,
+                           const float* by_channel, double information, RowLoss* losses) {
   const std::int64_t rows = end - begin, width = loss.width, vocabulary = loss.vocabulary;
   product_part({.m = rows,
                 .n = vocabulary,
@@ -140,8 +143,9 @@ void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int
 }
 
 // Adds the gradients of symbols [begin, end) over a chunk of rows that starts at `first`.
-void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows, std::int64_t begin,
-                    std::int64_t end, std::int64_t stride, const float* logits) {
+void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows,
+                    std::int64_t begin, std::int64_t end, std::int64_t stride,
+                    const float* logits) {
   product_part({.m = loss.vocabulary,
                 .n = loss.width,
                 .k = rows,
@@ -165,18 +169,20 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
 
 double smoothing_information(double smoothing, std::int64_t vocabulary) {
   const double other = smoothing / static_cast<double>(vocabulary), label = 1.0 - smoothing + other;
-  return label * std::log(label) + (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
+  return label * std::log(label) +
+         (other > 0 ? static_cast<double>(vocabulary - 1) * other * std::log(other) : 0.0);
 }
 
-std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+std::int64_t softmax_loss_scratch(const Cpu&, std::int64_t rows, std::int64_t width,
+                                  std::int64_t vocabulary) {
   return Plan(rows, width, vocabulary).total;
 }
 
 void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
   for (std::int64_t r = 0; r < rows; ++r)
-    NMT_CHECK(loss.target[r] == no_target || (loss.target[r] >= 0 && loss.target[r] < vocabulary), "target symbol {} is not in a vocabulary of {}",
-              loss.target[r], vocabulary);
+    NMT_CHECK(loss.target[r] == no_target || (loss.target[r] >= 0 && loss.target[r] < vocabulary),
+              "target symbol {} is not in a vocabulary of {}", loss.target[r], vocabulary);
   const Plan plan(rows, width, vocabulary);
   float* const logits = loss.scratch + plan.logits;
   float* const by_symbol = loss.scratch + plan.by_symbol;
@@ -190,8 +196,9 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
     const std::int64_t count = rows - first < plan.chunk ? rows - first : plan.chunk;
     cpu.pool->parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-      rows_forward_backward(loss, first + begin, first + end, plan.stride, logits + begin * plan.stride, by_symbol,
-                            by_channel, information, losses);
+      rows_forward_backward(loss, first + begin, first + end, plan.stride,
+                            logits + begin * plan.stride, by_symbol, by_channel, information,
+                            losses);
     });
     if (loss.dx)
       cpu.pool->parallel_for(vocabulary, tile_rows, [&](std::int64_t begin, std::int64_t end) {
@@ -207,21 +214,26 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
 namespace {
 
 float log_sum_exp_row(std::int64_t n, const float* x, float top) {
-  return static_cast<float>(static_cast<double>(top) + std::log(static_cast<double>(sum_exp(n, top, x))));
+  return static_cast<float>(static_cast<double>(top) +
+                            std::log(static_cast<double>(sum_exp(n, top, x))));
 }
 
-float log_sum_exp_row(std::int64_t n, const float* x) { return log_sum_exp_row(n, x, block_maximum(x, n)); }
+float log_sum_exp_row(std::int64_t n, const float* x) {
+  return log_sum_exp_row(n, x, block_maximum(x, n));
+}
 
 }  // namespace
 
-void log_sum_exp(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* logits, float* out) {
+void log_sum_exp(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* logits,
+                 float* out) {
   cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) out[r] = log_sum_exp_row(vocabulary, logits + r * vocabulary);
+    for (std::int64_t r = begin; r < end; ++r)
+      out[r] = log_sum_exp_row(vocabulary, logits + r * vocabulary);
   });
 }
 
-void finish_logits(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* bias, float* logits, float* maxima,
-                   float* out) {
+void finish_logits(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, const float* bias,
+                   float* logits, float* maxima, float* out) {
   const std::int64_t blocks = top_k_blocks(vocabulary);
   cpu.pool->parallel_for(rows, 1, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
@@ -238,18 +250,19 @@ void finish_logits(const Cpu& cpu, std::int64_t rows, std::int64_t vocabulary, c
 }
 
 void log_sum_exp_of_columns(const Cpu& cpu, std::int64_t vocabulary, const float* logits,
-                            std::span<const std::span<const std::int32_t>> columns, std::int64_t width, float* picked,
-                            float* out) {
-  cpu.pool->parallel_for(static_cast<std::int64_t>(columns.size()), 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const float* x = logits + r * vocabulary;
-      float* y = picked + r * width;
-      const auto n = static_cast<std::int64_t>(columns[r].size());
-      for (std::int64_t j = 0; j < n; ++j) y[j] = x[columns[r][j]];
-      std::fill(y + n, y + width, -std::numeric_limits<float>::infinity());
-      out[r] = log_sum_exp_row(n, y);
-    }
-  });
+                            std::span<const std::span<const std::int32_t>> columns,
+                            std::int64_t width, float* picked, float* out) {
+  cpu.pool->parallel_for(static_cast<std::int64_t>(columns.size()), 1,
+                         [=](std::int64_t begin, std::int64_t end) {
+                           for (std::int64_t r = begin; r < end; ++r) {
+                             const float* x = logits + r * vocabulary;
+                             float* y = picked + r * width;
+                             const auto n = static_cast<std::int64_t>(columns[r].size());
+                             for (std::int64_t j = 0; j < n; ++j) y[j] = x[columns[r][j]];
+                             std::fill(y + n, y + width, -std::numeric_limits<float>::infinity());
+                             out[r] = log_sum_exp_row(n, y);
+                           }
+                         });
 }
 
 }  // namespace nmt::kernels

@@ -1,7 +1,7 @@
-#include "nmt/model/decoder.h"
+#include "model/decoder.h"
 
-#include "nmt/kernels/pointwise.h"
-#include "nmt/model/check.h"
+#include "kernels/pointwise.h"
+#include "model/check.h"
 
 namespace nmt {
 
@@ -9,11 +9,14 @@ using Init = Builder::Init;
 
 namespace {
 
-std::string layer_name(std::size_t layer) { return "layer_" + std::to_string(layer); }
+std::string layer_name(std::size_t layer) {
+  return "layer_" + std::to_string(layer);
+}
 
 }  // namespace
 
-Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width, std::int64_t final_width)
+Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
+                 std::int64_t final_width)
     : type_(spec.type == "rnnsearch" ? Type::rnnsearch
             : spec.type == "seq2seq" ? Type::seq2seq
             : spec.type == "gnmt"    ? Type::gnmt
@@ -22,24 +25,32 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
       dropout_(static_cast<float>(spec.dropout_rnn)),
       dropout_readout_(static_cast<float>(spec.dropout_readout)),
       layers_(static_cast<std::size_t>(spec.dec_depth)) {
-  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn, m = spec.attention == "none" ? 0 : memory_width;
+  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn,
+                     m = spec.attention == "none" ? 0 : memory_width;
   make_layers(builder, spec, m);
   if (type_ == Type::gnmt) return;
-  make_initial_states(builder.at(Parameter::Place::initial_states), spec.dec_depth, final_width);
-  const Builder out = builder.at(Parameter::Place::readout);
+  make_initial_states(builder.at(Parameter::Role::initial_states), spec.dec_depth, final_width);
+  const Builder out = builder.at(Parameter::Role::readout);
   readout_ = &out.add("readout", {type_ == Type::deep ? e + m : h + m + e, e}, Init::glorot);
-  if (spec.layer_normalization) readout_normalization_ = Normalization(out, "readout_norm", e);
-  else readout_bias_ = &out.add("readout_bias", {e}, Init::zero);
+  if (spec.layer_normalization)
+    readout_normalization_ = Normalization(out, "readout_norm", e);
+  else
+    readout_bias_ = &out.add("readout_bias", {e}, Init::zero);
 }
 
 void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t space = spec.dim_attention > 0 ? spec.dim_attention : m;
   if (space % spec.heads != 0 || m % spec.heads != 0)
-    fail(ExitStatus::usage, "heads: {} must divide the attention space {} and the memory's width {}", spec.heads, space, m);
-  attention_.kind = spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
+    fail(ExitStatus::usage,
+         "heads: {} must divide the attention space {} and the memory's width {}", spec.heads,
+         space, m);
+  attention_.kind =
+      spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
   attention_.heads = spec.heads;
-  memory_projection_ = &first.at(Parameter::Place::attention_keys).add("attention.memory_projection", {m, space}, Init::glorot);
-  if (attention_.kind == kernels::AttentionKind::additive) attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
+  memory_projection_ = &first.at(Parameter::Role::attention_keys)
+                            .add("attention.memory_projection", {m, space}, Init::glorot);
+  if (attention_.kind == kernels::AttentionKind::additive)
+    attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
   if (asks_recurrently(spec)) {
     conditional_.emplace(first, settings_, spec.dim_emb, m, space, attention_);
   } else {
@@ -54,10 +65,14 @@ void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::in
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     const Builder at(builder, layer_name(layer));
     const std::int64_t input = deep ? e : h;  // what the layer below gives
-    if (layer == 0 && m > 0) make_attention(at, spec, m);
-    else if (layer == 0) first_.emplace(at, settings_, e);
-    else if (deep && spec.context_aware) aware_.emplace_back(at, settings_, input, m);
-    else upper_.emplace_back(at, settings_, input + m);
+    if (layer == 0 && m > 0)
+      make_attention(at, spec, m);
+    else if (layer == 0)
+      first_.emplace(at, settings_, e);
+    else if (deep && spec.context_aware)
+      aware_.emplace_back(at, settings_, input, m);
+    else
+      upper_.emplace_back(at, settings_, input + m);
     if (deep) residuals_.emplace_back(at, h, e, spec.layer_normalization);
   }
 }
@@ -65,7 +80,8 @@ void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::in
 void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from) {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     for (int state = 0; state < settings_.unit->initial_states(); ++state) {
-      const std::string name = layer_name(static_cast<std::size_t>(layer)) + ".initial_state_" + std::to_string(state);
+      const std::string name =
+          layer_name(static_cast<std::size_t>(layer)) + ".initial_state_" + std::to_string(state);
       initial_.push_back(&builder.add(name, {from, settings_.width}, Init::glorot));
       initial_bias_.push_back(&builder.add(name + "_bias", {settings_.width}, Init::zero));
     }
@@ -74,7 +90,8 @@ void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, s
 
 ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& lengths) const {
   if (!memory_projection_) return {nullptr, nullptr, lengths, {}};
-  return ops::remember(tape, attention_.kind, annotations, ops::linear(tape, annotations, *memory_projection_), lengths);
+  return ops::remember(tape, attention_.kind, annotations,
+                       ops::linear(tape, annotations, *memory_projection_), lengths);
 }
 
 DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
@@ -83,7 +100,9 @@ DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
   for (std::size_t i = 0; i < layers_ * states; ++i) {
     if (initial_.empty()) {
       Tensor zeros = tape.context().empty({final_state->value.rows(), settings_.width});
-      dispatch(tape.context(), [&](const auto& backend) { kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f); });
+      dispatch(tape.context(), [&](const auto& backend) {
+        kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f);
+      });
       start[i / states].push_back(tape.constant(std::move(zeros)));
       continue;
     }
@@ -93,30 +112,36 @@ DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
   return start;
 }
 
-std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory, const std::vector<Var>& initial,
-                                      const Tensor& sentence, std::int64_t position, ops::Attended& attended) const {
+std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory,
+                                      const std::vector<Var>& initial, const Tensor& sentence,
+                                      std::int64_t position, ops::Attended& attended) const {
   if (conditional_) {
     ops::ConditionalResult out = (*conditional_)(tape, y, memory, initial, sentence, position);
     attended = out.attended;
     return out.states;
   }
   const std::vector<Var> states = (*first_)(tape, y, initial, {}, false, position);
-  if (query_) attended = ops::attention(tape, attention_, memory, ops::linear(tape, states[0], *query_), sentence);
+  if (query_)
+    attended =
+        ops::attention(tape, attention_, memory, ops::linear(tape, states[0], *query_), sentence);
   return states;
 }
 
-std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c, const std::vector<Var>& initial,
+std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c,
+                                      const std::vector<Var>& initial,
                                       std::int64_t position) const {
   if (!aware_.empty()) return aware_[layer - 1](tape, x, c, initial, {}, false, position);
   Var input = c ? ops::concat(tape, {x, c}) : x;
-  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_), initial, {}, false, position);
+  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_),
+                           initial, {}, false, position);
 }
 
-Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state,
-                                    const Tensor& sentence) const {
+Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory,
+                                    const DecoderState& state, const Tensor& sentence) const {
   Result result;
   // Units that do not ask have every step the same.
-  if (settings_.unit->position_vectors > 0) result.state.position = state.position + y->value.shape()[0];
+  if (settings_.unit->position_vectors > 0)
+    result.state.position = state.position + y->value.shape()[0];
   Var x = y, c;  // x: what the layer below gives
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     ops::Attended attended;
@@ -130,8 +155,10 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
     std::vector<Var>& kept = result.state.emplace_back();
     if (!tape.recording())  // training runs all steps at once
       for (const Var& s : states) kept.push_back(ops::step(tape, s, s->value.shape()[0] - 1));
-    if (type_ == Type::deep) x = residuals_[layer](tape, x, states[0], dropout_);
-    else x = type_ == Type::gnmt && layer >= 2 ? ops::add(tape, states[0], x) : states[0];
+    if (type_ == Type::deep)
+      x = residuals_[layer](tape, x, states[0], dropout_);
+    else
+      x = type_ == Type::gnmt && layer >= 2 ? ops::add(tape, states[0], x) : states[0];
   }
   if (type_ == Type::gnmt) {
     result.features = x;
@@ -148,7 +175,9 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
 Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {
   if (!readout_) return ops::dropout(tape, features, dropout_readout_, rows);
   Var out = ops::linear(tape, features, *readout_, readout_bias_);
-  if (readout_normalization_) out = ops::layer_norm(tape, std::move(out), *readout_normalization_.gain, *readout_normalization_.bias);
+  if (readout_normalization_)
+    out = ops::layer_norm(tape, std::move(out), *readout_normalization_.gain,
+                          *readout_normalization_.bias);
   return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_, rows);
 }
 

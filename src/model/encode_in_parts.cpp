@@ -1,34 +1,43 @@
-#include <algorithm>
+#include "kernels/pointwise.h"
+#include "model/model_impl.h"
 
-#include "model_impl.h"
-#include "nmt/kernels/pointwise.h"
+#include <algorithm>
 
 namespace nmt {
 namespace {
 
-// Padded tokens that pass through the encoder at a time; a GPU has the room, and wants few large pieces of work.
+// Padded tokens that pass through the encoder at a time; a GPU has the room, and wants few large
+// pieces of work.
 constexpr std::int64_t rows_of_part = 256, rows_of_part_cuda = 65536;
 
-// Copies a part [S',n,W] into the columns of its sentences of the whole [S,B,W], made at the first call. What lies behind a
-// sentence's end is never read.
-void place(const Context& context, const Tensor& part, std::int64_t sentence, const Shape& shape, Tensor& whole) {
+// Copies a part [S',n,W] into the columns of its sentences of the whole [S,B,W], made at the first
+// call. What lies behind a sentence's end is never read.
+void place(const Context& context, const Tensor& part, std::int64_t sentence, const Shape& shape,
+           Tensor& whole) {
   if (!whole) whole = context.empty(shape);
-  const std::int64_t steps = part.shape()[0], count = part.shape()[1], width = shape[2], row = shape[1] * width;
-  NMT_CHECK(steps <= shape[0] && sentence + count <= shape[1], "{} has no place in {} at {}", part.shape().text(), shape.text(), sentence);
+  const std::int64_t steps = part.shape()[0], count = part.shape()[1], width = shape[2],
+                     row = shape[1] * width;
+  NMT_CHECK(steps <= shape[0] && sentence + count <= shape[1], "{} has no place in {} at {}",
+            part.shape().text(), shape.text(), sentence);
   dispatch(context, [&](const auto& backend) {
-    kernels::copy_columns(backend, steps, count * width, part.f32(), count * width, whole.f32() + sentence * width, row, false);
+    kernels::copy_columns(backend, steps, count * width, part.f32(), count * width,
+                          whole.f32() + sentence * width, row, false);
   });
 }
 
 }  // namespace
 
-// The encoder's own values take several times the room of the memory that it leaves, so a batch passes through it in parts. A
-// sentence's row depends on no other, so the parts give the very numbers of the whole.
-Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const {
+// The encoder's own values take several times the room of the memory that it leaves, so a batch
+// passes through it in parts. A sentence's row depends on no other, so the parts give the very
+// numbers of the whole.
+Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Ids> sources,
+                                                  std::int32_t bos, std::int32_t eos) const {
   const std::int64_t sentences = static_cast<std::int64_t>(sources.size());
-  const std::int64_t rows_at_once = context.device.kind == DeviceKind::cuda ? rows_of_part_cuda : rows_of_part;
+  const std::int64_t rows_at_once =
+      context.device.kind == DeviceKind::cuda ? rows_of_part_cuda : rows_of_part;
   std::int64_t longest = 0;
-  for (const Ids& source : sources) longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
+  for (const Ids& source : sources)
+    longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
   std::vector<std::int32_t> all_lengths;
   Tensor values, keys, exp_keys, final_state;
   for (std::int64_t first = 0, count = 0; first < sentences; first += count) {
@@ -45,7 +54,8 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     }
     const Batch batch = make_batch(pointers, {}, bos, eos);
     all_lengths.insert(all_lengths.end(), lengths.begin(), lengths.end());
-    const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}), upload(context, batch.source_mask, {steps, count}), lengths);
+    const Encoded part = encode(tape, ops::send_symbols(tape, batch.source, {steps, count}),
+                                upload(context, batch.source_mask, {steps, count}), lengths);
     if (count == sentences) return part;
     const auto place_memory = [&](const Tensor& of_part, Tensor& whole) {
       place(context, of_part, first, {longest, sentences, of_part.width()}, whole);
@@ -54,7 +64,8 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     if (part.memory.keys) place_memory(part.memory.keys->value, keys);
     if (part.memory.exp_keys) place_memory(part.memory.exp_keys, exp_keys);
     const Tensor& final_of_part = part.final_state->value;
-    place(context, final_of_part.reshape({1, count, final_of_part.width()}), first, {1, sentences, final_of_part.width()}, final_state);
+    place(context, final_of_part.reshape({1, count, final_of_part.width()}), first,
+          {1, sentences, final_of_part.width()}, final_state);
   }
   const auto memory = [&](const Tensor& whole) { return whole ? tape.constant(whole) : nullptr; };
   return {{memory(values), memory(keys), upload(context, all_lengths, {sentences}), exp_keys},

@@ -1,23 +1,30 @@
-#include "nmt/model/encoder.h"
+#include "model/encoder.h"
 
-#include "nmt/kernels/cudnn.h"
-#include "nmt/nn/unit_registry.h"
-#include "nmt/tensor/branches.h"
+#include "kernels/recurrent/cudnn.h"
+#include "nn/unit_registry.h"
+#include "tensor/branches.h"
 
 namespace nmt {
 
-Residual::Residual(const Builder& builder, std::int64_t from, std::int64_t to, bool layer_normalization)
+Residual::Residual(const Builder& builder, std::int64_t from, std::int64_t to,
+                   bool layer_normalization)
     : weight_(&builder.add("output_projection", {from, to}, Builder::Init::glorot)) {
-  if (layer_normalization) normalization_ = Normalization(builder, "output_norm", to);
-  else bias_ = &builder.add("output_projection_bias", {to}, Builder::Init::zero);
+  if (layer_normalization)
+    normalization_ = Normalization(builder, "output_norm", to);
+  else
+    bias_ = &builder.add("output_projection_bias", {to}, Builder::Init::zero);
 }
 
 Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) const {
   Var sum = ops::add(tape, ops::dropout(tape, ops::linear(tape, h, *weight_, bias_), dropout), x);
-  return normalization_ ? ops::layer_norm(tape, std::move(sum), *normalization_.gain, *normalization_.bias) : sum;
+  return normalization_
+             ? ops::layer_norm(tape, std::move(sum), *normalization_.gain, *normalization_.bias)
+             : sum;
 }
 
-void Residual::freeze(const Context& context) const { ops::freeze(context, *weight_); }
+void Residual::freeze(const Context& context) const {
+  ops::freeze(context, *weight_);
+}
 
 UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
   const kernels::Unit& unit = find_unit(cell, {{"reset", spec.reset},
@@ -25,19 +32,26 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
                                                {"forget-gate", spec.forget_gate},
                                                {"input-gate", spec.input_gate},
                                                {"input", spec.input}});
-  return {&unit, spec.dim_rnn, spec.layer_normalization, spec.bias, spec.groups, spec.rearrange, spec.positions};
+  return {&unit,          spec.dim_rnn,  spec.layer_normalization, spec.bias, spec.groups,
+          spec.rearrange, spec.positions};
 }
 
-BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, bool context_aware)
-    : forward_(Builder(builder, "forward"), settings, input), width_(context_aware ? settings.width : 2 * settings.width) {
+BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings,
+                                       std::int64_t input, bool context_aware)
+    : forward_(Builder(builder, "forward"), settings, input),
+      width_(context_aware ? settings.width : 2 * settings.width) {
   const Builder backward(builder, "backward");
-  if (context_aware) aware_.emplace(backward, settings, input, settings.width);
-  else backward_.emplace(backward, settings, input);
+  if (context_aware)
+    aware_.emplace(backward, settings, input, settings.width);
+  else
+    backward_.emplace(backward, settings, input);
 }
 
-BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const {
+BidirectionalLayer::Result BidirectionalLayer::operator()(
+    Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const {
   const Context& context = tape.context();
-  const bool cudnn = context.device.kind == DeviceKind::cuda && kernels::uses_cudnn(context.cuda);  // it has one stream
+  const bool cudnn = context.device.kind == DeviceKind::cuda &&
+                     kernels::uses_cudnn(context.cuda);  // it has one stream
   Branches directions(context, backward_ && !cudnn && !tape.probe());
   directions.fork();
   const Var ahead = forward_(tape, x, {}, sentences)[0];
@@ -48,8 +62,10 @@ BidirectionalLayer::Result BidirectionalLayer::operator()(Tape& tape, const Var&
   directions.second();
   const Var back = (*backward_)(tape, x, {}, sentences, true)[0];
   directions.join();
-  const std::int64_t last = x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
-  return {ops::concat(tape, {ahead, back}), ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
+  const std::int64_t last =
+      x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
+  return {ops::concat(tape, {ahead, back}),
+          ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
 }
 
 void BidirectionalLayer::freeze(const Context& context) const {
@@ -59,7 +75,8 @@ void BidirectionalLayer::freeze(const Context& context) const {
 }
 
 Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
-    : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb, spec.context_aware),
+    : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb,
+             spec.context_aware),
       sums_(spec.type == "gnmt"),
       dropout_(static_cast<float>(spec.dropout_rnn)),
       width_(first_.width()),
@@ -79,17 +96,21 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
   }
 }
 
-Encoder::Result Encoder::operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const {
+Encoder::Result Encoder::operator()(Tape& tape, Var x,
+                                    const ops::PaddedSentences& sentences) const {
   const bool deep = !residuals_.empty();
-  const std::int64_t last = x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
+  const std::int64_t last =
+      x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
   auto [out, final_state] = first_(tape, x, sentences);
   if (deep) out = residuals_[0](tape, x, out, dropout_);
   x = {};
   Var top;
   for (std::size_t i = 0; i < upper_.size(); ++i) {
     top = upper_[i](tape, deep ? out : ops::dropout(tape, out, dropout_), {}, sentences)[0];
-    if (deep) out = residuals_[i + 1](tape, out, top, dropout_);
-    else out = sums_ && i > 0 ? ops::add(tape, top, out) : top;
+    if (deep)
+      out = residuals_[i + 1](tape, out, top, dropout_);
+    else
+      out = sums_ && i > 0 ? ops::add(tape, top, out) : top;
   }
   if (top) final_state = ops::step(tape, top, last);
   // What attention reads; gnmt's has no dropout there, and a Residual has had it.

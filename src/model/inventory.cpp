@@ -1,4 +1,4 @@
-#include "nmt/model/inventory.h"
+#include "model/inventory.h"
 
 #include <map>
 
@@ -24,33 +24,34 @@ std::int64_t Inventory::products(const std::string& once) const {
 }
 
 Inventory take_inventory(Model& model) {
-  using Place = Parameter::Place;
+  using Role = Parameter::Role;
   Inventory inventory;
-  std::map<Place, std::size_t> at;
-  const auto add = [&](Place place, const char* name, const char* once) {
-    at[place] = inventory.parts.size();
+  std::map<Role, std::size_t> at;
+  const auto add = [&](Role role, const char* name, const char* once) {
+    at[role] = inventory.parts.size();
     inventory.parts.push_back({name, 0, 0, once, 0});
   };
-  add(Place::embedding, "embeddings", "");
-  add(Place::encoder, "encoder", "source token");
-  add(Place::attention_keys, "attention keys", "source token");
-  add(Place::initial_states, "initial states", "sentence");
-  add(Place::decoder, "decoder", "target token");
-  add(Place::readout, "readout", "target token");
-  add(Place::softmax, "softmax", "target token");
+  add(Role::embedding, "embeddings", "");
+  add(Role::encoder, "encoder", "source token");
+  add(Role::attention_keys, "attention keys", "source token");
+  add(Role::initial_states, "initial states", "sentence");
+  add(Role::decoder, "decoder", "target token");
+  add(Role::readout, "readout", "target token");
+  add(Role::softmax, "softmax", "target token");
   for (const Parameter& p : model.parameters().all()) {
-    Inventory::Part& part = inventory.parts[at.at(p.place)];
+    Inventory::Part& part = inventory.parts[at.at(p.role)];
     const std::int64_t n = p.shape.elements();
     part.parameters += n;
-    if (p.is_matrix || (p.place == Place::softmax && p.shape.rank() == 2)) part.weights += n;
-    if (p.place == Place::attention_keys && p.is_matrix) {
+    if (p.is_matrix || (p.role == Role::softmax && p.shape.rank() == 2)) part.weights += n;
+    if (p.role == Role::attention_keys && p.is_matrix) {
       inventory.memory_width = p.shape[0];
       inventory.attention_space = p.shape[1];
     }
   }
   for (Inventory::Part& part : inventory.parts)
     if (!part.once.empty()) part.products = part.weights;
-  inventory.parts[at.at(Place::softmax)].products = std::int64_t{model.target_vocabulary()} * model.spec().dim_emb;
+  inventory.parts[at.at(Role::softmax)].products =
+      std::int64_t{model.target_vocabulary()} * model.spec().dim_emb;
   return inventory;
 }
 

@@ -1,12 +1,12 @@
-#include "nmt/model/model.h"
+#include "model/model.h"
+
+#include "kernels/pointwise.h"
+#include "kernels/softmax_loss.h"
+#include "model/check.h"
+#include "model/model_impl.h"
+#include "tensor/repeat.h"
 
 #include <algorithm>
-
-#include "model_impl.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/kernels/softmax_loss.h"
-#include "nmt/model/check.h"
-#include "nmt/tensor/repeat.h"
 
 namespace nmt {
 namespace {
@@ -25,8 +25,9 @@ Tensor no_loss(const Context& context) {
   return sums;
 }
 
-// Rows of real target tokens that a GPU computes for so many: whole sixteenths of the batch, so that batches of one
-// padded shape are mostly one shape (CudaDevice::repeat) for at most a sixteenth more work.
+// Rows of real target tokens that a GPU computes for so many: whole sixteenths of the batch, so
+// that batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most a
+// sixteenth more work.
 std::int64_t rounded_rows(std::int64_t tokens, std::int64_t padded) {
   const std::int64_t part = (padded + 15) / 16;
   return std::min(padded, (tokens + part - 1) / part * part);
@@ -40,17 +41,24 @@ BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
 }  // namespace
 
 Completed completed_with(const Parameter& parameter) {
-  using Place = Parameter::Place;
-  if (parameter.place == Place::embedding) return Completed::all;
-  return parameter.place == Place::encoder || parameter.place == Place::attention_keys ? Completed::encoder : Completed::decoder;
+  using Role = Parameter::Role;
+  if (parameter.role == Role::embedding) return Completed::all;
+  return parameter.role == Role::encoder || parameter.role == Role::attention_keys
+             ? Completed::encoder
+             : Completed::decoder;
 }
 
-Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights)
-    : spec(the_spec), source_vocabulary(source_size), target_vocabulary(target_size), context(the_context) {
+Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size,
+                  const Context& the_context, std::uint64_t seed, Weights weights)
+    : spec(the_spec),
+      source_vocabulary(source_size),
+      target_vocabulary(target_size),
+      context(the_context) {
   check_model(spec);
   const bool shared = spec.tied_embeddings_src || spec.tied_embeddings_all;
   if (shared && source_size != target_size)
-    fail(ExitStatus::usage, "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",
+    fail(ExitStatus::usage,
+         "tied-embeddings-{}: needs one joint vocabulary, not {} source and {} target symbols",
          spec.tied_embeddings_all ? "all" : "src", source_size, target_size);
   Rng rng(seed, 1);
   Context memory = context;
@@ -58,18 +66,24 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size, c
   if (weights == Weights::unset) parameters.leave_unset();
   const Builder builder(memory, parameters, rng, Initializer::of(spec));
   const std::int64_t e = spec.dim_emb;
-  using Place = Parameter::Place;
-  const Builder tables = builder.at(Place::embedding), softmax = builder.at(Place::softmax);
+  using Role = Parameter::Role;
+  const Builder tables = builder.at(Role::embedding), softmax = builder.at(Role::softmax);
   target_table = &tables.add("decoder.embedding", {target_size, e}, Builder::Init::embedding);
-  source_table = shared ? target_table : &tables.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
-  output_table = spec.tied_embeddings || spec.tied_embeddings_all ? target_table
-                                                                  : &softmax.add("decoder.output", {target_size, e}, Builder::Init::embedding);
+  source_table = shared
+                     ? target_table
+                     : &tables.add("encoder.embedding", {source_size, e}, Builder::Init::embedding);
+  output_table = spec.tied_embeddings || spec.tied_embeddings_all
+                     ? target_table
+                     : &softmax.add("decoder.output", {target_size, e}, Builder::Init::embedding);
   output_bias = &softmax.add("decoder.output_bias", {target_size}, Builder::Init::zero);
-  encoder = std::make_unique<Encoder>(Builder(builder.at(Place::encoder), "encoder"), spec);
-  decoder = std::make_unique<Decoder>(Builder(builder.at(Place::decoder), "decoder"), spec, encoder->width(), encoder->final_width());
+  encoder = std::make_unique<Encoder>(Builder(builder.at(Role::encoder), "encoder"), spec);
+  decoder = std::make_unique<Decoder>(Builder(builder.at(Role::decoder), "decoder"), spec,
+                                      encoder->width(), encoder->final_width());
 }
 
-Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, std::vector<std::int32_t> lengths) const {
+Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols,
+                                         const Tensor& mask,
+                                         std::vector<std::int32_t> lengths) const {
   ops::PaddedSentences sentences(mask);
   sentences.lengths = upload(context, lengths, {static_cast<std::int64_t>(lengths.size())});
   sentences.host_lengths = std::move(lengths);
@@ -81,16 +95,19 @@ Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols
 }
 
 Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
-  return ops::dropout(tape, ops::embedding(tape, *target_table, symbols), static_cast<float>(spec.dropout_emb));
+  return ops::dropout(tape, ops::embedding(tape, *target_table, symbols),
+                      static_cast<float>(spec.dropout_emb));
 }
 
 Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
-  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}), upload(context, batch.source_mask, {s, b}), lengths_of(batch));
+  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}),
+                                upload(context, batch.source_mask, {s, b}), lengths_of(batch));
   tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
-  const Decoder::Result out = (*decoder)(tape, embed_target(tape, ops::send_symbols(tape, batch.target_in, {t, b})), source.memory,
-                                         decoder->start(tape, source.final_state), {});
+  const Decoder::Result out =
+      (*decoder)(tape, embed_target(tape, ops::send_symbols(tape, batch.target_in, {t, b})),
+                 source.memory, decoder->start(tape, source.final_state), {});
   std::vector<std::int32_t> rows, targets;
   rows.reserve(batch.target_tokens);
   targets.reserve(batch.target_tokens);
@@ -107,34 +124,55 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   }
   const std::int64_t n = static_cast<std::int64_t>(rows.size());
   const Tensor places = upload(context, rows, {n});
-  return {decoder->readout(tape, ops::select_rows(tape, out.features, places), places), upload(context, targets, {n})};
+  return {decoder->readout(tape, ops::select_rows(tape, out.features, places), places),
+          upload(context, targets, {n})};
 }
 
-Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context, std::uint64_t seed, Weights weights)
-    : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed, weights)) {}
+Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary,
+             const Context& context, std::uint64_t seed, Weights weights)
+    : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed,
+                                   weights)) {}
 Model::~Model() = default;
 
-const ModelSpec& Model::spec() const { return impl_->spec; }
-const Context& Model::context() const { return impl_->context; }
-ParameterSet& Model::parameters() { return impl_->parameters; }
-const std::vector<RecurrentPlace>& Model::recurrences() const { return impl_->parameters.recurrences(); }
-int Model::source_vocabulary() const { return impl_->source_vocabulary; }
-int Model::target_vocabulary() const { return impl_->target_vocabulary; }
+const ModelSpec& Model::spec() const {
+  return impl_->spec;
+}
+const Context& Model::context() const {
+  return impl_->context;
+}
+ParameterSet& Model::parameters() {
+  return impl_->parameters;
+}
+const std::vector<RecurrentPlace>& Model::recurrences() const {
+  return impl_->parameters.recurrences();
+}
+int Model::source_vocabulary() const {
+  return impl_->source_vocabulary;
+}
+int Model::target_vocabulary() const {
+  return impl_->target_vocabulary;
+}
 
-void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums, const Listener& listener) {
+void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
+                                 const Listener& listener) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
   const auto work = [&] {
     Tape tape(impl_->context, true, pass.seed, pass.pass);
-    if (listener) tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
+    if (listener)
+      tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
     tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
     if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
     const Impl::Readouts out = impl_->run(tape, batch);
-    ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets, pass.label_smoothing, sums);
+    ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets,
+                      pass.label_smoothing, sums);
     tape.backward();
   };
   if (listener) return work();  // it hears of every milestone once
   const std::int64_t s = batch.source_steps, t = batch.target_steps, b = batch.sentences;
-  repeat(impl_->context, {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b, rounded_rows(batch.target_tokens, t * b)}, work);
+  repeat(impl_->context,
+         {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b,
+          rounded_rows(batch.target_tokens, t * b)},
+         work);
 }
 
 BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {
@@ -149,7 +187,8 @@ BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
   const Impl::Readouts out = m.run(tape, batch);
   if (!m.frozen) {
     const Tensor sums = no_loss(m.context);
-    ops::softmax_loss(tape, out.rows, *m.output_table, m.output_bias, out.targets, label_smoothing, sums);
+    ops::softmax_loss(tape, out.rows, *m.output_table, m.output_bias, out.targets, label_smoothing,
+                      sums);
     return read(m.context, sums, batch);
   }
   NMT_CHECK(label_smoothing == 0.0f, "a frozen model is evaluated without label smoothing");
@@ -157,14 +196,17 @@ BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
   const std::int64_t rows = out.rows->value.rows(), chunk = 256;
   for (std::int64_t first = 0; first < rows; first += chunk) {
     const std::int64_t n = std::min(chunk, rows - first);
-    const Tensor logits = ops::logits(tape, tape.constant(out.rows->value.slice(first, n)), *m.output_table, m.output_bias);
+    const Tensor logits = ops::logits(tape, tape.constant(out.rows->value.slice(first, n)),
+                                      *m.output_table, m.output_bias);
     const Tensor figures = m.context.empty({2, n});  // the normalizers; the targets' logits
     dispatch(m.context, [&](const auto& backend) {
       kernels::log_sum_exp(backend, n, m.target_vocabulary, logits.f32(), figures.f32());
-      kernels::pick(backend, n, m.target_vocabulary, logits.f32(), out.targets.data<std::int32_t>() + first, figures.f32() + n);
+      kernels::pick(backend, n, m.target_vocabulary, logits.f32(),
+                    out.targets.data<std::int32_t>() + first, figures.f32() + n);
     });
     const std::vector<float> values = download<float>(m.context, figures);
-    for (std::int64_t r = 0; r < n; ++r) sum += values[static_cast<std::size_t>(r)] - values[static_cast<std::size_t>(n + r)];
+    for (std::int64_t r = 0; r < n; ++r)
+      sum += values[static_cast<std::size_t>(r)] - values[static_cast<std::size_t>(n + r)];
   }
   return {sum, sum, batch.target_tokens};
 }
@@ -190,7 +232,8 @@ void Model::freeze(const std::function<void(Parameter&)>& fetch) {
   for (Parameter& p : m.parameters.all()) {
     p.load();
     p.gradient = {};
-    NMT_CHECK(!p.value || p.value.dtype() == Dtype::f32, "{} is {} and was not packed", p.name, name_of(p.value.dtype()));
+    NMT_CHECK(!p.value || p.value.dtype() == Dtype::f32, "{} is {} and was not packed", p.name,
+              name_of(p.value.dtype()));
   }
   m.context.arena->trim();
   m.frozen = true;

@@ -1,27 +1,31 @@
 #pragma once
 
-#include <span>
+#include "model/decoder.h"
+#include "model/encoder.h"
+#include "model/model.h"
+#include "tensor/copy.h"
 
-#include "nmt/model/decoder.h"
-#include "nmt/model/encoder.h"
-#include "nmt/model/model.h"
-#include "nmt/tensor/copy.h"
+#include <span>
 
 namespace nmt {
 
 struct Model::Impl {
-  Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context, std::uint64_t seed, Weights weights);
+  Impl(const ModelSpec& the_spec, int source_size, int target_size, const Context& the_context,
+       std::uint64_t seed, Weights weights);
 
   /// Embedded, encoded and projected source: symbols [S,B], mask [S,B], lengths [B].
   struct Encoded {
     ops::Memory memory;
     Var final_state;
   };
-  Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask, std::vector<std::int32_t> lengths) const;
+  Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask,
+                 std::vector<std::int32_t> lengths) const;
   /// The same for sources without </s>, which may be many: for inference, in less memory.
-  Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos, std::int32_t eos) const;
+  Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos,
+                          std::int32_t eos) const;
   Var embed_target(Tape& tape, const ops::Symbols& symbols) const;
-  /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and their targets i32 [R].
+  /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and
+  /// their targets i32 [R].
   struct Readouts {
     Var rows;
     Tensor targets;

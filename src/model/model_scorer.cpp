@@ -1,24 +1,26 @@
-#include "nmt/model/model_scorer.h"
+#include "model/model_scorer.h"
+
+#include "kernels/decoding/top_k.h"
+#include "kernels/pointwise.h"
+#include "kernels/softmax_loss.h"
+#include "model/directory/partial_output.h"
+#include "model/model_impl.h"
+#include "tensor/repeat.h"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
 
-#include "model_impl.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/kernels/softmax_loss.h"
-#include "nmt/kernels/top_k.h"
-#include "nmt/tensor/repeat.h"
-#include "partial_output.h"
-
 namespace nmt {
 namespace {
 
-// Logits [block,V] take an eighth of the output table's [V,E]; fewer rows would mean reading the table too often.
-constexpr std::int64_t table_share = 8, least_block = 32;
-// Hypotheses that pass through the decoder at a time, so that its own values are those of so many; a GPU has the room, and wants
-// few large pieces of work: likewise the logits of a block there.
-constexpr std::int64_t rows_of_part = 128, rows_of_part_cuda = 8192, block_floats_cuda = std::int64_t{1} << 25;
+// Logits [block,V] take an eighth of the output table's [V,E]; fewer rows would mean reading the
+// table too often.
+constexpr std::int64_t table_share = 8, min_block = 32;
+// Hypotheses that pass through the decoder at a time, so that its own values are those of so many;
+// a GPU has the room, and wants few large pieces of work: likewise the logits of a block there.
+constexpr std::int64_t rows_of_part = 128, rows_of_part_cuda = 8192,
+                       block_floats_cuda = std::int64_t{1} << 25;
 
 // Memory of an arena for another one.
 class PartOfArena : public MemorySource {
@@ -30,7 +32,8 @@ class PartOfArena : public MemorySource {
     return blocks_.back()->data;
   }
   void release(char* data) noexcept override {
-    const auto block = std::find_if(blocks_.begin(), blocks_.end(), [&](const Block* b) { return b->data == data; });
+    const auto block = std::find_if(blocks_.begin(), blocks_.end(),
+                                    [&](const Block* b) { return b->data == data; });
     whole_.release(*block);
     blocks_.erase(block);
   }
@@ -45,44 +48,61 @@ using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
 // One batch of sources under search: the shared memory, and the states of the live hypotheses.
 class ModelDecoding : public Decoding {
  public:
-  ModelDecoding(const Context& context, const Decoder& decoder, TargetEmbedding embed, Parameter& table, Parameter& bias, ops::Memory memory,
-                DecoderState state, bool want_attention)
-      : context_(context), decoder_(decoder), embed_(std::move(embed)), table_(table), bias_(bias), memory_(std::move(memory)),
-        state_(std::move(state)), want_attention_(want_attention) {
+  ModelDecoding(const Context& context, const Decoder& decoder, TargetEmbedding embed,
+                Parameter& table, Parameter& bias, ops::Memory memory, DecoderState state,
+                bool want_attention)
+      : context_(context),
+        decoder_(decoder),
+        embed_(std::move(embed)),
+        table_(table),
+        bias_(bias),
+        memory_(std::move(memory)),
+        state_(std::move(state)),
+        want_attention_(want_attention) {
     sentence_.resize(memory_.lengths.elements());
     for (std::size_t b = 0; b < sentence_.size(); ++b) sentence_[b] = static_cast<std::int32_t>(b);
   }
 
-  DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
+  DecodingStep advance(std::span<const std::int32_t> parents,
+                       std::span<const std::int32_t> tokens) override {
     const std::int64_t rows = static_cast<std::int64_t>(parents.size());
-    NMT_CHECK(parents.size() == tokens.size() && rows > 0, "{} parents for {} tokens", parents.size(), tokens.size());
+    NMT_CHECK(parents.size() == tokens.size() && rows > 0, "{} parents for {} tokens",
+              parents.size(), tokens.size());
     next_sentence_.clear();
     for (const std::int32_t parent : parents) {
-      NMT_CHECK(parent >= 0 && parent < static_cast<std::int32_t>(sentence_.size()), "no hypothesis {} of {}", parent, sentence_.size());
+      NMT_CHECK(parent >= 0 && parent < static_cast<std::int32_t>(sentence_.size()),
+                "no hypothesis {} of {}", parent, sentence_.size());
       next_sentence_.push_back(sentence_[parent]);
     }
     sentence_.swap(next_sentence_);
     return extend(rows, [&](std::int64_t first, std::int64_t count) -> RowsOnDevice {
-      return {send(parents.subspan(first, count), {count}), send(tokens.subspan(first, count), {1, count}),
+      return {send(parents.subspan(first, count), {count}),
+              send(tokens.subspan(first, count), {1, count}),
               send(std::span<const std::int32_t>(sentence_).subspan(first, count), {count})};
     });
   }
 
   // Attention is brought to the host at every step.
-  const Context* device() const override { return on_gpu() && !want_attention_ ? &context_ : nullptr; }
+  const Context* device() const override {
+    return on_gpu() && !want_attention_ ? &context_ : nullptr;
+  }
 
   DecodingStep advance_on_device(const RowsOnDevice& rows) override {
     const std::int64_t n = rows.parents.elements();
     NMT_CHECK(device(), "this decoding's rows are named on the host");
-    NMT_CHECK(n > 0 && rows.tokens.elements() == n && rows.sentences.elements() == n, "{} parents, {} tokens and {} sentences", n,
-              rows.tokens.elements(), rows.sentences.elements());
+    NMT_CHECK(n > 0 && rows.tokens.elements() == n && rows.sentences.elements() == n,
+              "{} parents, {} tokens and {} sentences", n, rows.tokens.elements(),
+              rows.sentences.elements());
     sentence_.clear();  // the host knows them no more
     return extend(n, [&](std::int64_t first, std::int64_t count) -> RowsOnDevice {
-      return {rows.parents.slice(first, count), rows.tokens.slice(first, count).reshape({1, count}), rows.sentences.slice(first, count)};
+      return {rows.parents.slice(first, count), rows.tokens.slice(first, count).reshape({1, count}),
+              rows.sentences.slice(first, count)};
     });
   }
 
-  void restrict_to(const Candidates& candidates) override { part_.emplace(context_, table_, bias_, candidates); }
+  void restrict_to(const Candidates& candidates) override {
+    part_.emplace(context_, table_, bias_, candidates);
+  }
 
   NextTokens score(int first, int count) override {
     logits_ = {};
@@ -97,8 +117,10 @@ class ModelDecoding : public Decoding {
       logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, nullptr);
       const std::int64_t width = logits_.width(), needed = count * kernels::top_k_blocks(width);
       if (!maxima_ || maxima_.elements() < needed) maxima_ = context_.empty({needed});
-      kernels::finish_logits(context_.cpu, count, width, bias_.value.f32(), logits_.f32(), maxima_.f32(), normalizer_.f32());
-      return {count, static_cast<int>(width), logits_.f32(), normalizer_.f32(), nullptr, maxima_.f32()};
+      kernels::finish_logits(context_.cpu, count, width, bias_.value.f32(), logits_.f32(),
+                             maxima_.f32(), normalizer_.f32());
+      return {count,        static_cast<int>(width), logits_.f32(), normalizer_.f32(), nullptr,
+              maxima_.f32()};
     }
     logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
     dispatch(context_, [&](const auto& backend) {
@@ -125,14 +147,19 @@ class ModelDecoding : public Decoding {
       next = {};
       next = decode(rows, steps, named);
     };
-    // Where the host names no rows, all steps of so many are the same work; every other one finds its states in the same place.
+    // Where the host names no rows, all steps of so many are the same work; every other one finds
+    // its states in the same place.
     turn_ = 1 - turn_;
-    if (device() && sentence_.empty()) repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, turn_}, work);
-    else work();
+    if (device() && sentence_.empty())
+      repeat(context_, {reinterpret_cast<std::intptr_t>(&decoder_), rows, turn_}, work);
+    else
+      work();
     state_ = std::move(next);
     DecodingStep step;
     step.rows = static_cast<int>(rows);
-    step.block = static_cast<int>(std::max<std::int64_t>(least_block, on_gpu() ? block_floats_cuda / table_.shape[0] : readout_.width() / table_share));
+    step.block = static_cast<int>(
+        std::max<std::int64_t>(min_block, on_gpu() ? block_floats_cuda / table_.shape[0]
+                                                   : readout_.width() / table_share));
     if (want_attention_) step.attention = attention_.data();
     step.source_steps = static_cast<int>(steps);
     return step;
@@ -153,13 +180,18 @@ class ModelDecoding : public Decoding {
       DecoderState state(state_.size());
       state.position = state_.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
-        for (const Var& whole : state_[layer]) state[layer].push_back(ops::select_rows(tape, whole, part_rows.parents));
-      const Decoder::Result out = decoder_(tape, embed_(tape, part_rows.tokens), memory_, state, part_rows.sentences);
+        for (const Var& whole : state_[layer])
+          state[layer].push_back(ops::select_rows(tape, whole, part_rows.parents));
+      const Decoder::Result out =
+          decoder_(tape, embed_(tape, part_rows.tokens), memory_, state, part_rows.sentences);
       const Shape& features = out.features->value.shape();
-      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))->value, first, rows, readout_);
+      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))
+              ->value,
+          first, rows, readout_);
       next.position = out.state.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer) {
-        next[layer].resize(out.state[layer].size(), tape.constant({}));  // a unit may start from fewer
+        next[layer].resize(out.state[layer].size(),
+                           tape.constant({}));  // a unit may start from fewer
         for (std::size_t i = 0; i < next[layer].size(); ++i) {
           Tensor whole = next[layer][i]->value;
           put(out.state[layer][i]->value, first, rows, whole);
@@ -171,7 +203,8 @@ class ModelDecoding : public Decoding {
     return next;
   }
 
-  // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no other.
+  // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no
+  // other.
   void put(const Tensor& part, std::int64_t first, std::int64_t rows, Tensor& whole) const {
     const std::int64_t count = part.rows(), width = part.width();
     if (count == rows) {
@@ -180,25 +213,28 @@ class ModelDecoding : public Decoding {
     }
     if (!whole) whole = context_.empty({rows, width});
     dispatch(context_, [&](const auto& backend) {
-      kernels::copy_columns(backend, count, width, part.f32(), width, whole.f32() + first * width, width, false);
+      kernels::copy_columns(backend, count, width, part.f32(), width, whole.f32() + first * width,
+                            width, false);
     });
   }
 
   void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) const {
     const std::int64_t heads = weights.shape()[2], steps = weights.shape()[3];
-    const std::vector<float> copy = on_gpu() ? download<float>(context_, weights) : std::vector<float>();
+    const std::vector<float> copy =
+        on_gpu() ? download<float>(context_, weights) : std::vector<float>();
     const float* const values = on_gpu() ? copy.data() : weights.f32();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t s = 0; s < steps; ++s) {
         float sum = 0;
-        for (std::int64_t head = 0; head < heads; ++head) sum += values[(r * heads + head) * steps + s];
+        for (std::int64_t head = 0; head < heads; ++head)
+          sum += values[(r * heads + head) * steps + s];
         out[r * steps + s] = sum / static_cast<float>(heads);
       }
   }
 
   Context context_;
-  // On a GPU the values of even and of odd steps. The one of the step before last is empty again, so that every step finds all at the same
-  // addresses: what a graph of it needs.
+  // On a GPU the values of even and of odd steps. The one of the step before last is empty again,
+  // so that every step finds all at the same addresses: what a graph of it needs.
   Arena places_[2]{Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena)),
                    Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena))};
   int turn_ = 0;
@@ -210,30 +246,37 @@ class ModelDecoding : public Decoding {
   DecoderState state_;
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
-  std::vector<float> attention_;  // [n,S]
+  std::vector<float> attention_;                        // [n,S]
   Tensor readout_, logits_, normalizer_, maxima_;
   std::optional<PartialOutput> part_;
 };
 
 }  // namespace
 
-ModelScorer::ModelScorer(Model& model, std::int32_t bos, std::int32_t eos) : model_(model), bos_(bos), eos_(eos) {
+ModelScorer::ModelScorer(Model& model, std::int32_t bos, std::int32_t eos)
+    : model_(model), bos_(bos), eos_(eos) {
   NMT_CHECK(model.impl_->frozen, "only a frozen model can be searched");
 }
 
-int ModelScorer::vocabulary() const { return model_.target_vocabulary(); }
+int ModelScorer::vocabulary() const {
+  return model_.target_vocabulary();
+}
 
-std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::int32_t>> sources, bool want_attention) {
+std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::int32_t>> sources,
+                                             bool want_attention) {
   NMT_CHECK(!sources.empty(), "no sentences to decode");
   if (want_attention && model_.spec().attention == "none")
-    fail(ExitStatus::usage, "attention none: the model has no attention, which --alignment and --coverage-penalty read");
+    fail(ExitStatus::usage,
+         "attention none: the model has no attention, which --alignment and --coverage-penalty "
+         "read");
   Model::Impl& m = *model_.impl_;
   Tape tape(m.context, false);
   const Model::Impl::Encoded encoded = m.encode_in_parts(tape, sources, bos_, eos_);
   DecoderState state = m.decoder->start(tape, encoded.final_state);
   return std::make_unique<ModelDecoding>(
-      m.context, *m.decoder, [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, {ids}); }, *m.output_table, *m.output_bias,
-      encoded.memory, std::move(state), want_attention);
+      m.context, *m.decoder,
+      [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, {ids}); }, *m.output_table,
+      *m.output_bias, encoded.memory, std::move(state), want_attention);
 }
 
 }  // namespace nmt

@@ -1,6 +1,6 @@
-#include "nmt/nn/recurrent_layer.h"
+#include "nn/recurrent_layer.h"
 
-#include "nmt/kernels/cudnn.h"
+#include "kernels/recurrent/cudnn.h"
 
 namespace nmt {
 
@@ -9,33 +9,47 @@ using Init = Builder::Init;
 namespace {
 
 // A matrix [in, planes*out], or the blocks of one whose planes are block-diagonal.
-Parameter& add_matrix(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t in, int planes, Init init) {
+Parameter& add_matrix(const Builder& builder, const std::string& name, const UnitSettings& settings,
+                      std::int64_t in, int planes, Init init) {
   const std::int64_t k = settings.groups, out = settings.width;
   if (k == 1) return builder.add(name, {in, planes * out}, init, planes);
   if (k < 1 || in % k != 0 || out % k != 0)
-    fail(ExitStatus::usage, "groups: {} must divide both the width {} of what a layer reads and the width {} of its unit", k, in, out);
+    fail(ExitStatus::usage,
+         "groups: {} must divide both the width {} of what a layer reads and the width {} of its "
+         "unit",
+         k, in, out);
   return builder.add(name, {k, in / k, planes * out / k}, init, planes);
 }
 
 }  // namespace
 
-InputProjection::InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings, std::int64_t input)
-    : planes_(settings.unit->inputs), groups_(settings.groups), rearrange_(settings.rearrange && settings.groups > 1) {
+InputProjection::InputProjection(const Builder& builder, const std::string& name,
+                                 const UnitSettings& settings, std::int64_t input)
+    : planes_(settings.unit->inputs),
+      groups_(settings.groups),
+      rearrange_(settings.rearrange && settings.groups > 1) {
   const std::int64_t wide = settings.unit->inputs * settings.width;
   weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
-  if (settings.layer_normalization) normalization = Normalization(builder, name + "_norm", wide);
-  else if (settings.bias || (settings.unit->bias && !settings.unit->is_matrix())) bias = &builder.add(name + "_bias", {wide}, Init::zero);
+  if (settings.layer_normalization)
+    normalization = Normalization(builder, name + "_norm", wide);
+  else if (settings.bias || (settings.unit->bias && !settings.unit->is_matrix()))
+    bias = &builder.add(name + "_bias", {wide}, Init::zero);
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
   Var y = groups_ == 1 ? ops::linear(tape, x, *weight, bias)
-                       : ops::block_linear(tape, rearrange_ ? ops::rearrange(tape, x, groups_) : x, *weight, planes_, bias);
-  return normalization ? ops::layer_norm(tape, std::move(y), *normalization.gain, *normalization.bias, planes_) : y;
+                       : ops::block_linear(tape, rearrange_ ? ops::rearrange(tape, x, groups_) : x,
+                                           *weight, planes_, bias);
+  return normalization ? ops::layer_norm(tape, std::move(y), *normalization.gain,
+                                         *normalization.bias, planes_)
+                       : y;
 }
 
 void InputProjection::freeze(const Context& context) const {
-  if (groups_ == 1) ops::freeze(context, *weight);
-  else ops::freeze_blocks(context, *weight, planes_);
+  if (groups_ == 1)
+    ops::freeze(context, *weight);
+  else
+    ops::freeze_blocks(context, *weight, planes_);
 }
 
 ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
@@ -49,11 +63,12 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   cell.groups = settings.groups;
   cell.rearrange = settings.rearrange && settings.groups > 1;
   if (planes > 0) {
-    cell.recurrent = &add_matrix(builder, "recurrent_projection", settings, h, planes, Init::orthogonal);
+    cell.recurrent =
+        &add_matrix(builder, "recurrent_projection", settings, h, planes, Init::orthogonal);
     if (settings.layer_normalization) {
       const Normalization norm(builder, "recurrent_projection_norm", planes * h);
       cell.gain = norm.gain;
-      cell.shift = norm.bias;
+      cell.norm_bias = norm.bias;
     } else if (unit.bias) {
       cell.bias = &builder.add("recurrent_projection_bias", {planes * h}, Init::zero);
     }
@@ -61,8 +76,11 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   if (unit.vectors > 0) cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
   if (unit.position_vectors > 0) {
     if (settings.positions < 1)
-      fail(ExitStatus::usage, "positions: {}; unit {} trains vectors of each position and needs at least 1", settings.positions, unit.name);
-    cell.positions = &builder.add("positions", {settings.positions, unit.position_vectors * h}, Init::one);
+      fail(ExitStatus::usage,
+           "positions: {}; unit {} trains vectors of each position and needs at least 1",
+           settings.positions, unit.name);
+    cell.positions =
+        &builder.add("positions", {settings.positions, unit.position_vectors * h}, Init::one);
   }
   return cell;
 }
@@ -71,21 +89,25 @@ std::string why_not_cudnn(const UnitSettings& settings) {
   const std::string name = settings.unit->name, variant = settings.unit->variant;
   if (name == "gru" && variant != "reset=after") return "gru with reset: before";
   if (name != "gru" && name != "lstm") return "the unit " + name;
-  if (settings.layer_normalization) return "layer normalisation";
+  if (settings.layer_normalization) return "layer normalization";
   return settings.groups > 1 ? "groups" : "";
 }
 
-RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input)
+RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings,
+                               std::int64_t input)
     : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {
   const std::string why_ours = why_not_cudnn(settings);
   builder.note_recurrence(why_ours);
   const Context& context = builder.context();
-  if (why_ours.empty() && context.device.kind == DeviceKind::cuda && kernels::uses_cudnn(context.cuda))
+  if (why_ours.empty() && context.device.kind == DeviceKind::cuda &&
+      kernels::uses_cudnn(context.cuda))
     cudnn_ = ops::CudnnLayer{cell_, input_.weight, input_.bias};
 }
 
-std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, const ops::PaddedSentences& sentences,
-                                            bool reverse, std::int64_t position) const {
+std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
+                                            const std::vector<Var>& initial,
+                                            const ops::PaddedSentences& sentences, bool reverse,
+                                            std::int64_t position) const {
   if (cudnn_) return ops::cudnn_layer(tape, *cudnn_, x, initial, sentences, reverse);
   return ops::recurrence(tape, cell_, input_(tape, x), initial, sentences.mask, reverse, position);
 }
@@ -96,7 +118,8 @@ void RecurrentLayer::freeze(const Context& context) const {
   ops::freeze(context, cell_);
 }
 
-TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t guide)
+TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& settings,
+                                 std::int64_t input, std::int64_t guide)
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
       guide_(Builder(builder, "higher"), "input_projection", settings, guide),
       lower_(make_cell(Builder(builder, "lower"), settings)),
@@ -104,9 +127,11 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
   builder.note_recurrence("two units a step");
 }
 
-std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
+std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide,
+                                             const std::vector<Var>& initial, const Tensor& mask,
                                              bool reverse, std::int64_t position) const {
-  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask, reverse, position);
+  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask,
+                         reverse, position);
 }
 
 void TransitionLayer::freeze(const Context& context) const {
@@ -116,8 +141,9 @@ void TransitionLayer::freeze(const Context& context) const {
   ops::freeze(context, higher_);
 }
 
-ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input, std::int64_t memory,
-                                   std::int64_t space, const ops::AttentionShape& attention)
+ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& settings,
+                                   std::int64_t input, std::int64_t memory, std::int64_t space,
+                                   const ops::AttentionShape& attention)
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
       context_(Builder(builder, "higher"), "input_projection", settings, memory) {
   builder.note_recurrence("attention between two units");
@@ -128,11 +154,14 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
   layer_.context = context_.weight;
   layer_.context_bias = context_.bias;
   layer_.context_gain = context_.normalization.gain;
-  layer_.context_shift = context_.normalization.bias;
+  layer_.context_norm_bias = context_.normalization.bias;
 }
 
-ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x, const ops::Memory& memory, const std::vector<Var>& initial,
-                                                    const Tensor& sentence, std::int64_t position) const {
+ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
+                                                    const ops::Memory& memory,
+                                                    const std::vector<Var>& initial,
+                                                    const Tensor& sentence,
+                                                    std::int64_t position) const {
   return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence, position);
 }
 

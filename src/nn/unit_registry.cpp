@@ -1,11 +1,11 @@
-#include "nmt/nn/unit_registry.h"
+#include "nn/unit_registry.h"
 
-#include <fmt/ranges.h>
+#include "core/error.h"
 
 #include <algorithm>
 #include <sstream>
 
-#include "nmt/core/error.h"
+#include <fmt/ranges.h>
 
 namespace nmt {
 namespace {
@@ -23,21 +23,25 @@ bool agrees(const char* variant, const std::map<std::string, std::string>& optio
 
 }  // namespace
 
-const kernels::Unit& find_unit(const std::string& name, const std::map<std::string, std::string>& options) {
+const kernels::Unit& find_unit(const std::string& name,
+                               const std::map<std::string, std::string>& options) {
   bool known = false;
   for (const kernels::Unit& unit : kernels::units()) {
     if (unit.name != name) continue;
     known = true;
     if (agrees(unit.variant, options)) return unit;
   }
-  if (known) fail(ExitStatus::usage, "unit {} has no variant with these options: {}", name, fmt::join(options, ", "));
+  if (known)
+    fail(ExitStatus::usage, "unit {} has no variant with these options: {}", name,
+         fmt::join(options, ", "));
   fail(ExitStatus::usage, "unknown unit '{}'; known: {}", name, fmt::join(unit_names(), ", "));
 }
 
 std::vector<std::string> unit_names() {
   std::vector<std::string> names;
   for (const kernels::Unit& unit : kernels::units())
-    if (std::find(names.begin(), names.end(), unit.name) == names.end()) names.emplace_back(unit.name);
+    if (std::find(names.begin(), names.end(), unit.name) == names.end())
+      names.emplace_back(unit.name);
   return names;
 }
 

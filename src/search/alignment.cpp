@@ -1,6 +1,6 @@
-#include "nmt/search/alignment.h"
+#include "search/alignment.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <iterator>
@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view space_mark = "\u2581";
 constexpr std::string_view white_space = " \t\v\f\r";
 
-std::vector<std::string> pieces_of(const Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
+std::vector<std::string> pieces_of(const Vocabulary& vocabulary,
+                                   std::span<const std::int32_t> ids) {
   std::vector<std::string> pieces;
   pieces.reserve(ids.size());
   for (const std::int32_t id : ids) pieces.push_back(vocabulary.piece(id));
@@ -75,11 +76,13 @@ PieceGroups words_of_pieces(std::span<const std::string> pieces) {
   return groups;
 }
 
-PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line, std::span<const std::int32_t> ids) {
+PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
+                          std::span<const std::int32_t> ids) {
   const std::vector<std::string_view> raw = split_words(line);
   PieceGroups groups = words_of_pieces(pieces_of(vocabulary, ids));
   if (groups.count == static_cast<int>(raw.size())) return groups;
-  // Normalisation made other words of them (or a crop cut some off): find out of how many each raw word became.
+  // Normalization made other words of them (or a crop cut some off): find out of how many each raw
+  // word became.
   std::vector<int> raw_of_normalized;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (static_cast<int>(raw_of_normalized.size()) >= groups.count) break;
@@ -97,16 +100,19 @@ PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line, s
 PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
   std::vector<std::string> pieces = pieces_of(vocabulary, ids);
   for (std::size_t i = 0; i < ids.size(); ++i)  // <unk> is written as a word of its own
-    if (ids[i] == vocabulary.unk()) pieces[i] = std::string(space_mark) + "?" + std::string(space_mark);
+    if (ids[i] == vocabulary.unk())
+      pieces[i] = std::string(space_mark) + "?" + std::string(space_mark);
   return words_of_pieces(pieces);
 }
 
 std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int source_steps,
                                            const PieceGroups& source, const PieceGroups& target) {
   const std::size_t columns = source.of_piece.size(), rows = target.of_piece.size();
-  NMT_CHECK(columns <= static_cast<std::size_t>(source_steps) && rows * source_steps <= attention.size(),
-            "attention of {} numbers over {} source steps is too small for {} source and {} target pieces",
-            attention.size(), source_steps, columns, rows);
+  NMT_CHECK(
+      columns <= static_cast<std::size_t>(source_steps) && rows * source_steps <= attention.size(),
+      "attention of {} numbers over {} source steps is too small for {} source and {} target "
+      "pieces",
+      attention.size(), source_steps, columns, rows);
   std::vector<double> pooled(static_cast<std::size_t>(source.count) * target.count, 0.0);
   for (std::size_t t = 0; t < rows; ++t)
     for (std::size_t s = 0; s < columns; ++s)
@@ -127,7 +133,8 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
 std::string pharaoh(std::span<const AlignmentPoint> points) {
   std::string text;
   for (const AlignmentPoint& point : points)
-    fmt::format_to(std::back_inserter(text), "{}{}-{}", text.empty() ? "" : " ", point.source, point.target);
+    fmt::format_to(std::back_inserter(text), "{}{}-{}", text.empty() ? "" : " ", point.source,
+                   point.target);
   return text;
 }
 

@@ -1,6 +1,6 @@
-#include "nmt/search/batching.h"
+#include "search/batching.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <algorithm>
 
@@ -31,8 +31,9 @@ std::vector<std::vector<std::size_t>> Batching::cut(std::vector<std::size_t> sen
   std::size_t longest = 0;
   for (const std::size_t sentence : sentences) {
     const std::size_t length = lengths[sentence] + 1;  // with </s>
-    const bool fits = !batches.empty() && batches.back().size() < most &&
-                      std::max(longest, length) * (batches.back().size() + 1) <= most * padded_tokens_a_sentence;
+    const bool fits =
+        !batches.empty() && batches.back().size() < most &&
+        std::max(longest, length) * (batches.back().size() + 1) <= most * padded_tokens_a_sentence;
     if (!fits) {
       batches.emplace_back();
       longest = 0;

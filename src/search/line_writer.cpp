@@ -1,4 +1,4 @@
-#include "nmt/search/line_writer.h"
+#include "search/line_writer.h"
 
 namespace nmt {
 namespace {

@@ -1,20 +1,22 @@
-#include "nmt/search/pair_scorer.h"
+#include "search/pair_scorer.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/search/force_decode.h"
-#include "nmt/search/with_lines.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/thread_pool.h"
+#include "search/beam/force_decode.h"
+#include "search/source_text_scorer.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace nmt {
 
-PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target, PairScorerOptions options)
+PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target,
+                       PairScorerOptions options)
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
-  NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
+  NMT_CHECK(scorer.vocabulary() == target.size(),
+            "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
   if (!options_.pieces_in) return;
   source_pieces_.emplace(source);
@@ -25,20 +27,26 @@ void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const c
   const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   if (ids.size() <= max_length) return;
   if (totals_.cropped++ == 0)
-    log::warn("the {} of line {} has {} tokens: only the first {} are scored (--max-length); so it is with later ones",
-              side, line, ids.size(), max_length);
+    log::warn(
+        "the {} of line {} has {} tokens: only the first {} are scored (--max-length); so it is "
+        "with later ones",
+        side, line, ids.size(), max_length);
   ids.resize(max_length);
 }
 
-std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, std::span<const std::string> targets,
+std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
+                                         std::span<const std::string> targets,
                                          std::int64_t first_line) {
-  NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(), targets.size());
+  NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(),
+            targets.size());
   std::vector<std::vector<std::int32_t>> source_ids(sources.size()), target_ids(sources.size());
   options_.cpu.pool->parallel_for(
       static_cast<std::int64_t>(sources.size()), 16, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-          source_ids[i] = source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
-          target_ids[i] = target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
+          source_ids[i] =
+              source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
+          target_ids[i] =
+              target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
         }
       });
   std::vector<std::size_t> pairs, lengths(sources.size());
@@ -49,9 +57,11 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
     lengths[i] = std::max(source_ids[i].size(), target_ids[i].size());
     if (lengths[i] > 0) pairs.push_back(i);
   }
-  if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(sources.size() - pairs.size()));
+  if (options_.on_batch)
+    options_.on_batch(static_cast<std::int64_t>(sources.size() - pairs.size()));
   std::vector<PairScore> scores(sources.size());
-  const bool covers = options_.ranking.coverage_penalty != 0.0, aligns = options_.alignment != AlignmentKind::none;
+  const bool covers = options_.ranking.coverage_penalty != 0.0,
+             aligns = options_.alignment != AlignmentKind::none;
   std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
   std::vector<std::size_t> batch_lengths;
   std::vector<double> attended;
@@ -68,11 +78,12 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
       texts.push_back(sources[pair]);
     }
     std::vector<ForcedScore> forced(batch.size());
-    halving_.run(batch_lengths, [&](std::size_t first, std::size_t count) {
-      WithLines scorer(scorer_, std::span(texts).subspan(first, count));
+    oom_splitter_.run(batch_lengths, [&](std::size_t first, std::size_t count) {
+      SourceTextScorer scorer(scorer_, std::span(texts).subspan(first, count));
       std::vector<ForcedScore> part =
           force_decode(scorer, std::span(batch_sources).subspan(first, count),
-                       std::span(batch_targets).subspan(first, count), covers || aligns, target_.bos(), target_.eos());
+                       std::span(batch_targets).subspan(first, count), covers || aligns,
+                       target_.bos(), target_.eos());
       std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
     });
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -82,8 +93,9 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
       for (std::size_t at = 0; at < forced[i].attention.size(); ++at)
         if (at % steps + 1 < steps) attended[at % steps] += forced[i].attention[at];
       score.log_prob = forced[i].log_prob;
-      score.score = options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
-                                           covers ? coverage(attended) : 0.0);
+      score.score =
+          options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
+                                 covers ? coverage(attended) : 0.0);
       score.word_scores = std::move(forced[i].log_probs);
       if (!aligns) continue;
       const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
@@ -96,7 +108,8 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources, s
     }
     if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }
-  for (const PairScore& score : scores) {  // in the lines' order, so that the sum depends on no batch
+  for (const PairScore& score :
+       scores) {  // in the lines' order, so that the sum depends on no batch
     ++totals_.sentences;
     totals_.tokens += static_cast<std::int64_t>(score.word_scores.size());
     totals_.log_prob += score.log_prob;
@@ -110,7 +123,8 @@ Summary summary_of(const std::string& name) {
   if (name == "ce-mean-words") return Summary::ce_mean_words;
   if (name == "ce-sum") return Summary::ce_sum;
   if (name == "perplexity") return Summary::perplexity;
-  fail(ExitStatus::usage, "summary is '{}', known are cross-entropy, ce-mean-words, ce-sum and perplexity", name);
+  fail(ExitStatus::usage,
+       "summary is '{}', known are cross-entropy, ce-mean-words, ce-sum and perplexity", name);
 }
 
 double summarize(const PairScorer::Totals& totals, Summary summary) {
@@ -119,13 +133,10 @@ double summarize(const PairScorer::Totals& totals, Summary summary) {
   switch (summary) {
     case Summary::cross_entropy:
       return sum / static_cast<double>(std::max<std::int64_t>(totals.sentences, 1));
-    case Summary::ce_mean_words:
-      return sum / words;
-    case Summary::perplexity:
-      return std::exp(sum / words);
+    case Summary::ce_mean_words: return sum / words;
+    case Summary::perplexity: return std::exp(sum / words);
     case Summary::ce_sum:
-    case Summary::none:
-      break;
+    case Summary::none: break;
   }
   return sum;
 }

@@ -1,4 +1,4 @@
-#include "nmt/search/piece_text.h"
+#include "search/piece_text.h"
 
 #include <algorithm>
 

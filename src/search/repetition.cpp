@@ -1,4 +1,4 @@
-#include "nmt/search/repetition.h"
+#include "search/repetition.h"
 
 namespace nmt {
 
@@ -10,8 +10,10 @@ Repetition longest_repetition(std::span<const std::int32_t> ids) {
     // A run of m equal pairs `length` apart is a stretch that stands m / length + 1 times.
     int run = 0;
     for (int i = length; i < n; ++i) {
-      run = ids[static_cast<std::size_t>(i)] == ids[static_cast<std::size_t>(i - length)] ? run + 1 : 0;
-      if (const int times = run / length + 1; times > best.times) best = {times, length, i - run - length + 1};
+      run = ids[static_cast<std::size_t>(i)] == ids[static_cast<std::size_t>(i - length)] ? run + 1
+                                                                                          : 0;
+      if (const int times = run / length + 1; times > best.times)
+        best = {times, length, i - run - length + 1};
     }
   }
   return best;

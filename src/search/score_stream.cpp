@@ -1,5 +1,5 @@
-#include "nmt/core/error.h"
-#include "nmt/search/pair_scorer.h"
+#include "core/error.h"
+#include "search/pair_scorer.h"
 
 #include <charconv>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view separator = " ||| ";
 
-/// A line of an n-best list: "id ||| text ||| features ||| score"; what stands after the features may be missing.
+/// A line of an n-best list: "id ||| text ||| features ||| score"; what stands after the features
+/// may be missing.
 struct NBestLine {
   std::int64_t id = -1;
   std::string_view text, features, rest;  // rest: with its separator
@@ -25,7 +26,8 @@ std::optional<NBestLine> read_n_best(std::string_view line) {
   if (first == std::string_view::npos) return std::nullopt;
   NBestLine parts;
   const auto parsed = std::from_chars(line.data(), line.data() + first, parts.id);
-  if (parsed.ec != std::errc() || parsed.ptr != line.data() + first || parts.id < 0) return std::nullopt;
+  if (parsed.ec != std::errc() || parsed.ptr != line.data() + first || parts.id < 0)
+    return std::nullopt;
   // An empty text leaves " |||  ||| ", whose separators share no blank.
   line.remove_prefix(first + separator.size());
   const std::size_t second = line.find(separator);
@@ -40,7 +42,8 @@ std::optional<NBestLine> read_n_best(std::string_view line) {
 
 std::string word_scores_of(const PairScore& score) {
   std::string text = " ||| WordScores=";
-  for (const float value : score.word_scores) fmt::format_to(std::back_inserter(text), " {:.6f}", value);
+  for (const float value : score.word_scores)
+    fmt::format_to(std::back_inserter(text), " {:.6f}", value);
   return text;
 }
 
@@ -53,8 +56,9 @@ std::int64_t count_rest(LineSource& source) {
 
 }  // namespace
 
-void score_stream(PairScorer& scorer, LineSource& source, const std::string& source_name, LineSource& target,
-                  const std::string& target_name, LineWriter& writer, const ScoreOutput& output) {
+void score_stream(PairScorer& scorer, LineSource& source, const std::string& source_name,
+                  LineSource& target, const std::string& target_name, LineWriter& writer,
+                  const ScoreOutput& output) {
   std::vector<std::string> sources, targets, lines;
   std::int64_t targets_read = 0, sources_read = 0;
   std::string source_line, target_line;
@@ -69,22 +73,23 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
       ++targets_read;
       if (!output.n_best) {
         if (!source.next(source_line))
-          fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name, sources_read,
-               target_name, targets_read + count_rest(target));
+          fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name,
+               sources_read, target_name, targets_read + count_rest(target));
         ++sources_read;
         targets.push_back(std::move(target_line));
       } else {
         const std::optional<NBestLine> parts = read_n_best(target_line);
         if (!parts)
-          fail(ExitStatus::data, "{}:{}: is no line of an n-best list, 'id ||| text ||| features ||| score'",
+          fail(ExitStatus::data,
+               "{}:{}: is no line of an n-best list, 'id ||| text ||| features ||| score'",
                target_name, targets_read);
         if (parts->id < sources_read - 1)
-          fail(ExitStatus::data, "{}:{}: id {} comes after id {}, they must not fall", target_name, targets_read,
-               parts->id, sources_read - 1);
+          fail(ExitStatus::data, "{}:{}: id {} comes after id {}, they must not fall", target_name,
+               targets_read, parts->id, sources_read - 1);
         while (sources_read <= parts->id) {
           if (!source.next(source_line))
-            fail(ExitStatus::data, "{}:{}: id {} has no source, {} has {} lines", target_name, targets_read, parts->id,
-                 source_name, sources_read);
+            fail(ExitStatus::data, "{}:{}: id {} has no source, {} has {} lines", target_name,
+                 targets_read, parts->id, source_name, sources_read);
           ++sources_read;
         }
         targets.emplace_back(parts->text);
@@ -98,9 +103,9 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
       const std::string words = output.word_scores ? word_scores_of(scores[i]) : "";
       if (output.n_best) {
         const NBestLine parts = *read_n_best(lines[i]);
-        writer.write(fmt::format("{} ||| {} ||| {}{}{}= {:.6f}{}{}\n", parts.id, parts.text, parts.features,
-                                 parts.features.empty() ? "" : " ", output.n_best_feature, scores[i].score, parts.rest,
-                                 words));
+        writer.write(fmt::format("{} ||| {} ||| {}{}{}= {:.6f}{}{}\n", parts.id, parts.text,
+                                 parts.features, parts.features.empty() ? "" : " ",
+                                 output.n_best_feature, scores[i].score, parts.rest, words));
       } else {
         const std::string links = output.alignment ? " ||| " + pharaoh(scores[i].alignment) : "";
         writer.write(fmt::format("{:.6f}{}{}\n", scores[i].score, links, words));
@@ -109,8 +114,8 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
   }
   if (!output.n_best)
     if (const std::int64_t left = count_rest(source); left > 0)
-      fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name, sources_read + left,
-           target_name, targets_read);
+      fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name,
+           sources_read + left, target_name, targets_read);
   if (output.summary != Summary::none)
     writer.write(fmt::format("{:.6f}\n", summarize(scorer.totals(), output.summary)));
   writer.flush();

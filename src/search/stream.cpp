@@ -1,12 +1,13 @@
-#include "nmt/search/stream.h"
+#include "search/stream.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <vector>
 
 namespace nmt {
 
-std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer, bool responsive) {
+std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer,
+                              bool responsive) {
   std::int64_t read = 0, answered = 0;
   std::vector<std::string> lines;
   for (bool more = true; more;) {
@@ -25,7 +26,8 @@ std::int64_t translate_stream(Translator& translator, LineSource& source, LineWr
     if (responsive) writer.flush();
   }
   writer.flush();
-  NMT_CHECK(read == answered, "{} lines were read and {} answered: the output is not to be used", read, answered);
+  NMT_CHECK(read == answered, "{} lines were read and {} answered: the output is not to be used",
+            read, answered);
   return answered;
 }
 

@@ -1,11 +1,11 @@
-#include "nmt/search/translator.h"
+#include "search/translator.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/search/repetition.h"
-#include "nmt/search/with_lines.h"
-#include "nmt/text/lines.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/thread_pool.h"
+#include "search/repetition.h"
+#include "search/source_text_scorer.h"
+#include "text/lines.h"
 
 #include <algorithm>
 #include <iterator>
@@ -26,14 +26,17 @@ TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   TranslatorOptions options;
   options.search = search_options(spec, cpu);
   options.alignment = alignment_of(spec.alignment);
-  options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src", spec.max_length};
+  options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src",
+                      spec.max_length};
   return options;
 }
 
-Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabulary& target, TranslatorOptions options)
+Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabulary& target,
+                       TranslatorOptions options)
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
-  NMT_CHECK(scorer.vocabulary() == target.size(), "the model writes {} different tokens, its target vocabulary has {}",
+  NMT_CHECK(scorer.vocabulary() == target.size(),
+            "the model writes {} different tokens, its target vocabulary has {}",
             scorer.vocabulary(), target.size());
   if (options_.pieces_in) source_pieces_.emplace(source);
   if (options_.pieces_out) target_pieces_.emplace(target);
@@ -43,13 +46,16 @@ Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabular
   options_.search.want_attention = options_.alignment != AlignmentKind::none;
 }
 
-std::vector<Translation> Translator::translate(std::span<const std::string> lines, std::int64_t first_line) {
+std::vector<Translation> Translator::translate(std::span<const std::string> lines,
+                                               std::int64_t first_line) {
   ThreadPool& pool = *options_.search.cpu.pool;
   std::vector<std::vector<std::int32_t>> ids(lines.size());
-  pool.parallel_for(static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      if (!is_blank(lines[i])) ids[i] = source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
-  });
+  pool.parallel_for(
+      static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          if (!is_blank(lines[i]))
+            ids[i] = source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
+      });
 
   std::vector<Translation> translations(lines.size());
   std::vector<std::size_t> sentences, lengths(lines.size());
@@ -61,8 +67,10 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     }
     if (ids[i].size() > max_length) {
       if (statistics_.cropped++ == 0)
-        log::warn("line {} has {} tokens: only the first {} are translated (--max-length); so it is with later ones",
-                  first_line + static_cast<std::int64_t>(i), ids[i].size(), max_length);
+        log::warn(
+            "line {} has {} tokens: only the first {} are translated (--max-length); so it is with "
+            "later ones",
+            first_line + static_cast<std::int64_t>(i), ids[i].size(), max_length);
       ids[i].resize(max_length);
     }
     lengths[i] = ids[i].size();
@@ -70,12 +78,14 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     statistics_.source_tokens += static_cast<std::int64_t>(lengths[i]);
   }
   statistics_.sentences += static_cast<std::int64_t>(sentences.size());
-  if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
+  if (options_.on_batch)
+    options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
 
   std::vector<std::vector<std::int32_t>> sources;
   std::vector<std::string> texts;
   std::vector<std::size_t> source_lengths;
-  for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(sentences), lengths)) {
+  for (const std::vector<std::size_t>& batch :
+       options_.batching.cut(std::move(sentences), lengths)) {
     sources.clear();
     texts.clear();
     source_lengths.clear();
@@ -85,14 +95,17 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
       source_lengths.push_back(lengths[line]);
     }
     std::vector<SentenceResult> results(batch.size());
-    halving_.run(source_lengths, [&](std::size_t first, std::size_t count) {
-      WithLines scorer(scorer_, std::span(texts).subspan(first, count));
-      std::vector<SentenceResult> part = beam_search(scorer, std::span(sources).subspan(first, count), options_.search);
+    oom_splitter_.run(source_lengths, [&](std::size_t first, std::size_t count) {
+      SourceTextScorer scorer(scorer_, std::span(texts).subspan(first, count));
+      std::vector<SentenceResult> part =
+          beam_search(scorer, std::span(sources).subspan(first, count), options_.search);
       std::move(part.begin(), part.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
     });
-    pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
-    });
+    pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4,
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t i = begin; i < end; ++i)
+                          translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
+                      });
     for (const SentenceResult& result : results)
       statistics_.target_tokens += static_cast<std::int64_t>(result.hypotheses.front().ids.size());
     if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
@@ -100,8 +113,10 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (translations[i].repeated == 0) continue;
     if (statistics_.repeating++ == 0 && options_.tell_repetitions)
-      log::warn("line {}: its translation repeats something {} times in a row; so it may be with later ones",
-                first_line + static_cast<std::int64_t>(i), translations[i].repeated);
+      log::warn(
+          "line {}: its translation repeats something {} times in a row; so it may be with later "
+          "ones",
+          first_line + static_cast<std::int64_t>(i), translations[i].repeated);
   }
   return translations;
 }
@@ -110,32 +125,39 @@ Translation Translator::read(const SentenceResult& result, std::string_view line
                              std::span<const std::int32_t> source) const {
   Translation translation;
   const int repeated = longest_repetition(result.hypotheses.front().ids).times;
-  if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times) translation.repeated = repeated;
-  const PieceGroups source_groups = groups_of_line(options_.alignment, source_, line, source, options_.pieces_in);
+  if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times)
+    translation.repeated = repeated;
+  const PieceGroups source_groups =
+      groups_of_line(options_.alignment, source_, line, source, options_.pieces_in);
   for (const Hypothesis& hypothesis : result.hypotheses) {
     Output& output = translation.outputs.emplace_back();
-    output.text = target_pieces_ ? target_pieces_->decode(hypothesis.ids) : target_.decode(hypothesis.ids);
+    output.text =
+        target_pieces_ ? target_pieces_->decode(hypothesis.ids) : target_.decode(hypothesis.ids);
     keep_in_one_line(output.text);
     output.ids = hypothesis.ids;
     output.log_prob = hypothesis.log_prob;
     output.score = hypothesis.score;
     if (options_.alignment == AlignmentKind::none) continue;
-    const PieceGroups target_groups = options_.alignment == AlignmentKind::word ? words_of_ids(target_, hypothesis.ids)
-                                                                                : each_piece(hypothesis.ids.size());
-    output.alignment =
-        hard_alignment(hypothesis.attention, static_cast<int>(source.size()) + 1, source_groups, target_groups);
+    const PieceGroups target_groups = options_.alignment == AlignmentKind::word
+                                          ? words_of_ids(target_, hypothesis.ids)
+                                          : each_piece(hypothesis.ids.size());
+    output.alignment = hard_alignment(hypothesis.attention, static_cast<int>(source.size()) + 1,
+                                      source_groups, target_groups);
   }
   return translation;
 }
 
-std::string format_translation(const Translation& translation, std::int64_t id, const TranslatorOptions& options) {
+std::string format_translation(const Translation& translation, std::int64_t id,
+                               const TranslatorOptions& options) {
   std::string text;
   const auto out = std::back_inserter(text);
   for (const Output& output : translation.outputs) {
     if (options.search.n_best) fmt::format_to(out, "{} ||| ", id);
     text += output.text;
-    if (options.alignment != AlignmentKind::none) fmt::format_to(out, " ||| {}", pharaoh(output.alignment));
-    if (options.search.n_best) fmt::format_to(out, " ||| F0= {:.6f} ||| {:.6f}", output.log_prob, output.score);
+    if (options.alignment != AlignmentKind::none)
+      fmt::format_to(out, " ||| {}", pharaoh(output.alignment));
+    if (options.search.n_best)
+      fmt::format_to(out, " ||| F0= {:.6f} ||| {:.6f}", output.log_prob, output.score);
     text += '\n';
     if (!options.search.n_best) break;
   }

@@ -1,11 +1,11 @@
-#include "nmt/tensor/arena.h"
+#include "tensor/arena.h"
+
+#include "core/error.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <utility>
-
-#include "nmt/core/error.h"
 
 namespace nmt {
 namespace {
@@ -20,16 +20,22 @@ class Heap : public MemorySource {
   void release(char* data) noexcept override { std::free(data); }
 };
 
-bool is_free(const Block* block) { return block->references == 0; }
+bool is_free(const Block* block) {
+  return block->references == 0;
+}
 
 }  // namespace
 
 Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
     : source_(source ? std::move(source) : std::make_unique<Heap>()), growth_(growth) {}
 
-Arena::~Arena() { trim(); }
+Arena::~Arena() {
+  trim();
+}
 
-int Arena::bin_of(std::size_t size) { return std::bit_width(size / alignment) - 1; }
+int Arena::bin_of(std::size_t size) {
+  return std::bit_width(size / alignment) - 1;
+}
 
 void Arena::insert_free(Block* block) {
   Block*& head = free_[bin_of(block->size)];
@@ -41,17 +47,21 @@ void Arena::insert_free(Block* block) {
 }
 
 void Arena::remove_free(Block* block) {
-  (block->free_before ? block->free_before->free_after : free_[bin_of(block->size)]) = block->free_after;
+  (block->free_before ? block->free_before->free_after : free_[bin_of(block->size)]) =
+      block->free_after;
   if (block->free_after) block->free_after->free_before = block->free_before;
 }
 
-// The smallest block that fits in the first bin that has one; of equal ones that at the lowest address. So where blocks
-// come to lie depends on those that are live alone: equal steps get equal addresses, which CUDA graphs live on.
+// The smallest block that fits in the first bin that has one; of equal ones that at the lowest
+// address. So where blocks come to lie depends on those that are live alone: equal steps get equal
+// addresses, which CUDA graphs live on.
 Block* Arena::find_free(std::size_t size) {
   for (int bin = bin_of(size); bin < bins; ++bin) {
     Block* best = nullptr;
     for (Block* block = free_[bin]; block; block = block->free_after)
-      if (block->size >= size && (!best || std::pair(block->size, block->data) < std::pair(best->size, best->data))) best = block;
+      if (block->size >= size &&
+          (!best || std::pair(block->size, block->data) < std::pair(best->size, best->data)))
+        best = block;
     if (best) return best;
   }
   return nullptr;
@@ -73,7 +83,9 @@ Block* Arena::new_block() noexcept {
   return block;
 }
 
-void Arena::recycle(Block* block) noexcept { spare_.push_back(block); }
+void Arena::recycle(Block* block) noexcept {
+  spare_.push_back(block);
+}
 
 // Chunks that lie idle may be in the way of one that is needed.
 char* Arena::allocate_chunk(std::size_t bytes) {
@@ -122,7 +134,7 @@ Block* Arena::allocate(std::size_t bytes) {
   return block;
 }
 
-// A block that is held looks live to its neighbours.
+// A block that is held looks live to its neighbors.
 void Arena::release(Block* block) noexcept {
   if (!holding_) return free(block);
   block->references = 1;

@@ -1,11 +1,12 @@
-#include "nmt/tensor/branches.h"
+#include "tensor/branches.h"
 
-#include "nmt/tensor/cuda_device.h"
+#include "tensor/cuda_device.h"
 
 namespace nmt {
 
 Branches::Branches(const Context& context, bool wanted)
-    : context_(context), wanted_(wanted && context.device.kind == DeviceKind::cuda && !context.profile) {}
+    : context_(context),
+      wanted_(wanted && context.device.kind == DeviceKind::cuda && !context.profile) {}
 
 Branches::~Branches() {
   if (!open_) return;

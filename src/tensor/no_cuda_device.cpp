@@ -1,8 +1,8 @@
 // CudaDevice in a build without CUDA: it can be asked for, and is not there.
 
-#include "nmt/core/error.h"
-#include "nmt/tensor/cuda_device.h"
-#include "nmt/tensor/cuda_timer.h"
+#include "core/error.h"
+#include "tensor/cuda_device.h"
+#include "tensor/cuda_timer.h"
 
 namespace nmt {
 

@@ -1,7 +1,7 @@
 // cuDNN in a build without it: it can be asked for, and is not there.
 
-#include "nmt/core/error.h"
-#include "nmt/kernels/cudnn.h"
+#include "core/error.h"
+#include "kernels/recurrent/cudnn.h"
 
 namespace nmt::kernels {
 

@@ -1,7 +1,7 @@
 // Nccl in a build without it: it can be asked for, and is not there.
 
-#include "nmt/core/error.h"
-#include "nmt/tensor/nccl.h"
+#include "core/error.h"
+#include "tensor/nccl.h"
 
 namespace nmt {
 

@@ -1,17 +1,18 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "tensor/safetensors.h"
 
 #include <bit>
 
-#include "nmt/core/checksum.h"
-#include "nmt/core/error.h"
-#include "nmt/core/file.h"
-#include "nmt/tensor/safetensors.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace nmt::safetensors {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written as they lie in memory");
 
 std::vector<std::int64_t> dims_of(const Shape& shape) {
   std::vector<std::int64_t> dims;
@@ -21,17 +22,27 @@ std::vector<std::int64_t> dims_of(const Shape& shape) {
 
 }  // namespace
 
-View::View(std::string name_, Dtype dtype_, std::vector<std::int64_t> shape_, const void* data_)
-    : name(std::move(name_)), dtype(dtype_), shape(std::move(shape_)), data(static_cast<const std::byte*>(data_)) {}
+View::View(std::string name_, FileDtype dtype_, std::vector<std::int64_t> shape_, const void* data_)
+    : name(std::move(name_)),
+      dtype(dtype_),
+      shape(std::move(shape_)),
+      data(static_cast<const std::byte*>(data_)) {}
 
-View::View(std::string name_, const Tensor& tensor) : View(std::move(name_), dtype_of(tensor.dtype()), dims_of(tensor.shape()), nullptr) {
+View::View(std::string name_, const Tensor& tensor)
+    : View(std::move(name_), dtype_of(tensor.dtype()), dims_of(tensor.shape()), nullptr) {
   NMT_CHECK(tensor.device().kind == DeviceKind::cpu, "tensor {} is not in the host's memory", name);
   switch (tensor.dtype()) {
     case nmt::Dtype::f32: data = reinterpret_cast<const std::byte*>(tensor.data<float>()); break;
-    case nmt::Dtype::bf16: data = reinterpret_cast<const std::byte*>(tensor.data<std::uint16_t>()); break;
-    case nmt::Dtype::i8: data = reinterpret_cast<const std::byte*>(tensor.data<std::int8_t>()); break;
+    case nmt::Dtype::bf16:
+      data = reinterpret_cast<const std::byte*>(tensor.data<std::uint16_t>());
+      break;
+    case nmt::Dtype::i8:
+      data = reinterpret_cast<const std::byte*>(tensor.data<std::int8_t>());
+      break;
     case nmt::Dtype::f64: data = reinterpret_cast<const std::byte*>(tensor.data<double>()); break;
-    case nmt::Dtype::i32: data = reinterpret_cast<const std::byte*>(tensor.data<std::int32_t>()); break;
+    case nmt::Dtype::i32:
+      data = reinterpret_cast<const std::byte*>(tensor.data<std::int32_t>());
+      break;
   }
 }
 
@@ -41,7 +52,9 @@ std::size_t View::bytes() const {
   return n;
 }
 
-std::string View::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ",")); }
+std::string View::shape_text() const {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
 
 Written write(const std::string& path, std::span<const View> tensors, const Metadata& metadata) {
   const std::string head = header(tensors, metadata);
@@ -59,11 +72,12 @@ Written write(const std::string& path, std::span<const View> tensors, const Meta
   return written;
 }
 
-const View& File::require(const std::string& name, Dtype dtype, const Shape& shape) const {
+const View& File::require(const std::string& name, FileDtype dtype, const Shape& shape) const {
   const View* found = find(name);
   if (!found) fail(ExitStatus::data, "{}: tensor {}: is missing", path(), name);
   if (found->dtype != dtype || found->shape != dims_of(shape)) {
-    fail(ExitStatus::data, "{}: tensor {}: is {} {}, expected {} {}", path(), name, name_of(found->dtype), found->shape_text(), name_of(dtype), shape.text());
+    fail(ExitStatus::data, "{}: tensor {}: is {} {}, expected {} {}", path(), name,
+         name_of(found->dtype), found->shape_text(), name_of(dtype), shape.text());
   }
   return *found;
 }

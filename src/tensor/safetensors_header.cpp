@@ -1,12 +1,12 @@
-#include <fmt/format.h>
+#include "core/error.h"
+#include "tensor/safetensors.h"
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "nmt/core/error.h"
-#include "nmt/tensor/safetensors.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace nmt::safetensors {
 namespace {
@@ -18,14 +18,16 @@ constexpr std::size_t length_bytes = 8;
 constexpr const char* metadata_name = "__metadata__";
 
 struct Kind {
-  Dtype dtype;
+  FileDtype dtype;
   const char* name;
   std::size_t bytes;
 };
-constexpr Kind kinds[] = {{Dtype::f64, "F64", 8}, {Dtype::f32, "F32", 4}, {Dtype::bf16, "BF16", 2}, {Dtype::i64, "I64", 8},
-                          {Dtype::i32, "I32", 4}, {Dtype::i8, "I8", 1},   {Dtype::u8, "U8", 1}};
+constexpr Kind kinds[] = {{FileDtype::f64, "F64", 8},   {FileDtype::f32, "F32", 4},
+                          {FileDtype::bf16, "BF16", 2}, {FileDtype::i64, "I64", 8},
+                          {FileDtype::i32, "I32", 4},   {FileDtype::i8, "I8", 1},
+                          {FileDtype::u8, "U8", 1}};
 
-const Kind& kind_of(Dtype dtype) {
+const Kind& kind_of(FileDtype dtype) {
   for (const Kind& kind : kinds)
     if (kind.dtype == dtype) return kind;
   NMT_FAIL("no safetensors dtype {}", static_cast<int>(dtype));
@@ -44,7 +46,8 @@ json parse_header(std::string_view text, const std::string& name) {
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     too_deep = too_deep || depth > 4;
     // A JSON object keeps one of two values under the same key; here the second is an error.
-    if (depth == 1 && event == json::parse_event_t::key && ++names[parsed.get<std::string>()] > 1) twice = parsed.get<std::string>();
+    if (depth == 1 && event == json::parse_event_t::key && ++names[parsed.get<std::string>()] > 1)
+      twice = parsed.get<std::string>();
     return !too_deep;
   };
   json header;
@@ -53,20 +56,26 @@ json parse_header(std::string_view text, const std::string& name) {
   } catch (const json::exception& error) {
     fail(ExitStatus::data, "{}: is no safetensors file: its header is not JSON", name);
   }
-  if (too_deep) fail(ExitStatus::data, "{}: is no safetensors file: its header is nested too deep", name);
-  if (!header.is_object()) fail(ExitStatus::data, "{}: is no safetensors file: its header is no JSON object", name);
-  if (!twice.empty()) fail(ExitStatus::data, "{}: tensor {}: stands there twice", name, shown(twice));
+  if (too_deep)
+    fail(ExitStatus::data, "{}: is no safetensors file: its header is nested too deep", name);
+  if (!header.is_object())
+    fail(ExitStatus::data, "{}: is no safetensors file: its header is no JSON object", name);
+  if (!twice.empty())
+    fail(ExitStatus::data, "{}: tensor {}: stands there twice", name, shown(twice));
   return header;
 }
 
-// A whole number that is not negative and fits; JSON also has 3.0 and 1e9, which the format does not allow.
+// A whole number that is not negative and fits; JSON also has 3.0 and 1e9, which the format does
+// not allow.
 std::optional<std::uint64_t> whole(const json& value) {
   return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
 }
 
 Metadata read_metadata(const json& value, const std::string& name) {
   Metadata metadata;
-  const auto wrong = [&] { fail(ExitStatus::data, "{}: {} is no map from text to text", name, metadata_name); };
+  const auto wrong = [&] {
+    fail(ExitStatus::data, "{}: {} is no map from text to text", name, metadata_name);
+  };
   if (!value.is_object()) wrong();
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string()) wrong();
@@ -81,43 +90,57 @@ struct Placed {
 };
 
 Placed read_tensor(const std::string& tensor, const json& value, const std::string& file) {
-  const auto wrong = [&](const std::string& what) { fail(ExitStatus::data, "{}: tensor {}: {}", file, shown(tensor), what); };
-  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
+  const auto wrong = [&](const std::string& what) {
+    fail(ExitStatus::data, "{}: tensor {}: {}", file, shown(tensor), what);
+  };
+  if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
+      !value.contains("shape") || !value.contains("data_offsets"))
     wrong("its entry is not dtype, shape and data_offsets");
   Placed placed;
   placed.view.name = tensor;
   const json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
-  const auto kind = std::find_if(std::begin(kinds), std::end(kinds), [&](const Kind& k) { return dtype == k.name; });
-  if (kind == std::end(kinds)) wrong(fmt::format("unknown dtype {}", shown(dtype.dump(-1, ' ', true, json::error_handler_t::replace))));
+  const auto kind = std::find_if(std::begin(kinds), std::end(kinds),
+                                 [&](const Kind& k) { return dtype == k.name; });
+  if (kind == std::end(kinds))
+    wrong(fmt::format("unknown dtype {}",
+                      shown(dtype.dump(-1, ' ', true, json::error_handler_t::replace))));
   placed.view.dtype = kind->dtype;
   if (!shape.is_array()) wrong("its shape is no list");
   std::uint64_t bytes = kind->bytes;
   for (const json& dim : shape) {
     const auto n = whole(dim);
-    if (!n || *n > static_cast<std::uint64_t>(INT64_MAX)) wrong("its shape holds what is no whole number of 0 or more");
-    if (__builtin_mul_overflow(bytes, *n, &bytes) || bytes > static_cast<std::uint64_t>(INT64_MAX)) wrong("its shape is too large to be counted");
+    if (!n || *n > static_cast<std::uint64_t>(INT64_MAX))
+      wrong("its shape holds what is no whole number of 0 or more");
+    if (__builtin_mul_overflow(bytes, *n, &bytes) || bytes > static_cast<std::uint64_t>(INT64_MAX))
+      wrong("its shape is too large to be counted");
     placed.view.shape.push_back(static_cast<std::int64_t>(*n));
   }
-  if (!offsets.is_array() || offsets.size() != 2 || !whole(offsets[0]) || !whole(offsets[1])) wrong("its data_offsets are not two whole numbers");
+  if (!offsets.is_array() || offsets.size() != 2 || !whole(offsets[0]) || !whole(offsets[1]))
+    wrong("its data_offsets are not two whole numbers");
   placed.begin = *whole(offsets[0]);
   placed.end = *whole(offsets[1]);
   if (placed.begin > placed.end || placed.end - placed.begin != bytes)
-    wrong(fmt::format("data_offsets [{},{}] do not hold the {} bytes of its shape", placed.begin, placed.end, bytes));
+    wrong(fmt::format("data_offsets [{},{}] do not hold the {} bytes of its shape", placed.begin,
+                      placed.end, bytes));
   return placed;
 }
 
 }  // namespace
 
-std::size_t bytes_of(Dtype dtype) { return kind_of(dtype).bytes; }
-const char* name_of(Dtype dtype) { return kind_of(dtype).name; }
+std::size_t bytes_of(FileDtype dtype) {
+  return kind_of(dtype).bytes;
+}
+const char* name_of(FileDtype dtype) {
+  return kind_of(dtype).name;
+}
 
-Dtype dtype_of(nmt::Dtype dtype) {
+FileDtype dtype_of(nmt::Dtype dtype) {
   switch (dtype) {
-    case nmt::Dtype::f32: return Dtype::f32;
-    case nmt::Dtype::bf16: return Dtype::bf16;
-    case nmt::Dtype::i8: return Dtype::i8;
-    case nmt::Dtype::i32: return Dtype::i32;
-    case nmt::Dtype::f64: return Dtype::f64;
+    case nmt::Dtype::f32: return FileDtype::f32;
+    case nmt::Dtype::bf16: return FileDtype::bf16;
+    case nmt::Dtype::i8: return FileDtype::i8;
+    case nmt::Dtype::i32: return FileDtype::i32;
+    case nmt::Dtype::f64: return FileDtype::f64;
   }
   NMT_FAIL("no dtype {}", static_cast<int>(dtype));
 }
@@ -127,8 +150,11 @@ std::string header(std::span<const View> tensors, const Metadata& metadata) {
   if (!metadata.empty()) object[metadata_name] = metadata;
   std::uint64_t at = 0;
   for (const View& tensor : tensors) {
-    NMT_CHECK(tensor.name != metadata_name && !object.contains(tensor.name), "two tensors are named {}", tensor.name);
-    object[tensor.name] = {{"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, at + tensor.bytes()}}};
+    NMT_CHECK(tensor.name != metadata_name && !object.contains(tensor.name),
+              "two tensors are named {}", tensor.name);
+    object[tensor.name] = {{"dtype", name_of(tensor.dtype)},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {at, at + tensor.bytes()}}};
     at += tensor.bytes();
   }
   std::string text;
@@ -139,21 +165,32 @@ std::string header(std::span<const View> tensors, const Metadata& metadata) {
   }
   // The format allows spaces behind the header.
   text.resize((length_bytes + text.size() + 63) / 64 * 64 - length_bytes, ' ');
-  NMT_CHECK(text.size() <= longest_header, "a safetensors header of {} bytes; at most {}", text.size(), longest_header);
+  NMT_CHECK(text.size() <= longest_header, "a safetensors header of {} bytes; at most {}",
+            text.size(), longest_header);
   std::string out(length_bytes, '\0');
-  for (std::size_t i = 0; i < length_bytes; ++i) out[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    out[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
   return out + text;
 }
 
 Contents::Contents(std::string_view bytes, const std::string& name) {
-  if (bytes.size() < length_bytes) fail(ExitStatus::data, "{}: is no safetensors file, or cut off: it has {} bytes", name, bytes.size());
+  if (bytes.size() < length_bytes)
+    fail(ExitStatus::data, "{}: is no safetensors file, or cut off: it has {} bytes", name,
+         bytes.size());
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i) length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  if (length > longest_header) fail(ExitStatus::data, "{}: is no safetensors file: a header of {} bytes; at most {}", name, length, longest_header);
+  for (std::size_t i = 0; i < length_bytes; ++i)
+    length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  if (length > longest_header)
+    fail(ExitStatus::data, "{}: is no safetensors file: a header of {} bytes; at most {}", name,
+         length, longest_header);
   if (length > bytes.size() - length_bytes)
-    fail(ExitStatus::data, "{}: is cut off, or no safetensors file: a header of {} bytes in a file of {}", name, length, bytes.size());
-  const std::string_view text = bytes.substr(length_bytes, length), data = bytes.substr(length_bytes + length);
-  if (text.empty() || text.front() != '{') fail(ExitStatus::data, "{}: is no safetensors file: its header does not begin with {{", name);
+    fail(ExitStatus::data,
+         "{}: is cut off, or no safetensors file: a header of {} bytes in a file of {}", name,
+         length, bytes.size());
+  const std::string_view text = bytes.substr(length_bytes, length),
+                         data = bytes.substr(length_bytes + length);
+  if (text.empty() || text.front() != '{')
+    fail(ExitStatus::data, "{}: is no safetensors file: its header does not begin with {{", name);
 
   std::vector<Placed> placed;
   const json entries = parse_header(text, name);
@@ -165,18 +202,27 @@ Contents::Contents(std::string_view bytes, const std::string& name) {
     }
   }
   // Empty tensors first among those that begin at the same byte.
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
   std::uint64_t at = 0;
   for (Placed& tensor : placed) {
-    const auto wrong = [&](const std::string& what) { fail(ExitStatus::data, "{}: tensor {}: {}", name, shown(tensor.view.name), what); };
-    if (tensor.begin != at) wrong(fmt::format("begins at byte {}, {} the one before, which ends at {}", tensor.begin, tensor.begin < at ? "overlaps" : "leaves a hole behind", at));
-    if (tensor.end > data.size()) wrong(fmt::format("ends at byte {} of {}: the file is cut off", tensor.end, data.size()));
+    const auto wrong = [&](const std::string& what) {
+      fail(ExitStatus::data, "{}: tensor {}: {}", name, shown(tensor.view.name), what);
+    };
+    if (tensor.begin != at)
+      wrong(fmt::format("begins at byte {}, {} the one before, which ends at {}", tensor.begin,
+                        tensor.begin < at ? "overlaps" : "leaves a hole behind", at));
+    if (tensor.end > data.size())
+      wrong(fmt::format("ends at byte {} of {}: the file is cut off", tensor.end, data.size()));
     tensor.view.data = reinterpret_cast<const std::byte*>(data.data()) + tensor.begin;
     at = tensor.end;
     by_name_[tensor.view.name] = tensors_.size();
     tensors_.push_back(std::move(tensor.view));
   }
-  if (at != data.size()) fail(ExitStatus::data, "{}: {} bytes behind the last tensor belong to none", name, data.size() - at);
+  if (at != data.size())
+    fail(ExitStatus::data, "{}: {} bytes behind the last tensor belong to none", name,
+         data.size() - at);
 }
 
 const View* Contents::find(std::string_view name) const {

@@ -1,9 +1,9 @@
-#include "nmt/tensor/tensor.h"
-
-#include <fmt/ranges.h>
+#include "tensor/tensor.h"
 
 #include <algorithm>
 #include <limits>
+
+#include <fmt/ranges.h>
 
 namespace nmt {
 
@@ -30,7 +30,8 @@ const char* name_of(Dtype dtype) {
 }
 
 Shape::Shape(std::initializer_list<std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
-  NMT_CHECK(dims.size() <= dims_.size(), "a shape has at most {} axes, not {}", dims_.size(), dims.size());
+  NMT_CHECK(dims.size() <= dims_.size(), "a shape has at most {} axes, not {}", dims_.size(),
+            dims.size());
   std::copy(dims.begin(), dims.end(), dims_.begin());
   for (const std::int64_t dim : dims) NMT_CHECK(dim >= 0, "shape {} has a negative axis", text());
 }
@@ -48,7 +49,8 @@ Shape Shape::with_last(std::int64_t width) const {
 }
 
 bool Shape::operator==(const Shape& other) const {
-  return rank_ == other.rank_ && std::equal(dims_.begin(), dims_.begin() + rank_, other.dims_.begin());
+  return rank_ == other.rank_ &&
+         std::equal(dims_.begin(), dims_.begin() + rank_, other.dims_.begin());
 }
 
 std::string Shape::text() const {
@@ -56,11 +58,17 @@ std::string Shape::text() const {
 }
 
 Tensor::Tensor(Arena& arena, Shape shape, Dtype dtype, Device device)
-    : shape_(shape), dtype_(dtype), device_(device),
+    : shape_(shape),
+      dtype_(dtype),
+      device_(device),
       block_(arena.allocate(static_cast<std::size_t>(shape.elements() * bytes_of(dtype)))) {}
 
 Tensor::Tensor(const Tensor& other)
-    : shape_(other.shape_), dtype_(other.dtype_), device_(other.device_), block_(other.block_), offset_(other.offset_) {
+    : shape_(other.shape_),
+      dtype_(other.dtype_),
+      device_(other.device_),
+      block_(other.block_),
+      offset_(other.offset_) {
   if (block_) ++block_->references;
 }
 
@@ -84,8 +92,8 @@ Tensor Tensor::reshape(Shape shape) const {
 }
 
 Tensor Tensor::slice(std::int64_t begin, std::int64_t count) const {
-  NMT_CHECK(shape_.rank() > 0 && begin >= 0 && count >= 0 && begin + count <= shape_[0], "rows {} to {} of {}", begin, begin + count,
-            shape_.text());
+  NMT_CHECK(shape_.rank() > 0 && begin >= 0 && count >= 0 && begin + count <= shape_[0],
+            "rows {} to {} of {}", begin, begin + count, shape_.text());
   const std::int64_t row = shape_[0] == 0 ? 0 : elements() / shape_[0];
   Tensor view = *this;
   view.offset_ += begin * row * bytes_of(dtype_);

@@ -1,4 +1,4 @@
-#include "charsmap.h"
+#include "text/charsmap.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -27,12 +27,9 @@ class Fields {
     const auto tag = varint();
     if (!tag || *tag > 0xFFFFFFFF) return {};
     switch (*tag & 7) {
-      case 0:
-        return varint() ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
-      case 1:
-        return take(8) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
-      case 5:
-        return take(4) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
+      case 0: return varint() ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
+      case 1: return take(8) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
+      case 5: return take(4) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
       case 2:
         if (const auto size = varint()) {
           if (const auto bytes = take(*size)) return Field{*tag >> 3, *bytes};
@@ -65,8 +62,8 @@ class Fields {
   bool whole_ = true;
 };
 
-/// The trie of a table, Darts-clone's double array (Yata 2007): a node's children stand at `node xor offset xor byte`,
-/// each with that byte as its label, its value at `node xor offset`.
+/// The trie of a table, Darts-clone's double array (Yata 2007): a node's children stand at `node
+/// xor offset xor byte`, each with that byte as its label, its value at `node xor offset`.
 class Trie {
  public:
   /// `units` are its 32-bit words; values must lie below `values`.
@@ -81,7 +78,8 @@ class Trie {
   static constexpr int kMostMatches = 32, kDeepest = 1000, kUnsound = kMostMatches + 1;
   static constexpr std::uint8_t kUnseen = 0, kOpen = 255;
 
-  /// Most values on a way down from a node, its own among them; kUnsound when a way leads outside or has no end.
+  /// Most values on a way down from a node, its own among them; kUnsound when a way leads outside
+  /// or has no end.
   int matches_from(std::size_t node, int depth) {
     std::uint8_t& known = matches_[node];
     if (known == kOpen || depth > kDeepest) return kUnsound;
@@ -89,13 +87,15 @@ class Trie {
     known = kOpen;
     const std::uint32_t unit = units_[node];
     const std::size_t base = node ^ (std::size_t{unit >> 10} << ((unit & 0x200) >> 6));
-    if ((base | 0xFF) >= units_.size()) return kUnsound;  // one of the places that a byte may lead to
-    const bool has_value = node > 0 && (unit & 0x100);    // nobody asks for the root's
+    if ((base | 0xFF) >= units_.size())
+      return kUnsound;                                  // one of the places that a byte may lead to
+    const bool has_value = node > 0 && (unit & 0x100);  // nobody asks for the root's
     if (has_value && (units_[base] & 0x7FFFFFFF) >= values_) return kUnsound;
     int most = 0;
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
       const std::size_t child = base ^ byte;
-      if ((units_[child] & 0x800000FF) == byte) most = std::max(most, matches_from(child, depth + 1));
+      if ((units_[child] & 0x800000FF) == byte)
+        most = std::max(most, matches_from(child, depth + 1));
     }
     most = std::min(most + has_value, kUnsound);
     known = static_cast<std::uint8_t>(most + 1);
@@ -103,17 +103,20 @@ class Trie {
   }
   std::vector<std::uint32_t> units_;
   std::size_t values_;
-  std::vector<std::uint8_t> matches_;  // of every node: kUnseen, kOpen, or what matches_from() says and 1
+  std::vector<std::uint8_t>
+      matches_;  // of every node: kUnseen, kOpen, or what matches_from() says and 1
 };
 
-/// A table is the size of a trie, the trie, and NUL-terminated replacements that its values point to.
+/// A table is the size of a trie, the trie, and NUL-terminated replacements that its values point
+/// to.
 bool is_sound(std::string_view table) {
   if (table.empty()) return true;
   std::uint32_t trie_bytes = 0;
   if (table.size() <= sizeof trie_bytes) return false;
   std::memcpy(&trie_bytes, table.data(), sizeof trie_bytes);
   table.remove_prefix(sizeof trie_bytes);
-  if (trie_bytes == 0 || trie_bytes % 4 != 0 || trie_bytes >= table.size() || table.back() != '\0') return false;
+  if (trie_bytes == 0 || trie_bytes % 4 != 0 || trie_bytes >= table.size() || table.back() != '\0')
+    return false;
   return Trie(table.substr(0, trie_bytes), table.size() - trie_bytes).is_sound();
 }
 

@@ -4,8 +4,9 @@
 
 namespace nmt {
 
-/// Whether the normalisation tables inside a serialised SentencePiece model only point within themselves. SentencePiece
-/// walks them unchecked, so a broken or hostile file could make it read anywhere.
+/// Whether the normalization tables inside a serialized SentencePiece model only point within
+/// themselves. SentencePiece walks them unchecked, so a broken or hostile file could make it read
+/// anywhere.
 bool charsmaps_are_sound(std::string_view model);
 
 }  // namespace nmt

@@ -1,5 +1,5 @@
-#include "nmt/core/error.h"
-#include "nmt/text/lines.h"
+#include "core/error.h"
+#include "text/lines.h"
 
 #include <cerrno>
 #include <cstring>
@@ -31,7 +31,8 @@ bool readable(int descriptor, int milliseconds) {
 LineReader LineReader::open(const std::string& path) {
   if (path.empty() || path == "-") return LineReader(STDIN_FILENO, "standard input");
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(ExitStatus::usage, "{}: cannot be opened: {}", path, std::strerror(errno));
+  if (descriptor < 0)
+    fail(ExitStatus::usage, "{}: cannot be opened: {}", path, std::strerror(errno));
   LineReader reader(descriptor, path);
   reader.owned_ = true;
   struct stat status {};
@@ -41,7 +42,8 @@ LineReader LineReader::open(const std::string& path) {
   return reader;
 }
 
-LineReader::LineReader(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
+LineReader::LineReader(int descriptor, std::string name)
+    : descriptor_(descriptor), name_(std::move(name)) {}
 
 LineReader::LineReader(LineReader&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
@@ -73,7 +75,8 @@ bool LineReader::find_end() {
 
 /// Appends what one read gives.
 void LineReader::read_more() {
-  if (begin_ > 0 && begin_ >= buffer_.size() / 2) {  // at most as many bytes are moved as were handed out
+  if (begin_ > 0 &&
+      begin_ >= buffer_.size() / 2) {  // at most as many bytes are moved as were handed out
     buffer_.erase(0, begin_);
     scanned_ -= begin_;
     begin_ = 0;
@@ -87,7 +90,8 @@ void LineReader::read_more() {
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
       readable(descriptor_, -1);
     } else if (errno != EINTR) {
-      fail(ExitStatus::failed, "{}: cannot be read after line {}: {}", name_, lines_, std::strerror(errno));
+      fail(ExitStatus::failed, "{}: cannot be read after line {}: {}", name_, lines_,
+           std::strerror(errno));
     }
   }
 }

@@ -1,7 +1,7 @@
-#include "nmt/text/lines.h"
+#include "text/lines.h"
 
-#include "nmt/core/log.h"
-#include "nmt/text/utf8.h"
+#include "core/log.h"
+#include "text/utf8.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,8 @@ std::vector<std::string> LineNotes::messages(std::string_view name) const {
   const auto tell = [&](const Note& note, std::string_view what) {
     if (note.lines == 1) all.push_back(fmt::format("{}: line {} {}", name, note.first, what));
     if (note.lines > 1)
-      all.push_back(fmt::format("{}: line {} and {} more {}", name, note.first, note.lines - 1, what));
+      all.push_back(
+          fmt::format("{}: line {} and {} more {}", name, note.first, note.lines - 1, what));
   };
   tell(byte_order_mark, "began with a byte order mark, which was dropped");
   tell(carriage_return, "ended with CR LF, the CR was dropped");
@@ -25,8 +26,8 @@ void LineNotes::warn(std::string_view name) const {
   for (const std::string& message : messages(name)) log::warn("{}", message);
 }
 
-std::string_view clean_line(std::string_view raw, bool ended, std::int64_t number, std::string& storage,
-                            LineNotes* notes) {
+std::string_view clean_line(std::string_view raw, bool ended, std::int64_t number,
+                            std::string& storage, LineNotes* notes) {
   LineNotes unread;
   LineNotes& noted = notes ? *notes : unread;
   if (number == 1 && raw.starts_with("\xEF\xBB\xBF")) {
@@ -50,8 +51,8 @@ std::vector<std::string> split_lines(std::string_view text, LineNotes* notes) {
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const bool ended = end != std::string_view::npos;
-    lines.emplace_back(
-        clean_line(text.substr(0, end), ended, static_cast<std::int64_t>(lines.size()) + 1, storage, notes));
+    lines.emplace_back(clean_line(text.substr(0, end), ended,
+                                  static_cast<std::int64_t>(lines.size()) + 1, storage, notes));
     text.remove_prefix(ended ? end + 1 : text.size());
   }
   return lines;

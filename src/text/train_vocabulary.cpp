@@ -1,7 +1,7 @@
-#include "nmt/text/train_vocabulary.h"
+#include "text/train_vocabulary.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
+#include "core/error.h"
+#include "core/log.h"
 
 #include <algorithm>
 #include <charconv>
@@ -19,7 +19,10 @@ namespace {
 class Sample : public sentencepiece::SentenceIterator {
  public:
   Sample(std::int64_t lines, const LineAt& line, const VocabularyTraining& training)
-      : taken_(std::min(lines, training.max_lines)), lines_(lines), line_(line), limit_(training.max_line_bytes) {
+      : taken_(std::min(lines, training.max_lines)),
+        lines_(lines),
+        line_(line),
+        limit_(training.max_line_bytes) {
     find();
   }
 
@@ -36,7 +39,8 @@ class Sample : public sentencepiece::SentenceIterator {
  private:
   void find() {
     for (; at_ < taken_; ++at_) {
-      const std::int64_t whole = lines_ / taken_, rest = lines_ % taken_;  // at * lines / taken without overflow
+      const std::int64_t whole = lines_ / taken_,
+                         rest = lines_ % taken_;  // at * lines / taken without overflow
       const std::string_view line = line_(at_ * whole + at_ * rest / taken_);
       if (line.size() > limit_) {
         ++too_long_;
@@ -64,7 +68,10 @@ class Alphabet {
         continue;
       }
       see(point);
-      point = byte < 0x80 ? byte : byte < 0xE0 ? byte & 0x1Fu : byte < 0xF0 ? byte & 0x0Fu : byte & 0x07u;
+      point = byte < 0x80   ? byte
+              : byte < 0xE0 ? byte & 0x1Fu
+              : byte < 0xF0 ? byte & 0x0Fu
+                            : byte & 0x07u;
     }
     see(point);
   }
@@ -80,21 +87,25 @@ class Alphabet {
   int size_ = 0;
 };
 
-/// How many pieces the characters alone take, from SentencePiece's "... SIZE vs NEEDED. ..."; 0: another error.
+/// How many pieces the characters alone take, from SentencePiece's "... SIZE vs NEEDED. ..."; 0:
+/// another error.
 int pieces_needed(const std::string& message) {
   if (message.find("smaller than required_chars") == std::string::npos) return 0;
   const std::size_t at = message.rfind(" vs ");
   int needed = 0;
-  if (at != std::string::npos) std::from_chars(message.data() + at + 4, message.data() + message.size(), needed);
+  if (at != std::string::npos)
+    std::from_chars(message.data() + at + 4, message.data() + message.size(), needed);
   return needed;
 }
 
 }  // namespace
 
-TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const VocabularyTraining& training,
-                                   std::string_view name) {
-  if (training.size < 4) fail(ExitStatus::usage, "vocabulary size {}: at least 4 is needed", training.size);
-  if (training.max_lines < 1) fail(ExitStatus::usage, "vocabulary lines {}: at least 1 is needed", training.max_lines);
+TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
+                                   const VocabularyTraining& training, std::string_view name) {
+  if (training.size < 4)
+    fail(ExitStatus::usage, "vocabulary size {}: at least 4 is needed", training.size);
+  if (training.max_lines < 1)
+    fail(ExitStatus::usage, "vocabulary lines {}: at least 1 is needed", training.max_lines);
 
   Alphabet alphabet;
   std::int64_t used = 0, too_long = 0;
@@ -105,13 +116,15 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
   }
   const auto no_text = [&] {
     fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines{}", name, lines,
-         too_long > 0 ? fmt::format(", {} of them over {} bytes, which are passed over", too_long, training.max_line_bytes) : "");
+         too_long > 0 ? fmt::format(", {} of them over {} bytes, which are passed over", too_long,
+                                    training.max_line_bytes)
+                      : "");
   };
   if (used == 0) no_text();
   const bool small = alphabet.size() <= std::max(256, training.size / 20);
 
-  // One thread, so that the result does not depend on how work was parted. The limit is soft: too little text gives
-  // fewer pieces instead of an error.
+  // One thread, so that the result does not depend on how work was parted. The limit is soft: too
+  // little text gives fewer pieces instead of an error.
   std::unordered_map<std::string, std::string> settings{
       {"model_type", "bpe"},
       {"unk_id", "0"},
@@ -135,13 +148,16 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line, const
     size = needed + 1;
   }
 
-  TrainedVocabulary trained{Vocabulary::from_bytes(model, std::string(name)), used, too_long, small ? 1.0 : 0.9995};
+  TrainedVocabulary trained{Vocabulary::from_bytes(model, std::string(name)), used, too_long,
+                            small ? 1.0 : 0.9995};
   const int size = trained.vocabulary.size();
   if (size <= 3) no_text();  // nothing but characters that SentencePiece drops
   if (size < training.size) {
-    log::info("vocabulary of {}: {} pieces instead of {}, the text has no more", name, size, training.size);
+    log::info("vocabulary of {}: {} pieces instead of {}, the text has no more", name, size,
+              training.size);
   } else if (size > training.size) {
-    log::info("vocabulary of {}: {} pieces instead of {}, its characters need so many", name, size, training.size);
+    log::info("vocabulary of {}: {} pieces instead of {}, its characters need so many", name, size,
+              training.size);
   }
   return trained;
 }

@@ -1,18 +1,18 @@
-#include "nmt/text/vocabulary.h"
+#include "text/vocabulary.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "text/charsmap.h"
 
 #include <fstream>
 #include <sstream>
 
-#include "charsmap.h"
 #include <sentencepiece_processor.h>
 
 namespace nmt {
 
 namespace {
 constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, a space within pieces
-constexpr std::size_t kStretch = 4096;               // bytes after which a run of unknown characters may be cut
+constexpr std::size_t kStretch = 4096;  // bytes after which a run of unknown characters may be cut
 
 bool continues_character(char c) {
   return (c & 0xC0) == 0x80;
@@ -27,7 +27,8 @@ struct Vocabulary::Impl {
   std::vector<int> encode(std::string_view text) const {
     std::vector<int> ids;
     const auto status = processor.Encode(text, &ids);
-    NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", text.size(), status.ToString());
+    NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", text.size(),
+              status.ToString());
     return ids;
   }
   bool is_unknown(std::string_view character) const {
@@ -50,11 +51,14 @@ Vocabulary::~Vocabulary() = default;
 
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) fail(ExitStatus::usage, "vocabulary {}: cannot be opened; a SentencePiece model is needed", path);
+  if (!file)
+    fail(ExitStatus::usage, "vocabulary {}: cannot be opened; a SentencePiece model is needed",
+         path);
   std::ostringstream bytes;
   bytes << file.rdbuf();
   if (file.bad() || bytes.view().empty()) {
-    fail(ExitStatus::data, "vocabulary {}: nothing can be read from it; a SentencePiece model is needed", path);
+    fail(ExitStatus::data,
+         "vocabulary {}: nothing can be read from it; a SentencePiece model is needed", path);
   }
   return from_bytes(bytes.view(), path);
 }
@@ -64,15 +68,18 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   Impl& impl = *vocabulary.impl_;
   impl.bytes = bytes;
   if (!charsmaps_are_sound(bytes) || !impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
-    fail(ExitStatus::data, "vocabulary {}: {} bytes that are no whole SentencePiece model", name, bytes.size());
+    fail(ExitStatus::data, "vocabulary {}: {} bytes that are no whole SentencePiece model", name,
+         bytes.size());
   }
   const auto& processor = impl.processor;
   if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {
-    fail(ExitStatus::data, "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; they must be 0, 1, 2", name,
+    fail(ExitStatus::data,
+         "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; they must be 0, 1, 2", name,
          processor.unk_id(), processor.bos_id(), processor.eos_id());
   }
   impl.pieces.reserve(static_cast<std::size_t>(processor.GetPieceSize()));
-  for (int id = 0; id < processor.GetPieceSize(); ++id) impl.pieces.push_back(processor.IdToPiece(id));
+  for (int id = 0; id < processor.GetPieceSize(); ++id)
+    impl.pieces.push_back(processor.IdToPiece(id));
   return vocabulary;
 }
 
@@ -80,15 +87,17 @@ int Vocabulary::size() const {
   return static_cast<int>(impl_->pieces.size());
 }
 
-// SentencePiece needs time with the square of the length of a run of unknown characters: more than a minute for a
-// million bytes that are no text. Such a run is cut now and then, which gives some more <unk> and changes nothing else.
+// SentencePiece needs time with the square of the length of a run of unknown characters: more than
+// a minute for a million bytes that are no text. Such a run is cut now and then, which gives some
+// more <unk> and changes nothing else.
 std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
   std::vector<std::int32_t> ids;
   std::size_t begin = 0;
   const auto add = [&](std::size_t end) {
     const std::vector<int> some = impl_->encode(line.substr(begin, end - begin));
     // A new text begins with a space, the rest of a run does not.
-    const bool added_space = begin > 0 && !some.empty() && impl_->pieces[static_cast<std::size_t>(some[0])] == kSpace;
+    const bool added_space =
+        begin > 0 && !some.empty() && impl_->pieces[static_cast<std::size_t>(some[0])] == kSpace;
     ids.insert(ids.end(), some.begin() + added_space, some.end());
     begin = end;
   };
@@ -109,7 +118,8 @@ std::string Vocabulary::decode(std::span<const std::int32_t> ids) const {
   }
   std::string text;
   const auto status = impl_->processor.Decode(kept, &text);
-  NMT_CHECK(status.ok(), "vocabulary: {} ids cannot be decoded: {}", kept.size(), status.ToString());
+  NMT_CHECK(status.ok(), "vocabulary: {} ids cannot be decoded: {}", kept.size(),
+            status.ToString());
   return text;
 }
 

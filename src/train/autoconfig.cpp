@@ -1,14 +1,14 @@
-#include "nmt/train/autoconfig.h"
+#include "train/autoconfig.h"
+
+#include "config/fields.h"
+#include "config/period.h"
+#include "model/check.h"
+#include "model/encoder.h"
+#include "train/optimization/optimizer.h"
+#include "train/reporter.h"
 
 #include <algorithm>
 #include <cmath>
-
-#include "nmt/config/fields.h"
-#include "nmt/config/period.h"
-#include "nmt/model/check.h"
-#include "nmt/model/encoder.h"
-#include "nmt/train/optimizer.h"
-#include "nmt/train/reporter.h"
 
 namespace nmt::train {
 namespace {
@@ -21,9 +21,12 @@ struct Row {
 };
 
 constexpr Row rows[] = {
-    {5'000, 128, 1, 1'000, 1'024, 0.2, 0.003, 100, 60},      {20'000, 256, 1, 4'000, 2'048, 0.3, 0.002, 200, 40},
-    {100'000, 256, 2, 8'000, 4'096, 0.3, 0.002, 400, 30},    {500'000, 512, 2, 16'000, 4'096, 0.2, 0.001, 1'000, 20},
-    {2'000'000, 512, 3, 24'000, 8'192, 0.1, 0.001, 4'000, 10}, {-1, 1024, 4, 32'000, 16'384, 0.1, 0.0005, 8'000, 5},
+    {5'000, 128, 1, 1'000, 1'024, 0.2, 0.003, 100, 60},
+    {20'000, 256, 1, 4'000, 2'048, 0.3, 0.002, 200, 40},
+    {100'000, 256, 2, 8'000, 4'096, 0.3, 0.002, 400, 30},
+    {500'000, 512, 2, 16'000, 4'096, 0.2, 0.001, 1'000, 20},
+    {2'000'000, 512, 3, 24'000, 8'192, 0.1, 0.001, 4'000, 10},
+    {-1, 1024, 4, 32'000, 16'384, 0.1, 0.0005, 8'000, 5},
 };
 
 const Row& row_of(std::int64_t pairs) {
@@ -35,11 +38,14 @@ const Row& row_of(std::int64_t pairs) {
 }  // namespace
 
 std::int64_t held_out_pairs(std::int64_t pairs) {
-  return std::min({std::max<std::int64_t>(pairs / 20, 10), std::max<std::int64_t>(pairs / 2, 1), std::int64_t{1000}});
+  return std::min({std::max<std::int64_t>(pairs / 20, 10), std::max<std::int64_t>(pairs / 2, 1),
+                   std::int64_t{1000}});
 }
 
 bool choose_positions(ModelSpec& model, const DataSpec& data) {
-  const auto has_some = [&](const std::string& cell) { return unit_settings(model, cell).unit->position_vectors > 0; };
+  const auto has_some = [&](const std::string& cell) {
+    return unit_settings(model, cell).unit->position_vectors > 0;
+  };
   if (model.positions != 0 || !(has_some(model.enc_cell) || has_some(model.dec_cell))) return false;
   model.positions = data.max_length;
   return true;
@@ -57,7 +63,8 @@ bool choose_attention_query(ModelSpec& model) {
   return true;
 }
 
-std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data, TrainSpec& train) {
+std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data,
+                           TrainSpec& train) {
   std::vector<Choice> choices;
   const Row& row = row_of(size.pairs);
   const std::string by_size = grouped(size.pairs) + " training pairs";
@@ -66,7 +73,8 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     setting = value;
     choices.push_back({name, fmt::format("{}", value), why});
   };
-  const auto text = [&](const char* name, std::string& setting, const std::string& value, const std::string& why) {
+  const auto text = [&](const char* name, std::string& setting, const std::string& value,
+                        const std::string& why) {
     if (!setting.empty()) return;
     setting = value;
     choices.push_back({name, value, why});
@@ -74,39 +82,54 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
 
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
-  if (choose_positions(model, data)) choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
-  if (choose_attention_query(model)) choices.push_back({"attention-query", model.attention_query, "type " + model.type});
+  if (choose_positions(model, data))
+    choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
+  if (choose_attention_query(model))
+    choices.push_back({"attention-query", model.attention_query, "type " + model.type});
   // A single layer of each side is what rnnsearch is.
   // gnmt's context is for the layers above the first.
   const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;
   const int depth = single ? 1 : pair ? 2 : row.depth;
-  const std::string why = single ? "rnnsearch has one layer" : pair ? "gnmt has at least two layers" : by_size;
+  const std::string why = single ? "rnnsearch has one layer"
+                          : pair ? "gnmt has at least two layers"
+                                 : by_size;
   number("enc-depth", model.enc_depth, depth, why);
   number("dec-depth", model.dec_depth, depth, why);
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {
     data.dim_vocabs = {row.vocabulary};
     choices.push_back({"dim-vocabs", fmt::format("{}", row.vocabulary), by_size});
   }
-  for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb}, {"dropout-rnn", &model.dropout_rnn}, {"dropout-readout", &model.dropout_readout}}) {
+  for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
+                               {"dropout-rnn", &model.dropout_rnn},
+                               {"dropout-readout", &model.dropout_readout}}) {
     if (*dropout >= 0) continue;
     *dropout = row.dropout;
     choices.push_back({name, fmt::format("{}", row.dropout), by_size});
   }
   number("mini-batch-words", data.mini_batch_words, row.words, "some hundred updates an epoch");
 
-  const double tokens_a_piece = 4.5;  // bytes a piece of 8,000 joint pieces: 4.2 in German, 4.6 in English captions
-  const double labels = static_cast<double>(size.target_bytes) / tokens_a_piece + static_cast<double>(size.pairs);
-  const double updates = std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
-  const std::string by_epoch = fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
+  const double tokens_a_piece =
+      4.5;  // bytes a piece of 8,000 joint pieces: 4.2 in German, 4.6 in English captions
+  const double labels =
+      static_cast<double>(size.target_bytes) / tokens_a_piece + static_cast<double>(size.pairs);
+  const double updates =
+      std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
+  const std::string by_epoch =
+      fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
   const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
-  number("learn-rate", train.learn_rate, usual.value_or(row.learn_rate), usual ? "usual with " + train.optimizer : by_size);
-  if (usual) text("lr-warmup", train.lr_warmup, "0u", train.optimizer + " needs none");
-  else if (train.schedule != "rnmt+") text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
-  const auto validation = static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
+  number("learn-rate", train.learn_rate, usual.value_or(row.learn_rate),
+         usual ? "usual with " + train.optimizer : by_size);
+  if (usual)
+    text("lr-warmup", train.lr_warmup, "0u", train.optimizer + " needs none");
+  else if (train.schedule != "rnmt+")
+    text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
+  const auto validation =
+      static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));
   text("valid-freq", train.valid_freq, fmt::format("{}u", validation), by_epoch);
   text("save-freq", train.save_freq, train.valid_freq, "with every validation");
   text("disp-freq", train.disp_freq, fmt::format("{}u", validation / 5), by_epoch);
-  if (train.after.empty()) text("after", train.after, fmt::format("{}e", row.epochs), "early stopping mostly comes first");
+  if (train.after.empty())
+    text("after", train.after, fmt::format("{}e", row.epochs), "early stopping mostly comes first");
   return choices;
 }
 

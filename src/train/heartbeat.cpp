@@ -1,12 +1,14 @@
-#include "nmt/train/heartbeat.h"
+#include "train/heartbeat.h"
+
+#include "core/log.h"
 
 #include <chrono>
 
-#include "nmt/core/log.h"
-
 namespace nmt::train {
 namespace {
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 }  // namespace
 
 Heartbeat::Heartbeat(std::string activity, double every)
@@ -30,9 +32,11 @@ void Heartbeat::activity(std::string text, bool timed) {
 
 void Heartbeat::run() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::milliseconds(static_cast<int>(every_ * 1000 / 9)), [this] { return stop_; })) {
+  while (!wake_.wait_for(lock, std::chrono::milliseconds(static_cast<int>(every_ * 1000 / 9)),
+                         [this] { return stop_; })) {
     if (log::silence() < every_) continue;
-    const std::string text = timed_ ? fmt::format("... {}: {:.0f} s", activity_, now() - since_) : "... " + activity_;
+    const std::string text =
+        timed_ ? fmt::format("... {}: {:.0f} s", activity_, now() - since_) : "... " + activity_;
     if (log::on_terminal()) {
       log::status(text);
     } else {

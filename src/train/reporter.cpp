@@ -1,8 +1,6 @@
-#include "nmt/train/reporter.h"
+#include "train/reporter.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "core/log.h"
 
 #include <algorithm>
 #include <array>
@@ -10,9 +8,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "nmt/core/log.h"
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace nmt::train {
 namespace {
@@ -20,15 +20,21 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json begin(std::string_view event, const Progress& progress) {
-  return Json{{"event", event}, {"updates", progress.updates}, {"epochs", progress.epochs}, {"labels", progress.labels}};
+  return Json{{"event", event},
+              {"updates", progress.updates},
+              {"epochs", progress.epochs},
+              {"labels", progress.labels}};
 }
 
 std::string figures_text(const Figures& f) {
   const double epoch = std::ceil(f.progress.epochs);  // a pass's last batch belongs to it
   const std::string left = f.seconds_left ? duration_text(*f.seconds_left) + " left | " : "";
-  return fmt::format("epoch {:.0f} ({:.0f} %) | update {} | {}{:.0f} src + {:.0f} trg tokens/s | loss {:.4f} | ppl {:.2f} | lr {:.3g} | norm {:.3f}",
-                     std::max(epoch, 1.0), 100 * (f.progress.epochs - std::max(epoch - 1, 0.0)), grouped(f.progress.updates), left, f.source_speed,
-                     f.target_speed, f.loss, f.perplexity, f.rate, f.norm);
+  return fmt::format(
+      "epoch {:.0f} ({:.0f} %) | update {} | {}{:.0f} src + {:.0f} trg tokens/s | loss {:.4f} | "
+      "ppl {:.2f} | lr {:.3g} | norm {:.3f}",
+      std::max(epoch, 1.0), 100 * (f.progress.epochs - std::max(epoch - 1, 0.0)),
+      grouped(f.progress.updates), left, f.source_speed, f.target_speed, f.loss, f.perplexity,
+      f.rate, f.norm);
 }
 
 // Lines that a resumed training writes again.
@@ -58,10 +64,12 @@ bool write_all(int file, std::string_view text) {
 
 // The file's bytes from `begin` on.
 std::string tail(int file, std::int64_t begin) {
-  std::string text(static_cast<std::size_t>(std::max<std::int64_t>(size_of(file) - begin, 0)), '\0');
+  std::string text(static_cast<std::size_t>(std::max<std::int64_t>(size_of(file) - begin, 0)),
+                   '\0');
   std::size_t got = 0;
   while (got < text.size()) {
-    const ssize_t n = ::pread(file, text.data() + got, text.size() - got, begin + static_cast<std::int64_t>(got));
+    const ssize_t n =
+        ::pread(file, text.data() + got, text.size() - got, begin + static_cast<std::int64_t>(got));
     if (n <= 0) break;
     got += static_cast<std::size_t>(n);
   }
@@ -126,7 +134,8 @@ void Reporter::close_with_warning() {
 
 std::int64_t Reporter::position() {
   if (file_ < 0) return -1;
-  ::fdatasync(file_);  // a checkpoint that names the position must not be older than what stands before it
+  ::fdatasync(
+      file_);  // a checkpoint that names the position must not be older than what stands before it
   return size_of(file_);
 }
 
@@ -146,7 +155,8 @@ void Reporter::rewind(std::int64_t position) {
 
 void Reporter::bar(const Figures& figures) {
   if (!log::on_terminal()) return;
-  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const double now =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   if (now - last_bar_ < 0.25) return;
   last_bar_ = now;
   log::status(figures_text(figures));
@@ -166,16 +176,21 @@ void Reporter::display(const Figures& f) {
   append(json.dump());
 }
 
-void Reporter::validation(const Progress& progress, const ValidationResult& result, bool best, std::int64_t stalled, std::int64_t patience,
-                          double seconds) {
+void Reporter::validation(const Progress& progress, const ValidationResult& result, bool best,
+                          std::int64_t stalled, std::int64_t patience, double seconds) {
   std::string text;
   Json json = begin("validation", progress);
-  for (const Metric& metric : result) {
-    text += fmt::format(" | {} {:.{}f}", metric.name, metric.value, metric.higher_is_better ? 2 : 4);
+  for (const MetricValue& metric : result) {
+    text +=
+        fmt::format(" | {} {:.{}f}", metric.name, metric.value, metric.higher_is_better ? 2 : 4);
     json[metric.name] = metric.value;
   }
-  const std::string verdict = best ? "best so far" : patience > 0 ? fmt::format("no progress {} of {}", stalled, patience) : fmt::format("no progress {}", stalled);
-  log::info("validation at update {}{} | {} | {}", grouped(progress.updates), text, verdict, duration_text(seconds));
+  const std::string verdict = best ? "best so far"
+                              : patience > 0
+                                  ? fmt::format("no progress {} of {}", stalled, patience)
+                                  : fmt::format("no progress {}", stalled);
+  log::info("validation at update {}{} | {} | {}", grouped(progress.updates), text, verdict,
+            duration_text(seconds));
   json["best"] = best;
   json["stalled"] = stalled;
   json["took"] = seconds;
@@ -190,7 +205,8 @@ void Reporter::saved(const Progress& progress, std::string_view reason, double s
   append(json.dump());
 }
 
-void Reporter::event(std::string_view name, const Progress& progress, std::string_view sentence, bool warning) {
+void Reporter::event(std::string_view name, const Progress& progress, std::string_view sentence,
+                     bool warning) {
   log::line(warning ? log::Level::warn : log::Level::info, sentence);
   Json json = begin(name, progress);
   json["text"] = sentence;

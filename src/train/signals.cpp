@@ -1,10 +1,10 @@
-#include "nmt/train/signals.h"
-
-#include <signal.h>
-#include <unistd.h>
+#include "train/signals.h"
 
 #include <array>
 #include <atomic>
+
+#include <signal.h>
+#include <unistd.h>
 
 namespace nmt::train {
 namespace {
@@ -38,12 +38,9 @@ Signals::~Signals() {
 ExitStatus Signals::pending() {
   switch (first_signal.load()) {
     case SIGTERM:
-    case SIGUSR1:
-      return ExitStatus::terminated;
-    case SIGINT:
-      return ExitStatus::interrupted;
-    default:
-      return ExitStatus::ok;
+    case SIGUSR1: return ExitStatus::terminated;
+    case SIGINT: return ExitStatus::interrupted;
+    default: return ExitStatus::ok;
   }
 }
 

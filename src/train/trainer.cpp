@@ -1,23 +1,26 @@
-#include "nmt/train/trainer.h"
+#include "train/trainer.h"
+
+#include "core/log.h"
+#include "tensor/copy.h"
+#include "train/parallel/shared.h"
+#include "train/signals.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
-#include "nmt/core/log.h"
-#include "nmt/tensor/copy.h"
-#include "nmt/train/shared.h"
-#include "nmt/train/signals.h"
-
 namespace nmt::train {
 namespace {
 
-constexpr int bad_updates_allowed = 3;   // in a row, before an older checkpoint is taken
-constexpr int recoveries_allowed = 10;   // halvings by 2^10: what is not finite at that rate never will be
+constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
+constexpr int recoveries_allowed =
+    10;  // halvings by 2^10: what is not finite at that rate never will be
 
 using Clock = std::chrono::steady_clock;
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace
 
@@ -25,21 +28,27 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
     : spec_(spec),
       parts_(parts),
       schedule_(spec),
-      sums_(parts.communicator.size() > 1 ? std::make_unique<GradientSums>(parts.communicator, parts.model.parameters(), parts.model.context()) : nullptr),
+      sums_(parts.communicator.size() > 1
+                ? std::make_unique<GradientSums>(parts.communicator, parts.model.parameters(),
+                                                 parts.model.context())
+                : nullptr),
       optimizer_(spec, parts.model.parameters(), parts.model.context()),
-      accumulator_(parts.model, optimizer_.loss_sums(),
-                   [this] {
-                     if (sums_) sums_->keep();
-                     optimizer_.clear();
-                   },
-                   [this](const Batch& batch) {
-                     was_cut_ = true;
-                     parts_.reporter.event("memory", state_.progress,
-                                           fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): it is computed in parts, as "
-                                                       "will be others of its size; a lower mini-batch-words avoids it",
-                                                       batch.sentences, batch.source_steps, batch.target_steps),
-                                           true);
-                   }),
+      accumulator_(
+          parts.model, optimizer_.loss_sums(),
+          [this] {
+            if (sums_) sums_->keep();
+            optimizer_.clear();
+          },
+          [this](const Batch& batch) {
+            was_cut_ = true;
+            parts_.reporter.event(
+                "memory", state_.progress,
+                fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): "
+                            "it is computed in parts, as "
+                            "will be others of its size; a lower mini-batch-words avoids it",
+                            batch.sentences, batch.source_steps, batch.target_steps),
+                true);
+          }),
       after_(parse_periods(spec.after, "after")),
       display_every_(parse_period(spec.disp_freq, "disp-freq")),
       save_every_(parse_period(spec.save_freq, "save-freq")),
@@ -52,27 +61,40 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
 }
 
 void Trainer::check(const TrainSpec& spec) {
-  if (spec.optimizer_delay < 1) fail(ExitStatus::usage, "optimizer-delay: {} batches an update, needs at least 1", spec.optimizer_delay);
-  if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1)) fail(ExitStatus::usage, "label-smoothing: {} is not in [0, 1)", spec.label_smoothing);
-  if (!(spec.max_minutes >= 0)) fail(ExitStatus::usage, "max-minutes: {} is below 0", spec.max_minutes);
-  if (spec.early_stopping < 0) fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
+  if (spec.optimizer_delay < 1)
+    fail(ExitStatus::usage, "optimizer-delay: {} batches an update, needs at least 1",
+         spec.optimizer_delay);
+  if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1))
+    fail(ExitStatus::usage, "label-smoothing: {} is not in [0, 1)", spec.label_smoothing);
+  if (!(spec.max_minutes >= 0))
+    fail(ExitStatus::usage, "max-minutes: {} is below 0", spec.max_minutes);
+  if (spec.early_stopping < 0)
+    fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
   const Schedule schedule(spec);
   Optimizer::check(spec);
   parse_periods(spec.after, "after");
-  for (const auto& [text, option] : {std::pair{&spec.disp_freq, "disp-freq"}, {&spec.save_freq, "save-freq"}, {&spec.valid_freq, "valid-freq"}})
+  for (const auto& [text, option] : {std::pair{&spec.disp_freq, "disp-freq"},
+                                     {&spec.save_freq, "save-freq"},
+                                     {&spec.valid_freq, "valid-freq"}})
     parse_period(*text, option);
 }
 
-double Trainer::seconds() const { return seconds_before_ + since(parts_.started); }
+double Trainer::seconds() const {
+  return seconds_before_ + since(parts_.started);
+}
 
 std::string Trainer::finished() const {
   for (const Period& period : after_) {
     if (!is_reached(period, state_.progress)) continue;
-    const char* unit = period.unit == Period::Unit::epochs ? "epoch" : period.unit == Period::Unit::labels ? "target label" : "update";
-    return fmt::format("{} {:.0f} of {:.0f} (after)", unit, period.measure(state_.progress), period.count);
+    const char* unit = period.unit == Period::Unit::epochs   ? "epoch"
+                       : period.unit == Period::Unit::labels ? "target label"
+                                                             : "update";
+    return fmt::format("{} {:.0f} of {:.0f} (after)", unit, period.measure(state_.progress),
+                       period.count);
   }
   if (spec_.early_stopping > 0 && state_.stalled >= spec_.early_stopping)
-    return fmt::format("{} validations without a better {} (early-stopping)", state_.stalled, state_.best_metric);
+    return fmt::format("{} validations without a better {} (early-stopping)", state_.stalled,
+                       state_.best_metric);
   // The last validation and save belong into the time.
   const double allowed = spec_.max_minutes * 60;
   if (allowed > 0 && seconds() + validation_seconds_ >= allowed)
@@ -82,22 +104,24 @@ std::string Trainer::finished() const {
 
 ExitStatus Trainer::run() {
   at_start_ = state_.progress;
-  parts_.reporter.rewind(std::exchange(history_, -1));  // not before: a training that is over keeps its last figures
+  parts_.reporter.rewind(
+      std::exchange(history_, -1));  // not before: a training that is over keeps its last figures
   if (parts_.communicator.size() > 1) {
     Arena host;
     Checkpoint whole = checkpoint(host);
-    bring(whole);
-    spread(parts_.communicator, whole);
-    take(whole);
+    download_checkpoint(whole);
+    broadcast(parts_.communicator, whole);
+    upload_checkpoint(whole);
   }
-  if (state_.progress.updates == 0) rehearse();
+  if (state_.progress.updates == 0) dry_run();
   if (saved_update_ < 0) save("start", false);
   if (state_.validation_due) validate(true);
   for (;;) {
     const std::string why = finished();
     bool over = !why.empty();
     if (const ExitStatus signal = agree(over); signal != ExitStatus::ok) {
-      if (saved_update_ != state_.progress.updates || state_.validation_due) save(signal == ExitStatus::terminated ? "SIGTERM" : "SIGINT", false);
+      if (saved_update_ != state_.progress.updates || state_.validation_due)
+        save(signal == ExitStatus::terminated ? "SIGTERM" : "SIGINT", false);
       return signal;
     }
     if (over) {
@@ -105,7 +129,9 @@ ExitStatus Trainer::run() {
       if (agree(over) != ExitStatus::ok) continue;
       if (saved_update_ != state_.progress.updates) save("end", false);
       log::status("");
-      parts_.reporter.event("end", state_.progress, fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), why));
+      parts_.reporter.event(
+          "end", state_.progress,
+          fmt::format("training is over at update {}: {}", grouped(state_.progress.updates), why));
       return ExitStatus::ok;
     }
     const Progress before = state_.progress;
@@ -118,46 +144,58 @@ ExitStatus Trainer::run() {
       interval_source_ = interval_target_ = 0;
     }
     if (parts_.validator && is_due(validate_every_, before, state_.progress)) validate(true);
-    if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates && state_.bad_updates == 0 && !state_.validation_due)
+    if (is_due(save_every_, before, state_.progress) && saved_update_ != state_.progress.updates &&
+        state_.bad_updates == 0 && !state_.validation_due)
       save("save-freq", false);
   }
 }
 
-// What all ranks do next. A signal that any of them got counts for all; what ends by the clock ends by rank 0's.
+// What all ranks do next. A signal that any of them got counts for all; what ends by the clock ends
+// by rank 0's.
 ExitStatus Trainer::agree(bool& over) {
   ExitStatus signal = Signals::pending();
   Communicator& ranks = parts_.communicator;
   if (ranks.size() == 1) return signal;
-  double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0, signal == ExitStatus::interrupted ? 1.0 : 0.0, over && ranks.rank() == 0 ? 1.0 : 0.0};
+  double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,
+                    signal == ExitStatus::interrupted ? 1.0 : 0.0,
+                    over && ranks.rank() == 0 ? 1.0 : 0.0};
   ranks.all_reduce_sum(votes, std::size(votes));
   over = votes[2] > 0;
-  return votes[0] > 0 ? ExitStatus::terminated : votes[1] > 0 ? ExitStatus::interrupted : ExitStatus::ok;
+  return votes[0] > 0   ? ExitStatus::terminated
+         : votes[1] > 0 ? ExitStatus::interrupted
+                        : ExitStatus::ok;
 }
 
-// The largest batches once, weights untouched: what does not fit fails now, and the arena has seen its largest sizes.
-void Trainer::rehearse() {
+// The largest batches once, weights untouched: what does not fit fails now, and the arena has seen
+// its largest sizes.
+void Trainer::dry_run() {
   parts_.heartbeat.activity("trying the largest batches");
   const auto start = Clock::now();
   for (const Batch& batch : parts_.source.largest()) {
     accumulator_.add({{batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0}}});
     optimizer_.clear();
   }
-  if (parts_.validator) parts_.validator->rehearse(copy_weights());
-  parts_.reporter.event("rehearsal", state_.progress,
-                        fmt::format("the largest batches were tried: {:.0f} MB of tensors at most, {:.1f} s",
-                                    static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6, since(start)));
+  if (parts_.validator) parts_.validator->dry_run(copy_weights());
+  parts_.reporter.event(
+      "rehearsal", state_.progress,
+      fmt::format("the largest batches were tried: {:.0f} MB of tensors at most, {:.1f} s",
+                  static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6,
+                  since(start)));
 }
 
 TrainPass Trainer::next_pass() {
-  return {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(state_.batches++)};
+  return {static_cast<float>(spec_.label_smoothing), spec_.seed,
+          static_cast<std::uint64_t>(state_.batches++)};
 }
 
-// Gradients and counts of all ranks' shares. With them goes whether a rank has cut a batch for memory.
+// Gradients and counts of all ranks' shares. With them goes whether a rank has cut a batch for
+// memory.
 Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
   Communicator& ranks = parts_.communicator;
   if (ranks.size() > 1) {
     sums_->finish();
-    const auto n = static_cast<std::size_t>(ranks.size()), me = static_cast<std::size_t>(ranks.rank());
+    const auto n = static_cast<std::size_t>(ranks.size()),
+               me = static_cast<std::size_t>(ranks.rank());
     constexpr std::size_t counted = 3;
     std::vector<double> values(counted + n);
     values[0] = static_cast<double>(counts.target), values[1] = static_cast<double>(counts.source);
@@ -166,8 +204,11 @@ Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
     ranks.all_reduce_sum(values.data(), std::ssize(values));
     for (std::size_t r = 1; r < n; ++r)
       if (values[counted + r] > 0)
-        parts_.reporter.event("memory", state_.progress, fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
-    counts = {static_cast<std::int64_t>(values[0]), static_cast<std::int64_t>(values[1]), static_cast<std::int64_t>(values[2])};
+        parts_.reporter.event(
+            "memory", state_.progress,
+            fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
+    counts = {static_cast<std::int64_t>(values[0]), static_cast<std::int64_t>(values[1]),
+              static_cast<std::int64_t>(values[2])};
   }
   interval_source_ += counts.source;
   interval_target_ += counts.target;
@@ -176,7 +217,8 @@ Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
 
 void Trainer::update() {
   const auto start = Clock::now();
-  parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1), state_.progress.updates == 0);
+  parts_.heartbeat.activity(fmt::format("computing update {}", state_.progress.updates + 1),
+                            state_.progress.updates == 0);
   std::vector<Accumulator::Piece> batches;
   Counts counts;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
@@ -185,13 +227,17 @@ void Trainer::update() {
     counts.source += batch.source_tokens;
     counts.sentences += batch.sentences;
   }
-  const Model::Listener listener = sums_ ? Model::Listener([this](Completed so_far) { sums_->completed(so_far); }) : Model::Listener();
+  const Model::Listener listener =
+      sums_ ? Model::Listener([this](Completed so_far) { sums_->completed(so_far); })
+            : Model::Listener();
   counts.target = accumulator_.add(std::move(batches), listener);
   counts = sum_over_ranks(counts);
   state_.progress.epochs = parts_.source.epochs();
   state_.progress.labels += counts.target;
-  rate_ = schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
-  UpdateResult result = optimizer_.update(rate_, spec_.cost_type == "ce-mean" ? counts.sentences : counts.target);
+  rate_ = schedule_.rate(
+      {state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
+  UpdateResult result =
+      optimizer_.update(rate_, spec_.cost_type == "ce-mean" ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {
     double losses[] = {result.cross_entropy, result.smoothed};
     parts_.communicator.all_reduce_sum(losses, std::size(losses));
@@ -203,8 +249,10 @@ void Trainer::update() {
   if (!result.applied) {
     ++state_.bad_updates;
     parts_.reporter.event("skipped", state_.progress,
-                          fmt::format("update {} skipped: its gradient norm is {} ({} in a row; {} go back to the last checkpoint)",
-                                      state_.progress.updates + 1, result.gradient_norm, state_.bad_updates, bad_updates_allowed),
+                          fmt::format("update {} skipped: its gradient norm is {} ({} in a row; {} "
+                                      "go back to the last checkpoint)",
+                                      state_.progress.updates + 1, result.gradient_norm,
+                                      state_.bad_updates, bad_updates_allowed),
                           true);
     if (state_.bad_updates >= bad_updates_allowed) recover(result.gradient_norm);
     return;
@@ -221,30 +269,35 @@ void Trainer::update() {
 void Trainer::recover(double norm) {
   const std::int64_t recoveries = state_.stalls.recoveries + 1;
   if (recoveries > recoveries_allowed)
-    fail(ExitStatus::failed, "the gradient norm is {} at update {}, at a learning rate of {:.3g}, after {} returns to older checkpoints", norm,
-         state_.progress.updates + 1, rate_, recoveries - 1);
+    fail(ExitStatus::failed,
+         "the gradient norm is {} at update {}, at a learning rate of {:.3g}, after {} returns to "
+         "older checkpoints",
+         norm, state_.progress.updates + 1, rate_, recoveries - 1);
   load();
   state_.stalls.recoveries = recoveries;
   parts_.reporter.event("recovery", state_.progress,
-                        fmt::format("{} updates in a row were not finite: back to update {}, at half the learning rate from here on",
+                        fmt::format("{} updates in a row were not finite: back to update {}, at "
+                                    "half the learning rate from here on",
                                     bad_updates_allowed, grouped(state_.progress.updates)),
                         true);
   interval_seconds_ = 0;
   interval_source_ = interval_target_ = 0;
 }
 
-// `counts`: a validation of valid-freq. The one at the end of a run is measured, but is no step of early stopping and decay,
-// so that a training stopped and continued decides as an undisturbed one.
+// `counts`: a validation of valid-freq. The one at the end of a run is measured, but is no step of
+// early stopping and decay, so that a training stopped and continued decides as an undisturbed one.
 void Trainer::validate(bool counts) {
   const auto start = Clock::now();
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
   const ValidationResult result = parts_.validator->validate(copy_weights(), state_.progress);
   state_.validation_due = counts && result.empty();
   if (result.empty()) return;
-  const Metric& first = result.front();
+  const MetricValue& first = result.front();
   if (state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
   state_.best_metric = first.name;
-  const bool best = std::isfinite(first.value) && (!state_.best || (first.higher_is_better ? first.value > *state_.best : first.value < *state_.best));
+  const bool best = std::isfinite(first.value) &&
+                    (!state_.best || (first.higher_is_better ? first.value > *state_.best
+                                                             : first.value < *state_.best));
   if (best) {
     state_.best = first.value;
     state_.best_update = state_.progress.updates;
@@ -260,7 +313,8 @@ void Trainer::validate(bool counts) {
     }
   }
   const double used = since(start);
-  parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping, used);
+  parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping,
+                             used);
   if (best) save("best so far", true);
   validation_seconds_ = since(start);
 }
@@ -270,7 +324,8 @@ Checkpoint Trainer::checkpoint(Arena& host) {
   checkpoint.update = state_.progress.updates;
   const auto into = [&](std::vector<NamedTensor>& list) {
     return [&](const std::string& name, Tensor& tensor) {
-      list.push_back({name, tensor.device().kind == DeviceKind::cpu ? tensor : Tensor(host, tensor.shape())});
+      list.push_back(
+          {name, tensor.device().kind == DeviceKind::cpu ? tensor : Tensor(host, tensor.shape())});
     };
   };
   optimizer_.for_each_published(into(checkpoint.weights));
@@ -278,21 +333,28 @@ Checkpoint Trainer::checkpoint(Arena& host) {
   return checkpoint;
 }
 
-// The host's tensors of a checkpoint and those trained, side by side; nothing where they are the same.
-void Trainer::exchange(Checkpoint& checkpoint, const std::function<void(Tensor& host, Tensor& trained)>& copy) {
+// The host's tensors of a checkpoint and those trained, side by side; nothing where they are the
+// same.
+void Trainer::exchange(Checkpoint& checkpoint,
+                       const std::function<void(Tensor& host, Tensor& trained)>& copy) {
   if (parts_.model.context().device.kind == DeviceKind::cpu) return;
   std::size_t weight = 0, state = 0;
-  optimizer_.for_each_published([&](const std::string&, Tensor& tensor) { copy(checkpoint.weights[weight++].tensor, tensor); });
-  optimizer_.for_each_state([&](const std::string&, Tensor& tensor) { copy(checkpoint.state[state++].tensor, tensor); });
+  optimizer_.for_each_published([&](const std::string&, Tensor& tensor) {
+    copy(checkpoint.weights[weight++].tensor, tensor);
+  });
+  optimizer_.for_each_state(
+      [&](const std::string&, Tensor& tensor) { copy(checkpoint.state[state++].tensor, tensor); });
 }
 
-void Trainer::bring(Checkpoint& checkpoint) {
-  exchange(checkpoint, [&](Tensor& host, Tensor& trained) { download(parts_.model.context(), trained, host); });
+void Trainer::download_checkpoint(Checkpoint& checkpoint) {
+  exchange(checkpoint,
+           [&](Tensor& host, Tensor& trained) { download(parts_.model.context(), trained, host); });
 }
 
-void Trainer::take(Checkpoint& checkpoint) {
+void Trainer::upload_checkpoint(Checkpoint& checkpoint) {
   exchange(checkpoint, [&](Tensor& host, Tensor& trained) {
-    upload(parts_.model.context(), std::span<const float>(host.f32(), static_cast<std::size_t>(host.elements())), trained);
+    upload(parts_.model.context(),
+           std::span<const float>(host.f32(), static_cast<std::size_t>(host.elements())), trained);
   });
 }
 
@@ -301,10 +363,10 @@ void Trainer::save(const std::string& reason, bool best) {
   parts_.heartbeat.activity("saving");
   Arena host;
   Checkpoint whole = checkpoint(host);
-  bring(whole);
+  download_checkpoint(whole);
   if (parts_.communicator.size() > 1) {
     keep_together(parts_.communicator, parts_.model, whole);
-    take(whole);
+    upload_checkpoint(whole);
   }
   state_.optimizer_steps = optimizer_.steps();
   state_.position = parts_.source.position();
@@ -333,7 +395,7 @@ void Trainer::load() {
   Arena host;
   Checkpoint whole = checkpoint(host);
   parts_.store.load(whole);
-  take(whole);
+  upload_checkpoint(whole);
   optimizer_.set_steps(loaded.optimizer_steps);
   optimizer_.clear();
   state_ = loaded;
@@ -342,13 +404,19 @@ void Trainer::load() {
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);
   } else {
-    parts_.reporter.event("corpus", state_.progress, "the training pairs are others than the checkpoint's, or batched in another way: they are read from their beginning", true);
+    parts_.reporter.event("corpus", state_.progress,
+                          "the training pairs are others than the checkpoint's, or batched in "
+                          "another way: they are read from their beginning",
+                          true);
     parts_.source.restore(beginning_);
     state_.corpus = parts_.corpus;
     state_.progress.epochs = 0;
   }
   if (state_.development != parts_.development) {
-    parts_.reporter.event("development", state_.progress, "the development set is another than the checkpoint's: the best value so far counts no more", true);
+    parts_.reporter.event("development", state_.progress,
+                          "the development set is another than the checkpoint's: the best value so "
+                          "far counts no more",
+                          true);
     state_.development = parts_.development;
     state_.best.reset();
     state_.stalled = 0;
@@ -359,7 +427,8 @@ CopyWeights Trainer::copy_weights() {
   return [this](ParameterSet& into) {
     optimizer_.for_each_published([&](const std::string& name, Tensor& tensor) {
       Parameter* copy = into.find(name);
-      NMT_CHECK(copy && copy->shape == tensor.shape(), "a model for validation has no {} of shape {}", name, tensor.shape().text());
+      NMT_CHECK(copy && copy->shape == tensor.shape(),
+                "a model for validation has no {} of shape {}", name, tensor.shape().text());
       copy_floats(parts_.model.context(), tensor.elements(), tensor.f32(), copy->value.f32());
     });
   };
@@ -378,17 +447,21 @@ Figures Trainer::figures() const {
   f.loss = state_.shown.smoothed / tokens;
   f.perplexity = std::exp(state_.shown.cross_entropy / tokens);
   f.rate = rate_;
-  f.norm = state_.shown.norms / static_cast<double>(std::max<std::int64_t>(state_.shown.updates, 1));
+  f.norm =
+      state_.shown.norms / static_cast<double>(std::max<std::int64_t>(state_.shown.updates, 1));
   return f;
 }
 
 // By the speed of this run, validations and saves included; the nearest stop rule counts.
 std::optional<double> Trainer::seconds_left() const {
   std::optional<double> left;
-  const auto take = [&](double seconds) { left = std::max(0.0, std::min(left.value_or(seconds), seconds)); };
+  const auto take = [&](double seconds) {
+    left = std::max(0.0, std::min(left.value_or(seconds), seconds));
+  };
   for (const Period& period : after_) {
     const double done = period.measure(state_.progress) - period.measure(at_start_);
-    if (done > 0) take((period.count - period.measure(state_.progress)) * since(parts_.started) / done);
+    if (done > 0)
+      take((period.count - period.measure(state_.progress)) * since(parts_.started) / done);
   }
   if (spec_.max_minutes > 0) take(spec_.max_minutes * 60 - seconds());
   return left;

@@ -1,8 +1,8 @@
-#include "nmt/train/training_state.h"
+#include "train/training_state.h"
+
+#include "core/error.h"
 
 #include <nlohmann/json.hpp>
-
-#include "nmt/core/error.h"
 
 namespace nmt::train {
 namespace {

@@ -1,9 +1,9 @@
-#include <gtest/gtest.h>
+#include "autograd/ops.h"
+#include "tests/support/engine.h"
 
 #include <cmath>
 
-#include "nmt/autograd/ops.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
@@ -13,13 +13,16 @@ constexpr std::int64_t steps = 7, batch = 20, width = 50;
 // Values and gradients of dropout over ones; the gradient comes from ones too.
 struct Dropped {
   std::vector<double> value, gradient;
-  double at(std::int64_t t, std::int64_t b, std::int64_t i) const { return value[(t * batch + b) * width + i]; }
+  double at(std::int64_t t, std::int64_t b, std::int64_t i) const {
+    return value[(t * batch + b) * width + i];
+  }
 };
 Dropped drop(bool shared, std::uint64_t pass, float p, int dropouts = 1) {
   test::Engine engine;
   Tape tape(engine.context, true, 3, pass);
   if (shared) tape.share_dropout_over_steps();
-  Tensor ones = engine.context.empty({steps, batch, width}), dy = engine.context.empty({steps, batch, width});
+  Tensor ones = engine.context.empty({steps, batch, width}),
+         dy = engine.context.empty({steps, batch, width});
   std::fill_n(ones.f32(), ones.elements(), 1.0f);
   std::fill_n(dy.f32(), dy.elements(), 1.0f);
   const Var x = tape.result(ones);
@@ -27,7 +30,7 @@ Dropped drop(bool shared, std::uint64_t pass, float p, int dropouts = 1) {
   for (int i = 0; i < dropouts; ++i) y = ops::dropout(tape, x, p);
   Dropped out;
   out.value = test::doubles(y->value);
-  tape.give(*y, dy);
+  tape.accumulate(*y, dy);
   tape.backward();
   out.gradient = test::doubles(x->gradient);
   return out;

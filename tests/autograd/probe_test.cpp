@@ -1,7 +1,9 @@
 #include "tests/support/cells.h"
+
 #include <gtest/gtest.h>
 
-// What a watched pass leaves in its probe, for each of the three drivers, against the same step in double.
+// What a watched pass leaves in its probe, for each of the three drivers, against the same step in
+// double.
 
 namespace nmt {
 namespace {
@@ -17,11 +19,13 @@ constexpr bool has_gates = requires(const Step<double, U>& step, double& gate) {
   U::gates(step, gate, gate);
 };
 
-// The gates as the unit's header has them, from what a step of the reference reads: x [inputs*H], states [states][H].
+// The gates as the unit's header has them, from what a step of the reference reads: x [inputs*H],
+// states [states][H].
 template <class U>
-void expect_gates(const GateRecord& record, std::int64_t row, const test::CellValues& c, const double* x,
-                  const std::vector<Row>& states) {
-  const float *input = record.input.f32() + row * width, *forget = record.forget.f32() + row * width;
+void expect_gates(const GateRecord& record, std::int64_t row, const test::CellValues& c,
+                  const double* x, const std::vector<Row>& states) {
+  const float *input = record.input.f32() + row * width,
+              *forget = record.forget.f32() + row * width;
   for (std::int64_t j = 0; j < width; ++j) {
     Step<double, U> step{};
     for (int p = 0; p < U::inputs; ++p) step.x[p] = x[p * width + j];
@@ -30,7 +34,8 @@ void expect_gates(const GateRecord& record, std::int64_t row, const test::CellVa
     for (int p = 0; p < U::recurrents; ++p) {
       const std::int64_t planes = U::recurrents + U::late, column = p * width + j;
       step.u[p] = c.bias[column];
-      for (std::int64_t i = 0; i < width; ++i) step.u[p] += states[0][i] * c.recurrent[i * planes * width + column];
+      for (std::int64_t i = 0; i < width; ++i)
+        step.u[p] += states[0][i] * c.recurrent[i * planes * width + column];
     }
     double i, f;
     U::gates(step, i, f);
@@ -56,13 +61,15 @@ struct Pass {
     lower.cell.name = "lower";
     higher.cell.name = "higher";
     x = random();
-    for (int s = 0; s < U::states; ++s) initial.push_back(tape.constant(engine.random({batch, width})));
+    for (int s = 0; s < U::states; ++s)
+      initial.push_back(tape.constant(engine.random({batch, width})));
   }
   Var random() { return tape.constant(engine.random({steps, batch, U::inputs * width})); }
   // Of sentence b, one vector a state.
   std::vector<Row> start(std::int64_t b) const {
     std::vector<Row> states;
-    for (const Var& v : initial) states.emplace_back(v->value.f32() + b * width, v->value.f32() + (b + 1) * width);
+    for (const Var& v : initial)
+      states.emplace_back(v->value.f32() + b * width, v->value.f32() + (b + 1) * width);
     return states;
   }
   // The records of both units of a step, in the order in which they ran; whether they hold gates.
@@ -99,15 +106,18 @@ void check_recurrence(const kernels::Unit& unit, bool reverse) {
   }
 }
 
-// s = lower(h', x), h = higher(s, guide); a padded step leaves both states, and its gates say nothing.
+// s = lower(h', x), h = higher(s, guide); a padded step leaves both states, and its gates say
+// nothing.
 template <class U>
 void check_transition(const kernels::Unit& unit, bool reverse) {
   Pass<U> pass(unit);
   const Var guide = pass.random();
   Tensor mask = pass.engine.context.empty({steps, batch});
   for (std::int64_t t = 0; t < steps; ++t)
-    for (std::int64_t b = 0; b < batch; ++b) mask.f32()[t * batch + b] = t < steps - b ? 1.0f : 0.0f;
-  ops::transition(pass.tape, pass.lower.cell, pass.higher.cell, pass.x, guide, pass.initial, mask, reverse);
+    for (std::int64_t b = 0; b < batch; ++b)
+      mask.f32()[t * batch + b] = t < steps - b ? 1.0f : 0.0f;
+  ops::transition(pass.tape, pass.lower.cell, pass.higher.cell, pass.x, guide, pass.initial, mask,
+                  reverse);
   if (!pass.records(reverse, 2)) return;
   if constexpr (has_gates<U>) {
     const test::CellValues lower = values(pass.lower.cell), higher = values(pass.higher.cell);
@@ -115,7 +125,8 @@ void check_transition(const kernels::Unit& unit, bool reverse) {
     for (std::int64_t b = 0; b < batch; ++b) {
       std::vector<Row> s = pass.start(b);
       for (std::int64_t n = 0; n < steps; ++n) {
-        const std::int64_t t = reverse ? steps - 1 - n : n, row = t * batch + b, at = row * U::inputs * width;
+        const std::int64_t t = reverse ? steps - 1 - n : n, row = t * batch + b,
+                           at = row * U::inputs * width;
         if (mask.f32()[row] == 0.0f) continue;
         expect_gates<U>(pass.probe.units[0], row, lower, &xs[at], s);
         test::cell_step<U>(lower, width, &xs[at], s, t);
@@ -129,20 +140,25 @@ void check_transition(const kernels::Unit& unit, bool reverse) {
 // s = lower(h', x), c = attention(s Wq), h = higher(s, c Wc + b)
 template <class U>
 void check_conditional(const kernels::Unit& unit) {
-  constexpr std::int64_t source = 4, space = 6, memory_width = 8, heads = 2, wide = U::inputs * width;
+  constexpr std::int64_t source = 4, space = 6, memory_width = 8, heads = 2,
+                         wide = U::inputs * width;
   Pass<U> pass(unit);
   test::Engine& engine = pass.engine;
-  Parameter v = engine.parameter("v", {space, 1}), query = engine.parameter("query", {width, space}, 0.5f),
-            context = engine.parameter("context", {memory_width, wide}, 0.5f), bias = engine.parameter("bias", {wide});
+  Parameter v = engine.parameter("v", {space, 1}),
+            query = engine.parameter("query", {width, space}, 0.5f),
+            context = engine.parameter("context", {memory_width, wide}, 0.5f),
+            bias = engine.parameter("bias", {wide});
   const std::vector<int> lengths{4, 2, 3};
   const Var keys = pass.tape.constant(engine.random({source, batch, space}));
   const Row keys_values = test::doubles(keys->value);  // in inference exponentials take their place
-  const ops::Memory memory = ops::remember(pass.tape, kernels::AttentionKind::additive,
-                                           pass.tape.constant(engine.random({source, batch, memory_width})), keys,
-                                           engine.ints({lengths.begin(), lengths.end()}, {batch}));
-  const ops::Conditional layer{pass.lower.cell, pass.higher.cell, {kernels::AttentionKind::additive, heads, &v},
-                               &query,          &context,         &bias,
-                               nullptr,         nullptr};
+  const ops::Memory memory =
+      ops::remember(pass.tape, kernels::AttentionKind::additive,
+                    pass.tape.constant(engine.random({source, batch, memory_width})), keys,
+                    engine.ints({lengths.begin(), lengths.end()}, {batch}));
+  const ops::Conditional layer{
+      pass.lower.cell, pass.higher.cell, {kernels::AttentionKind::additive, heads, &v},
+      &query,          &context,         &bias,
+      nullptr,         nullptr};
   ops::conditional(pass.tape, layer, memory, pass.x, pass.initial, {});
   const bool gates = pass.records(false, 2);
 
@@ -157,7 +173,8 @@ void check_conditional(const kernels::Unit& unit) {
                                         test::doubles(v.value),
                                         lengths};
   const test::CellValues lower = values(pass.lower.cell), higher = values(pass.higher.cell);
-  const Row xs = test::doubles(pass.x->value), q = test::doubles(query.value), w = test::doubles(context.value);
+  const Row xs = test::doubles(pass.x->value), q = test::doubles(query.value),
+            w = test::doubles(context.value);
   ASSERT_EQ(pass.probe.attention.shape(), (Shape{steps, batch, heads, source}));
   for (std::int64_t b = 0; b < batch; ++b) {
     std::vector<Row> s = pass.start(b);
@@ -167,11 +184,13 @@ void check_conditional(const kernels::Unit& unit) {
         if (gates) expect_gates<U>(pass.probe.units[0], row, lower, &xs[row * wide], s);
       test::cell_step<U>(lower, width, &xs[row * wide], s, t);
       Row weights;
-      Row xc = test::product(test::attend(attention, b, test::product(s[0], q, width, space).data(), &weights), w,
-                             memory_width, wide);
+      Row xc = test::product(
+          test::attend(attention, b, test::product(s[0], q, width, space).data(), &weights), w,
+          memory_width, wide);
       for (std::int64_t j = 0; j < wide; ++j) xc[j] += bias.value.f32()[j];
       for (std::size_t i = 0; i < weights.size(); ++i)
-        EXPECT_NEAR(pass.probe.attention.f32()[row * heads * source + i], weights[i], 1e-5) << "row " << row;
+        EXPECT_NEAR(pass.probe.attention.f32()[row * heads * source + i], weights[i], 1e-5)
+            << "row " << row;
       if constexpr (has_gates<U>)
         if (gates) expect_gates<U>(pass.probe.units[1], row, higher, xc.data(), s);
       test::cell_step<U>(higher, width, xc.data(), s, t);
@@ -193,7 +212,7 @@ void check_unit(const kernels::Unit& unit) {
 TEST(Probe, a_watched_pass_leaves_the_gates_of_every_step) {
   std::size_t line = 0;
 #define NMT_UNIT(the_name, the_variant, ...) check_unit<__VA_ARGS__>(kernels::units()[line++]);
-#include "nmt/units/units.def"
+#include "units/units.def"
 #undef NMT_UNIT
 }
 

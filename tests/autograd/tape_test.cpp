@@ -1,15 +1,15 @@
-#include "nmt/autograd/tape.h"
+#include "autograd/tape.h"
 
-#include "nmt/autograd/ops.h"
-
+#include "autograd/ops.h"
 #include "tests/support/engine.h"
+
 #include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
 
-// A pass that does not record makes no closures: record() refuses them, so that an op that makes one is seen here or in
-// any test of inference.
+// A pass that does not record makes no closures: record() refuses them, so that an op that makes
+// one is seen here or in any test of inference.
 TEST(Tape, TakesClosuresWhileItRecordsAlone) {
   test::Engine engine;
   Tape recording(engine.context, true), inference(engine.context, false);
@@ -24,8 +24,8 @@ TEST(Tape, TakesClosuresWhileItRecordsAlone) {
 TEST(Tape, OpsOfInferenceRecordNothing) {
   test::Engine engine;
   Tape tape(engine.context, false);
-  Parameter weight = engine.parameter("weight", {6, 6}), blocks = engine.parameter("blocks", {2, 3, 3}),
-            bias = engine.parameter("bias", {6});
+  Parameter weight = engine.parameter("weight", {6, 6}),
+            blocks = engine.parameter("blocks", {2, 3, 3}), bias = engine.parameter("bias", {6});
   const Var x = tape.constant(engine.random({2, 3, 6}));
   const Var y = ops::add(tape, ops::linear(tape, x, weight, &bias),
                          ops::block_linear(tape, ops::rearrange(tape, x, 2), blocks, 1));

@@ -1,6 +1,6 @@
-#include "nmt/config/json.h"
+#include "config/json.h"
 
-#include "nmt/config/fields.h"
+#include "config/fields.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -58,12 +58,16 @@ TEST(Json, EverySpecReadsBack) {
 
 TEST(Json, IsReadStrictly) {
   EXPECT_EQ(refused("{" + chosen + "}"), "no error");
-  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 1.5})"), "config.json: heads: '1.5' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused("{" + chosen + R"(, "heads": "1"})"), "config.json: heads: '1' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 0})"), "config.json: heads: '0' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 1.5})"),
+            "config.json: heads: '1.5' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused("{" + chosen + R"(, "heads": "1"})"),
+            "config.json: heads: '1' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused("{" + chosen + R"(, "heads": 0})"),
+            "config.json: heads: '0' is not an integer from 1 to 1024");
   EXPECT_EQ(refused("{" + chosen + R"(, "heads": 99999999999999999999})"),
             "config.json: heads: '1e+20' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused("{" + chosen + R"(, "bias": "true"})"), "config.json: bias: 'true' is not true or false");
+  EXPECT_EQ(refused("{" + chosen + R"(, "bias": "true"})"),
+            "config.json: bias: 'true' is not true or false");
   EXPECT_EQ(refused("{" + chosen + R"(, "attention": null})"),
             "config.json: attention: 'null' is not one of: additive, dot, none");
   EXPECT_EQ(refused("{" + chosen + R"(, "attention": "nothing"})"),

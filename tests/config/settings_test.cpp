@@ -1,6 +1,6 @@
-#include "nmt/config/settings.h"
+#include "config/settings.h"
 
-#include "nmt/config/fields.h"
+#include "config/fields.h"
 
 #include <filesystem>
 
@@ -29,10 +29,13 @@ struct Translate {
   Settings settings{"nmt-translate", "[OPTIONS] [DIR]", "translates"};
   Translate() {
     settings.add(fields(search));
-    settings.add({Option("model", &model, "the model").alias({"m"}), Option("input", &input, "text").alias({"i"})});
+    settings.add({Option("model", &model, "the model").alias({"m"}),
+                  Option("input", &input, "text").alias({"i"})});
     settings.positionals({"model", "input"});
   }
-  explicit Translate(const std::vector<std::string>& arguments) : Translate() { settings.read(arguments); }
+  explicit Translate(const std::vector<std::string>& arguments) : Translate() {
+    settings.read(arguments);
+  }
 };
 
 std::string message(const std::function<void()>& action) {
@@ -53,8 +56,8 @@ std::string refused_yaml(const std::string& yaml) {
 }
 
 TEST(CommandLine, LongShortAliasesUnderscores) {
-  const All all({"-m", "dir", "--dim_emb", "96", "-e", "5", "--lr=0.01", "-b2", "--batch-size", "32", "--beam-size=3",
-                 "--valid-freq", "2Ku"});
+  const All all({"-m", "dir", "--dim_emb", "96", "-e", "5", "--lr=0.01", "-b2", "--batch-size",
+                 "32", "--beam-size=3", "--valid-freq", "2Ku"});
   EXPECT_EQ(all.train.model, "dir");
   EXPECT_EQ(all.model.dim_emb, 96);
   EXPECT_EQ(all.train.after, "5e");
@@ -75,14 +78,17 @@ TEST(CommandLine, FlagsInEveryForm) {
 }
 
 TEST(CommandLine, ListsAndPositionals) {
-  const All lists(
-      {"--train-sets", "a.en", "a.de", "--lr-decay-start", "3", "2", "--optimizer-params", "0.9", ".98", "1e-8"});
+  const All lists({"--train-sets", "a.en", "a.de", "--lr-decay-start", "3", "2",
+                   "--optimizer-params", "0.9", ".98", "1e-8"});
   EXPECT_EQ(lists.data.train_sets, (std::vector<std::string>{"a.en", "a.de"}));
   EXPECT_EQ(lists.train.lr_decay_start, (std::vector<int>{3, 2}));
   EXPECT_EQ(lists.train.optimizer_params, (std::vector<double>{0.9, 0.98, 1e-8}));
-  EXPECT_EQ(All({"--seed", "7", "a.en", "a.de"}).data.train_sets, (std::vector<std::string>{"a.en", "a.de"}));
-  EXPECT_EQ(All({"-t", "a.en", "-t", "a.de"}).data.train_sets, (std::vector<std::string>{"a.en", "a.de"}));
-  EXPECT_EQ(All({"--src", "a.en", "--tgt", "a.de"}).data.train_sets, (std::vector<std::string>{"a.en", "a.de"}));
+  EXPECT_EQ(All({"--seed", "7", "a.en", "a.de"}).data.train_sets,
+            (std::vector<std::string>{"a.en", "a.de"}));
+  EXPECT_EQ(All({"-t", "a.en", "-t", "a.de"}).data.train_sets,
+            (std::vector<std::string>{"a.en", "a.de"}));
+  EXPECT_EQ(All({"--src", "a.en", "--tgt", "a.de"}).data.train_sets,
+            (std::vector<std::string>{"a.en", "a.de"}));
 
   const Translate by_name({"-m", "dir", "--", "-hi"});
   EXPECT_EQ(by_name.model, "dir");
@@ -90,7 +96,10 @@ TEST(CommandLine, ListsAndPositionals) {
   const Translate by_place({"dir", "-"});
   EXPECT_EQ(by_place.model, "dir");
   EXPECT_EQ(by_place.input, "-");
-  EXPECT_EQ(message([] { Translate({"a", "b", "c"}); }), "'c': unexpected argument; --help lists all options");
+  EXPECT_EQ(message([] {
+              Translate({"a", "b", "c"});
+            }),
+            "'c': unexpected argument; --help lists all options");
 }
 
 TEST(CommandLine, ValuesThatMayBeLeftOut) {
@@ -105,22 +114,29 @@ TEST(CommandLine, ValuesThatMayBeLeftOut) {
 
 TEST(CommandLine, UnknownOptionsAllAtOnceWithTheNearestName) {
   EXPECT_EQ(refused({"--dim-enb", "5", "--laern-rate=1", "--xyzzy", "-q"}),
-            "unknown options --dim-enb (did you mean --dim-emb?), --laern-rate (did you mean --learn-rate?), --xyzzy, "
+            "unknown options --dim-enb (did you mean --dim-emb?), --laern-rate (did you mean "
+            "--learn-rate?), --xyzzy, "
             "-q; --help lists all");
-  EXPECT_EQ(refused({"--no-byas"}), "unknown option --no-byas (did you mean --bias?); --help lists all");
+  EXPECT_EQ(refused({"--no-byas"}),
+            "unknown option --no-byas (did you mean --bias?); --help lists all");
 }
 
 TEST(CommandLine, WrongValuesNameOptionValueAndWhatWasExpected) {
-  EXPECT_EQ(refused({"--beam-size", "four"}), "--beam-size: 'four' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused({"--beam-size", "four"}),
+            "--beam-size: 'four' is not an integer from 1 to 1024");
   EXPECT_EQ(refused({"--beam-size", "2.5"}), "--beam-size: '2.5' is not an integer from 1 to 1024");
   EXPECT_EQ(refused({"-b", "0"}), "-b: '0' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused({"--beam-size"}), "--beam-size: has no value, expected an integer from 1 to 1024");
-  EXPECT_EQ(refused({"--optimizer", "sdg"}), "--optimizer: 'sdg' is not one of: adam, adamw, adadelta, adagrad, sgd");
-  EXPECT_EQ(refused({"--label-smoothing", "nan"}), "--label-smoothing: 'nan' is not a number from 0 to 0.99");
+  EXPECT_EQ(refused({"--beam-size"}),
+            "--beam-size: has no value, expected an integer from 1 to 1024");
+  EXPECT_EQ(refused({"--optimizer", "sdg"}),
+            "--optimizer: 'sdg' is not one of: adam, adamw, adadelta, adagrad, sgd");
+  EXPECT_EQ(refused({"--label-smoothing", "nan"}),
+            "--label-smoothing: 'nan' is not a number from 0 to 0.99");
   EXPECT_EQ(refused({"--seed", "0"}), "--seed: '0' is not an integer of at least 1");
   EXPECT_EQ(refused({"--after", "10x"}).substr(0, 13), "--after: '10x");
   for (const char* wrong : {"gpu", "cuda:", "cuda:-1", "cuda:1x", "", "cpu:0"})
-    EXPECT_EQ(refused({"--device", wrong}), fmt::format("--device: '{}' is not cpu, cuda, cuda:N or auto", wrong));
+    EXPECT_EQ(refused({"--device", wrong}),
+              fmt::format("--device: '{}' is not cpu, cuda, cuda:N or auto", wrong));
 }
 
 TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {
@@ -140,7 +156,8 @@ TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {
 }
 
 TEST(Shorthands, TheCommandLineWinsOverFilesWhicheverNameIsUsed) {
-  const auto read = [](const std::vector<std::string>& files, const std::vector<std::string>& arguments) {
+  const auto read = [](const std::vector<std::string>& files,
+                       const std::vector<std::string>& arguments) {
     auto all = std::make_unique<All>();
     for (const std::string& file : files) all->settings.read_yaml(file, "c.yml");
     all->settings.read(arguments);
@@ -152,16 +169,19 @@ TEST(Shorthands, TheCommandLineWinsOverFilesWhicheverNameIsUsed) {
   EXPECT_EQ(read({both}, {"a.en", "a.de"})->data.train_sets, (Files{"a.en", "a.de"}));
   EXPECT_EQ(read({both, "train-sets: [b.en, b.de]"}, {})->data.train_sets, (Files{"b.en", "b.de"}));
   EXPECT_EQ(read({"train-sets: [b.en, b.de]", both}, {})->data.train_sets, (Files{"u.en", "u.de"}));
-  EXPECT_EQ(read({"train-sets: [b.en, b.de]"}, {"--src", "a.en"})->data.train_sets, (Files{"a.en", "b.de"}));
+  EXPECT_EQ(read({"train-sets: [b.en, b.de]"}, {"--src", "a.en"})->data.train_sets,
+            (Files{"a.en", "b.de"}));
   EXPECT_EQ(read({"src: u.en"}, {"--tgt", "a.de"})->data.train_sets, (Files{"u.en", "a.de"}));
   EXPECT_EQ(read({"tgt: u.de"}, {"--src", "a.en"})->data.train_sets, (Files{"a.en", "u.de"}));
-  EXPECT_EQ(refused({"a.en", "a.de", "--src", "b.en"}), "--src and train-sets say the same; give one of them");
+  EXPECT_EQ(refused({"a.en", "a.de", "--src", "b.en"}),
+            "--src and train-sets say the same; give one of them");
 
   EXPECT_EQ(read({"after-epochs: 10"}, {"--after", "20e"})->train.after, "20e");
   EXPECT_EQ(read({"after: 10e"}, {"--after-epochs", "20"})->train.after, "20e");
   EXPECT_EQ(read({"after-batches: 10"}, {"--after-epochs", "20"})->train.after, "20e");
   EXPECT_EQ(read({"after-epochs: 10"}, {"--after-batches", "20"})->train.after, "20u");
-  EXPECT_EQ(refused({"--after-epochs", "10", "--after-batches", "20"}), "--after-batches and --after-epochs say the same; give one of them");
+  EXPECT_EQ(refused({"--after-epochs", "10", "--after-batches", "20"}),
+            "--after-batches and --after-epochs say the same; give one of them");
 
   const auto dropped = read({"dropout: 0.3"}, {"--dropout-rnn", "auto"});
   EXPECT_EQ(dropped->model.dropout_emb, 0.3);
@@ -175,7 +195,10 @@ TEST(Shorthands, SayWhatTheyExpect) {
   EXPECT_EQ(refused({"--dropout"}), "--dropout: has no value, expected a number from 0 to 0.99");
   All all;
   all.settings.allow("unit", {"lrn", "gru"}).allow("enc-cell", {"lrn", "gru"});
-  EXPECT_EQ(message([&] { all.settings.read({"--unit", "grou"}); }), "--unit: 'grou' is not one of: lrn, gru");
+  EXPECT_EQ(message([&] {
+              all.settings.read({"--unit", "grou"});
+            }),
+            "--unit: 'grou' is not one of: lrn, gru");
 }
 
 TEST(Shorthands, OneNameSetsEverySpecThatHasIt) {
@@ -186,7 +209,8 @@ TEST(Shorthands, OneNameSetsEverySpecThatHasIt) {
 
 TEST(Yaml, KebabAndSnakeLaterFilesAndCommandLineWin) {
   All all;
-  all.settings.read_yaml("dim-emb: 64\ndim_rnn: 128\ntrain-sets: [a, b]\nbias: yes\nafter: 3e\n", "a.yml");
+  all.settings.read_yaml("dim-emb: 64\ndim_rnn: 128\ntrain-sets: [a, b]\nbias: yes\nafter: 3e\n",
+                         "a.yml");
   all.settings.read_yaml("dim-emb: 96\n", "b.yml");
   all.settings.read({"--dim-rnn", "256"});
   EXPECT_EQ(all.model.dim_emb, 96);
@@ -201,18 +225,24 @@ TEST(Yaml, KebabAndSnakeLaterFilesAndCommandLineWin) {
 
 TEST(Yaml, UnknownKeysAllAtOnce) {
   EXPECT_EQ(refused_yaml("dim-enb: 5\nbias: true\n  \nlaern_rate: 1\n"),
-            "c.yml: unknown settings 'dim-enb' (line 1; did you mean dim-emb?), 'laern_rate' (line 4; did you mean "
+            "c.yml: unknown settings 'dim-enb' (line 1; did you mean dim-emb?), 'laern_rate' (line "
+            "4; did you mean "
             "learn-rate?)");
   EXPECT_EQ(refused_yaml("help: true\n"), "c.yml: unknown setting 'help' (line 1)");
 }
 
 TEST(Yaml, WrongTypesNameFileAndLine) {
-  EXPECT_EQ(refused_yaml("bias: true\nheads: many\n"), "c.yml:2: heads: 'many' is not an integer from 1 to 1024");
-  EXPECT_EQ(refused_yaml("heads: [1, 2]\n"), "c.yml:1: heads: a list is not an integer from 1 to 1024");
-  EXPECT_EQ(refused_yaml("heads: {a: 1}\n"), "c.yml:1: heads: a map is not an integer from 1 to 1024");
-  EXPECT_EQ(refused_yaml("heads:\n"), "c.yml:1: heads: has no value, expected an integer from 1 to 1024");
+  EXPECT_EQ(refused_yaml("bias: true\nheads: many\n"),
+            "c.yml:2: heads: 'many' is not an integer from 1 to 1024");
+  EXPECT_EQ(refused_yaml("heads: [1, 2]\n"),
+            "c.yml:1: heads: a list is not an integer from 1 to 1024");
+  EXPECT_EQ(refused_yaml("heads: {a: 1}\n"),
+            "c.yml:1: heads: a map is not an integer from 1 to 1024");
+  EXPECT_EQ(refused_yaml("heads:\n"),
+            "c.yml:1: heads: has no value, expected an integer from 1 to 1024");
   EXPECT_EQ(refused_yaml("bias: 2\n"), "c.yml:1: bias: '2' is not true or false");
-  EXPECT_EQ(refused_yaml("lr-decay-start: [1, x]\n"), "c.yml:1: lr-decay-start: 'x' is not an integer of at least 1");
+  EXPECT_EQ(refused_yaml("lr-decay-start: [1, x]\n"),
+            "c.yml:1: lr-decay-start: 'x' is not an integer of at least 1");
   EXPECT_EQ(refused_yaml("heads: 1\nheads: 2\n"), "c.yml:2: heads: given twice in this file");
   EXPECT_EQ(refused_yaml("- a\n"), "c.yml: not a list of settings 'name: value'");
   EXPECT_EQ(refused_yaml("heads: 1\n---\nheads: 2\n"), "c.yml: more than one YAML document");
@@ -295,7 +325,8 @@ TEST(Configs, EveryShippedFileIsUnderstood) {
 TEST(Help, NamesEveryOptionWithDefaultAndMeaning) {
   const All all({"--beam-size", "7"});
   const std::string help = all.settings.help();
-  for (const std::string& name : all.settings.names()) EXPECT_NE(help.find("--" + name), std::string::npos) << name;
+  for (const std::string& name : all.settings.names())
+    EXPECT_NE(help.find("--" + name), std::string::npos) << name;
   EXPECT_NE(help.find("-b --beam-size, --beam N"), std::string::npos) << help;
   EXPECT_NE(help.find("default: 4"), std::string::npos);
   for (std::size_t at = 0; at < help.size();) {
@@ -313,10 +344,12 @@ TEST(Specs, ContradictionsAreNamed) {
       check(all.model, all.data);
     });
   };
-  EXPECT_EQ(data({"--train-sets", "a"}), "train-sets: 1 file given, expected two: source and target");
+  EXPECT_EQ(data({"--train-sets", "a"}),
+            "train-sets: 1 file given, expected two: source and target");
   EXPECT_EQ(data({"--tgt", "a"}), "train-sets: no source file given");
-  EXPECT_EQ(data({"--dim-vocabs", "8000", "4000"}),
-            "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or --no-joint-vocab");
+  EXPECT_EQ(
+      data({"--dim-vocabs", "8000", "4000"}),
+      "dim-vocabs: 8000 and 4000 for one joint vocabulary; give one size, or --no-joint-vocab");
   EXPECT_EQ(data({"--tied-embeddings-all", "--no-joint-vocab"}),
             "tied-embeddings-all: needs one vocabulary for both sides, but joint-vocab is false");
   EXPECT_EQ(data({"--tied-embeddings-src", "--vocabs", "a.spm", "b.spm"}),

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "core/error.h"
+#include "core/rng.h"
+#include "core/thread_pool.h"
 
 #include <algorithm>
 #include <array>
@@ -13,16 +13,18 @@
 #include <thread>
 #include <vector>
 
-#include "nmt/core/error.h"
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace nmt {
 
 // The known-answer vectors of the Random123 distribution (kat_vectors, philox4x32 10).
 TEST(Philox, known_answers) {
-  EXPECT_EQ(philox(0, 0, 0), (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(philox(~0ull, ~0ull, ~0ull), (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox(0, 0, 0),
+            (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox(~0ull, ~0ull, ~0ull),
+            (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox(0x299f31d0a4093822ull, 0x85a308d3243f6a88ull, 0x0370734413198a2eull),
             (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -61,25 +63,29 @@ TEST(ThreadPool, covers_every_index_once) {
         pool.parallel_for(n, grain, [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t i = begin; i < end; ++i) ++hits[i];
         });
-        EXPECT_TRUE(std::all_of(hits.begin(), hits.end(), [](int h) { return h == 1; })) << threads << ' ' << n << ' ' << grain;
+        EXPECT_TRUE(std::all_of(hits.begin(), hits.end(), [](int h) { return h == 1; }))
+            << threads << ' ' << n << ' ' << grain;
       }
     }
   }
 }
 
-// More threads than processors: parts are often taken by the caller, sometimes by their worker, never by both or by none.
+// More threads than processors: parts are often taken by the caller, sometimes by their worker,
+// never by both or by none.
 TEST(ThreadPool, does_every_part_of_every_call_once) {
   constexpr int threads = 8, calls = 3000;
   ThreadPool pool(threads);
   std::vector<std::array<int, 16>> done(threads);  // each in a cache line of its own
   for (int call = 0; call < calls; ++call) {
     pool.run([&](int worker) { ++done[static_cast<std::size_t>(worker)][0]; });
-    if (call % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers sleep
+    if (call % 1000 == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers sleep
     for (const auto& part : done) ASSERT_EQ(part[0], call + 1);
   }
 }
 
-// In a process that may have 200 MB more of address space, which is room for some stacks of the thousand.
+// In a process that may have 200 MB more of address space, which is room for some stacks of the
+// thousand.
 TEST(ThreadPool, says_how_many_threads_could_be_started) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need the address space";
@@ -105,7 +111,10 @@ TEST(ThreadPool, runs_many_times_and_passes_exceptions_on) {
   std::atomic<int> calls{0};
   for (int i = 0; i < 2000; ++i) pool.run([&](int) { ++calls; });
   EXPECT_EQ(calls, 6000);
-  EXPECT_THROW(pool.run([](int worker) { if (worker == 2) NMT_FAIL("worker {}", worker); }), Error);
+  EXPECT_THROW(pool.run([](int worker) {
+    if (worker == 2) NMT_FAIL("worker {}", worker);
+  }),
+               Error);
   pool.run([&](int) { ++calls; });
   EXPECT_EQ(calls, 6003);
 }

@@ -1,16 +1,16 @@
-#include "nmt/core/file.h"
+#include "core/file.h"
+
+#include "core/error.h"
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <csignal>
-#include <filesystem>
-#include <functional>
-
-#include "nmt/core/error.h"
 
 namespace nmt {
 namespace {
@@ -25,7 +25,10 @@ struct Folder {
   }
   ~Folder() { fs::remove_all(path); }
   std::string operator/(const std::string& name) const { return path + "/" + name; }
-  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator())); }
+  std::size_t entries() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+  }
   std::string path;
 };
 
@@ -66,11 +69,17 @@ TEST(File, ReadsWhatWasWritten) {
 
 TEST(File, MissingFoldersAndLargeFilesAreErrors) {
   const Folder folder;
-  EXPECT_NE(error_of([&] { read_file(folder / "none"); }, ExitStatus::usage).find("none: cannot be read: No such file"), std::string::npos);
-  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_file(folder / "none"); }, ExitStatus::usage)
+                .find("none: cannot be read: No such file"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"),
+            std::string::npos);
   write_file(folder / "a", "12345");
-  EXPECT_NE(error_of([&] { read_file(folder / "a", 4); }, ExitStatus::data).find("larger than 4 bytes"), std::string::npos);
-  EXPECT_EQ(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::usage), folder / "none/a" + ": cannot be written: No such file or directory");
+  EXPECT_NE(
+      error_of([&] { read_file(folder / "a", 4); }, ExitStatus::data).find("larger than 4 bytes"),
+      std::string::npos);
+  EXPECT_EQ(error_of([&] { write_file(folder / "none/a", "x"); }, ExitStatus::usage),
+            folder / "none/a" + ": cannot be written: No such file or directory");
 }
 
 TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
@@ -79,15 +88,24 @@ TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
   const std::string large(100000, 'x');
   {
     const SizeLimit limit(5000);
-    const std::string message = error_of([&] { write_file(folder / "a", large); }, ExitStatus::failed);
+    const std::string message =
+        error_of([&] { write_file(folder / "a", large); }, ExitStatus::failed);
     EXPECT_NE(message.find(folder / "a"), std::string::npos) << message;
     EXPECT_NE(message.find("100000 bytes needed"), std::string::npos) << message;
-    EXPECT_NE(error_of([&] { write_directory(folder / "d", [&](const std::string& aside) { write_file(aside + "/a", large); }); }, ExitStatus::failed), "");
+    EXPECT_NE(error_of(
+                  [&] {
+                    write_directory(folder / "d", [&](const std::string& aside) {
+                      write_file(aside + "/a", large);
+                    });
+                  },
+                  ExitStatus::failed),
+              "");
   }
   EXPECT_EQ(read_file(folder / "a"), "old");
   EXPECT_EQ(folder.entries(), 1u);
   const auto more = free_bytes(folder.path) + (std::int64_t{1} << 40);
-  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"), std::string::npos);
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"),
+            std::string::npos);
   EXPECT_EQ(folder.entries(), 1u);
 }
 
@@ -144,8 +162,10 @@ TEST(File, NothingBesideTheFileIsTouched) {
   }
   EXPECT_EQ(read_file(folder / "a"), "other");
   EXPECT_EQ(read_file(folder / "a.part"), "a chapter");
-  EXPECT_NE(error_of([&] { AtomicFile(folder / "b/"); }, ExitStatus::usage).find("is a folder"), std::string::npos);
-  EXPECT_NE(error_of([&] { AtomicFile(folder.path); }, ExitStatus::usage).find("is a folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b/"); }, ExitStatus::usage).find("is a folder"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { AtomicFile(folder.path); }, ExitStatus::usage).find("is a folder"),
+            std::string::npos);
   EXPECT_EQ(folder.entries(), 2u);
 }
 

@@ -1,8 +1,8 @@
-#include "nmt/kernels/attention.h"
-
-#include <cmath>
+#include "kernels/attention.h"
 
 #include "tests/cuda/table.h"
+
+#include <cmath>
 
 namespace nmt::test {
 namespace {
@@ -19,11 +19,13 @@ struct AttentionSizes {
 /// Lengths 1 to `source`, one after the other from `first`: no sentence needs to fill the batch.
 std::vector<std::int32_t> lengths(const AttentionSizes& s, std::int64_t first) {
   std::vector<std::int32_t> some;
-  for (std::int64_t b = 0; b < s.sentences; ++b) some.push_back(static_cast<std::int32_t>((first + b) % s.source + 1));
+  for (std::int64_t b = 0; b < s.sentences; ++b)
+    some.push_back(static_cast<std::int32_t>((first + b) % s.source + 1));
   return some;
 }
 
-/// Of a length that leaves the softmax some choice: in a saturated one the gradients are differences of equal numbers.
+/// Of a length that leaves the softmax some choice: in a saturated one the gradients are
+/// differences of equal numbers.
 std::vector<float> score_vector(Parity& p, const AttentionSizes& s) {
   std::vector<float> v(static_cast<std::size_t>(s.heads * s.space));
   for (float& x : v) x = (2 * p.rng().uniform() - 1) / std::sqrt(static_cast<float>(s.space));
@@ -39,7 +41,8 @@ class BothAttention {
         v_(p.values(score_vector(p, s), true)),
         lengths_(p.integers(lengths(s, first_length))),
         exp_keys_(static_cast<std::size_t>(s.source * s.sentences * s.heads * s.space)) {
-    attention_exp_keys(p.cpu(), static_cast<std::int64_t>(exp_keys_.size()), keys_(p.cpu()), exp_keys_.data());
+    attention_exp_keys(p.cpu(), static_cast<std::int64_t>(exp_keys_.size()), keys_(p.cpu()),
+                       exp_keys_.data());
   }
   template <class Backend>
   Attention operator()(const Backend& on) const {
@@ -64,9 +67,10 @@ class BothAttention {
 };
 
 void name_sizes(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
-  p.sizes("{}: {} target steps, {} source steps, {} sentences from length {}, {} heads of {} and {}",
-          s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.source, s.sentences, first_length + 1, s.heads,
-          s.space, s.width);
+  p.sizes(
+      "{}: {} target steps, {} source steps, {} sentences from length {}, {} heads of {} and {}",
+      s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.source, s.sentences,
+      first_length + 1, s.heads, s.space, s.width);
 }
 
 /// rows > 0: so many hypotheses, which read the sentences in turn.
@@ -78,11 +82,12 @@ void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std:
     some_rows.push_back(static_cast<std::int32_t>((s.sentences - 1 + 2 * r) % s.sentences));
   const auto sentence = p.integers(some_rows);
   const std::int64_t all = rows > 0 ? rows : s.sentences, n = s.steps * all * s.heads;
-  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source), context = p.floats(n * s.width);
+  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source),
+             context = p.floats(n * s.width);
   p.run(
       [&](const auto& on) {
-        attention_forward(on, attention(on), s.steps, all, rows > 0 ? sentence(on) : nullptr, query(on), weights(on),
-                          context(on));
+        attention_forward(on, attention(on), s.steps, all, rows > 0 ? sentence(on) : nullptr,
+                          query(on), weights(on), context(on));
       },
       tolerance);
 }
@@ -90,16 +95,19 @@ void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std:
 void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
   name_sizes(p, s, first_length);
   const BothAttention attention(p, s, first_length);
-  const std::int64_t n = s.steps * s.sentences * s.heads, positions = s.source * s.sentences * s.heads;
-  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source), context = p.floats(n * s.width),
-             dcontext = p.floats(n * s.width), dquery = p.floats(n * s.space), dkeys = p.floats(positions * s.space),
+  const std::int64_t n = s.steps * s.sentences * s.heads,
+                     positions = s.source * s.sentences * s.heads;
+  const auto query = p.floats(n * s.space), weights = p.floats(n * s.source),
+             context = p.floats(n * s.width), dcontext = p.floats(n * s.width),
+             dquery = p.floats(n * s.space), dkeys = p.floats(positions * s.space),
              dmemory = p.floats(positions * s.width), dv = p.floats(s.heads * s.space);
   const auto scratch = p.scratch(attention_scratch(p.cpu(), attention(p.cpu()), s.steps),
                                  attention_scratch(p.cuda(), attention(p.cuda()), s.steps));
   p.run(
       [&](const auto& on) {
         const Attention a = attention(on);
-        attention_forward(on, a, s.steps, s.sentences, nullptr, query(on), weights(on), context(on));
+        attention_forward(on, a, s.steps, s.sentences, nullptr, query(on), weights(on),
+                          context(on));
         attention_backward(on, a, s.steps, query(on), weights(on),
                            {.dcontext = dcontext(on),
                             .dquery = dquery(on),
@@ -118,7 +126,8 @@ void each_size(Body&& body) {
     body({kind, 1, 1, 1, 1, 1, 1}, 0);
     for (const std::int64_t source : odd_sizes) body({kind, 3, source, 3, 2, 5, 3}, source - 1);
     for (const std::int64_t n : odd_sizes) body({kind, 1, 7, 2, 1, n, 260 - n}, 6);
-    for (const std::int64_t n : {4, 32, 260}) body({kind, 5, 9, 2, 3, n, 264 - n}, 7);  // four floats at a time
+    for (const std::int64_t n : {4, 32, 260})
+      body({kind, 5, 9, 2, 3, n, 264 - n}, 7);  // four floats at a time
     body({kind, 33, 4, 3, 2, 8, 4}, 1);
     body({kind, 1, 33, 33, 3, 3, 4}, 0);  // every length
     body({kind, 2, 31, 31, 1, 4, 8}, 0);
@@ -131,16 +140,21 @@ std::vector<ParityRow> attention_parity() {
   return {
       {"attention_forward",
        [](Parity& p) {
-         each_size([&](const AttentionSizes& s, std::int64_t first_length) { forward(p, s, first_length); });
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) {
+           forward(p, s, first_length);
+         });
          for (const AttentionKind kind : {AttentionKind::additive, AttentionKind::dot}) {
            forward(p, {kind, 1, 33, 3, 2, 5, 8}, 30, 7);  // a beam's rows
            forward(p, {kind, 2, 3, 4, 1, 4, 4}, 1, 31);
          }
-         forward(p, {AttentionKind::additive, 3, 3, 2, 1, 1200, 600}, 1);  // more columns than threads
+         forward(p, {AttentionKind::additive, 3, 3, 2, 1, 1200, 600},
+                 1);  // more columns than threads
        }},
       {"attention_backward",
        [](Parity& p) {
-         each_size([&](const AttentionSizes& s, std::int64_t first_length) { backward(p, s, first_length); });
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) {
+           backward(p, s, first_length);
+         });
          backward(p, {AttentionKind::additive, 3, 3, 2, 1, 600, 2100}, 1);
        }},
   };

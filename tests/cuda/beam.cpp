@@ -1,10 +1,10 @@
-#include "nmt/kernels/beam.h"
+#include "kernels/decoding/beam.h"
+
+#include "tests/cuda/table.h"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
-
-#include "tests/cuda/table.h"
 
 namespace nmt::test {
 namespace {
@@ -14,8 +14,8 @@ using namespace nmt::kernels;
 constexpr float impossible = -std::numeric_limits<float>::infinity();
 constexpr std::int32_t eos = 2;
 
-// Three sentences, the second over already, of which the first and the last go on in other rows; or all in the same
-// rows.
+// Three sentences, the second over already, of which the first and the last go on in other rows; or
+// all in the same rows.
 struct Case {
   std::int32_t beam;
   int k;
@@ -30,15 +30,19 @@ std::vector<std::int32_t> sums_before(const std::vector<std::int32_t>& counts) {
 }
 
 void steps(Parity& p, const Case& c) {
-  p.sizes("beam {} k {} moves {} closing {} n-best {} wrong {}", c.beam, c.k, c.moves, c.closing, c.n_best, c.wrong);
+  p.sizes("beam {} k {} moves {} closing {} n-best {} wrong {}", c.beam, c.k, c.moves, c.closing,
+          c.n_best, c.wrong);
   const std::int32_t finished = std::min(1, c.beam - 1);
   const std::vector<std::int32_t> from_slots{c.beam, c.beam, std::max(1, c.beam / 2)},
       to_slots = c.moves ? std::vector<std::int32_t>{c.beam - finished, 0, c.beam}
                          : std::vector<std::int32_t>{c.beam, c.beam, from_slots[2]},
       active = c.moves ? std::vector<std::int32_t>{0, 2} : std::vector<std::int32_t>{0, 1, 2};
-  const auto rows = static_cast<std::int64_t>(std::accumulate(from_slots.begin(), from_slots.end(), 0)),
-             to_rows = static_cast<std::int64_t>(std::accumulate(to_slots.begin(), to_slots.end(), 0));
-  // Few different numbers, so that there are ties; a row is in order and may end early. Some rows are not live.
+  const auto rows = static_cast<std::int64_t>(
+                 std::accumulate(from_slots.begin(), from_slots.end(), 0)),
+             to_rows =
+                 static_cast<std::int64_t>(std::accumulate(to_slots.begin(), to_slots.end(), 0));
+  // Few different numbers, so that there are ties; a row is in order and may end early. Some rows
+  // are not live.
   std::vector<float> sums, logits, normalizers;
   std::vector<std::int32_t> tokens;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -57,17 +61,20 @@ void steps(Parity& p, const Case& c) {
   for (int i = 0; i < 9; ++i) divisors.push_back(0.5 + 0.3 * i);
   const auto from_first = p.integers(sums_before(from_slots)), from_count = p.integers(from_slots),
              to_first = p.integers(sums_before(to_slots)), to_count = p.integers(to_slots);
-  const auto sums_in = p.values(sums, true), sums_out = p.floats(to_rows), all_logits = p.values(logits, true),
-             eos_logits = p.floats(3 * rows), log_normalizers = p.values(normalizers, true);
-  const auto all_tokens = p.integers(tokens), which = p.integers(active), parents = p.integers(to_rows, 9),
-             next_tokens = p.integers(to_rows, 9);
+  const auto sums_in = p.values(sums, true), sums_out = p.floats(to_rows),
+             all_logits = p.values(logits, true), eos_logits = p.floats(3 * rows),
+             log_normalizers = p.values(normalizers, true);
+  const auto all_tokens = p.integers(tokens), which = p.integers(active),
+             parents = p.integers(to_rows, 9), next_tokens = p.integers(to_rows, 9);
   const auto length_divisors = p.doubles(divisors);
   const std::int32_t step = c.closing ? 5 : 3;
   // As floats: a NaN has the bits that a device gives it.
   const auto state = p.values(
-      std::vector<BeamSentence>{{5, step, c.beam, finished, -2.0f}, {5, step, 0, 1, -1.0f}, {7, step, 1, 0, 0.0f}},
+      std::vector<BeamSentence>{
+          {5, step, c.beam, finished, -2.0f}, {5, step, 0, 1, -1.0f}, {7, step, 1, 0, 0.0f}},
       true);
-  const auto history = p.values(std::vector<BeamNode>(static_cast<std::size_t>(2 * to_rows)), false);
+  const auto history =
+      p.values(std::vector<BeamNode>(static_cast<std::size_t>(2 * to_rows)), false);
   p.run(
       [&](const auto& on) {
         BeamStep s;
@@ -100,7 +107,8 @@ void all_steps(Parity& p) {
   for (const std::int32_t beam : {1, 3, 31, 33, 257})
     for (const bool moves : {false, true})
       for (const bool closing : {false, true})
-        for (const bool n_best : {false, true}) steps(p, {beam, std::min(beam, 31), moves, closing, n_best});
+        for (const bool n_best : {false, true})
+          steps(p, {beam, std::min(beam, 31), moves, closing, n_best});
 }
 
 void wrong_scores(Parity& p) {

@@ -2,14 +2,13 @@
 
 // Recurrent cells on both sides, for the rows of the drivers.
 
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/gemm_batched.h"
-#include "nmt/kernels/recurrence.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_batched.h"
+#include "kernels/recurrent/recurrence.h"
+#include "tests/cuda/table.h"
 
 #include <array>
 #include <vector>
-
-#include "tests/cuda/table.h"
 
 namespace nmt::test {
 
@@ -43,7 +42,8 @@ struct CellSizes {
 class PackedWeights {
  public:
   PackedWeights() = default;
-  PackedWeights(Parity& p, std::int64_t groups, std::int64_t in, std::int64_t planes, std::int64_t width)
+  PackedWeights(Parity& p, std::int64_t groups, std::int64_t in, std::int64_t planes,
+                std::int64_t width)
       : groups_(groups), in_(in), wide_(planes * width) {
     if (planes == 0) return;
     blocks_ = {groups, planes, in / groups, width / groups, planes * width / groups};
@@ -58,9 +58,10 @@ class PackedWeights {
       kernels::pack(on, false, in_, wide_, weight_(on), wide_, forward(on));
       kernels::pack(on, true, wide_, in_, weight_(on), wide_, backward(on));
     } else {
-      kernels::pack_batched(on, blocks_.product(), false, blocks_.k, blocks_.n, weight_(on), blocks_.ld, forward(on));
-      kernels::pack_batched(on, blocks_.input_gradient(), true, blocks_.n, blocks_.k, weight_(on), blocks_.ld,
-                            backward(on));
+      kernels::pack_batched(on, blocks_.product(), false, blocks_.k, blocks_.n, weight_(on),
+                            blocks_.ld, forward(on));
+      kernels::pack_batched(on, blocks_.input_gradient(), true, blocks_.n, blocks_.k, weight_(on),
+                            blocks_.ld, backward(on));
     }
   }
   template <class Backend>
@@ -78,8 +79,9 @@ class PackedWeights {
                         : kernels::packed_batched_size(blocks_.product(), blocks_.k, blocks_.n);
   }
   std::int64_t backward_size() const {
-    return groups_ == 1 ? kernels::packed_size(wide_, in_)
-                        : kernels::packed_batched_size(blocks_.input_gradient(), blocks_.n, blocks_.k);
+    return groups_ == 1
+               ? kernels::packed_size(wide_, in_)
+               : kernels::packed_batched_size(blocks_.input_gradient(), blocks_.n, blocks_.k);
   }
 
   std::int64_t groups_ = 1, in_ = 0, wide_ = 0;
@@ -92,27 +94,34 @@ class PackedWeights {
 class BothCell {
  public:
   BothCell(Parity& p, const CellSizes& sizes, std::int64_t rows) : sizes_(sizes) {
-    const std::int64_t h = sizes.width, k = sizes.unit->inputs, r = sizes.unit->recurrents, l = sizes.unit->late;
+    const std::int64_t h = sizes.width, k = sizes.unit->inputs, r = sizes.unit->recurrents,
+                       l = sizes.unit->late;
     const std::int64_t positions = sizes.unit->position_vectors * h * sizes.positions;
     recurrent_ = PackedWeights(p, sizes.groups, h, r, h);
     late_ = PackedWeights(p, sizes.groups, h, l, h);
     const std::int64_t normal = sizes.normal ? (r + l) * h : 0;
-    parameters_ = {Maybe(p, (r + l) * h), Maybe(p, normal), Maybe(p, normal), Maybe(p, sizes.unit->vectors * h),
-                   Maybe(p, positions)};
+    parameters_ = {Maybe(p, (r + l) * h), Maybe(p, normal), Maybe(p, normal),
+                   Maybe(p, sizes.unit->vectors * h), Maybe(p, positions)};
     const bool rearranged = sizes.rearrange && r > 0;
-    record_ = {Maybe(p, rearranged ? rows * h : 0), Maybe(p, rows * r * h),        Maybe(p, normal ? rows * r * h : 0),
-               Maybe(p, normal ? rows * r : 0),     Maybe(p, rows * l * h),        Maybe(p, normal ? rows * l * h : 0),
-               Maybe(p, normal ? rows * l : 0),     Maybe(p, l > 0 ? rows * h : 0)};
-    gradient_ = {
-        Maybe(p, rows * k * h), Maybe(p, rows * r * h), Maybe(p, rows * l * h), Maybe(p, sizes.unit->vectors * h),
-        Maybe(p, positions),    Maybe(p, normal),       Maybe(p, normal)};
+    record_ = {Maybe(p, rearranged ? rows * h : 0),
+               Maybe(p, rows * r * h),
+               Maybe(p, normal ? rows * r * h : 0),
+               Maybe(p, normal ? rows * r : 0),
+               Maybe(p, rows * l * h),
+               Maybe(p, normal ? rows * l * h : 0),
+               Maybe(p, normal ? rows * l : 0),
+               Maybe(p, l > 0 ? rows * h : 0)};
+    gradient_ = {Maybe(p, rows * k * h), Maybe(p, rows * r * h),
+                 Maybe(p, rows * l * h), Maybe(p, sizes.unit->vectors * h),
+                 Maybe(p, positions),    Maybe(p, normal),
+                 Maybe(p, normal)};
   }
 
   template <class Backend>
   kernels::Cell cell(const Backend& on) const {
     recurrent_.pack(on);
     late_.pack(on);
-    const auto& [bias, gain, shift, vectors, positions] = parameters_;
+    const auto& [bias, gain, norm_bias, vectors, positions] = parameters_;
     kernels::Cell c;
     c.unit = sizes_.unit;
     c.width = sizes_.width;
@@ -122,7 +131,7 @@ class BothCell {
     c.late = late_.forward(on);
     c.bias = bias(on);
     c.gain = gain(on);
-    c.shift = shift(on);
+    c.norm_bias = norm_bias(on);
     c.vectors = vectors(on);
     c.positions = positions(on);
     c.position_rows = c.positions ? sizes_.positions : 0;
@@ -164,18 +173,19 @@ class BothStates {
   std::vector<BothFloats> states_;
 };
 
-/// [T,B], 1 where a sentence has a symbol: the first sentence is whole, the others end early, or start late in every
-/// third.
+/// [T,B], 1 where a sentence has a symbol: the first sentence is whole, the others end early, or
+/// start late in every third.
 inline BothFloats sentence_mask(Parity& p, std::int64_t steps, std::int64_t batch) {
   std::vector<float> mask(static_cast<std::size_t>(steps * batch), 1.0f);
   for (std::int64_t t = 0; t < steps; ++t)
     for (std::int64_t b = 1; b < batch; ++b)
-      if (b % 3 == 2 ? t < b % steps : t >= steps - b % steps) mask[static_cast<std::size_t>(t * batch + b)] = 0.0f;
+      if (b % 3 == 2 ? t < b % steps : t >= steps - b % steps)
+        mask[static_cast<std::size_t>(t * batch + b)] = 0.0f;
   return p.values(mask, true);
 }
 
-/// The cells that the rows of the drivers go over: every unit, with and without normalisation, groups and
-/// rearrangement.
+/// The cells that the rows of the drivers go over: every unit, with and without normalization,
+/// groups and rearrangement.
 template <class Body>
 void each_cell(Body&& body) {
   for (const kernels::Unit& unit : kernels::units()) {

@@ -1,4 +1,4 @@
-#include "nmt/kernels/conditional.h"
+#include "kernels/recurrent/conditional.h"
 
 #include "tests/cuda/cells.h"
 
@@ -18,32 +18,38 @@ struct ConditionalSizes {
 
 void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   const Unit& unit = *c.unit;
-  p.sizes("{} {} width {} groups {} rearrange {} normal {}; {} steps {} batch {} backward {}", unit.name, unit.variant,
-          c.width, c.groups, c.rearrange, c.normal, s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch,
-          s.backward);
-  const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10, wide = unit.inputs * h;
-  const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch, width = 12 * c.groups;
+  p.sizes("{} {} width {} groups {} rearrange {} normal {}; {} steps {} batch {} backward {}",
+          unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal,
+          s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch, s.backward);
+  const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10,
+                     wide = unit.inputs * h;
+  const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch,
+                     width = 12 * c.groups;
   const bool normal = c.normal;
   const BothCell lower(p, c, kept), higher(p, c, kept);
   const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
-             memory = p.floats(source * sentences * width), v = p.floats(space), bias = p.floats(wide),
-             gain = p.floats(wide, 1.0f), shift = p.floats(wide);
-  std::vector<float> exp_keys(static_cast<std::size_t>(source * sentences * space));  // what the CPU reads
+             memory = p.floats(source * sentences * width), v = p.floats(space),
+             bias = p.floats(wide), gain = p.floats(wide, 1.0f), norm_bias = p.floats(wide);
+  std::vector<float> exp_keys(
+      static_cast<std::size_t>(source * sentences * space));  // what the CPU reads
   attention_exp_keys(p.cpu(), source * sentences * space, keys(p.cpu()), exp_keys.data());
   std::vector<std::int32_t> some_lengths, some_rows;
   for (std::int64_t b = 0; b < sentences; ++b)
     some_lengths.push_back(static_cast<std::int32_t>(source - 2 * b % source));
-  for (std::int64_t b = 0; b < s.batch; ++b) some_rows.push_back(static_cast<std::int32_t>(b % sentences));
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    some_rows.push_back(static_cast<std::int32_t>(b % sentences));
   const auto lengths = p.integers(some_lengths), sentence = p.integers(some_rows);
   const PackedWeights query(p, 1, h, 1, space), context(p, c.groups, width, unit.inputs, h);
   const BothStates initial(p, unit.states, s.batch * h), states(p, unit.states, n * h),
       middle(p, unit.states, kept * h), dinitial(p, unit.states, s.batch * h);
-  const auto contexts = p.floats(n * width), weights = p.floats(n * heads * source), queries = p.floats(kept * space),
-             rearranged = p.floats(kept * width), xc = p.floats(kept * wide), xc_normal = p.floats(kept * wide),
+  const auto contexts = p.floats(n * width), weights = p.floats(n * heads * source),
+             queries = p.floats(kept * space), rearranged = p.floats(kept * width),
+             xc = p.floats(kept * wide), xc_normal = p.floats(kept * wide),
              xc_rstd = p.floats(kept * unit.inputs);
   const auto dh = p.floats(n * h), dcontexts = p.floats(n * width), dqueries = p.floats(n * space),
-             dkeys = p.floats(source * sentences * space), dmemory = p.floats(source * sentences * width),
-             dv = p.floats(space), dgain = p.floats(wide), dshift = p.floats(wide);
+             dkeys = p.floats(source * sentences * space),
+             dmemory = p.floats(source * sentences * width), dv = p.floats(space),
+             dgain = p.floats(wide), dnorm_bias = p.floats(wide);
   const auto arguments = [&](const auto& on) {
     query.pack(on);
     context.pack(on);
@@ -70,7 +76,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.context = context.forward(on);
     a.context_bias = normal ? nullptr : bias(on);
     a.context_gain = normal ? gain(on) : nullptr;
-    a.context_shift = normal ? shift(on) : nullptr;
+    a.context_norm_bias = normal ? norm_bias(on) : nullptr;
     a.query_transposed = query.backward(on);
     a.context_transposed = context.backward(on);
     initial.set(on, a.initial);
@@ -87,8 +93,8 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.higher_record = higher.record(on);
     return a;
   };
-  const auto scratch =
-      p.scratch(conditional_scratch(p.cpu(), arguments(p.cpu())), conditional_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch = p.scratch(conditional_scratch(p.cpu(), arguments(p.cpu())),
+                                 conditional_scratch(p.cuda(), arguments(p.cuda())));
   p.run(
       [&](const auto& on) {
         const Conditional a = arguments(on);
@@ -105,7 +111,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
         g.dmemory = dmemory(on);
         g.dv = dv(on);
         g.dcontext_gain = dgain(on);
-        g.dcontext_shift = dshift(on);
+        g.dcontext_norm_bias = dnorm_bias(on);
         g.scratch = scratch(on);
         conditional_backward(on, a, g);
       },
@@ -119,11 +125,16 @@ std::vector<ParityRow> conditional_parity() {
       {"conditional",
        [](Parity& p) {
          each_cell([&](const CellSizes& c) { check(p, c, {}); });
-         check(p, {.unit = &units()[0], .width = 33}, {.kind = AttentionKind::dot, .steps = 5, .dcontexts = false});
-         check(p, {.unit = &units()[0], .width = 12, .groups = 3, .rearrange = true, .normal = true}, {.steps = 1});
+         check(p, {.unit = &units()[0], .width = 33},
+               {.kind = AttentionKind::dot, .steps = 5, .dcontexts = false});
+         check(p,
+               {.unit = &units()[0], .width = 12, .groups = 3, .rearrange = true, .normal = true},
+               {.steps = 1});
        }},
       {"conditional_decoding",
-       [](Parity& p) { each_cell([&](const CellSizes& c) { check(p, c, {.batch = 5, .backward = false}); }); }},
+       [](Parity& p) {
+         each_cell([&](const CellSizes& c) { check(p, c, {.batch = 5, .backward = false}); });
+       }},
   };
 }
 

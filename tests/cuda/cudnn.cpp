@@ -1,15 +1,15 @@
-// Layers by cuDNN against our own linear map and recurrence on the CPU.
+// Layers by cuDNN against our own linear layer and recurrence on the CPU.
 
-#include "nmt/kernels/cudnn.h"
+#include "kernels/recurrent/cudnn.h"
 
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/kernels/recurrence.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "kernels/recurrent/recurrence.h"
+#include "tests/cuda/table.h"
 
 #include <optional>
 #include <string_view>
 
-#include "tests/cuda/table.h"
 #include <gtest/gtest.h>
 
 namespace nmt::test {
@@ -49,12 +49,14 @@ struct Layer {
         initial{p.floats(state), p.floats(state)},
         dinitial{p.floats(state), p.floats(state)} {
     for (std::int64_t b = 0; b < s.batch; ++b)
-      lengths.push_back(static_cast<std::int32_t>(!s.ragged || b == s.batch / 2 ? s.steps : 1 + (b * 7 + 3) % s.steps));
+      lengths.push_back(static_cast<std::int32_t>(
+          !s.ragged || b == s.batch / 2 ? s.steps : 1 + (b * 7 + 3) % s.steps));
     device_lengths.emplace(p.integers(lengths));
   }
   LayerSizes sizes;
   std::int64_t planes, rows, state;
-  Both<float> x, w, w_bias, u, u_bias, dh, h, cell, dx, dw, dw_bias, du, du_bias, initial[2], dinitial[2];
+  Both<float> x, w, w_bias, u, u_bias, dh, h, cell, dx, dw, dw_bias, du, du_bias, initial[2],
+      dinitial[2];
   std::vector<std::int32_t> lengths;
   std::optional<Both<std::int32_t>> device_lengths;
 };
@@ -64,12 +66,13 @@ void run_ours(const Cpu& on, const Layer& l) {
   const LayerSizes& s = l.sizes;
   const std::int64_t h = s.width, e = s.input, n = l.rows, wide = l.planes;
   const auto floats = [](std::int64_t count) { return Floats(static_cast<std::size_t>(count)); };
-  Floats x = floats(n * wide), u = floats(n * wide), zeros = floats(l.state), mask(static_cast<std::size_t>(n), 1.0f),
-         cells = floats(n * h);
+  Floats x = floats(n * wide), u = floats(n * wide), zeros = floats(l.state),
+         mask(static_cast<std::size_t>(n), 1.0f), cells = floats(n * h);
   gemm(on, false, false, n, wide, e, l.x(on), e, l.w(on), wide, 0.0f, x.data(), wide);
   if (s.input_bias) add_bias(on, n, wide, x.data(), l.w_bias(on), x.data());
   for (std::int64_t i = 0; i < n; ++i)
-    mask[static_cast<std::size_t>(i)] = i / s.batch < l.lengths[static_cast<std::size_t>(i % s.batch)];
+    mask[static_cast<std::size_t>(i)] =
+        i / s.batch < l.lengths[static_cast<std::size_t>(i % s.batch)];
   Floats packed = floats(packed_size(h, wide)), transposed = floats(packed_size(wide, h));
   pack(on, false, h, wide, l.u(on), wide, packed.data());
   pack(on, true, wide, h, l.u(on), wide, transposed.data());
@@ -94,18 +97,20 @@ void run_ours(const Cpu& on, const Layer& l) {
   if (s.unit->states > 1) std::copy_n(cells.data() + last * l.state, l.state, l.cell(on));
   if (!s.backward) return;
 
-  Floats dx = floats(n * wide), du = floats(n * wide), previous = floats(n * h), dinitial[2] = {zeros, zeros},
-         scratch = floats(recurrence_scratch(on, a));
+  Floats dx = floats(n * wide), du = floats(n * wide), previous = floats(n * h),
+         dinitial[2] = {zeros, zeros}, scratch = floats(recurrence_scratch(on, a));
   RecurrenceGradient g;
   g.dh = l.dh(on);
   g.cell.dx = dx.data();
   g.cell.du = du.data();
   g.scratch = scratch.data();
-  for (int p = 0; p < s.unit->states; ++p) g.dinitial[p] = s.initial ? l.dinitial[p](on) : dinitial[p].data();
+  for (int p = 0; p < s.unit->states; ++p)
+    g.dinitial[p] = s.initial ? l.dinitial[p](on) : dinitial[p].data();
   recurrence_backward(on, a, g);
   for (std::int64_t t = 0; t < s.steps; ++t) {
     const std::int64_t before = s.reverse ? t + 1 : t - 1;
-    const float* const from = before < 0 || before == s.steps ? a.initial[0] : l.h(on) + before * l.state;
+    const float* const from =
+        before < 0 || before == s.steps ? a.initial[0] : l.h(on) + before * l.state;
     std::copy_n(from, l.state, previous.data() + t * l.state);
   }
   gemm(on, false, true, n, e, wide, dx.data(), wide, l.w(on), wide, 0.0f, l.dx(on), e);
@@ -134,7 +139,8 @@ void run_cudnn(Parity& p, const Cuda& on, const Layer& l) {
   const CudnnSizes sizes = cudnn_sizes(on, pass);
   const auto packed = p.scratch(0, sizes.weights), reserve = p.scratch(0, sizes.reserve),
              scratch = p.scratch(0, sizes.scratch), dh = p.scratch(0, l.rows * s.width);
-  pack_cudnn(on, pass.layer, {l.w(on), s.input_bias ? l.w_bias(on) : nullptr, l.u(on), l.u_bias(on)}, packed(on));
+  pack_cudnn(on, pass.layer,
+             {l.w(on), s.input_bias ? l.w_bias(on) : nullptr, l.u(on), l.u_bias(on)}, packed(on));
   pass.weights = packed(on);
   pass.reserve = reserve(on);
   pass.scratch = scratch(on);
@@ -152,11 +158,14 @@ void run_cudnn(Parity& p, const Cuda& on, const Layer& l) {
 }
 
 void check(Parity& p, const LayerSizes& s) {
-  p.sizes("{} {} input {} width {} steps {} batch {} reverse {} ragged {} initial {} input bias {} backward {}",
-          s.unit->name, s.unit->variant, s.input, s.width, s.steps, s.batch, s.reverse, s.ragged, s.initial,
-          s.input_bias, s.backward);
+  p.sizes(
+      "{} {} input {} width {} steps {} batch {} reverse {} ragged {} initial {} input bias {} "
+      "backward {}",
+      s.unit->name, s.unit->variant, s.input, s.width, s.steps, s.batch, s.reverse, s.ragged,
+      s.initial, s.input_bias, s.backward);
   const Layer layer(p, s);
-  p.run([&](const Cpu& on) { run_ours(on, layer); }, [&](const Cuda& on) { run_cudnn(p, on, layer); }, tolerance);
+  p.run([&](const Cpu& on) { run_ours(on, layer); },
+        [&](const Cuda& on) { run_cudnn(p, on, layer); }, tolerance);
 }
 
 /// body(unit) for the units that cuDNN knows.
@@ -166,7 +175,8 @@ void each_unit(Parity& p, Body&& body) {
   if (!open_cudnn(p.cuda(), why)) GTEST_SKIP() << "no cuDNN to test: " << why;
   EXPECT_TRUE(uses_cudnn(p.cuda()));
   for (const Unit& unit : units())
-    if (std::string_view(unit.name) == "lstm" || std::string_view(unit.variant) == "reset=after") body(unit);
+    if (std::string_view(unit.name) == "lstm" || std::string_view(unit.variant) == "reset=after")
+      body(unit);
 }
 
 }  // namespace
@@ -186,15 +196,19 @@ std::vector<ParityRow> cudnn_parity() {
       {"cudnn_layer_inference",
        [](Parity& p) {
          each_unit(p, [&](const Unit& unit) {
-           for (const bool reverse : {false, true}) check(p, {&unit, 3, 33, 6, 3, reverse, true, false, true, false});
-           check(p, {&unit, 31, 3, 1, 5, false, false, true, false, false});  // a step of the decoder
+           for (const bool reverse : {false, true})
+             check(p, {&unit, 3, 33, 6, 3, reverse, true, false, true, false});
+           check(p,
+                 {&unit, 31, 3, 1, 5, false, false, true, false, false});  // a step of the decoder
          });
        }},
       {"cudnn_layer_sizes",
        [](Parity& p) {
          each_unit(p, [&](const Unit& unit) {
-           for (const std::int64_t input : odd_sizes) check(p, {.unit = &unit, .input = input, .width = 3});
-           for (const std::int64_t width : odd_sizes) check(p, {.unit = &unit, .input = 3, .width = width, .steps = 2});
+           for (const std::int64_t input : odd_sizes)
+             check(p, {.unit = &unit, .input = input, .width = 3});
+           for (const std::int64_t width : odd_sizes)
+             check(p, {.unit = &unit, .input = 3, .width = width, .steps = 2});
            for (const std::int64_t steps : {1, 3, 31, 33})
              check(p, {.unit = &unit, .input = 3, .width = 5, .steps = steps, .reverse = true});
            for (const std::int64_t batch : {1, 31, 257})

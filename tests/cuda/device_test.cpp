@@ -1,8 +1,8 @@
 // A device itself: copies, its memory, and faults that kernels leave for the host.
 
-#include "nmt/core/error.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/tensor/cuda_device.h"
+#include "core/error.h"
+#include "kernels/pointwise.h"
+#include "tensor/cuda_device.h"
 
 #include <numeric>
 #include <vector>

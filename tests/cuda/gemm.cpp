@@ -1,7 +1,6 @@
-#include "nmt/kernels/gemm.h"
+#include "kernels/products/gemm.h"
 
-#include "nmt/kernels/gemm_batched.h"
-
+#include "kernels/products/gemm_batched.h"
 #include "tests/cuda/table.h"
 
 namespace nmt::test {
@@ -20,8 +19,8 @@ void packed_products(Parity& p) {
     for (const bool transpose : {false, true}) {
       p.sizes("m {} n {} k {} transpose {}", m, n, k, transpose);
       const std::int64_t ldb = (transpose ? k : n) + 2;
-      const auto a = p.floats(m * (k + 1)), b = p.floats((transpose ? n : k) * ldb), c = p.floats(m * (n + 3)),
-                 sum = p.floats(m * n);
+      const auto a = p.floats(m * (k + 1)), b = p.floats((transpose ? n : k) * ldb),
+                 c = p.floats(m * (n + 3)), sum = p.floats(m * n);
       const auto packed = p.scratch(packed_size(k, n), packed_size(k, n));
       const auto columns = p.integers(7, static_cast<std::int32_t>(n));
       const auto rows = p.floats(7 * k);
@@ -51,16 +50,18 @@ void batched_products(Parity& p, bool packed) {
           [&](const auto& on) {
             if (packed) {
               pack_batched(on, w.product(), false, w.k, w.n, weight(on), w.ld, forward(on));
-              gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(on), in, forward(on), false, y(on), out);
+              gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(on), in, forward(on), false,
+                                  y(on), out);
               pack_batched(on, w.input_gradient(), true, w.n, w.k, weight(on), w.ld, backward(on));
-              gemm_packed_batched(on, w.input_gradient(), rows, w.k, w.n, y(on), out, backward(on), true, dx(on), in);
+              gemm_packed_batched(on, w.input_gradient(), rows, w.k, w.n, y(on), out, backward(on),
+                                  true, dx(on), in);
             } else {
-              gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(on), in, weight(on), w.ld, 0.0f, y(on),
-                           out);
-              gemm_batched(on, w.input_gradient(), false, true, rows, w.k, w.n, y(on), out, weight(on), w.ld, 0.0f,
-                           dx(on), in);
-              gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(on), in, y(on), out, 1.0f,
-                           dweight(on), w.ld);
+              gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(on), in, weight(on),
+                           w.ld, 0.0f, y(on), out);
+              gemm_batched(on, w.input_gradient(), false, true, rows, w.k, w.n, y(on), out,
+                           weight(on), w.ld, 0.0f, dx(on), in);
+              gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(on), in, y(on),
+                           out, 1.0f, dweight(on), w.ld);
             }
           },
           tolerance);
@@ -79,17 +80,22 @@ std::vector<ParityRow> gemm_parity() {
                const bool ta = transposes & 1, tb = transposes & 2;
                p.sizes("m {} n {} k {} transpose {} {} beta {}", m, n, k, ta, tb, beta);
                const std::int64_t lda = (ta ? m : k) + 1, ldb = (tb ? k : n) + 2, ldc = n + 3;
-               const auto a = p.floats((ta ? k : m) * lda), b = p.floats((tb ? n : k) * ldb), c = p.floats(m * ldc);
-               p.run([&](const auto& on) { gemm(on, ta, tb, m, n, k, a(on), lda, b(on), ldb, beta, c(on), ldc); },
-                     tolerance);
+               const auto a = p.floats((ta ? k : m) * lda), b = p.floats((tb ? n : k) * ldb),
+                          c = p.floats(m * ldc);
+               p.run(
+                   [&](const auto& on) {
+                     gemm(on, ta, tb, m, n, k, a(on), lda, b(on), ldb, beta, c(on), ldc);
+                   },
+                   tolerance);
              }
        }},
       {"gemm_bias",
        [](Parity& p) {
-         for (const auto [m, n, k] : products) {  // of n 1, 31, 3 and 257 the emulator's library has none with a bias
+         for (const auto [m, n, k] :
+              products) {  // of n 1, 31, 3 and 257 the emulator's library has none with a bias
            p.sizes("m {} n {} k {}", m, n, k);
-           const auto x = p.floats(m * k), w = p.floats(k * n), bias = p.floats(n), y = p.floats(m * n),
-                      packed_y = p.floats(m * n);
+           const auto x = p.floats(m * k), w = p.floats(k * n), bias = p.floats(n),
+                      y = p.floats(m * n), packed_y = p.floats(m * n);
            const auto packed = p.scratch(packed_size(k, n), packed_size(k, n));
            p.run(
                [&](const auto& on) {

@@ -1,10 +1,10 @@
 // Work that recurs, as graphs: what is the same, what may differ, and what no graph can hold.
 
-#include "nmt/core/error.h"
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/pointwise.h"
-#include "nmt/tensor/cuda_device.h"
-#include "nmt/tensor/cuda_timer.h"
+#include "core/error.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "tensor/cuda_device.h"
+#include "tensor/cuda_timer.h"
 
 #include <functional>
 #include <vector>
@@ -47,7 +47,8 @@ class RecurringWork : public testing::Test {
   float *a = nullptr, *b = nullptr, *c = nullptr;
 };
 
-// All kinds of calls: host values, kernels, a product, a copy, zeros. Values and arguments differ from time to time.
+// All kinds of calls: host values, kernels, a product, a copy, zeros. Values and arguments differ
+// from time to time.
 TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
   for (int i = 0; i < 6; ++i) {
     const float step = static_cast<float>(i);
@@ -61,7 +62,9 @@ TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
       kernels::add_scaled(on(), 5, 1.0f, c, c);  // doubles
     });
     const float first = step * (step + 1 + 2), second = step * (3 + 4 + 5);
-    EXPECT_EQ(host(c), (std::vector<float>{2 * first, 2 * first, 2 * second, 2 * second, 2 * step, 0})) << i;
+    EXPECT_EQ(host(c),
+              (std::vector<float>{2 * first, 2 * first, 2 * second, 2 * second, 2 * step, 0}))
+        << i;
   }
   const GraphCounts counts = device->graph_counts();
   EXPECT_EQ(counts.plain, 1);
@@ -73,8 +76,8 @@ TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
   EXPECT_EQ(counts.nodes, 6);
 }
 
-// Other addresses of a product: the graph is updated. Other calls: it is made anew. Never is anything done twice or not
-// at all.
+// Other addresses of a product: the graph is updated. Other calls: it is made anew. Never is
+// anything done twice or not at all.
 TEST_F(RecurringWork, OfAnotherFormIsDoneAllTheSame) {
   float total = 0;
   const auto add = [&](int kernels_count, float* product) {
@@ -138,7 +141,8 @@ TEST_F(RecurringWork, ThatReadsFromTheDeviceIsNoGraph) {
   EXPECT_EQ(device->graph_counts().plain, 8);
 }
 
-// Memory that comes or goes in the middle, and work that fails there: the capture is left, and all goes on.
+// Memory that comes or goes in the middle, and work that fails there: the capture is left, and all
+// goes on.
 TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
   bool more = false, fails = false;
   char* memory = nullptr;

@@ -1,4 +1,4 @@
-#include "nmt/kernels/layer_norm.h"
+#include "kernels/layer_norm.h"
 
 #include "tests/cuda/table.h"
 
@@ -20,12 +20,15 @@ std::vector<ParityRow> layer_norm_parity() {
              for (const std::int64_t width : {3, 31, 33, 64, 257, 600}) {
                p.sizes("rows {} planes {} width {}", rows, planes, width);
                const std::int64_t n = rows * planes * width;
-               const auto x = p.floats(n, 0.5f), gain = p.floats(planes * width, 1.0f), bias = p.floats(planes * width),
-                          y = p.floats(n), normal = p.floats(n), rstd = p.floats(rows * planes), bare = p.floats(n);
+               const auto x = p.floats(n, 0.5f), gain = p.floats(planes * width, 1.0f),
+                          bias = p.floats(planes * width), y = p.floats(n), normal = p.floats(n),
+                          rstd = p.floats(rows * planes), bare = p.floats(n);
                p.run(
                    [&](const auto& on) {
-                     layer_norm(on, rows, planes, width, x(on), gain(on), bias(on), y(on), normal(on), rstd(on));
-                     layer_norm(on, rows, planes, width, bare(on), gain(on), nullptr, bare(on), nullptr, nullptr);
+                     layer_norm(on, rows, planes, width, x(on), gain(on), bias(on), y(on),
+                                normal(on), rstd(on));
+                     layer_norm(on, rows, planes, width, bare(on), gain(on), nullptr, bare(on),
+                                nullptr, nullptr);
                    },
                    tolerance);
              }
@@ -37,15 +40,18 @@ std::vector<ParityRow> layer_norm_parity() {
              for (const std::int64_t width : {3, 31, 257}) {
                p.sizes("rows {} planes {} width {}", rows, planes, width);
                const std::int64_t n = rows * planes * width;
-               const auto dy = p.floats(n), normal = p.floats(n), rstd = p.floats(rows * planes, 2.0f),
-                          gain = p.floats(planes * width, 1.0f), dx = p.floats(n), dgain = p.floats(planes * width),
-                          dbias = p.floats(planes * width), in_place = p.floats(n);
+               const auto dy = p.floats(n), normal = p.floats(n),
+                          rstd = p.floats(rows * planes, 2.0f),
+                          gain = p.floats(planes * width, 1.0f), dx = p.floats(n),
+                          dgain = p.floats(planes * width), dbias = p.floats(planes * width),
+                          in_place = p.floats(n);
                p.run(
                    [&](const auto& on) {
-                     layer_norm_backward(on, rows, planes, width, dy(on), normal(on), rstd(on), gain(on), dx(on),
-                                         dgain(on), dbias(on));
-                     layer_norm_backward(on, rows, planes, width, in_place(on), normal(on), rstd(on), gain(on),
-                                         in_place(on), dgain(on), static_cast<float*>(nullptr));
+                     layer_norm_backward(on, rows, planes, width, dy(on), normal(on), rstd(on),
+                                         gain(on), dx(on), dgain(on), dbias(on));
+                     layer_norm_backward(on, rows, planes, width, in_place(on), normal(on),
+                                         rstd(on), gain(on), in_place(on), dgain(on),
+                                         static_cast<float*>(nullptr));
                    },
                    tolerance);
              }

@@ -1,4 +1,4 @@
-#include "nmt/kernels/optimizer.h"
+#include "kernels/optimizer.h"
 
 #include "tests/cuda/table.h"
 
@@ -24,8 +24,8 @@ struct Parameters {
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const auto& [value, gradient, first, second, average] = columns[i];
       const auto [n, states, averages] = sizes[i];
-      all.push_back({n, value(on), gradient(on), states >= 1 ? first(on) : nullptr, states >= 2 ? second(on) : nullptr,
-                     averages ? average(on) : nullptr});
+      all.push_back({n, value(on), gradient(on), states >= 1 ? first(on) : nullptr,
+                     states >= 2 ? second(on) : nullptr, averages ? average(on) : nullptr});
     }
     return all;
   }
@@ -81,21 +81,32 @@ std::vector<ParityRow> optimizer_parity() {
          p.run(
              [&](const auto& on) {
                const auto slices = parameters.slices(on);
-               gradient_norm_squared(on, slices.data(), static_cast<std::int64_t>(slices.size()), sums(on));
+               gradient_norm_squared(on, slices.data(), static_cast<std::int64_t>(slices.size()),
+                                     sums(on));
                gradient_norm_squared(on, nullptr, 0, sums(on) + 1);
              },
              1e-12);
        }},
       update_row("adam", adam_step(),
-                 [](const auto& on, auto slices, auto count, const auto& step) { adam(on, slices, count, step); }),
+                 [](const auto& on, auto slices, auto count, const auto& step) {
+                   adam(on, slices, count, step);
+                 }),
       update_row("adadelta", AdadeltaStep(),
-                 [](const auto& on, auto slices, auto count, const auto& step) { adadelta(on, slices, count, step); }),
+                 [](const auto& on, auto slices, auto count, const auto& step) {
+                   adadelta(on, slices, count, step);
+                 }),
       update_row("adagrad", AdagradStep(),
-                 [](const auto& on, auto slices, auto count, const auto& step) { adagrad(on, slices, count, step); }),
+                 [](const auto& on, auto slices, auto count, const auto& step) {
+                   adagrad(on, slices, count, step);
+                 }),
       update_row("sgd", SgdStep(),
-                 [](const auto& on, auto slices, auto count, const auto& step) { sgd(on, slices, count, step); }),
+                 [](const auto& on, auto slices, auto count, const auto& step) {
+                   sgd(on, slices, count, step);
+                 }),
       update_row("momentum", MomentumStep(),
-                 [](const auto& on, auto slices, auto count, const auto& step) { momentum(on, slices, count, step); }),
+                 [](const auto& on, auto slices, auto count, const auto& step) {
+                   momentum(on, slices, count, step);
+                 }),
   };
 }
 

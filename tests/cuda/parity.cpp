@@ -26,8 +26,8 @@ double root_mean_square(const std::vector<T>& x) {
 
 // "" or where two arrays differ most.
 template <class T>
-std::string compare_values(const std::string& name, const std::vector<char>& host, const std::vector<char>& device,
-                           double tolerance) {
+std::string compare_values(const std::string& name, const std::vector<char>& host,
+                           const std::vector<char>& device, double tolerance) {
   std::vector<T> cpu(host.size() / sizeof(T)), cuda(cpu.size());
   std::memcpy(cpu.data(), host.data(), host.size());
   std::memcpy(cuda.data(), device.data(), device.size());
@@ -41,14 +41,20 @@ std::string compare_values(const std::string& name, const std::vector<char>& hos
     }
   if (most <= tolerance) return "";
   return fmt::format(
-      "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is allowed", name,
-      worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
+      "{}: element {} of {} is {} on the CPU and {} on CUDA: a relative error of {:.2g}, {:.2g} is "
+      "allowed",
+      name, worst, cpu.size(), cpu[worst], cuda[worst], most, tolerance);
 }
 
 }  // namespace
 
-Buffer::Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, Kind kind)
-    : device_(device), source_(source), name_(std::move(name)), host_(std::move(contents)), kind_(kind) {
+Buffer::Buffer(CudaDevice& device, MemorySource& source, std::string name,
+               std::vector<char> contents, Kind kind)
+    : device_(device),
+      source_(source),
+      name_(std::move(name)),
+      host_(std::move(contents)),
+      kind_(kind) {
   if (host_.empty()) return;
   data_ = source.allocate(host_.size());
   device.to_device(data_, host_.data(), host_.size());
@@ -66,7 +72,8 @@ std::string Buffer::difference(double tolerance) {
   if (kind_ == Kind::doubles) return compare_values<double>(name_, host_, bytes, tolerance);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] != host_[i])
-      return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i], bytes[i]);
+      return fmt::format("{}: byte {} is {} on the CPU and {} on CUDA", name_, i, host_[i],
+                         bytes[i]);
   return "";
 }
 
@@ -80,8 +87,8 @@ void Parity::start(std::string text) {
 }
 
 Buffer& Parity::add(std::vector<char> contents, Buffer::Kind kind) {
-  buffers_.push_back(std::make_unique<Buffer>(device_, *source_, fmt::format("buffer {}", buffers_.size() + 1),
-                                              std::move(contents), kind));
+  buffers_.push_back(std::make_unique<Buffer>(
+      device_, *source_, fmt::format("buffer {}", buffers_.size() + 1), std::move(contents), kind));
   return *buffers_.back();
 }
 
@@ -93,7 +100,8 @@ Both<float> Parity::floats(std::int64_t n, float mean) {
 
 Both<std::int32_t> Parity::integers(std::int64_t n, std::int32_t below, std::int32_t least) {
   std::vector<std::int32_t> x(static_cast<std::size_t>(n));
-  for (std::int32_t& v : x) v = least + static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below - least)));
+  for (std::int32_t& v : x)
+    v = least + static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(below - least)));
   return integers(x);
 }
 
@@ -102,9 +110,11 @@ Both<std::int32_t> Parity::integers(const std::vector<std::int32_t>& x) {
 }
 
 Both<float> Parity::scratch(std::int64_t cpu_floats, std::int64_t cuda_floats) {
-  const auto floats = static_cast<std::size_t>(std::max<std::int64_t>({cpu_floats, cuda_floats, 1}));
+  const auto floats =
+      static_cast<std::size_t>(std::max<std::int64_t>({cpu_floats, cuda_floats, 1}));
   scratch_.push_back(std::make_unique<Buffer>(device_, *source_, "scratch",
-                                              std::vector<char>(floats * sizeof(float), '\xFF'), Buffer::Kind::floats));
+                                              std::vector<char>(floats * sizeof(float), '\xFF'),
+                                              Buffer::Kind::floats));
   return Both<float>(*scratch_.back());
 }
 
@@ -116,7 +126,8 @@ void Parity::compare(double tolerance) {
 }
 
 void Parity::same(double cpu, double cuda, double tolerance) {
-  EXPECT_LE(difference(cpu, cuda, 0.0), tolerance) << text_ << ": " << cpu << " on the CPU, " << cuda << " on CUDA";
+  EXPECT_LE(difference(cpu, cuda, 0.0), tolerance)
+      << text_ << ": " << cpu << " on the CPU, " << cuda << " on CUDA";
 }
 
 }  // namespace nmt::test

@@ -1,7 +1,7 @@
 #pragma once
 
-// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel called on both, every
-// buffer compared afterwards, those that the kernel only reads among them.
+// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel
+// called on both, every buffer compared afterwards, those that the kernel only reads among them.
 //
 //   void add_bias_parity(Parity& p) {
 //     for (std::int64_t width : odd_sizes) {
@@ -11,10 +11,10 @@
 //     }
 //   }
 
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/backend.h"
-#include "nmt/tensor/cuda_device.h"
+#include "core/rng.h"
+#include "core/thread_pool.h"
+#include "kernels/backend.h"
+#include "tensor/cuda_device.h"
 
 #include <cstdint>
 #include <functional>
@@ -34,7 +34,8 @@ inline constexpr std::int64_t odd_sizes[] = {1, 3, 31, 33, 257};
 class Buffer {
  public:
   enum class Kind { bytes, floats, doubles };
-  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents, Kind kind);
+  Buffer(CudaDevice& device, MemorySource& source, std::string name, std::vector<char> contents,
+         Kind kind);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -84,21 +85,25 @@ class Parity {
   Both<T> values(const std::vector<T>& values, bool is_float) {
     using Kind = Buffer::Kind;
     const char* bytes = reinterpret_cast<const char*>(values.data());
-    const Kind kind = std::is_same_v<T, double> ? Kind::doubles : is_float ? Kind::floats : Kind::bytes;
+    const Kind kind = std::is_same_v<T, double> ? Kind::doubles
+                      : is_float                ? Kind::floats
+                                                : Kind::bytes;
     return Both<T>(add({bytes, bytes + values.size() * sizeof(T)}, kind));
   }
   Both<double> doubles(const std::vector<double>& x) { return values(x, true); }
   /// Bytes that neither side compares.
   Both<float> scratch(std::int64_t cpu_floats, std::int64_t cuda_floats);
 
-  /// Calls body(cpu) and body(cuda) and compares all buffers: |a - b| <= tolerance (|a| + root mean square of a).
+  /// Calls body(cpu) and body(cuda) and compares all buffers: |a - b| <= tolerance (|a| + root mean
+  /// square of a).
   template <class Body>
   void run(Body&& body, double tolerance = 2e-6) {
     body(cpu());
     body(cuda());
     compare(tolerance);
   }
-  /// Calls cpu_body(cpu), what is right, and cuda_body(cuda), where other devices of the same GPU may work too.
+  /// Calls cpu_body(cpu), what is right, and cuda_body(cuda), where other devices of the same GPU
+  /// may work too.
   template <class CpuBody, class CudaBody>
   void run(CpuBody&& cpu_body, CudaBody&& cuda_body, double tolerance) {
     device_.synchronize();

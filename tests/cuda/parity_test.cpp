@@ -1,4 +1,5 @@
 #include "tests/cuda/table.h"
+
 #include <gtest/gtest.h>
 
 namespace nmt::test {

@@ -1,4 +1,4 @@
-#include "nmt/kernels/pointwise.h"
+#include "kernels/pointwise.h"
 
 #include "tests/cuda/table.h"
 
@@ -55,7 +55,8 @@ std::vector<ParityRow> pointwise_parity() {
       {"add_bias",
        [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
-           const auto x = p.floats(rows * width), bias = p.floats(width), y = p.floats(rows * width);
+           const auto x = p.floats(rows * width), bias = p.floats(width),
+                      y = p.floats(rows * width);
            p.run([&](const auto& on) { add_bias(on, rows, width, x(on), bias(on), y(on)); }, 0);
          });
        }},
@@ -86,7 +87,8 @@ std::vector<ParityRow> pointwise_parity() {
            const auto x = p.floats(n), y = p.floats(n);
            p.run(
                [&](const auto& on) {
-                 dropout(on, 1, n, {}, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on), y(on));
+                 dropout(on, 1, n, {}, 0.3f, 0x123456789ABCDEFull, 0xFEDCBA987654321ull, x(on),
+                         y(on));
                },
                0);
          });
@@ -94,7 +96,8 @@ std::vector<ParityRow> pointwise_parity() {
       {"dropout_of_a_part",
        [](Parity& p) {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
-           const auto x = p.floats(rows * width), y = p.floats(rows * width), z = p.floats(rows * width);
+           const auto x = p.floats(rows * width), y = p.floats(rows * width),
+                      z = p.floats(rows * width);
            const auto some = p.integers(rows, 500);
            RowPlaces places{.batch = 3, .step = 17, .first = 2, .stride = 5};
            p.run(
@@ -112,7 +115,8 @@ std::vector<ParityRow> pointwise_parity() {
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            const auto ids = p.integers(rows, 20);
            const auto table = p.floats(20 * width), out = p.floats(rows * width);
-           p.run([&](const auto& on) { gather_rows(on, rows, width, ids(on), table(on), out(on)); }, 0);
+           p.run([&](const auto& on) { gather_rows(on, rows, width, ids(on), table(on), out(on)); },
+                 0);
          });
        }},
       {"pick",
@@ -128,11 +132,15 @@ std::vector<ParityRow> pointwise_parity() {
          // The order of the sum is the same, so the bits are.
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            std::vector<std::int32_t> symbols;
-           for (std::int64_t r = 0; r < rows; ++r) symbols.push_back(static_cast<std::int32_t>(p.rng().below(20)));
+           for (std::int64_t r = 0; r < rows; ++r)
+             symbols.push_back(static_cast<std::int32_t>(p.rng().below(20)));
            const auto ids = p.integers(symbols), runs = p.integers(symbol_runs(symbols));
            const auto dy = p.floats(rows * width), dtable = p.floats(20 * width);
-           p.run([&](const auto& on) { scatter_add_rows(on, rows, width, 20, ids(on), runs(on), dy(on), dtable(on)); },
-                 0);
+           p.run(
+               [&](const auto& on) {
+                 scatter_add_rows(on, rows, width, 20, ids(on), runs(on), dy(on), dtable(on));
+               },
+               0);
          });
        }},
       {"add_to_rows",
@@ -140,10 +148,12 @@ std::vector<ParityRow> pointwise_parity() {
          // Some thousand rows: the work grows with their number, not with its square.
          const auto rows_of = [&](std::int64_t rows, std::int64_t width) {
            std::vector<std::int32_t> places;
-           for (std::int64_t r = 0; r < rows; ++r) places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+           for (std::int64_t r = 0; r < rows; ++r)
+             places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
            const auto at = p.integers(places);
            const auto from = p.floats(rows * width), to = p.floats(2 * rows * width);
-           p.run([&](const auto& on) { add_to_rows(on, rows, width, at(on), from(on), to(on)); }, 0);
+           p.run([&](const auto& on) { add_to_rows(on, rows, width, at(on), from(on), to(on)); },
+                 0);
          };
          matrices(p, rows_of);
          p.sizes("rows 16384 width 4");
@@ -156,8 +166,10 @@ std::vector<ParityRow> pointwise_parity() {
                       sum = p.floats(rows * (width + 5));
            p.run(
                [&](const auto& on) {
-                 copy_columns(on, rows, width, from(on) + 2, width + 3, to(on) + 4, width + 5, false);
-                 copy_columns(on, rows, width, from(on) + 2, width + 3, sum(on) + 1, width + 5, true);
+                 copy_columns(on, rows, width, from(on) + 2, width + 3, to(on) + 4, width + 5,
+                              false);
+                 copy_columns(on, rows, width, from(on) + 2, width + 3, sum(on) + 1, width + 5,
+                              true);
                },
                0);
          });

@@ -1,13 +1,12 @@
 // Products in TF32 and bfloat16 against their inputs rounded one by one and added up in double.
 
-#include "nmt/config/precision.h"
+#include "config/precision.h"
 
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/gemm_batched.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_batched.h"
+#include "tests/cuda/table.h"
 
 #include <cmath>
-
-#include "tests/cuda/table.h"
 
 namespace nmt::test {
 namespace {
@@ -32,10 +31,13 @@ struct View {
   const float* data;
   std::int64_t ld;
   bool transpose = false;
-  float operator()(std::int64_t i, std::int64_t j) const { return transpose ? data[j * ld + i] : data[i * ld + j]; }
+  float operator()(std::int64_t i, std::int64_t j) const {
+    return transpose ? data[j * ld + i] : data[i * ld + j];
+  }
 };
 
-void multiply_rounded(const Sizes& s, int bits, const View& a, const View& b, float beta, float* c, std::int64_t ldc) {
+void multiply_rounded(const Sizes& s, int bits, const View& a, const View& b, float beta, float* c,
+                      std::int64_t ldc) {
   for (std::int64_t i = 0; i < s.m; ++i)
     for (std::int64_t j = 0; j < s.n; ++j) {
       double sum = beta == 0.0f ? 0.0 : static_cast<double>(beta * c[i * ldc + j]);
@@ -51,10 +53,12 @@ void check_products(Parity& p, Precision precision, int bits, double tolerance) 
     for (const int transposes : {0, 1, 2, 3})
       for (const std::int64_t gap : {0, 3}) {  // with and without gaps between rows
         const bool ta = transposes & 1, tb = transposes & 2;
-        p.sizes("{}: m {} n {} k {} transpose {} {} gap {}", name_of(precision), s.m, s.n, s.k, ta, tb, gap);
-        const std::int64_t lda = (ta ? s.m : s.k) + gap, ldb = (tb ? s.k : s.n) + gap, ldc = s.n + gap;
-        const auto a = p.floats((ta ? s.k : s.m) * lda), b = p.floats((tb ? s.n : s.k) * ldb), c = p.floats(s.m * ldc),
-                   y = p.floats(s.m * s.n), sum = p.floats(s.m * s.n);
+        p.sizes("{}: m {} n {} k {} transpose {} {} gap {}", name_of(precision), s.m, s.n, s.k, ta,
+                tb, gap);
+        const std::int64_t lda = (ta ? s.m : s.k) + gap, ldb = (tb ? s.k : s.n) + gap,
+                           ldc = s.n + gap;
+        const auto a = p.floats((ta ? s.k : s.m) * lda), b = p.floats((tb ? s.n : s.k) * ldb),
+                   c = p.floats(s.m * ldc), y = p.floats(s.m * s.n), sum = p.floats(s.m * s.n);
         const auto packed = p.scratch(0, packed_size(s.k, s.n));
         p.run(
             [&](const Cpu& on) {
@@ -83,12 +87,13 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
   CudaDevice device(p.device_index(), precision);
   for (const BlockDiagonal w : {BlockDiagonal{4, 1, 8, 8, 8}, BlockDiagonal{3, 2, 5, 7, 14}})
     for (const std::int64_t rows : {1, 3, 31}) {
-      p.sizes("{}: rows {} groups {} planes {} k {} n {}", name_of(precision), rows, w.groups, w.planes, w.k, w.n);
+      p.sizes("{}: rows {} groups {} planes {} k {} n {}", name_of(precision), rows, w.groups,
+              w.planes, w.k, w.n);
       const std::int64_t in = w.groups * w.k, out = w.groups * w.planes * w.n;
       const auto x = p.floats(rows * in), weight = p.floats(in * w.ld), y = p.floats(rows * out),
                  packed_y = p.floats(rows * out), columns = p.floats(5 * w.k);
-      const auto dy = p.floats(rows * out), dx = p.floats(rows * in), packed_dx = p.floats(rows * in),
-                 dw = p.floats(in * w.ld);
+      const auto dy = p.floats(rows * out), dx = p.floats(rows * in),
+                 packed_dx = p.floats(rows * in), dw = p.floats(in * w.ld);
       const auto ids = p.integers(5, static_cast<std::int32_t>(w.n));
       const std::int64_t size = packed_batched_size(w.product(), w.k, w.n) + packed_size(w.k, w.n);
       const auto packed = p.scratch(size, size);
@@ -98,40 +103,43 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
             for (float* to : {y(on), packed_y(on)})
               for (std::int64_t g = 0; g < w.groups; ++g)
                 for (std::int64_t plane = 0; plane < w.planes; ++plane)
-                  multiply_rounded({rows, w.n, w.k}, bits, {x(on) + g * batch.a_group + plane * batch.a_plane, in},
-                                   {weight(on) + g * batch.b_group + plane * batch.b_plane, w.ld}, 0.0f,
-                                   to + g * batch.c_group + plane * batch.c_plane, out);
+                  multiply_rounded({rows, w.n, w.k}, bits,
+                                   {x(on) + g * batch.a_group + plane * batch.a_plane, in},
+                                   {weight(on) + g * batch.b_group + plane * batch.b_plane, w.ld},
+                                   0.0f, to + g * batch.c_group + plane * batch.c_plane, out);
             for (std::int64_t g = 0; g < w.groups; ++g)
               for (std::int64_t plane = 0; plane < w.planes; ++plane) {
                 const View from{dy(on) + g * w.n + plane * w.groups * w.n, out};
                 for (float* to : {dx(on), packed_dx(on)})
                   multiply_rounded({rows, w.k, w.n}, bits, from,
-                                   {weight(on) + g * w.k * w.ld + plane * w.n, w.ld, true}, plane > 0 ? 1.0f : 0.0f,
-                                   to + g * w.k, in);
+                                   {weight(on) + g * w.k * w.ld + plane * w.n, w.ld, true},
+                                   plane > 0 ? 1.0f : 0.0f, to + g * w.k, in);
                 multiply_rounded({w.k, w.n, rows}, bits, {x(on) + g * w.k, in, true}, from, 1.0f,
                                  dw(on) + g * w.k * w.ld + plane * w.n, w.ld);
               }
             for (std::int64_t r = 0; r < 5; ++r)
               for (std::int64_t i = 0; i < w.k; ++i) {
                 const float value = weight(on)[i * w.ld + ids(on)[r]];
-                columns(on)[r * w.k + i] =
-                    precision == Precision::bfloat16 ? static_cast<float>(rounded(value, bits)) : value;
+                columns(on)[r * w.k + i] = precision == Precision::bfloat16
+                                               ? static_cast<float>(rounded(value, bits))
+                                               : value;
               }
           },
           [&](const Cuda& table) {
             const Cuda on = device.handle();
-            gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(table), in, weight(table), w.ld, 0.0f,
-                         y(table), out);
+            gemm_batched(on, w.product(), false, false, rows, w.n, w.k, x(table), in, weight(table),
+                         w.ld, 0.0f, y(table), out);
             pack_batched(on, w.product(), false, w.k, w.n, weight(table), w.ld, packed(table));
-            gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(table), in, packed(table), false, packed_y(table),
-                                out);
+            gemm_packed_batched(on, w.product(), rows, w.n, w.k, x(table), in, packed(table), false,
+                                packed_y(table), out);
             const GemmBatch back = w.input_gradient();
-            gemm_batched(on, back, false, true, rows, w.k, w.n, dy(table), out, weight(table), w.ld, 0.0f, dx(table),
-                         in);
+            gemm_batched(on, back, false, true, rows, w.k, w.n, dy(table), out, weight(table), w.ld,
+                         0.0f, dx(table), in);
             pack_batched(on, back, true, w.n, w.k, weight(table), w.ld, packed(table));
-            gemm_packed_batched(on, back, rows, w.k, w.n, dy(table), out, packed(table), false, packed_dx(table), in);
-            gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(table), in, dy(table), out, 1.0f,
-                         dw(table), w.ld);
+            gemm_packed_batched(on, back, rows, w.k, w.n, dy(table), out, packed(table), false,
+                                packed_dx(table), in);
+            gemm_batched(on, w.weight_gradient(), true, false, w.k, w.n, rows, x(table), in,
+                         dy(table), out, 1.0f, dw(table), w.ld);
             pack(on, false, w.k, w.n, weight(table), w.ld, packed(table));
             gather_packed(on, 5, w.k, ids(table), packed(table), columns(table));
             device.synchronize();
@@ -140,17 +148,20 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
     }
 }
 
-/// bfloat16 has float32's range: no loss scaler is needed. Half precision would lose all of these numbers but 1.
+/// bfloat16 has float32's range: no loss scaler is needed. Half precision would lose all of these
+/// numbers but 1.
 void check_range(Parity& p) {
   CudaDevice device(p.device_index(), Precision::bfloat16);
   for (const float value : {3e38f, -3e38f, 65536.0f, 1.0f, 1e-30f, -1e-30f, 1.2e-38f})
     for (const float beta : {0.0f, 1.0f}) {  // a gradient is added to what there is
       p.sizes("{} times 1 + {}", value, beta);
-      const auto x = p.values(std::vector<float>{value}, true), one = p.values(std::vector<float>{1.0f}, true),
+      const auto x = p.values(std::vector<float>{value}, true),
+                 one = p.values(std::vector<float>{1.0f}, true),
                  y = p.values(std::vector<float>{0.0f}, true);
       p.run([&](const Cpu& on) { *y(on) = value; },
             [&](const Cuda& table) {
-              gemm(device.handle(), false, false, 1, 1, 1, x(table), 1, one(table), 1, beta, y(table), 1);
+              gemm(device.handle(), false, false, 1, 1, 1, x(table), 1, one(table), 1, beta,
+                   y(table), 1);
               device.synchronize();
             },
             1.0 / 512);  // of twice the value
@@ -163,16 +174,18 @@ void check_fraction(Parity& p) {
   std::vector<float> identity(n * n);
   for (std::size_t i = 0; i < n; ++i) identity[i * n + i] = 1.0f;
   for (const auto& [precision, bits] :
-       {std::pair{Precision::float32, 23}, std::pair{Precision::tf32, 10}, std::pair{Precision::bfloat16, 7}}) {
+       {std::pair{Precision::float32, 23}, std::pair{Precision::tf32, 10},
+        std::pair{Precision::bfloat16, 7}}) {
     CudaDevice device(p.device_index(), precision);
     for (const bool kept : {true, false}) {
       p.sizes("{}: a fraction that is {}", name_of(precision), kept ? "kept" : "lost");
       const float value = 1.0f + std::ldexp(1.0f, kept ? -bits : -bits - 2);
-      const auto x = p.values(std::vector<float>(n * n, value), true), unit = p.values(identity, true),
-                 y = p.floats(n * n);
+      const auto x = p.values(std::vector<float>(n * n, value), true),
+                 unit = p.values(identity, true), y = p.floats(n * n);
       p.run([&](const Cpu& on) { std::fill_n(y(on), n * n, kept ? value : 1.0f); },
             [&](const Cuda& table) {
-              gemm(device.handle(), false, false, n, n, n, x(table), n, unit(table), n, 0.0f, y(table), n);
+              gemm(device.handle(), false, false, n, n, n, x(table), n, unit(table), n, 0.0f,
+                   y(table), n);
               device.synchronize();
             },
             0.0);

@@ -1,4 +1,4 @@
-#include "nmt/kernels/rearrange.h"
+#include "kernels/recurrent/rearrange.h"
 
 #include "tests/cuda/table.h"
 
@@ -14,8 +14,8 @@ std::vector<ParityRow> rearrange_parity() {
              for (const std::int64_t part : {1, 31, 33}) {
                const std::int64_t width = groups * part;
                p.sizes("rows {} groups {} width {}", rows, groups, width);
-               const auto x = p.floats(rows * width), y = p.floats(rows * width), dx = p.floats(rows * width),
-                          sum = p.floats(rows * width);
+               const auto x = p.floats(rows * width), y = p.floats(rows * width),
+                          dx = p.floats(rows * width), sum = p.floats(rows * width);
                p.run(
                    [&](const auto& on) {
                      rearrange(on, rows, groups, width, x(on), y(on));

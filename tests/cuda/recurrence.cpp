@@ -1,8 +1,8 @@
-#include "nmt/kernels/recurrence.h"
-
-#include <string_view>
+#include "kernels/recurrent/recurrence.h"
 
 #include "tests/cuda/cells.h"
+
+#include <string_view>
 
 namespace nmt::test {
 namespace {
@@ -20,12 +20,14 @@ struct RecurrenceSizes {
 void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
   const Unit& unit = *c.unit;
   p.sizes(
-      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} mask {} backward {} position {}",
-      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, r.steps, r.batch, r.reverse, r.mask,
-      r.backward, r.position);
+      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} mask {} "
+      "backward {} position {}",
+      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, r.steps, r.batch,
+      r.reverse, r.mask, r.backward, r.position);
   const std::int64_t n = r.steps * r.batch, h = c.width;
   const BothCell cell(p, c, r.backward ? n : r.batch);
-  const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h), mask = sentence_mask(p, r.steps, r.batch);
+  const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
+             mask = sentence_mask(p, r.steps, r.batch);
   const BothStates initial(p, unit.states, r.batch * h), states(p, unit.states, n * h),
       dinitial(p, unit.states, r.batch * h);
   const auto arguments = [&](const auto& on) {
@@ -43,8 +45,8 @@ void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
     a.record = cell.record(on);
     return a;
   };
-  const auto scratch =
-      p.scratch(recurrence_scratch(p.cpu(), arguments(p.cpu())), recurrence_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch = p.scratch(recurrence_scratch(p.cpu(), arguments(p.cpu())),
+                                 recurrence_scratch(p.cuda(), arguments(p.cuda())));
   p.run(
       [&](const auto& on) {
         const Recurrence a = arguments(on);
@@ -67,7 +69,8 @@ std::vector<ParityRow> recurrence_parity() {
       {"recurrence",
        [](Parity& p) {
          each_cell([&](const CellSizes& c) {
-           for (const bool reverse : {false, true}) check(p, c, {.steps = 6, .batch = 5, .reverse = reverse});
+           for (const bool reverse : {false, true})
+             check(p, c, {.steps = 6, .batch = 5, .reverse = reverse});
          });
        }},
       {"recurrence_decoding",
@@ -87,7 +90,8 @@ std::vector<ParityRow> recurrence_parity() {
              check(p, {.unit = &unit, .width = 3}, {.steps = 5, .batch = batch, .position = 1});
            check(p, {.unit = &unit, .width = 3}, {.steps = 33, .batch = 2, .reverse = true});
            if (!unit.is_matrix()) continue;
-           check(p, {.unit = &unit, .width = 65, .normal = true, .positions = 2}, {.steps = 2, .batch = 3});
+           check(p, {.unit = &unit, .width = 65, .normal = true, .positions = 2},
+                 {.steps = 2, .batch = 3});
            if (std::string_view(unit.name) == "gru")  // more channels than threads
              check(p, {.unit = &unit, .width = 520, .normal = true}, {.steps = 2, .batch = 1});
          }

@@ -1,4 +1,4 @@
-#include "nmt/kernels/softmax_loss.h"
+#include "kernels/softmax_loss.h"
 
 #include "tests/cuda/table.h"
 
@@ -12,15 +12,18 @@ void losses(Parity& p) {
     std::int64_t rows, width, vocabulary;
   };
   // Also more rows than a chunk of logits has (64 of width 3).
-  for (const auto [rows, width, vocabulary] : {Sizes{1, 1, 1}, Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{33, 257, 3},
-                                               Sizes{257, 3, 31}, Sizes{5, 4, 1500}, Sizes{0, 3, 5}})
+  for (const auto [rows, width, vocabulary] :
+       {Sizes{1, 1, 1}, Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{33, 257, 3}, Sizes{257, 3, 31},
+        Sizes{5, 4, 1500}, Sizes{0, 3, 5}})
     for (const bool smoothed : {false, true})
       for (const bool gradients : {false, true}) {
-        p.sizes("rows {} width {} vocabulary {} smoothed {} gradients {}", rows, width, vocabulary, smoothed,
-                gradients);
-        const auto x = p.floats(rows * width), table = p.floats(vocabulary * width), bias = p.floats(vocabulary),
-                   dx = p.floats(rows * width), dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
-        const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary), smoothed ? 0 : no_target);
+        p.sizes("rows {} width {} vocabulary {} smoothed {} gradients {}", rows, width, vocabulary,
+                smoothed, gradients);
+        const auto x = p.floats(rows * width), table = p.floats(vocabulary * width),
+                   bias = p.floats(vocabulary), dx = p.floats(rows * width),
+                   dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
+        const auto target =
+            p.integers(rows, static_cast<std::int32_t>(vocabulary), smoothed ? 0 : no_target);
         const auto scratch = p.scratch(softmax_loss_scratch(p.cpu(), rows, width, vocabulary),
                                        softmax_loss_scratch(p.cuda(), rows, width, vocabulary));
         const auto sums = p.doubles({0.5, 0.25});

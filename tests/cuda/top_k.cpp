@@ -1,8 +1,8 @@
-#include "nmt/kernels/top_k.h"
-
-#include <limits>
+#include "kernels/decoding/top_k.h"
 
 #include "tests/cuda/table.h"
+
+#include <limits>
 
 namespace nmt::test {
 namespace {
@@ -14,7 +14,9 @@ std::vector<float> tied(Parity& p, std::int64_t n) {
   std::vector<float> x(static_cast<std::size_t>(n));
   for (float& v : x) {
     const auto drawn = static_cast<int>(p.rng().below(12)) - 6;
-    v = drawn == -6 ? -std::numeric_limits<float>::infinity() : drawn == -5 ? -0.0f : static_cast<float>(drawn);
+    v = drawn == -6   ? -std::numeric_limits<float>::infinity()
+        : drawn == -5 ? -0.0f
+                      : static_cast<float>(drawn);
   }
   return x;
 }
@@ -27,10 +29,12 @@ void greatest(Parity& p, bool nan) {
       p.sizes("width {} k {} nan {}", width, k, nan);
       std::vector<float> values = tied(p, rows * width);
       if (nan)
-        for (const std::int64_t at : {width / 2, width - 1}) values[static_cast<std::size_t>(width + at)] = NAN;
+        for (const std::int64_t at : {width / 2, width - 1})
+          values[static_cast<std::size_t>(width + at)] = NAN;
       const auto x = p.values(values, true), best = p.floats(rows * k);
       const auto columns = p.integers(rows * k, 100);
-      p.run([&](const auto& on) { top_k(on, rows, width, x(on), k, skip, best(on), columns(on)); }, 0);
+      p.run([&](const auto& on) { top_k(on, rows, width, x(on), k, skip, best(on), columns(on)); },
+            0);
     }
 }
 

@@ -1,4 +1,4 @@
-#include "nmt/kernels/transition.h"
+#include "kernels/recurrent/transition.h"
 
 #include "tests/cuda/cells.h"
 
@@ -9,16 +9,19 @@ using namespace nmt::kernels;
 
 constexpr double tolerance = 1e-4;  // rounding grows from step to step
 
-void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch, bool reverse, bool backward) {
+void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch, bool reverse,
+           bool backward) {
   const Unit& unit = *c.unit;
-  p.sizes("{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} backward {}", unit.name,
-          unit.variant, c.width, c.groups, c.rearrange, c.normal, steps, batch, reverse, backward);
+  p.sizes(
+      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} backward {}",
+      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, steps, batch, reverse,
+      backward);
   const std::int64_t n = steps * batch, h = c.width, kept = backward ? n : batch;
   const BothCell lower(p, c, kept), higher(p, c, kept);
-  const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
-             mask = sentence_mask(p, steps, batch);
-  const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h), middle(p, unit.states, kept * h),
-      dinitial(p, unit.states, batch * h);
+  const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h),
+             dh = p.floats(n * h), mask = sentence_mask(p, steps, batch);
+  const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h),
+      middle(p, unit.states, kept * h), dinitial(p, unit.states, batch * h);
   const auto arguments = [&](const auto& on) {
     Transition a;
     a.lower = lower.cell(on);
@@ -37,8 +40,8 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
     a.higher_record = higher.record(on);
     return a;
   };
-  const auto scratch =
-      p.scratch(transition_scratch(p.cpu(), arguments(p.cpu())), transition_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch = p.scratch(transition_scratch(p.cpu(), arguments(p.cpu())),
+                                 transition_scratch(p.cuda(), arguments(p.cuda())));
   p.run(
       [&](const auto& on) {
         const Transition a = arguments(on);

@@ -1,6 +1,6 @@
-#include "nmt/data/batch.h"
+#include "data/batch.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,8 @@ TEST(Batch, WithoutTargets) {
 
 TEST(Batch, SliceIsTheBatchOfItsSentences) {
   const Ids a{10, 11, 12}, b{20}, c{21, 22}, x{30}, y{40, 41}, z;
-  const Batch all = make_batch({&a, &b, &c}, {&x, &y, &z}, 1, 2), expected = make_batch({&b, &c}, {&y, &z}, 1, 2), part = slice(all, 1, 2);
+  const Batch all = make_batch({&a, &b, &c}, {&x, &y, &z}, 1, 2),
+              expected = make_batch({&b, &c}, {&y, &z}, 1, 2), part = slice(all, 1, 2);
   EXPECT_EQ(part.sentences, 2);
   EXPECT_EQ(part.source_steps, expected.source_steps);
   EXPECT_EQ(part.target_steps, expected.target_steps);
@@ -81,7 +82,8 @@ TEST(Batch, PartsKnowTheirPlaces) {
   for (const Batch& part : {all, second, slice(second, 1, 3), take(slice(second, 1, 3), {1, 2})}) {
     EXPECT_EQ(part.place.whole, 11);
     for (int b = 0; b < part.sentences; ++b)
-      EXPECT_EQ(part.source[static_cast<std::size_t>(b)], 100 + part.place.first + b * part.place.stride);
+      EXPECT_EQ(part.source[static_cast<std::size_t>(b)],
+                100 + part.place.first + b * part.place.stride);
   }
 }
 

@@ -1,11 +1,11 @@
-#include "nmt/data/corpus.h"
+#include "data/corpus.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "tests/data/temporary_files.h"
 
 #include <string>
 #include <vector>
 
-#include "tests/data/temporary_files.h"
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -65,7 +65,8 @@ TEST(TextFile, UnusableFiles) {
 
 TEST(ParallelCorpus, ReadsPairs) {
   const TemporaryFiles files;
-  const ParallelCorpus corpus(files.write("a.en", "one\ntwo\r\n"), files.write("a.de", "eins\nzwei"));
+  const ParallelCorpus corpus(files.write("a.en", "one\ntwo\r\n"),
+                              files.write("a.de", "eins\nzwei"));
   std::string storage;
   EXPECT_EQ(corpus.pairs(), 2);
   EXPECT_EQ(corpus.line(Side::source, 1, storage), "two");
@@ -94,14 +95,17 @@ TEST(ParallelCorpus, NamesTheFirstLineWithoutPartner) {
     if (i != 137) target += line + line.substr(0, line.size() / 5) + "\n";
   }
   const std::string a = files.write("a", source), b = files.write("b", target);
-  EXPECT_NE(error_of([&] { ParallelCorpus corpus(a, b); }).second.find("line 137 of " + a), std::string::npos);
-  EXPECT_NE(error_of([&] { ParallelCorpus corpus(b, a); }).second.find("line 137 of " + a), std::string::npos);
+  EXPECT_NE(error_of([&] { ParallelCorpus corpus(a, b); }).second.find("line 137 of " + a),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { ParallelCorpus corpus(b, a); }).second.find("line 137 of " + a),
+            std::string::npos);
 }
 
 TEST(ParallelCorpus, HashFollowsContentAndSize) {
   const TemporaryFiles files;
   std::string large;
-  while (large.size() < std::size_t{9} << 20) large += "a line of some length " + std::to_string(large.size()) + "\n";
+  while (large.size() < std::size_t{9} << 20)
+    large += "a line of some length " + std::to_string(large.size()) + "\n";
   const std::string path = files.write("t", "x\ny\n"), other = files.write("u", "x\ny\n");
   const auto hash = [&](const std::string& text) {
     const std::string source = files.write("s", text);

@@ -1,23 +1,25 @@
-#include "nmt/data/hold_out.h"
+#include "data/hold_out.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "tests/data/temporary_files.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 
-#include "tests/data/temporary_files.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
 
-/// 300 pairs in which sources repeat every 40 lines at first, and targets every 30; blank and long ones too.
+/// 300 pairs in which sources repeat every 40 lines at first, and targets every 30; blank and long
+/// ones too.
 struct Corpus {
   Corpus() {
     for (int i = 0; i < 300; ++i) {
-      std::string s = fmt::format("s{}", i < 120 ? i % 40 : i), t = fmt::format("t{}", i > 200 ? i % 30 : i);
+      std::string s = fmt::format("s{}", i < 120 ? i % 40 : i),
+                  t = fmt::format("t{}", i > 200 ? i % 30 : i);
       if (i == 250) s.assign(1, ' ');
       if (i == 251) s.assign(1000, 'x');
       if (i == 252) t.clear();
@@ -31,12 +33,14 @@ struct Corpus {
 
 TEST(HoldOut, NothingIsShared) {
   const Corpus text;
-  const ParallelCorpus corpus(text.files.write("s", text.source), text.files.write("t", text.target));
+  const ParallelCorpus corpus(text.files.write("s", text.source),
+                              text.files.write("t", text.target));
   for (const std::int64_t n : {1, 20, 150}) {
     const HoldOut held = hold_out(corpus, n, 7);
     ASSERT_EQ(held.development.size(), static_cast<std::size_t>(n));
     EXPECT_TRUE(std::is_sorted(held.excluded.begin(), held.excluded.end()));
-    EXPECT_EQ(std::set(held.development.begin(), held.development.end()).size(), static_cast<std::size_t>(n));
+    EXPECT_EQ(std::set(held.development.begin(), held.development.end()).size(),
+              static_cast<std::size_t>(n));
     std::string storage;
     for (const Side side : {Side::source, Side::target}) {
       std::set<std::string> sentences;
@@ -58,7 +62,8 @@ TEST(HoldOut, NothingIsShared) {
 
 TEST(HoldOut, DependsOnTheSeedAlone) {
   const Corpus text;
-  const ParallelCorpus corpus(text.files.write("s", text.source), text.files.write("t", text.target));
+  const ParallelCorpus corpus(text.files.write("s", text.source),
+                              text.files.write("t", text.target));
   EXPECT_EQ(hold_out(corpus, 20, 7).development, hold_out(corpus, 20, 7).development);
   EXPECT_NE(hold_out(corpus, 20, 7).development, hold_out(corpus, 20, 8).development);
 }
@@ -68,17 +73,22 @@ TEST(HoldOut, AllThatCanBeUsedAreFound) {
   std::string source, target;
   for (int i = 0; i < 4000; ++i) {
     const bool usable = i % 400 == 7;
-    source += usable ? fmt::format("s{}\n", i) : i % 2 == 0 ? "\n" : std::string(700, 'x') + fmt::format("{}\n", i);
+    source += usable       ? fmt::format("s{}\n", i)
+              : i % 2 == 0 ? "\n"
+                           : std::string(700, 'x') + fmt::format("{}\n", i);
     target += fmt::format("t{}\n", i);
   }
   const TemporaryFiles files;
   const ParallelCorpus corpus(files.write("s", source), files.write("t", target));
-  EXPECT_EQ(hold_out(corpus, 10, 3).development, (std::vector<std::int64_t>{7, 407, 807, 1207, 1607, 2007, 2407, 2807, 3207, 3607}));
+  EXPECT_EQ(hold_out(corpus, 10, 3).development,
+            (std::vector<std::int64_t>{7, 407, 807, 1207, 1607, 2007, 2407, 2807, 3207, 3607}));
   try {
     hold_out(corpus, 11, 3);
     FAIL() << "11 of 10 were held out";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("11 of 4000 pairs cannot be held out for a development set: 10 have no blank side and none over 600 bytes"),
+    EXPECT_NE(std::string(error.what())
+                  .find("11 of 4000 pairs cannot be held out for a development set: 10 have no "
+                        "blank side and none over 600 bytes"),
               std::string::npos)
         << error.what();
   }

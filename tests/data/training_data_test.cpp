@@ -1,7 +1,8 @@
-#include "nmt/data/training_data.h"
+#include "data/training_data.h"
 
-#include "nmt/core/error.h"
-#include "nmt/text/train_vocabulary.h"
+#include "core/error.h"
+#include "tests/data/temporary_files.h"
+#include "text/train_vocabulary.h"
 
 #include <barrier>
 #include <chrono>
@@ -13,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-#include "tests/data/temporary_files.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ namespace {
 
 class TrainingDataTest : public testing::Test {
  protected:
-  /// 400 pairs of 1 to 30 numbers; line 50 has no source, line 60 a blank target, line 70 a very long source.
+  /// 400 pairs of 1 to 30 numbers; line 50 has no source, line 60 a blank target, line 70 a very
+  /// long source.
   void SetUp() override {
     for (int i = 0; i < 400; ++i) {
       const auto numbers = [&](int count, int from, int step) {
@@ -41,11 +42,14 @@ class TrainingDataTest : public testing::Test {
     corpus_.emplace(files_.write("s", source_), files_.write("t", target_));
     ASSERT_EQ(corpus_->pairs(), 400);
     std::string storage;
-    vocabulary_.emplace(
-        train_vocabulary(
-            800, [&](std::int64_t i) { return corpus_->line(i % 2 ? Side::source : Side::target, i / 2, storage); },
-            {.size = 110}, "test")
-            .vocabulary);
+    vocabulary_.emplace(train_vocabulary(
+                            800,
+                            [&](std::int64_t i) {
+                              return corpus_->line(i % 2 ? Side::source : Side::target, i / 2,
+                                                   storage);
+                            },
+                            {.size = 110}, "test")
+                            .vocabulary);
     spec_.max_length = 64;
     spec_.mini_batch_words = 300;
     spec_.maxi_batch = 5;
@@ -67,21 +71,24 @@ class TrainingDataTest : public testing::Test {
 };
 
 bool same(const Batch& a, const Batch& b) {
-  return a.lines == b.lines && a.source == b.source && a.target_in == b.target_in && a.target_out == b.target_out &&
-         a.source_mask == b.source_mask && a.target_mask == b.target_mask && a.source_tokens == b.source_tokens &&
+  return a.lines == b.lines && a.source == b.source && a.target_in == b.target_in &&
+         a.target_out == b.target_out && a.source_mask == b.source_mask &&
+         a.target_mask == b.target_mask && a.source_tokens == b.source_tokens &&
          a.target_tokens == b.target_tokens;
 }
 
 /// Processes that share the data, as threads: body(rank, data), all ranks at once.
 class Sharing {
  public:
-  explicit Sharing(int size) : size_(size), barrier_(size), given_(static_cast<std::size_t>(size)) {}
+  explicit Sharing(int size)
+      : size_(size), barrier_(size), given_(static_cast<std::size_t>(size)) {}
   template <class Make, class Body>
   void run(Make&& make, Body&& body) {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < size_; ++rank)
       threads.emplace_back([&, rank] {
-        const std::unique_ptr<TrainingData> data = make(Share{rank, size_}, [this, rank](const Ids& mine) { return gather(rank, mine); });
+        const std::unique_ptr<TrainingData> data =
+            make(Share{rank, size_}, [this, rank](const Ids& mine) { return gather(rank, mine); });
         body(rank, *data);
       });
     for (std::thread& thread : threads) thread.join();
@@ -102,7 +109,8 @@ class Sharing {
 
 TEST_F(TrainingDataTest, SharesAreTheBatches) {
   const auto make = [&](const Share& share, Gather gather) {
-    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, std::span<const std::int64_t>(), share, gather);
+    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
+                                          std::span<const std::int64_t>(), share, gather);
   };
   for (const bool crop : {false, true}) {
     spec_.max_length_crop = crop;
@@ -121,7 +129,8 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
         for (const std::size_t start : {std::size_t{0}, whole.size() / 3, std::size_t{7}}) {
           shared.restore(states[start]);
           for (std::size_t i = start; i < whole.size(); ++i) {
-            if (i % 9 == static_cast<std::size_t>(rank)) std::this_thread::sleep_for(std::chrono::microseconds(200));
+            if (i % 9 == static_cast<std::size_t>(rank))
+              std::this_thread::sleep_for(std::chrono::microseconds(200));
             const Batch batch = shared.next(), expected = take(whole[i], {rank, size});
             EXPECT_TRUE(same(batch, expected)) << size << ' ' << rank << ' ' << i;
             EXPECT_TRUE(batch.sentences == 0 || batch.place == expected.place);
@@ -135,7 +144,8 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
 
 TEST_F(TrainingDataTest, EachEncodesItsShareAlone) {
   const auto make = [&](const Share& share, Gather gather) {
-    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, std::span<const std::int64_t>(), share, gather);
+    return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
+                                          std::span<const std::int64_t>(), share, gather);
   };
   for (const int size : {1, 2, 5}) {
     std::vector<std::int64_t> encoded(static_cast<std::size_t>(size));
@@ -185,7 +195,8 @@ TEST_F(TrainingDataTest, EveryPairOnceAPass) {
     EXPECT_EQ(loader.drops().empty, 2);
     EXPECT_EQ(loader.drops().too_long, 1);
     EXPECT_EQ(loader.drops().longest_line, 71);
-    EXPECT_EQ(loader.drops().longest, static_cast<std::int64_t>(vocabulary_->encode(text(Side::source, 70)).size()));
+    EXPECT_EQ(loader.drops().longest,
+              static_cast<std::int64_t>(vocabulary_->encode(text(Side::source, 70)).size()));
     EXPECT_EQ(loader.state().epoch, epoch + 1);
   }
   EXPECT_NE(orders[0], orders[1]);
@@ -291,7 +302,8 @@ TEST_F(TrainingDataTest, ErrorsReachTheConsumer) {
       ADD_FAILURE();
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), ExitStatus::data);
-      EXPECT_NE(std::string(error.what()).find("2 longer than 1 tokens"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("2 longer than 1 tokens"), std::string::npos)
+          << error.what();
     }
   }
   TrainingData good = data();

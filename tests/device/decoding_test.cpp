@@ -1,29 +1,30 @@
 // Searching, scoring, ensembles and probes on the CUDA device against the CPU.
 
-#include "nmt/model/model.h"
-#include "nmt/model/model_scorer.h"
-#include "nmt/search/beam_search.h"
-#include "nmt/search/ensemble.h"
-#include "nmt/search/force_decode.h"
+#include "model/model.h"
+#include "model/model_scorer.h"
+#include "search/beam/beam_search.h"
+#include "search/beam/ensemble.h"
+#include "search/beam/force_decode.h"
+#include "tests/device/machine.h"
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 #include <string_view>
 
-#include "tests/device/machine.h"
-
 namespace nmt::test {
 namespace {
 
-// Frozen models of one text on one device, with weights of some size, so that the probabilities differ.
+// Frozen models of one text on one device, with weights of some size, so that the probabilities
+// differ.
 struct Models {
   Models(DeviceKind kind, const std::string& text, int count = 1) : machine(kind, text) {
     for (int i = 0; i < count; ++i) {
       ModelSpec spec = small_model(text);
       spec.init = "normal";
       spec.init_scale = 0.5;
-      models.push_back(std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
+      models.push_back(
+          std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
     }
   }
   void freeze() {
@@ -46,7 +47,8 @@ void expect_same(const std::vector<SentenceResult>& cpu, const std::vector<Sente
       EXPECT_EQ(a.ids, b.ids) << "sentence " << i << " hypothesis " << h;
       EXPECT_NEAR(a.score, b.score, 1e-4 * (1 + std::abs(a.score)));
       ASSERT_EQ(a.attention.size(), b.attention.size());
-      for (std::size_t j = 0; j < a.attention.size(); ++j) EXPECT_NEAR(a.attention[j], b.attention[j], 1e-5);
+      for (std::size_t j = 0; j < a.attention.size(); ++j)
+        EXPECT_NEAR(a.attention[j], b.attention[j], 1e-5);
     }
   }
 }
@@ -70,17 +72,20 @@ class DecodingOnDevice : public ModelOnDevice {};
 
 TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
   Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
-  const auto sources = random_sentences(3, 4, source_size, 4), targets = random_sentences(4, 4, target_size, 4);
+  const auto sources = random_sentences(3, 4, source_size, 4),
+             targets = random_sentences(4, 4, target_size, 4);
   const bool attends = small_model(GetParam()).attention != "none";
   for (Models* m : {&cpu, &cuda}) m->freeze();
   for (const int beam : {1, 3}) {
     SearchOptions on_cpu = options_for(cpu, beam), on_cuda = options_for(cuda, beam);
     on_cpu.want_attention = on_cuda.want_attention = attends && beam > 1;
-    expect_same(beam_search(*cpu.scorers[0], sources, on_cpu), beam_search(*cuda.scorers[0], sources, on_cuda));
+    expect_same(beam_search(*cpu.scorers[0], sources, on_cpu),
+                beam_search(*cuda.scorers[0], sources, on_cuda));
   }
   const auto a = force_decode(*cpu.scorers[0], sources, targets, false, bos, eos),
              b = force_decode(*cuda.scorers[0], sources, targets, false, bos, eos);
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i].log_prob, b[i].log_prob, 1e-4 * std::abs(a[i].log_prob));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(a[i].log_prob, b[i].log_prob, 1e-4 * std::abs(a[i].log_prob));
 }
 
 // Longer than a look, with sentences that leave the batch at other times.
@@ -118,7 +123,8 @@ TEST_P(DecodingOnDevice, ASearchWaitsOnceInEightTokens) {
   const auto results = beam_search(*cuda.scorers[0], sources, options);
   std::int64_t tokens = 0;  // of the longest output, with </s>
   for (const SentenceResult& result : results)
-    for (const Hypothesis& hypothesis : result.hypotheses) tokens = std::max(tokens, std::ssize(hypothesis.ids) + 1);
+    for (const Hypothesis& hypothesis : result.hypotheses)
+      tokens = std::max(tokens, std::ssize(hypothesis.ids) + 1);
   EXPECT_LE(device.waits() - before, tokens / 8 + 2);
   const auto decoding = cuda.scorers[0]->begin(sources, false);
   before = device.waits();
@@ -155,7 +161,8 @@ TEST_P(DecodingOnDevice, StepsAreReplayed) {
   const auto plain = beam_search(*cuda.scorers[0], sources, options);
   expect_same(plain, replayed);
   expect_same(plain, again);
-  if (std::string_view(GetParam()).ends_with("cudnn")) {  // no graph holds its calls: the choice alone is one
+  if (std::string_view(GetParam())
+          .ends_with("cudnn")) {  // no graph holds its calls: the choice alone is one
     EXPECT_GT(first.replayed, 8);
     return;
   }
@@ -172,7 +179,8 @@ TEST_F(PositionsOnDevice, ReachReplayedSteps) {
     m->freeze();
     SearchOptions options = options_for(*m, 2);
     options.max_length_offset = 12;
-    results[m == &cuda] = beam_search(*m->scorers[0], random_sentences(3, 2, source_size, 4), options);
+    results[m == &cuda] =
+        beam_search(*m->scorers[0], random_sentences(3, 2, source_size, 4), options);
   }
   expect_same(results[0], results[1]);
   EXPECT_GT(cuda.machine.device->graph_counts().replayed, 8);
@@ -197,12 +205,14 @@ TEST_P(DecodingOnDevice, AStepWithAttentionWaitsTwice) {
 TEST_P(DecodingOnDevice, AnEnsembleAgreesWithTheCpu) {
   Models cpu(DeviceKind::cpu, GetParam(), 2), cuda(DeviceKind::cuda, GetParam(), 2);
   const auto sources = random_sentences(5, 3, source_size, 4);
-  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
+  for (const Combination combination :
+       {Combination::log_probabilities, Combination::probabilities}) {
     std::vector<SentenceResult> results[2];
     for (Models* m : {&cpu, &cuda}) {
       if (m->scorers.empty()) m->freeze();
-      EnsembleScorer ensemble(m->machine.context.cpu,
-                              {{m->scorers[0].get(), nullptr, 1}, {m->scorers[1].get(), nullptr, 2}}, combination, 10);
+      EnsembleScorer ensemble(
+          m->machine.context.cpu,
+          {{m->scorers[0].get(), nullptr, 1}, {m->scorers[1].get(), nullptr, 2}}, combination, 10);
       results[m == &cuda] = beam_search(ensemble, sources, options_for(*m, 2));
     }
     expect_same(results[0], results[1]);
@@ -255,8 +265,9 @@ TEST_P(DecodingOnDevice, GraphsChangeNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
                          testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
-                                         "deep lrn aware dot", "seq2seq lstm none", "gnmt ran first-layer",
-                                         "seq2seq lstm none cudnn", "deep gru after first-layer bias cudnn"),
+                                         "deep lrn aware dot", "seq2seq lstm none",
+                                         "gnmt ran first-layer", "seq2seq lstm none cudnn",
+                                         "deep gru after first-layer bias cudnn"),
                          name_of_row);
 
 }  // namespace

@@ -1,13 +1,14 @@
 #pragma once
 
-// A place to compute, the CPU or the CUDA device, with all that models need; and small models and batches for both.
+// A place to compute, the CPU or the CUDA device, with all that models need; and small models and
+// batches for both.
 
-#include "nmt/config/specs.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/data/batch.h"
-#include "nmt/kernels/cudnn.h"
-#include "nmt/tensor/context.h"
-#include "nmt/tensor/cuda_device.h"
+#include "config/specs.h"
+#include "core/thread_pool.h"
+#include "data/batch.h"
+#include "kernels/recurrent/cudnn.h"
+#include "tensor/context.h"
+#include "tensor/cuda_device.h"
 
 #include <cctype>
 #include <memory>
@@ -52,11 +53,14 @@ inline bool wants_cudnn(const std::string& text) {
 }
 
 struct Machine {
-  explicit Machine(DeviceKind kind, const std::string& text = "", Precision precision = Precision::float32) {
+  explicit Machine(DeviceKind kind, const std::string& text = "",
+                   Precision precision = Precision::float32) {
     if (kind == DeviceKind::cuda) device = std::make_unique<CudaDevice>(0, precision);
     std::string why;
-    if (device && wants_cudnn(text)) NMT_CHECK(kernels::open_cudnn(device->handle(), why), "{}", why);
-    arena = device ? std::make_unique<Arena>(4096, std::make_unique<LimitedMemory>(device->memory_source(), most))
+    if (device && wants_cudnn(text))
+      NMT_CHECK(kernels::open_cudnn(device->handle(), why), "{}", why);
+    arena = device ? std::make_unique<Arena>(
+                         4096, std::make_unique<LimitedMemory>(device->memory_source(), most))
                    : std::make_unique<Arena>();
     context.arena = arena.get();
     context.cpu.pool = &pool;
@@ -98,8 +102,8 @@ constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest);
 /// Sources, each with its symbols in the reverse order as its target: something to learn.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
-/// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups, norm, tied, variational, aware,
-/// first-layer, dot, none; and cudnn at the end.
+/// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
+/// norm, tied, variational, aware, first-layer, dot, none; and cudnn at the end.
 ModelSpec small_model(const std::string& text);
 
 /// A test's name of a model's text.

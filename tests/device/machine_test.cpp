@@ -1,6 +1,6 @@
 #include "tests/device/machine.h"
 
-#include "nmt/core/rng.h"
+#include "core/rng.h"
 
 #include <algorithm>
 #include <sstream>
@@ -19,7 +19,8 @@ std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int
 }
 
 Batch learnable_batch(std::uint64_t seed, int n, int longest) {
-  const std::vector<Ids> sources = random_sentences(seed, n, std::min(source_size, target_size), longest);
+  const std::vector<Ids> sources =
+      random_sentences(seed, n, std::min(source_size, target_size), longest);
   std::vector<Ids> targets = sources;
   std::vector<const Ids*> s, t;
   for (std::size_t i = 0; i < sources.size(); ++i) {

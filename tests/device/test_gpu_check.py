@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/gpu_check.sh --emulated: every part of the report is there, and a failure shows.
+"""scripts/bench/gpu_check.sh --emulated: every part of the report is there, and a failure shows.
 Usage: test_gpu_check.py FOLDER_OF_PROGRAMS, with the emulator inside."""
 import os
 import pathlib
@@ -16,9 +16,9 @@ def main():
     build = next(p for p in programs.parents if (p / "lib").is_dir())
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.md"
-        done = subprocess.run(["bash", ROOT / "scripts/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=900)
+        done = subprocess.run(["bash", ROOT / "scripts/bench/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=900)
         text = report.read_text(encoding="utf-8") if report.exists() else ""
-        none = subprocess.run(["bash", ROOT / "scripts/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=100,
+        none = subprocess.run(["bash", ROOT / "scripts/bench/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=100,
                               env={**os.environ, "NMT_EMULATED_DEVICES": "0"})
     wrong = []
     if none.returncode != 1 or "FAILED: there is no GPU to test: there is no CUDA device" not in none.stdout:

@@ -37,7 +37,7 @@ class DeviceTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-device-test-"))
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "120", "--valid", "10", "--test", "8", "--seed", "3",
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "120", "--valid", "10", "--test", "8", "--seed", "3",
                         cls.dir], check=True)
         cls.files = [cls.dir / "train.en", cls.dir / "train.de"]
         for side in ("en", "de"):  # short sentences: the emulator takes its time

@@ -1,20 +1,20 @@
 // Training on the CUDA device against the CPU: the same weights, batches and masks.
 
-#include "nmt/model/model.h"
-#include "nmt/tensor/copy.h"
-#include "nmt/train/accumulator.h"
-#include "nmt/train/optimizer.h"
+#include "model/model.h"
+#include "tensor/copy.h"
+#include "tests/device/machine.h"
+#include "train/optimization/accumulator.h"
+#include "train/optimization/optimizer.h"
 
 #include <cmath>
 #include <span>
 #include <string_view>
 
-#include "tests/device/machine.h"
-
 namespace nmt::test {
 namespace {
 
-// With the usual epsilon of 1e-9 Adam makes whole steps of gradients that are rounding errors, of either sign.
+// With the usual epsilon of 1e-9 Adam makes whole steps of gradients that are rounding errors, of
+// either sign.
 TrainSpec adam() {
   TrainSpec spec;
   spec.optimizer_params = {0.9, 0.98, 1e-5};
@@ -30,7 +30,8 @@ struct Training {
         model(small_model(text), source_size, target_size, machine.context, 7),
         optimizer(adam(), model.parameters(), machine.context),
         accumulator(
-            model, optimizer.loss_sums(), [this] { optimizer.clear(); }, [this](const Batch&) { ++told; }) {}
+            model, optimizer.loss_sums(), [this] { optimizer.clear(); },
+            [this](const Batch&) { ++told; }) {}
 
   // The mean loss a token of one update.
   double update(int number, int sentences = 4) {
@@ -84,24 +85,27 @@ TEST_P(TrainingOnDevice, TwentyUpdatesAgreeWithTheCpu) {
   EXPECT_NEAR(cuda.model.evaluate(batch).cross_entropy, expected, 1e-3 * expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TrainingOnDevice,
-                         testing::Values("rnnsearch gru", "rnnsearch lstm norm tied", "rnnsearch lrn variational",
-                                         "deep olrn norm", "deep gru groups", "deep sru aware dot",
-                                         "deep atr first-layer norm", "seq2seq elstm2", "seq2seq gru none",
-                                         "gnmt lstm", "rnnsearch lstm cudnn", "deep gru after bias tied cudnn",
-                                         "seq2seq gru after none cudnn", "gnmt lstm bias first-layer cudnn"),
-                         name_of_row);
+INSTANTIATE_TEST_SUITE_P(
+    Models, TrainingOnDevice,
+    testing::Values("rnnsearch gru", "rnnsearch lstm norm tied", "rnnsearch lrn variational",
+                    "deep olrn norm", "deep gru groups", "deep sru aware dot",
+                    "deep atr first-layer norm", "seq2seq elstm2", "seq2seq gru none", "gnmt lstm",
+                    "rnnsearch lstm cudnn", "deep gru after bias tied cudnn",
+                    "seq2seq gru after none cudnn", "gnmt lstm bias first-layer cudnn"),
+    name_of_row);
 
 class PrecisionOnDevice : public ModelOnDevice {};
 
-// The bound of docs/gpu.md: a product's inputs are rounded to 8 (bfloat16) or 11 bits (tf32), so that a term of it is wrong by 2^-7 or 2^-10
-// at most; the loss of each of 20 updates stays within twice as much of the CPU's in float32.
+// The bound of docs/gpu.md: a product's inputs are rounded to 8 (bfloat16) or 11 bits (tf32), so
+// that a term of it is wrong by 2^-7 or 2^-10 at most; the loss of each of 20 updates stays within
+// twice as much of the CPU's in float32.
 TEST_P(PrecisionOnDevice, TwentyUpdatesStayNearFloat32) {
   Training exact(DeviceKind::cpu, GetParam()), tf32(DeviceKind::cuda, GetParam(), Precision::tf32),
       bfloat16(DeviceKind::cuda, GetParam(), Precision::bfloat16);
   double first = 0, last = 0, off = 0;
   for (int i = 0; i < 20; ++i) {
-    const double expected = exact.update(i), in_tf32 = tf32.update(i), in_bfloat16 = bfloat16.update(i);
+    const double expected = exact.update(i), in_tf32 = tf32.update(i),
+                 in_bfloat16 = bfloat16.update(i);
     EXPECT_NEAR(in_tf32, expected, 0x1p-9 * expected) << "update " << i;
     EXPECT_NEAR(in_bfloat16, expected, 0x1p-6 * expected) << "update " << i;
     off += std::abs(in_bfloat16 - in_tf32);
@@ -112,14 +116,17 @@ TEST_P(PrecisionOnDevice, TwentyUpdatesStayNearFloat32) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PrecisionOnDevice,
-                         testing::Values("rnnsearch gru", "deep olrn norm", "deep gru groups", "seq2seq lstm none"),
+                         testing::Values("rnnsearch gru", "deep olrn norm", "deep gru groups",
+                                         "seq2seq lstm none"),
                          name_of_row);
 
-// Half precision ends at 65504 and begins at 6e-8. Embeddings of 2^40 times the size, read by weights of 2^-40 times the size, make the same
-// model: in bfloat16 its loss and its gradients are the same to the bit, but for these factors.
+// Half precision ends at 65504 and begins at 6e-8. Embeddings of 2^40 times the size, read by
+// weights of 2^-40 times the size, make the same model: in bfloat16 its loss and its gradients are
+// the same to the bit, but for these factors.
 TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
   constexpr int power = 40;
-  Training usual(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16), large(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16);
+  Training usual(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16),
+      large(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16);
   const auto factor_of = [](const Parameter& p) {
     if (p.name == "encoder.embedding") return power;
     return p.name.starts_with("encoder.") && p.name.ends_with(".input_projection") ? -power : 0;
@@ -135,11 +142,14 @@ TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
   EXPECT_EQ(scaled, 3);  // with the matrices of both directions
   const Batch batch = learnable_batch(1, 4, 5);
   const TrainPass pass{0.1f, 3, 1};
-  EXPECT_EQ(usual.model.accumulate_gradients(batch, pass).smoothed, large.model.accumulate_gradients(batch, pass).smoothed);
+  EXPECT_EQ(usual.model.accumulate_gradients(batch, pass).smoothed,
+            large.model.accumulate_gradients(batch, pass).smoothed);
   for (const Parameter& p : usual.model.parameters().all()) {
     const std::vector<float> a = download<float>(usual.machine.context, p.gradient),
-                             b = download<float>(large.machine.context, large.model.parameters().find(p.name)->gradient);
-    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(std::ldexp(a[i], -factor_of(p)), b[i]) << p.name << " " << i;
+                             b = download<float>(large.machine.context,
+                                                 large.model.parameters().find(p.name)->gradient);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_EQ(std::ldexp(a[i], -factor_of(p)), b[i]) << p.name << " " << i;
   }
 }
 
@@ -182,7 +192,8 @@ TEST_F(DeviceMemory, ABatchThatDoesNotFitIsCutAndSumsToTheWhole) {
 }
 
 TEST_F(DeviceMemory, ABatchThatDoesNotFitWhileItIsCapturedIsCut) {
-  Training plain(DeviceKind::cuda, "seq2seq gru none"), graphs(DeviceKind::cuda, "seq2seq gru none");
+  Training plain(DeviceKind::cuda, "seq2seq gru none"),
+      graphs(DeviceKind::cuda, "seq2seq gru none");
   plain.machine.device->set_graphs(false);
   for (Training* t : {&plain, &graphs}) {
     t->update(0, 2);

@@ -1,32 +1,32 @@
-// The library's call of cuda/blas.h by the CPU's products, inputs rounded as a GPU's are. Bounds are checked first.
+// The library's call of cuda/libraries/blas.h by the CPU's products, inputs rounded as a GPU's are.
+// Bounds are checked first.
 
-#include "cuda/blas.h"
-#include "cuda/check.h"
-#include "cuda/state.h"
+#include "cuda/libraries/blas.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/state.h"
+#include "kernels/products/gemm.h"
+#include "running.h"
 
 #include <bit>
 #include <cmath>
 #include <vector>
-
-#include "running.h"
 
 namespace nmt::cuda {
 namespace {
 
 // The matrices of one operand, rows of `width` that stand `ld` apart, lie in one allocation.
 template <class T>
-void check_matrix(const char* name, const T* x, std::int64_t rows, std::int64_t width, std::int64_t ld,
-                  std::int64_t stride, std::int64_t count) {
+void check_matrix(const char* name, const T* x, std::int64_t rows, std::int64_t width,
+                  std::int64_t ld, std::int64_t stride, std::int64_t count) {
   NMT_CHECK(ld >= width, "product: {} has rows of {} that stand {} apart", name, width, ld);
   if (rows <= 0 || width <= 0) return;
   const std::int64_t elements = (count - 1) * stride + (rows - 1) * ld + width;
   NMT_CHECK(emulator::device_region(x).has(x, static_cast<std::size_t>(elements) * sizeof(T)),
-            "product: {}, {} elements at {}, does not lie in one piece of device memory", name, elements,
-            static_cast<const void*>(x));
+            "product: {}, {} elements at {}, does not lie in one piece of device memory", name,
+            elements, static_cast<const void*>(x));
 }
 
 // To 10 bits of fraction, to nearest: what tensor cores read of a float32 in TF32.
@@ -38,7 +38,8 @@ float to_tf32(float x) {
 // A matrix of an operand as float32 numbers that the products read.
 class Values {
  public:
-  Values(const Operand& x, std::int64_t product, std::int64_t rows, std::int64_t width, Precision precision) {
+  Values(const Operand& x, std::int64_t product, std::int64_t rows, std::int64_t width,
+         Precision precision) {
     if (x.f32 && precision != Precision::tf32) {
       data = x.f32 + product * x.stride;
       ld = x.ld;
@@ -47,7 +48,8 @@ class Values {
     values_.resize(static_cast<std::size_t>(rows * width));
     for (std::int64_t i = 0; i < rows * width; ++i) {
       const std::int64_t at = product * x.stride + i / width * x.ld + i % width;
-      values_[static_cast<std::size_t>(i)] = x.bf16 ? kernels::from_bf16(x.bf16[at]) : to_tf32(x.f32[at]);
+      values_[static_cast<std::size_t>(i)] =
+          x.bf16 ? kernels::from_bf16(x.bf16[at]) : to_tf32(x.f32[at]);
     }
     data = values_.data();
     ld = width;
@@ -65,7 +67,8 @@ static void multiply_now(const Product& p, Precision precision) {
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   const std::int64_t a_rows = p.a.transpose ? p.k : p.m, a_width = p.a.transpose ? p.m : p.k;
   const std::int64_t b_rows = p.b.transpose ? p.n : p.k, b_width = p.b.transpose ? p.k : p.n;
-  const auto check_operand = [&](const char* name, const Operand& x, std::int64_t rows, std::int64_t width) {
+  const auto check_operand = [&](const char* name, const Operand& x, std::int64_t rows,
+                                 std::int64_t width) {
     if (x.bf16)
       check_matrix(name, x.bf16, rows, width, x.ld, x.stride, p.count);
     else
@@ -78,8 +81,8 @@ static void multiply_now(const Product& p, Precision precision) {
   const emulator::OpenDeviceMemory open;
   for (std::int64_t i = 0; i < p.count; ++i) {
     const Values a(p.a, i, a_rows, a_width, precision), b(p.b, i, b_rows, b_width, precision);
-    kernels::gemm(Cpu{&pool}, p.a.transpose, p.b.transpose, p.m, p.n, p.k, a.data, a.ld, b.data, b.ld, p.beta,
-                  p.c + i * p.c_stride, p.ldc);
+    kernels::gemm(Cpu{&pool}, p.a.transpose, p.b.transpose, p.m, p.n, p.k, a.data, a.ld, b.data,
+                  b.ld, p.beta, p.c + i * p.c_stride, p.ldc);
   }
 }
 
@@ -95,8 +98,8 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
 // Rows that are no multiple of 16 bytes are refused, so that both ways are taken.
 bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision precision) {
   NMT_CHECK(p.count == 1 && p.beta == 0.0f && p.ldc == p.n,
-            "product: a bias for {} products with beta {}, rows of {} that stand {} apart", p.count, p.beta, p.n,
-            p.ldc);
+            "product: a bias for {} products with beta {}, rows of {} that stand {} apart", p.count,
+            p.beta, p.n, p.ldc);
   check_matrix("the bias", p.bias, 1, p.n, p.n, 0, 1);
   if (p.n % 4 != 0) return false;
   const auto multiply = [=] {
@@ -106,7 +109,9 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
     return cudaSuccess;
   };
   const cudaStream_t stream = state_of(cuda).stream;
-  NMT_CUDA_CHECK(emulator::is_captured(stream) ? emulator::capture(stream, "product with a bias", multiply) : multiply());
+  NMT_CUDA_CHECK(emulator::is_captured(stream)
+                     ? emulator::capture(stream, "product with a bias", multiply)
+                     : multiply());
   return true;
 }
 

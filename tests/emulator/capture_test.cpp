@@ -1,4 +1,5 @@
-// Captures and graphs of the emulator: what runs, in which order, and what it refuses as a driver does.
+// Captures and graphs of the emulator: what runs, in which order, and what it refuses as a driver
+// does.
 
 #include <functional>
 #include <vector>
@@ -13,7 +14,8 @@ class Capture : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-    for (cudaStream_t* stream : {&first, &second}) ASSERT_EQ(cudaStreamCreateWithFlags(stream, 0), cudaSuccess);
+    for (cudaStream_t* stream : {&first, &second})
+      ASSERT_EQ(cudaStreamCreateWithFlags(stream, 0), cudaSuccess);
     for (cudaEvent_t* event : {&forked, &joined}) ASSERT_EQ(cudaEventCreate(event), cudaSuccess);
     ASSERT_EQ(cudaMalloc(&data, 8), cudaSuccess);
     void* memory = nullptr;
@@ -26,7 +28,9 @@ class Capture : public testing::Test {
     for (cudaStream_t stream : {first, second}) cudaStreamDestroy(stream);
     for (cudaEvent_t event : {forked, joined}) cudaEventDestroy(event);
   }
-  void begin() { ASSERT_EQ(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal), cudaSuccess); }
+  void begin() {
+    ASSERT_EQ(cudaStreamBeginCapture(first, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  }
   cudaError_t end() {
     cudaGraph_t graph = nullptr;
     const cudaError_t status = cudaStreamEndCapture(first, &graph);

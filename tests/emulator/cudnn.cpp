@@ -1,14 +1,15 @@
-// A stand-in for cuDNN's recurrent layers, as NVIDIA's documentation has them (cuDNN API reference, cudnn_adv library):
-// here descriptors and weights, in cudnn_layer.cpp what is computed. It is strict: what the documentation leaves
-// undefined is NaN, the weights lie where only cudnnGetRNNWeightParams tells, and every pointer must be into device
-// memory with room for what is read and written. A layer is of one direction with two biases: what cuda/cudnn.cpp asks
+// A stand-in for cuDNN's recurrent layers, as NVIDIA's documentation has them (cuDNN API reference,
+// cudnn_adv library): here descriptors and weights, in cudnn_layer.cpp what is computed. It is
+// strict: what the documentation leaves undefined is NaN, the weights lie where only
+// cudnnGetRNNWeightParams tells, and every pointer must be into device memory with room for what is
+// read and written. A layer is of one direction with two biases: what cuda/libraries/cudnn.cpp asks
 // for. NMT_EMULATED_CUDNN=0: as if there were no library.
+
+#include "cuda/libraries/cudnn_library.h"
+#include "cudnn_state.h"
 
 #include <cstdlib>
 #include <string_view>
-
-#include "cuda/cudnn_library.h"
-#include "cudnn_state.h"
 
 namespace {
 
@@ -39,12 +40,9 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   switch (status) {
-    case CUDNN_STATUS_SUCCESS:
-      return "CUDNN_STATUS_SUCCESS";
-    case CUDNN_STATUS_BAD_PARAM:
-      return "CUDNN_STATUS_BAD_PARAM";
-    case CUDNN_STATUS_NOT_SUPPORTED:
-      return "CUDNN_STATUS_NOT_SUPPORTED";
+    case CUDNN_STATUS_SUCCESS: return "CUDNN_STATUS_SUCCESS";
+    case CUDNN_STATUS_BAD_PARAM: return "CUDNN_STATUS_BAD_PARAM";
+    case CUDNN_STATUS_NOT_SUPPORTED: return "CUDNN_STATUS_NOT_SUPPORTED";
     case CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED:
       return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
   }
@@ -57,15 +55,16 @@ cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor) {
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
   return destroy(tensor);
 }
-cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t, int rank, const int dims[],
-                                         const int strides[]) {
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t, int rank,
+                                         const int dims[], const int strides[]) {
   if (rank < 3) return CUDNN_STATUS_BAD_PARAM;
   tensor->dims.assign(dims, dims + rank);
   tensor->strides.assign(strides, strides + rank);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most, cudnnDataType_t* type,
-                                         int* rank, int dims[], int strides[]) {
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most,
+                                         cudnnDataType_t* type, int* rank, int dims[],
+                                         int strides[]) {
   *type = CUDNN_DATA_FLOAT;
   *rank = static_cast<int>(tensor->dims.size());
   for (std::size_t i = 0; i < tensor->dims.size() && i < static_cast<std::size_t>(most); ++i) {
@@ -81,8 +80,8 @@ cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout) {
 cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout) {
   return destroy(dropout);
 }
-cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle, float probability,
-                                        void*, std::size_t, unsigned long long) {
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
+                                        float probability, void*, std::size_t, unsigned long long) {
   if (!handle || probability != 0.0f) return CUDNN_STATUS_BAD_PARAM;
   dropout->set = true;
   return CUDNN_STATUS_SUCCESS;
@@ -94,15 +93,19 @@ cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* rnn) {
 cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnn) {
   return destroy(rnn);
 }
-cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t, cudnnRNNMode_t mode,
-                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
-                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t, cudnnDataType_t,
-                                       cudnnMathType_t math, std::int32_t input, std::int32_t hidden,
-                                       std::int32_t projection, std::int32_t layers, cudnnDropoutDescriptor_t dropout,
+cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t,
+                                       cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
+                                       cudnnDirectionMode_t direction,
+                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t,
+                                       cudnnDataType_t, cudnnMathType_t math, std::int32_t input,
+                                       std::int32_t hidden, std::int32_t projection,
+                                       std::int32_t layers, cudnnDropoutDescriptor_t dropout,
                                        std::uint32_t flags) {
-  if (input < 1 || hidden < 1 || projection != hidden || !dropout || !dropout->set) return CUDNN_STATUS_BAD_PARAM;
-  if (bias != CUDNN_RNN_DOUBLE_BIAS || direction != CUDNN_UNIDIRECTIONAL || input_mode != CUDNN_LINEAR_INPUT ||
-      layers != 1 || math == CUDNN_TENSOR_OP_MATH || flags != CUDNN_RNN_PADDED_IO_ENABLED)
+  if (input < 1 || hidden < 1 || projection != hidden || !dropout || !dropout->set)
+    return CUDNN_STATUS_BAD_PARAM;
+  if (bias != CUDNN_RNN_DOUBLE_BIAS || direction != CUDNN_UNIDIRECTIONAL ||
+      input_mode != CUDNN_LINEAR_INPUT || layers != 1 || math == CUDNN_TENSOR_OP_MATH ||
+      flags != CUDNN_RNN_PADDED_IO_ENABLED)
     return CUDNN_STATUS_NOT_SUPPORTED;
   *rnn = {true, mode, static_cast<std::size_t>(input), static_cast<std::size_t>(hidden)};
   return CUDNN_STATUS_SUCCESS;
@@ -114,8 +117,9 @@ cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t* data) {
 cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t data) {
   return destroy(data);
 }
-cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnDataType_t, cudnnRNNDataLayout_t, int steps,
-                                        int batch, int width, const int lengths[], void* padding) {
+cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnDataType_t,
+                                        cudnnRNNDataLayout_t, int steps, int batch, int width,
+                                        const int lengths[], void* padding) {
   if (steps < 1 || batch < 1 || width < 1 || !lengths) return CUDNN_STATUS_BAD_PARAM;
   if (padding) return CUDNN_STATUS_NOT_SUPPORTED;
   for (int b = 0; b < batch; ++b)
@@ -127,27 +131,31 @@ cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnData
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::size_t* bytes) {
+cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         std::size_t* bytes) {
   if (!handle || !rnn->set) return CUDNN_STATUS_BAD_PARAM;
   *bytes = Layout(*rnn).floats() * sizeof(float);
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                                        cudnnRNNDataDescriptor_t x, std::size_t* work, std::size_t* reserve) {
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                        cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
+                                        std::size_t* work, std::size_t* reserve) {
   if (!handle || !rnn->set || x->width != rnn->input) return CUDNN_STATUS_BAD_PARAM;
   *work = sizeof(double);
   *reserve = mode == CUDNN_FWD_MODE_TRAINING ? Reserve::doubles(*rnn, *x) * sizeof(double) : 0;
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::int32_t layer,
-                                      std::size_t bytes, const void* weights, std::int32_t id,
-                                      cudnnTensorDescriptor_t matrix, void** matrix_at, cudnnTensorDescriptor_t bias,
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                      std::int32_t layer, std::size_t bytes, const void* weights,
+                                      std::int32_t id, cudnnTensorDescriptor_t matrix,
+                                      void** matrix_at, cudnnTensorDescriptor_t bias,
                                       void** bias_at) {
   const Layout layout(*rnn);
-  if (!handle || layer != 0 || bytes != layout.floats() * sizeof(float) || !readable(weights, layout.floats()) ||
-      id < 0 || static_cast<std::size_t>(id) >= 2 * rnn->gates())
+  if (!handle || layer != 0 || bytes != layout.floats() * sizeof(float) ||
+      !readable(weights, layout.floats()) || id < 0 ||
+      static_cast<std::size_t>(id) >= 2 * rnn->gates())
     return CUDNN_STATUS_BAD_PARAM;
   const auto gate = static_cast<std::size_t>(id);
   float* const space = static_cast<float*>(const_cast<void*>(weights));

@@ -1,11 +1,11 @@
-// cuDNN's layers by the equations of NVIDIA's documentation (cudnnRNNMode_t, cudnnRNNForward and its backward
-// functions; the numbers of the gates: cudnnGetRNNWeightParams), in double.
+// cuDNN's layers by the equations of NVIDIA's documentation (cudnnRNNMode_t, cudnnRNNForward and
+// its backward functions; the numbers of the gates: cudnnGetRNNWeightParams), in double.
+
+#include "cudnn_state.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
-
-#include "cudnn_state.h"
 
 namespace {
 
@@ -33,7 +33,8 @@ struct Weights {
   double sum(std::size_t id, std::size_t j, const T* x) const {
     const float* const row = space + layout.matrix(id) + j * rnn.width_of(id);
     double total = space[layout.bias(id) + j];
-    for (std::size_t i = 0; i < rnn.width_of(id); ++i) total += double{row[i]} * static_cast<double>(x[i]);
+    for (std::size_t i = 0; i < rnn.width_of(id); ++i)
+      total += double{row[i]} * static_cast<double>(x[i]);
     return total;
   }
   // out += W^T d
@@ -41,41 +42,48 @@ struct Weights {
   void add_back(std::size_t id, const double* d, T* out) const {
     const float* const matrix = space + layout.matrix(id);
     for (std::size_t j = 0; j < rnn.hidden; ++j)
-      for (std::size_t i = 0; i < rnn.width_of(id); ++i) out[i] += matrix[j * rnn.width_of(id) + i] * d[j];
+      for (std::size_t i = 0; i < rnn.width_of(id); ++i)
+        out[i] += matrix[j * rnn.width_of(id) + i] * d[j];
   }
 };
 
 bool fits(const cudnnTensorStruct* shape, const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x) {
   const int b = static_cast<int>(x.batch), h = static_cast<int>(rnn.hidden);
-  return shape && shape->dims == std::vector<int>{1, b, h} && shape->strides == std::vector<int>{b * h, h, 1};
+  return shape && shape->dims == std::vector<int>{1, b, h} &&
+         shape->strides == std::vector<int>{b * h, h, 1};
 }
 
-bool usable(const cudnnRNNStruct* rnn, const std::int32_t* device_lengths, const cudnnRNNDataStruct* x,
-            const cudnnRNNDataStruct* y) {
-  return rnn && rnn->set && !device_lengths && x && y && x->same_sentences(*y) && x->width == rnn->input &&
-         y->width == rnn->hidden;
+bool usable(const cudnnRNNStruct* rnn, const std::int32_t* device_lengths,
+            const cudnnRNNDataStruct* x, const cudnnRNNDataStruct* y) {
+  return rnn && rnn->set && !device_lengths && x && y && x->same_sentences(*y) &&
+         x->width == rnn->input && y->width == rnn->hidden;
 }
 
 }  // namespace
 
-// cudnnRNNMode_t: lstm i, f, c', o = 0..3: c = f c_ + i c', h = o tanh(c). gru r, i, h' = 0..2: h' = tanh(W x + r (R h_
+// cudnnRNNMode_t: lstm i, f, c', o = 0..3: c = f c_ + i c', h = o tanh(c). gru r, i, h' = 0..2: h'
+// = tanh(W x + r (R h_
 // + bR) + bW), h = (1 - i) h' + i h_.
-cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                              const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data, const void* x,
-                              cudnnRNNDataDescriptor_t y_data, void* y, cudnnTensorDescriptor_t h_shape, const void* hx,
-                              void* hy, cudnnTensorDescriptor_t c_shape, const void* cx, void* cy,
-                              std::size_t weight_bytes, const void* weights, std::size_t, void* work,
-                              std::size_t reserve_bytes, void* reserve) {
+cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                              cudnnForwardMode_t mode, const std::int32_t device_lengths[],
+                              cudnnRNNDataDescriptor_t x_data, const void* x,
+                              cudnnRNNDataDescriptor_t y_data, void* y,
+                              cudnnTensorDescriptor_t h_shape, const void* hx, void* hy,
+                              cudnnTensorDescriptor_t c_shape, const void* cx, void* cy,
+                              std::size_t weight_bytes, const void* weights, std::size_t,
+                              void* work, std::size_t reserve_bytes, void* reserve) {
   if (!handle || !usable(rnn, device_lengths, x_data, y_data) || !fits(h_shape, *rnn, *x_data))
     return CUDNN_STATUS_BAD_PARAM;
   const bool lstm = rnn->mode == CUDNN_LSTM, training = mode == CUDNN_FWD_MODE_TRAINING;
-  const std::size_t h = rnn->hidden, rows = x_data->steps * x_data->batch, state = x_data->batch * h;
+  const std::size_t h = rnn->hidden, rows = x_data->steps * x_data->batch,
+                    state = x_data->batch * h;
   const Weights w{static_cast<const float*>(weights), *rnn};
   if (weight_bytes != w.layout.floats() * sizeof(float) || !readable(weights, w.layout.floats()) ||
       !readable(x, rows * rnn->input) || !readable(y, rows * h) || !absent_or_readable(hx, state) ||
       !absent_or_readable(hy, state) || !readable(work, 1))
     return CUDNN_STATUS_BAD_PARAM;
-  if (lstm && (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, state) || !absent_or_readable(cy, state)))
+  if (lstm && (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, state) ||
+               !absent_or_readable(cy, state)))
     return CUDNN_STATUS_BAD_PARAM;
   const std::size_t doubles = Reserve::doubles(*rnn, *x_data);
   if (training && (reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles)))
@@ -98,7 +106,9 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
       }
       const float* const in = static_cast<const float*>(x) + (t * x_data->batch + b) * rnn->input;
       const auto sum = [&](std::size_t id, std::size_t j) { return w.sum(id, j, in); };
-      const auto recurrent = [&](std::size_t id, std::size_t j) { return w.sum(rnn->gates() + id, j, state_h.data()); };
+      const auto recurrent = [&](std::size_t id, std::size_t j) {
+        return w.sum(rnn->gates() + id, j, state_h.data());
+      };
       std::vector<double> next_h(h);
       for (std::size_t j = 0; j < h; ++j) {
         const auto gate = [&](std::size_t id) -> double& { return kept.gate(t, b, id)[j]; };
@@ -127,27 +137,31 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
 }
 
 cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-                                      const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t y_data,
-                                      const void* y, const void* dy, cudnnRNNDataDescriptor_t x_data, void* dx,
-                                      cudnnTensorDescriptor_t h_shape, const void* hx, const void* dhy, void* dhx,
-                                      cudnnTensorDescriptor_t c_shape, const void* cx, const void* dcy, void* dcx,
-                                      std::size_t weight_bytes, const void* weights, std::size_t, void* work,
-                                      std::size_t reserve_bytes, void* reserve) {
+                                      const std::int32_t device_lengths[],
+                                      cudnnRNNDataDescriptor_t y_data, const void* y,
+                                      const void* dy, cudnnRNNDataDescriptor_t x_data, void* dx,
+                                      cudnnTensorDescriptor_t h_shape, const void* hx,
+                                      const void* dhy, void* dhx, cudnnTensorDescriptor_t c_shape,
+                                      const void* cx, const void* dcy, void* dcx,
+                                      std::size_t weight_bytes, const void* weights, std::size_t,
+                                      void* work, std::size_t reserve_bytes, void* reserve) {
   if (!handle || !usable(rnn, device_lengths, x_data, y_data) || !fits(h_shape, *rnn, *x_data))
     return CUDNN_STATUS_BAD_PARAM;
   const bool lstm = rnn->mode == CUDNN_LSTM;
-  const std::size_t h = rnn->hidden, e = rnn->input, batch = x_data->batch, rows = x_data->steps * batch,
-                    doubles = Reserve::doubles(*rnn, *x_data);
+  const std::size_t h = rnn->hidden, e = rnn->input, batch = x_data->batch,
+                    rows = x_data->steps * batch, doubles = Reserve::doubles(*rnn, *x_data);
   const Weights w{static_cast<const float*>(weights), *rnn};
   if (weight_bytes != w.layout.floats() * sizeof(float) || !readable(weights, w.layout.floats()) ||
       !readable(y, rows * h) || !readable(dy, rows * h) || !readable(dx, rows * e) ||
-      !absent_or_readable(hx, batch * h) || !absent_or_readable(dhx, batch * h) || !readable(work, 1) ||
-      reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles))
+      !absent_or_readable(hx, batch * h) || !absent_or_readable(dhx, batch * h) ||
+      !readable(work, 1) || reserve_bytes < doubles * sizeof(double) ||
+      !readable(reserve, 2 * doubles))
     return CUDNN_STATUS_BAD_PARAM;
-  if (lstm &&
-      (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, batch * h) || !absent_or_readable(dcx, batch * h)))
+  if (lstm && (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, batch * h) ||
+               !absent_or_readable(dcx, batch * h)))
     return CUDNN_STATUS_BAD_PARAM;
-  if (dhy || dcy) return CUDNN_STATUS_NOT_SUPPORTED;  // the gradients of the last states are those of y here
+  if (dhy || dcy)
+    return CUDNN_STATUS_NOT_SUPPORTED;  // the gradients of the last states are those of y here
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
   if (kept.stage() != forward_ran) return CUDNN_STATUS_BAD_PARAM;
@@ -166,7 +180,8 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
       for (std::size_t j = 0; j < h; ++j) {
         const auto gate = [&](std::size_t id) { return kept.gate(t, b, id)[j]; };
         const auto d = [&](std::size_t id) -> double& { return kept.dx_sum(t, b, id)[j]; };
-        const double keep = kept.kept(t, b)[j], total = dh[j] + double{static_cast<const float*>(dy)[row * h + j]};
+        const double keep = kept.kept(t, b)[j],
+                     total = dh[j] + double{static_cast<const float*>(dy)[row * h + j]};
         if (lstm) {
           const double before = t > 0 ? kept.kept(t - 1, b)[j]
                                 : cx  ? double{static_cast<const float*>(cx)[b * h + j]}
@@ -193,7 +208,8 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
       std::vector<double> din(e);
       for (std::size_t id = 0; id < rnn->gates(); ++id) {
         w.add_back(id, kept.dx_sum(t, b, id), din.data());
-        w.add_back(rnn->gates() + id, !lstm && id == 2 ? kept.dnew_memory(t, b) : kept.dx_sum(t, b, id),
+        w.add_back(rnn->gates() + id,
+                   !lstm && id == 2 ? kept.dnew_memory(t, b) : kept.dx_sum(t, b, id),
                    dprevious.data());
       }
       for (std::size_t i = 0; i < e; ++i) out[i] = static_cast<float>(din[i]);
@@ -207,12 +223,13 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t add,
-                                         const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data,
-                                         const void* x, cudnnTensorDescriptor_t h_shape, const void* hx,
-                                         cudnnRNNDataDescriptor_t y_data, const void* y, std::size_t weight_bytes,
-                                         void* dweights, std::size_t, void* work, std::size_t reserve_bytes,
-                                         void* reserve) {
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         cudnnWgradMode_t add, const std::int32_t device_lengths[],
+                                         cudnnRNNDataDescriptor_t x_data, const void* x,
+                                         cudnnTensorDescriptor_t h_shape, const void* hx,
+                                         cudnnRNNDataDescriptor_t y_data, const void* y,
+                                         std::size_t weight_bytes, void* dweights, std::size_t,
+                                         void* work, std::size_t reserve_bytes, void* reserve) {
   if (!handle || !usable(rnn, device_lengths, x_data, y_data) || !fits(h_shape, *rnn, *x_data))
     return CUDNN_STATUS_BAD_PARAM;
   if (add != CUDNN_WGRAD_MODE_ADD) return CUDNN_STATUS_NOT_SUPPORTED;
@@ -220,8 +237,9 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
   const std::size_t h = rnn->hidden, batch = x_data->batch, rows = x_data->steps * batch,
                     doubles = Reserve::doubles(*rnn, *x_data);
   if (weight_bytes != layout.floats() * sizeof(float) || !readable(dweights, layout.floats()) ||
-      !readable(x, rows * rnn->input) || !readable(y, rows * h) || !absent_or_readable(hx, batch * h) ||
-      !readable(work, 1) || reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles))
+      !readable(x, rows * rnn->input) || !readable(y, rows * h) ||
+      !absent_or_readable(hx, batch * h) || !readable(work, 1) ||
+      reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles))
     return CUDNN_STATUS_BAD_PARAM;
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
@@ -232,8 +250,9 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
       for (std::size_t id = 0; id < 2 * rnn->gates(); ++id) {
         const bool recurrent = id >= rnn->gates();
         const std::size_t gate = id % rnn->gates(), row = t * batch + b;
-        const double* const d =
-            recurrent && rnn->mode == CUDNN_GRU && gate == 2 ? kept.dnew_memory(t, b) : kept.dx_sum(t, b, gate);
+        const double* const d = recurrent && rnn->mode == CUDNN_GRU && gate == 2
+                                    ? kept.dnew_memory(t, b)
+                                    : kept.dx_sum(t, b, gate);
         const float* in = static_cast<const float*>(x) + row * rnn->input;
         if (recurrent)
           in = t > 0 ? static_cast<const float*>(y) + (row - batch) * h
@@ -245,6 +264,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
             sums[layout.matrix(id) + j * rnn->width_of(id) + i] += d[j] * double{in[i]};
         }
       }
-  for (std::size_t i = 0; i < sums.size(); ++i) static_cast<float*>(dweights)[i] += static_cast<float>(sums[i]);
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    static_cast<float*>(dweights)[i] += static_cast<float>(sums[i]);
   return CUDNN_STATUS_SUCCESS;
 }

@@ -1,11 +1,12 @@
 #pragma once
 
-// What the stand-in for cuDNN keeps behind its descriptors, and where its weights and what a pass leaves lie; shared by
-// its parts.
+// What the stand-in for cuDNN keeps behind its descriptors, and where its weights and what a pass
+// leaves lie; shared by its parts.
+
+#include "running.h"
 
 #include <vector>
 
-#include "running.h"
 #include <cudnn.h>
 
 struct cudnnContext {};
@@ -32,7 +33,8 @@ struct cudnnRNNDataStruct {
 
 namespace nmt::emulator::cudnn {
 
-constexpr std::size_t gap = 5;  // floats between the parts of a space of weights: nobody may reckon with none
+constexpr std::size_t gap =
+    5;  // floats between the parts of a space of weights: nobody may reckon with none
 
 inline bool readable(const void* data, std::size_t floats) {
   return device_region(data).has(data, floats * sizeof(float));
@@ -47,7 +49,8 @@ struct Layout {
   std::size_t bias(std::size_t id) const { return (last() - id) * (rnn_.hidden + gap); }
   std::size_t matrix(std::size_t id) const {
     std::size_t at = (last() + 1) * (rnn_.hidden + gap);
-    for (std::size_t other = last(); other > id; --other) at += rnn_.hidden * rnn_.width_of(other) + gap;
+    for (std::size_t other = last(); other > id; --other)
+      at += rnn_.hidden * rnn_.width_of(other) + gap;
     return at;
   }
   std::size_t floats() const { return matrix(0) + rnn_.hidden * rnn_.input + gap; }
@@ -57,8 +60,8 @@ struct Layout {
   const cudnnRNNStruct& rnn_;
 };
 
-// What a pass keeps of each step: the gates' values, and then the gradients of their sums; lstm's cell, gru's recurrent
-// part of the new memory.
+// What a pass keeps of each step: the gates' values, and then the gradients of their sums; lstm's
+// cell, gru's recurrent part of the new memory.
 constexpr double forward_ran = 11, data_ran = 12;
 struct Reserve {
   Reserve(void* memory, const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x)
@@ -73,7 +76,9 @@ struct Reserve {
   double* gate(std::size_t t, std::size_t b, std::size_t id) { return row(t, b, id); }
   double* kept(std::size_t t, std::size_t b) { return row(t, b, 4); }
   double* dx_sum(std::size_t t, std::size_t b, std::size_t id) { return row(t, b, 5 + id); }
-  double* dnew_memory(std::size_t t, std::size_t b) { return row(t, b, 9); }  // gru: of the recurrent part
+  double* dnew_memory(std::size_t t, std::size_t b) {
+    return row(t, b, 9);
+  }  // gru: of the recurrent part
   double* data;
 
  private:

@@ -1,9 +1,9 @@
 // The runtime's host functions: device memory is host memory that host code must not touch.
 
+#include "running.h"
+
 #include <cstdlib>
 #include <map>
-
-#include "running.h"
 
 namespace nmt::emulator {
 namespace {
@@ -16,7 +16,8 @@ struct Memory {
 };
 Memory memory;
 
-// A number from the environment, for tests of whole programs: NMT_EMULATED_MEMORY_MB, NMT_EMULATED_DEVICES.
+// A number from the environment, for tests of whole programs: NMT_EMULATED_MEMORY_MB,
+// NMT_EMULATED_DEVICES.
 std::size_t setting(const char* name, std::size_t usual) {
   const char* const text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : usual;
@@ -43,10 +44,12 @@ Region pinned_region(const void* p) {
 
 #if defined(__SANITIZE_ADDRESS__)
 void open_device_memory() {
-  for (const auto& [end, region] : memory.regions) __asan_unpoison_memory_region(region.begin, region.size());
+  for (const auto& [end, region] : memory.regions)
+    __asan_unpoison_memory_region(region.begin, region.size());
 }
 void close_device_memory() {
-  for (const auto& [end, region] : memory.regions) __asan_poison_memory_region(region.begin, region.size());
+  for (const auto& [end, region] : memory.regions)
+    __asan_poison_memory_region(region.begin, region.size());
 }
 #else
 void open_device_memory() {}
@@ -59,32 +62,26 @@ using namespace nmt::emulator;
 
 const char* cudaGetErrorString(cudaError_t status) {
   switch (status) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorInvalidValue:
-      return "invalid argument";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorInsufficientDriver:
       return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorInvalidDevice:
-      return "invalid device ordinal";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
       return "operation failed due to a previous error during capture";
-    case cudaErrorStreamCaptureUnmatched:
-      return "capture was not initiated in this stream";
-    case cudaErrorStreamCaptureUnjoined:
-      return "capturing stream has unjoined work";
+    case cudaErrorStreamCaptureUnmatched: return "capture was not initiated in this stream";
+    case cudaErrorStreamCaptureUnjoined: return "capturing stream has unjoined work";
     case cudaErrorStreamCaptureIsolation:
       return "dependency created on uncaptured work in another stream";
     case cudaErrorCapturedEvent:
       return "operation not permitted on an event last recorded in a capturing stream";
     case cudaErrorGraphExecUpdateFailure:
-      return "the graph update was not performed because it included changes which violated constraints specific to "
+      return "the graph update was not performed because it included changes which violated "
+             "constraints specific to "
              "instantiated graph update";
   }
   return "unknown error";
@@ -92,32 +89,19 @@ const char* cudaGetErrorString(cudaError_t status) {
 
 const char* cudaGetErrorName(cudaError_t status) {
   switch (status) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorInsufficientDriver:
-      return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    case cudaErrorStreamCaptureInvalidated:
-      return "cudaErrorStreamCaptureInvalidated";
-    case cudaErrorStreamCaptureUnmatched:
-      return "cudaErrorStreamCaptureUnmatched";
-    case cudaErrorStreamCaptureUnjoined:
-      return "cudaErrorStreamCaptureUnjoined";
-    case cudaErrorStreamCaptureIsolation:
-      return "cudaErrorStreamCaptureIsolation";
-    case cudaErrorCapturedEvent:
-      return "cudaErrorCapturedEvent";
-    case cudaErrorGraphExecUpdateFailure:
-      return "cudaErrorGraphExecUpdateFailure";
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureUnmatched: return "cudaErrorStreamCaptureUnmatched";
+    case cudaErrorStreamCaptureUnjoined: return "cudaErrorStreamCaptureUnjoined";
+    case cudaErrorStreamCaptureIsolation: return "cudaErrorStreamCaptureIsolation";
+    case cudaErrorCapturedEvent: return "cudaErrorCapturedEvent";
+    case cudaErrorGraphExecUpdateFailure: return "cudaErrorGraphExecUpdateFailure";
   }
   return "cudaErrorUnknown";
 }

@@ -1,11 +1,11 @@
 #include "emulator.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
+#include "running.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "running.h"
 #include <boost/context/detail/fcontext.hpp>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -65,7 +65,8 @@ dim3 place(std::uint32_t number, const dim3& extent) {
 
 std::string name_of_thread(int number) {
   const dim3 t = place(static_cast<std::uint32_t>(number), blockDim);
-  return fmt::format("thread ({},{},{}) of block ({},{},{})", t.x, t.y, t.z, blockIdx.x, blockIdx.y, blockIdx.z);
+  return fmt::format("thread ({},{},{}) of block ({},{},{})", t.x, t.y, t.z, blockIdx.x, blockIdx.y,
+                     blockIdx.z);
 }
 
 std::string line_of(const std::source_location& at) {
@@ -74,7 +75,8 @@ std::string line_of(const std::source_location& at) {
 }
 
 bool same(const std::source_location& a, const std::source_location& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line() == b.line() && a.column() == b.column() &&
+         std::strcmp(a.file_name(), b.file_name()) == 0;
 }
 
 // ---- fibers
@@ -94,7 +96,8 @@ void arrived(void*, const void**, std::size_t*) {}
 // Back to the scheduler; returns when the thread is resumed.
 void pause() {
   void* fake = nullptr;
-  leaving(block.current->wait == Wait::finished ? nullptr : &fake, block.scheduler_stack, block.scheduler_stack_size);
+  leaving(block.current->wait == Wait::finished ? nullptr : &fake, block.scheduler_stack,
+          block.scheduler_stack_size);
   const context::transfer_t from = context::jump_fcontext(block.scheduler, nullptr);
   arrived(fake, &block.scheduler_stack, &block.scheduler_stack_size);
   block.scheduler = from.fctx;
@@ -127,7 +130,8 @@ void resume(int number) {
 
 void prepare(Thread& thread) {
   if (!thread.stack) {
-    void* memory = mmap(nullptr, stack_size + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, stack_size + guard, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     NMT_CHECK(memory != MAP_FAILED && mprotect(memory, guard, PROT_NONE) == 0,
               "emulator: no memory for a thread's stack");
     thread.stack = static_cast<char*>(memory) + guard;
@@ -155,8 +159,8 @@ bool all_at_block_barrier() {
 void release_block_barrier() {
   for (int i = 1; i < block.count; ++i)
     if (!same(thread_at(i).at, thread_at(0).at))
-      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0), line_of(thread_at(0).at),
-               name_of_thread(i), line_of(thread_at(i).at));
+      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0),
+               line_of(thread_at(0).at), name_of_thread(i), line_of(thread_at(i).at));
   ++running.block_epoch;
   for (int i = 0; i < block.count; ++i) {
     thread_at(i).wait = Wait::none;
@@ -175,8 +179,8 @@ bool release_warp_operation(int first) {
     const WarpOperation& other = thread_at(number).operation;
     if (other.kind != wanted.kind || other.mask != wanted.mask || !same(other.at, wanted.at))
       NMT_FAIL("divergent warp operation: {} waits at {} with mask {:#x}, {} at {} with mask {:#x}",
-               name_of_thread(first), line_of(wanted.at), wanted.mask, name_of_thread(number), line_of(other.at),
-               other.mask);
+               name_of_thread(first), line_of(wanted.at), wanted.mask, name_of_thread(number),
+               line_of(other.at), other.mask);
   }
   unsigned votes = 0;
   for (int lane = 0; lane < warp_size; ++lane)
@@ -190,8 +194,8 @@ bool release_warp_operation(int first) {
     if (operation.kind == WarpOperation::ballot) operation.result = votes;
     if (operation.kind == WarpOperation::shuffle) {
       if (!(mask >> operation.source & 1))
-        NMT_FAIL("shuffle: {} reads lane {} at {}, which mask {:#x} leaves out", name_of_thread(warp + lane),
-                 operation.source, line_of(operation.at), mask);
+        NMT_FAIL("shuffle: {} reads lane {} at {}, which mask {:#x} leaves out",
+                 name_of_thread(warp + lane), operation.source, line_of(operation.at), mask);
       operation.result = thread_at(warp + operation.source).operation.bits;
     }
     thread.wait = Wait::none;
@@ -202,15 +206,12 @@ bool release_warp_operation(int first) {
 std::string state_of(int number) {
   const Thread& thread = thread_at(number);
   switch (thread.wait) {
-    case Wait::block_barrier:
-      return fmt::format("waits at the barrier of {}", line_of(thread.at));
+    case Wait::block_barrier: return fmt::format("waits at the barrier of {}", line_of(thread.at));
     case Wait::warp_operation:
-      return fmt::format("waits at the warp operation of {} with mask {:#x}", line_of(thread.operation.at),
-                         thread.operation.mask);
-    case Wait::finished:
-      return "has returned";
-    case Wait::none:
-      break;
+      return fmt::format("waits at the warp operation of {} with mask {:#x}",
+                         line_of(thread.operation.at), thread.operation.mask);
+    case Wait::finished: return "has returned";
+    case Wait::none: break;
   }
   return "runs";
 }
@@ -220,11 +221,12 @@ std::string state_of(int number) {
   int other = 0;
   for (int i = 1; i < block.count && other == 0; ++i)
     if (state_of(i) != state_of(0)) other = i;
-  NMT_FAIL("deadlock: {} {}, {} {}", name_of_thread(0), state_of(0), name_of_thread(other), state_of(other));
+  NMT_FAIL("deadlock: {} {}, {} {}", name_of_thread(0), state_of(0), name_of_thread(other),
+           state_of(other));
 }
 
-// Runs the block's threads, each to its next stop, until all have returned. The order changes from stop to stop, so
-// that a result that hangs on it does not stay the same by chance.
+// Runs the block's threads, each to its next stop, until all have returned. The order changes from
+// stop to stop, so that a result that hangs on it does not stay the same by chance.
 void run_block() {
   for (int i = 0; i < block.count; ++i) prepare(thread_at(i));
   for (bool forward = true;; forward = !forward) {
@@ -281,9 +283,10 @@ const std::vector<SharedMemory>& shared_memories() {
   return block.shared;
 }
 
-cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (*thread)(void*), void* data) {
+cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (*thread)(void*),
+                void* data) {
   const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
-  if (count == 0 || count > most_threads || shared > most_shared || grid.y > 65535 || grid.z > 65535)
+  if (count == 0 || count > max_threads || shared > max_shared || grid.y > 65535 || grid.z > 65535)
     return cudaErrorInvalidValue;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
   const Scope scope;
@@ -317,8 +320,8 @@ namespace {
 std::uint64_t warp_operation(const WarpOperation& operation) {
   const unsigned lane = running.thread % warp_size;
   if (!(operation.mask >> lane & 1))
-    abort_launch(fmt::format("{} is not in the mask {:#x} of its warp operation at {}", thread_name(), operation.mask,
-                             line_of(operation.at)));
+    abort_launch(fmt::format("{} is not in the mask {:#x} of its warp operation at {}",
+                             thread_name(), operation.mask, line_of(operation.at)));
   Thread& thread = *block.current;
   thread.operation = operation;
   thread.wait = Wait::warp_operation;
@@ -342,21 +345,14 @@ std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int 
   const int lane = static_cast<int>(running.thread % warp_size), first = lane / width * width;
   int source = lane;
   switch (kind) {
-    case Shuffle::from:
-      source = first + argument % width;
-      break;
-    case Shuffle::up:
-      source = lane - argument;
-      break;
-    case Shuffle::down:
-      source = lane + argument;
-      break;
-    case Shuffle::exclusive_or:
-      source = lane ^ argument;
-      break;
+    case Shuffle::from: source = first + argument % width; break;
+    case Shuffle::up: source = lane - argument; break;
+    case Shuffle::down: source = lane + argument; break;
+    case Shuffle::exclusive_or: source = lane ^ argument; break;
   }
   if (source < first || source >= first + width) source = lane;  // such a lane keeps its own value
-  return warp_operation({.kind = WarpOperation::shuffle, .mask = mask, .at = at, .bits = bits, .source = source});
+  return warp_operation(
+      {.kind = WarpOperation::shuffle, .mask = mask, .at = at, .bits = bits, .source = source});
 }
 
 void* shared_memory(const void* key, std::size_t bytes) {
@@ -365,9 +361,10 @@ void* shared_memory(const void* key, std::size_t bytes) {
   std::size_t total = bytes;
   for (const SharedMemory& memory : block.shared) total += memory.region.size();
   // Without asking for more a kernel has 48 KB; what launch() gives is asked for.
-  if (total - block.dynamic > 48 * 1024 || total > most_shared)
-    abort_launch(fmt::format("{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
-                             total, most_shared));
+  if (total - block.dynamic > 48 * 1024 || total > max_shared)
+    abort_launch(fmt::format(
+        "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
+        total, max_shared));
   add_shared(key, bytes);
   return block.shared.back().data.get();
 }

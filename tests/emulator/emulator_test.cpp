@@ -1,13 +1,14 @@
-// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the process, the emulator's
-// own hooks fail the launch; without either (none of the presets) there would be nothing to test.
+// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the
+// process, the emulator's own hooks fail the launch; without either (none of the presets) there
+// would be nothing to test.
 
-#include "nmt/core/error.h"
-#include "nmt/tensor/cuda_device.h"
+#include "core/error.h"
+#include "faulty.h"
+#include "tensor/cuda_device.h"
 
 #include <numeric>
 #include <vector>
 
-#include "faulty.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,8 +89,9 @@ TEST_F(Emulator, MissingBarrierIsCaught) {
   float* out = floats(ascending(64));
   if (with_hooks) {
     // A thread may also come to a place that nobody has written yet.
-    EXPECT_THAT(message_of([&] { reverse(cuda_, true, 64, x, out); }),
-                testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
+    EXPECT_THAT(
+        message_of([&] { reverse(cuda_, true, 64, x, out); }),
+        testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
   } else {
     reverse(cuda_, true, 64, x, out);
     EXPECT_THAT(host(out, 64), testing::Contains(testing::IsNan()));
@@ -114,10 +116,12 @@ TEST_F(Emulator, StrayAccessesAreCaught) {
 TEST_F(Emulator, DivergenceIsCaught) {
   EXPECT_THAT(message_of([&] { divergent_barrier(cuda_, 64, 40); }),
               testing::HasSubstr("deadlock: thread (0,0,0) of block (0,0,0) waits"));
-  EXPECT_THAT(message_of([&] { two_barriers(cuda_, 32); }), testing::HasSubstr("divergent barrier"));
+  EXPECT_THAT(message_of([&] { two_barriers(cuda_, 32); }),
+              testing::HasSubstr("divergent barrier"));
   EXPECT_THAT(message_of([&] { partial_shuffle(cuda_); }), testing::HasSubstr("deadlock"));
   float* out = floats(ascending(32));
-  EXPECT_THAT(message_of([&] { shuffle_outside_mask(cuda_, out); }), testing::HasSubstr("reads lane 20"));
+  EXPECT_THAT(message_of([&] { shuffle_outside_mask(cuda_, out); }),
+              testing::HasSubstr("reads lane 20"));
   divergent_barrier(cuda_, 64, 64);
 }
 
@@ -126,18 +130,19 @@ TEST_F(Emulator, RacesAreCaught) {
   two_writers(cuda_, false, out);
   EXPECT_EQ(host(out, 1).front(), 3.0f);
   float* values = floats(ascending(64));
-  warp_neighbour(cuda_, 32, values);
+  warp_neighbor(cuda_, 32, values);
   EXPECT_EQ(host(values, 32)[31], 0.0f);
   if (!with_hooks) return;
   EXPECT_THAT(message_of([&] { two_writers(cuda_, true, out); }), testing::HasSubstr("race"));
-  EXPECT_THAT(message_of([&] { warp_neighbour(cuda_, 64, values); }),
+  EXPECT_THAT(message_of([&] { warp_neighbor(cuda_, 64, values); }),
               testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
 }
 
 TEST_F(Emulator, UnwrittenSharedMemoryIsNoNumber) {
   float* out = floats(ascending(32));
   if (with_hooks) {
-    EXPECT_THAT(message_of([&] { read_unwritten(cuda_, out); }), testing::HasSubstr("nobody has written"));
+    EXPECT_THAT(message_of([&] { read_unwritten(cuda_, out); }),
+                testing::HasSubstr("nobody has written"));
   } else {
     read_unwritten(cuda_, out);
     EXPECT_TRUE(std::isnan(host(out, 32)[31]));
@@ -147,7 +152,8 @@ TEST_F(Emulator, UnwrittenSharedMemoryIsNoNumber) {
 TEST_F(Emulator, MemoryIsLimitedAndSaysSo) {
   Arena arena(1, device_.memory_source());
   EXPECT_THAT(message_of([&] { arena.allocate(std::size_t{2} << 30); }),
-              testing::AllOf(testing::HasSubstr("2048.0 MB asked for"), testing::HasSubstr("of 1024.0 MB free"),
+              testing::AllOf(testing::HasSubstr("2048.0 MB asked for"),
+                             testing::HasSubstr("of 1024.0 MB free"),
                              testing::HasSubstr("--mini-batch-words")));
   EXPECT_THAT(message_of([] { CudaDevice second(1); }),
               testing::HasSubstr("--device cuda:1: there is 1 CUDA device, from 0 to 0"));

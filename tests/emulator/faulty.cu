@@ -1,4 +1,4 @@
-#include "cuda/launch.h"
+#include "cuda/runtime/launch.h"
 #include "faulty.h"
 
 namespace nmt::test {
@@ -53,7 +53,7 @@ __global__ void read_unwritten_kernel(float* out) {
   out[threadIdx.x] = values[threadIdx.x];
 }
 
-__global__ void warp_neighbour_kernel(float* out) {
+__global__ void warp_neighbor_kernel(float* out) {
   NMT_SHARED(values, float[64]);
   values[threadIdx.x] = static_cast<float>(threadIdx.x);
   __syncwarp();
@@ -74,12 +74,12 @@ __global__ void change_kernel(float* x) {
 }  // namespace
 
 void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
-  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float), cuda, faulty, n, x,
-         out);
+  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float),
+         cuda, faulty, n, x, out);
 }
 void reverse_past_shared(const Cuda& cuda, int n, const float* x, float* out) {
-  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float) - 48, cuda, false, n, x,
-         out);
+  launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float) - 48,
+         cuda, false, n, x, out);
 }
 void copy(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
   launch(copy_kernel, static_cast<unsigned>(n / 32 + 1), 32, 0, cuda, faulty, n, x, out);
@@ -102,8 +102,8 @@ void two_writers(const Cuda& cuda, bool faulty, float* out) {
 void read_unwritten(const Cuda& cuda, float* out) {
   launch(read_unwritten_kernel, 1, 32, 0, cuda, out);
 }
-void warp_neighbour(const Cuda& cuda, int threads, float* out) {
-  launch(warp_neighbour_kernel, 1, static_cast<unsigned>(threads), 0, cuda, out);
+void warp_neighbor(const Cuda& cuda, int threads, float* out) {
+  launch(warp_neighbor_kernel, 1, static_cast<unsigned>(threads), 0, cuda, out);
 }
 void read_late_then_change(const Cuda& cuda, float* x, float* out) {
   launch(read_late_kernel, 1, 3, 0, cuda, x, out);

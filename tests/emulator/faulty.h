@@ -6,7 +6,8 @@ namespace nmt::test {
 
 // Kernels with a planted fault each, and their correct twins. Memory is the device's.
 
-/// out[i] = x[n-1-i] through shared memory, n the threads of the one block; without the barrier when faulty.
+/// out[i] = x[n-1-i] through shared memory, n the threads of the one block; without the barrier
+/// when faulty.
 void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out);
 /// The same through 48 bytes more than launch() gives.
 void reverse_past_shared(const Cuda& cuda, int n, const float* x, float* out);
@@ -24,9 +25,10 @@ void shuffle_outside_mask(const Cuda& cuda, float* out);
 void two_writers(const Cuda& cuda, bool faulty, float* out);
 /// Reads shared memory that nobody has written.
 void read_unwritten(const Cuda& cuda, float* out);
-/// A neighbour's value through shared memory, with __syncwarp() alone; right within a warp.
-void warp_neighbour(const Cuda& cuda, int threads, float* out);
-/// A block of three threads: out[0] = x[0] after two barriers, read by all of them; then, in a launch of its own, x[0] += 1 without one.
+/// A neighbor's value through shared memory, with __syncwarp() alone; right within a warp.
+void warp_neighbor(const Cuda& cuda, int threads, float* out);
+/// A block of three threads: out[0] = x[0] after two barriers, read by all of them; then, in a
+/// launch of its own, x[0] += 1 without one.
 void read_late_then_change(const Cuda& cuda, float* x, float* out);
 /// Host code that reads device memory.
 float read_on_host(const float* x);

@@ -1,15 +1,16 @@
-// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook before each one; the
-// hooks are ours here, no sanitizer is linked. Rules, for a kernel's thread:
-//   it touches its own stack, device memory, pinned memory and its block's shared memory, inside their bounds;
-//   it reads shared memory only where somebody has written;
-//   two threads touch one byte, one of them writing, only with a barrier between (of the block, or of the warp when
-//   they share one), never from two blocks of a launch; or both with atomics.
+// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook
+// before each one; the hooks are ours here, no sanitizer is linked. Rules, for a kernel's thread:
+//   it touches its own stack, device memory, pinned memory and its block's shared memory, inside
+//   their bounds; it reads shared memory only where somebody has written; two threads touch one
+//   byte, one of them writing, only with a barrier between (of the block, or of the warp when they
+//   share one), never from two blocks of a launch; or both with atomics.
 // Host code touches no device memory.
+
+#include "running.h"
 
 #include <cstdlib>
 #include <unordered_map>
 
-#include "running.h"
 #include <fmt/format.h>
 
 namespace nmt::emulator {
@@ -26,7 +27,9 @@ namespace {
 enum class Access { read, write, atomic };
 
 const char* name_of(Access access) {
-  return access == Access::read ? "reads" : access == Access::write ? "writes" : "changes atomically";
+  return access == Access::read    ? "reads"
+         : access == Access::write ? "writes"
+                                   : "changes atomically";
 }
 
 // When and by whom.
@@ -80,10 +83,12 @@ bool ordered(const Event& before, const Event& after) {
 bool reads_ordered(const Cell& cell, const Event& after) {
   if (cell.read.launch != after.launch) return true;
   if (cell.many_blocks) return false;
-  if (cell.many_warps) return cell.read.block == after.block && cell.read.block_epoch < after.block_epoch;
+  if (cell.many_warps)
+    return cell.read.block == after.block && cell.read.block_epoch < after.block_epoch;
   if (cell.many_readers)
-    return cell.read.block == after.block && (cell.read.block_epoch < after.block_epoch ||
-                                              (same_warp(cell.read, after) && cell.read.warp_epoch < after.warp_epoch));
+    return cell.read.block == after.block &&
+           (cell.read.block_epoch < after.block_epoch ||
+            (same_warp(cell.read, after) && cell.read.warp_epoch < after.warp_epoch));
   return ordered(cell.read, after);
 }
 
@@ -107,14 +112,17 @@ void check_cell(Cell& cell, Access access, const void* address, bool shared) {
   const Event event = now();
   const bool both_atomic = access == Access::atomic && cell.atomic;
   if (cell.write.launch != 0 && !both_atomic && !ordered(cell.write, event))
-    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has written, with no barrier between", thread_name(),
-                             name_of(access), shared ? "shared" : "device", address, name_of_event(cell.write)));
+    abort_launch(fmt::format(
+        "race: {} {} {} memory at {} that {} has written, with no barrier between", thread_name(),
+        name_of(access), shared ? "shared" : "device", address, name_of_event(cell.write)));
   if (access != Access::read && cell.read.launch != 0 && !reads_ordered(cell, event))
-    abort_launch(fmt::format("race: {} {} {} memory at {} that {} has read, with no barrier between", thread_name(),
-                             name_of(access), shared ? "shared" : "device", address, name_of_event(cell.read)));
+    abort_launch(fmt::format(
+        "race: {} {} {} memory at {} that {} has read, with no barrier between", thread_name(),
+        name_of(access), shared ? "shared" : "device", address, name_of_event(cell.read)));
   if (access == Access::read) {
     if (shared && !cell.written)
-      abort_launch(fmt::format("{} reads shared memory at {} that nobody has written", thread_name(), address));
+      abort_launch(fmt::format("{} reads shared memory at {} that nobody has written",
+                               thread_name(), address));
     note_read(cell, event);
   } else {
     cell.write = event;
@@ -123,20 +131,24 @@ void check_cell(Cell& cell, Access access, const void* address, bool shared) {
   }
 }
 
-void check_region(const Region& region, const char* address, std::size_t bytes, Access access, bool shared) {
+void check_region(const Region& region, const char* address, std::size_t bytes, Access access,
+                  bool shared) {
   if (!region.has(address, bytes))
-    abort_launch(fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin", thread_name(),
-                             name_of(access), bytes, region.size(), shared ? "shared" : "device",
-                             address - region.begin));
+    abort_launch(
+        fmt::format("{} {} {} bytes at the end of {} bytes of {} memory, {} past its begin",
+                    thread_name(), name_of(access), bytes, region.size(),
+                    shared ? "shared" : "device", address - region.begin));
   Cells& of_region = cells_of(region);
   for (std::size_t i = 0; i < bytes; ++i)
-    check_cell(of_region[static_cast<std::size_t>(address - region.begin) + i], access, address, shared);
+    check_cell(of_region[static_cast<std::size_t>(address - region.begin) + i], access, address,
+               shared);
 }
 
 extern "C" char __executable_start, end;
 
 void check(const void* pointer, std::size_t bytes, Access access) {
-  // The linker may take a kernel's copy of an inline function, hooks and all, for the program's other threads too.
+  // The linker may take a kernel's copy of an inline function, hooks and all, for the program's
+  // other threads too.
   if (!running.has_device) return;
   const char* address = static_cast<const char*>(pointer);
   if (!running.in_kernel) {
@@ -147,14 +159,15 @@ void check(const void* pointer, std::size_t bytes, Access access) {
   }
   if (running.stack.has(address)) return;
   for (const SharedMemory& memory : shared_memories())
-    if (memory.region.has(address)) return check_region(memory.region, address, bytes, access, true);
+    if (memory.region.has(address))
+      return check_region(memory.region, address, bytes, access, true);
   if (const Region region = device_region(address); region.begin)
     return check_region(region, address, bytes, access, false);
   if (pinned_region(address).has(address, bytes)) return;
   // Constants, and threadIdx and its like.
   if (access == Access::read && address >= &__executable_start && address < &end) return;
-  abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory", thread_name(),
-                           name_of(access), bytes, pointer));
+  abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory",
+                           thread_name(), name_of(access), bytes, pointer));
 }
 
 }  // namespace

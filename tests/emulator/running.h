@@ -21,19 +21,23 @@ struct Region {
   const char* begin = nullptr;
   const char* end = nullptr;
   bool has(const void* p) const { return p >= begin && p < end; }
-  bool has(const void* p, std::size_t bytes) const { return p >= begin && static_cast<const char*>(p) + bytes <= end; }
+  bool has(const void* p, std::size_t bytes) const {
+    return p >= begin && static_cast<const char*>(p) + bytes <= end;
+  }
   std::size_t size() const { return static_cast<std::size_t>(end - begin); }
 };
 
 /// The thread whose code runs now.
 struct Running {
-  bool has_device = false;        ///< this thread of the program has set a device: others are not looked at
+  bool has_device =
+      false;  ///< this thread of the program has set a device: others are not looked at
   bool in_kernel = false;
   std::uint32_t launch = 0;       ///< counts launches
   std::uint32_t block = 0;        ///< number of the block in the grid
   std::uint32_t thread = 0;       ///< number of the thread in the block
   std::uint32_t block_epoch = 0;  ///< barriers of the block so far
-  std::uint32_t warp_epoch = 0;   ///< barriers of the thread's warp so far, those of the block among them
+  std::uint32_t warp_epoch =
+      0;  ///< barriers of the thread's warp so far, those of the block among them
   Region stack;
 };
 extern constinit thread_local Running running;
@@ -70,7 +74,8 @@ struct OpenDeviceMemory {
 
 /// A call that is no kernel becomes a node; `kind` tells it from other kinds.
 cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
-/// What no program may do while it captures: the capture is invalid from then on. False when there is none.
+/// What no program may do while it captures: the capture is invalid from then on. False when there
+/// is none.
 bool breaks_captures();
 
 // ---- races and bounds (memory_check.cpp) ----

@@ -1,13 +1,13 @@
-// Streams, events, copies and graphs. What is asked of a stream has happened when the call returns; while the stream is
-// captured it becomes a node instead. A graph's nodes run in an order that its edges allow, the latest first, so that
-// an edge that is missing shows.
+// Streams, events, copies and graphs. What is asked of a stream has happened when the call returns;
+// while the stream is captured it becomes a node instead. A graph's nodes run in an order that its
+// edges allow, the latest first, so that an edge that is missing shows.
+
+#include "running.h"
 
 #include <algorithm>
 #include <chrono>
 #include <queue>
 #include <set>
-
-#include "running.h"
 
 namespace {
 
@@ -131,7 +131,8 @@ bool breaks_captures() {
 
 using namespace nmt::emulator;
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   // The node reads and writes ordinary memory long after the call.
@@ -141,7 +142,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return cudaErrorStreamCaptureUnsupported;
   }
   return ask(stream, "copy", [=] {
-    if (to_device != device_region(to).has(to, bytes) || from_device != device_region(from).has(from, bytes))
+    if (to_device != device_region(to).has(to, bytes) ||
+        from_device != device_region(from).has(from, bytes))
       return cudaErrorInvalidValue;
     const OpenDeviceMemory open;
     std::memcpy(to, from, bytes);
@@ -242,8 +244,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long*, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData**, std::size_t* count) {
   *status = !is_captured(stream) ? cudaStreamCaptureStatusNone
             : stream->invalid    ? cudaStreamCaptureStatusInvalidated
@@ -275,7 +278,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
   *result = {};
   if (needs_of(*graph) != exec->needs) return cudaErrorGraphExecUpdateFailure;
   for (std::size_t i = 0; i < exec->nodes.size(); ++i) {
@@ -292,7 +296,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
                                              const cudaKernelNodeParams* parameters) {
   // Only the graph that it was made of names its nodes.
   const auto& nodes = exec->graph->nodes;
-  const bool known = std::ranges::any_of(nodes, [&](const auto& other) { return other.get() == node; });
+  const bool known =
+      std::ranges::any_of(nodes, [&](const auto& other) { return other.get() == node; });
   if (!known || node->kernel.name != parameters->func) return cudaErrorInvalidValue;
   Kernel& kernel = exec->nodes[node->number].kernel;
   kernel.grid = parameters->gridDim;
@@ -303,7 +308,8 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  if (is_captured(stream)) return cudaErrorStreamCaptureUnsupported;  // a child graph, which nobody makes here
+  if (is_captured(stream))
+    return cudaErrorStreamCaptureUnsupported;  // a child graph, which nobody makes here
   std::vector<std::size_t> missing(exec->nodes.size());
   std::vector<std::vector<std::size_t>> followers(exec->nodes.size());
   std::priority_queue<std::size_t> ready;
@@ -315,7 +321,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   while (!ready.empty()) {
     const std::size_t next = ready.top();
     ready.pop();
-    if (const cudaError_t status = run_node(exec->nodes[next]); status != cudaSuccess) return status;
+    if (const cudaError_t status = run_node(exec->nodes[next]); status != cudaSuccess)
+      return status;
     for (const std::size_t follower : followers[next])
       if (--missing[follower] == 0) ready.push(follower);
   }

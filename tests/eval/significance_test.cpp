@@ -1,7 +1,7 @@
-#include "nmt/eval/significance.h"
+#include "eval/significance.h"
 
-#include "nmt/core/error.h"
-#include "nmt/eval/numpy_generator.h"
+#include "core/error.h"
+#include "eval/numpy_generator.h"
 #include "tests/eval/lines.h"
 
 #include <cmath>
@@ -29,7 +29,8 @@ const std::vector<std::string> others = {"Dies ist ein kleiner Test, oder?",
 // All figures below are numpy 2.4's and sacreBLEU 2.6.0's.
 TEST(NumpyGenerator, equals_default_rng) {
   NumpyGenerator raw(0);
-  for (const std::uint64_t word : {11749869230777074271ULL, 4976686463289251617ULL, 755828109848996024ULL})
+  for (const std::uint64_t word :
+       {11749869230777074271ULL, 4976686463289251617ULL, 755828109848996024ULL})
     EXPECT_EQ(raw.next64(), word);
   NumpyGenerator choice(12345);
   for (const std::uint32_t x : {4, 1, 5, 2, 1, 5, 4, 4, 6, 2, 5, 2, 3, 4, 1, 1, 1, 4, 4, 6})
@@ -42,7 +43,8 @@ TEST(NumpyGenerator, equals_default_rng) {
   for (int i = 0; i < 100000; ++i) sum += many.below(3003);
   EXPECT_EQ(sum, 149965047U);
   NumpyGenerator coin(12345);
-  for (const char bit : std::string("1011100110000011111111110100110110110001")) EXPECT_EQ(coin.bit(), bit == '1');
+  for (const char bit : std::string("1011100110000011111111110100110110110001"))
+    EXPECT_EQ(coin.bit(), bit == '1');
 }
 
 TEST(Significance, intervals_equal_sacrebleu) {
@@ -72,7 +74,8 @@ struct Paired {
   std::unique_ptr<Metric> metric;
   std::vector<SentenceCounts> systems;
   explicit Paired(std::unique_ptr<Metric> m) : metric(std::move(m)) {
-    for (const auto& lines : {hypotheses, others}) systems.push_back(sentence_counts(*metric, lines, {references}));
+    for (const auto& lines : {hypotheses, others})
+      systems.push_back(sentence_counts(*metric, lines, {references}));
   }
 };
 
@@ -101,8 +104,10 @@ TEST(Significance, paired_randomization_equals_sacrebleu) {
 TEST(Significance, edges) {
   const auto metric = bleu_metric({});
   const SentenceCounts counts = sentence_counts(*metric, hypotheses, {references});
-  EXPECT_EQ(paired_randomization(*metric, {counts, counts}, 50)[1].p_value, 1 / 51.0);  // no trial is above 0
-  const SentenceCounts one = sentence_counts(*metric, {"ein Haus ist hier"}, {{"ein Haus ist hier"}});
+  EXPECT_EQ(paired_randomization(*metric, {counts, counts}, 50)[1].p_value,
+            1 / 51.0);  // no trial is above 0
+  const SentenceCounts one =
+      sentence_counts(*metric, {"ein Haus ist hier"}, {{"ein Haus ist hier"}});
   EXPECT_EQ(confidence_interval(*metric, one, 10).half_width, 0);
   EXPECT_THROW(confidence_interval(*metric, counts, 1), Error);
   EXPECT_THROW(paired_bootstrap(*metric, {counts}, 10), Error);
@@ -115,19 +120,24 @@ TEST(Significance, signatures) {
   const std::string version = std::string("|version:nmt-") + NMT_VERSION;
   EXPECT_EQ(bleu_metric({})->signature(2, "bs:1000|seed:12345|"),
             "nrefs:2|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp" + version);
-  EXPECT_EQ(chrf_metric({})->signature(1), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
-  EXPECT_EQ(bleu_signature(multi_bleu_options(true), 1), "nrefs:1|case:lc|eff:no|tok:multi-bleu|smooth:none" + version);
+  EXPECT_EQ(chrf_metric({})->signature(1),
+            "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no" + version);
+  EXPECT_EQ(bleu_signature(multi_bleu_options(true), 1),
+            "nrefs:1|case:lc|eff:no|tok:multi-bleu|smooth:none" + version);
   BleuOptions floor;
   floor.smoothing = BleuSmoothing::floor;
-  EXPECT_EQ(bleu_signature(floor, 1), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]" + version);
+  EXPECT_EQ(bleu_signature(floor, 1),
+            "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]" + version);
 }
 
 // multi-bleu.perl by hand.
 TEST(MultiBleu, words_as_they_stand) {
   EXPECT_EQ(corpus_bleu({"a b c d e"}, {"a b x d e"}, multi_bleu_options(false)).score, 0.0);
-  EXPECT_NEAR(corpus_bleu({"A b c d e f"}, {"a b c d e f"}, multi_bleu_options(true)).score, 100.0, 1e-9);
+  EXPECT_NEAR(corpus_bleu({"A b c d e f"}, {"a b c d e f"}, multi_bleu_options(true)).score, 100.0,
+              1e-9);
   EXPECT_NEAR(corpus_bleu({"Ä b c d e f"}, {"ä b c d e f"}, multi_bleu_options(true)).score,
-              100 * std::pow(5 / 6.0 * 4 / 5.0 * 3 / 4.0 * 2 / 3.0, 0.25), 1e-9);  // Perl's lc of bytes leaves Ä alone
+              100 * std::pow(5 / 6.0 * 4 / 5.0 * 3 / 4.0 * 2 / 3.0, 0.25),
+              1e-9);  // Perl's lc of bytes leaves Ä alone
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-#include "nmt/config/fields.h"
-#include "nmt/config/settings.h"
+#include "config/fields.h"
+#include "config/settings.h"
+#include "tests/fuzz/target.h"
 
 #include <vector>
-
-#include "tests/fuzz/target.h"
 
 // Arguments, one a line. Files named by --config are not opened: the option is taken away.
 void nmt::fuzz::command_line(std::string_view bytes) {
@@ -12,7 +11,8 @@ void nmt::fuzz::command_line(std::string_view bytes) {
     const std::size_t end = bytes.find('\n');
     arguments.emplace_back(bytes.substr(0, end));
     bytes = end == std::string_view::npos ? "" : bytes.substr(end + 1);
-    if (arguments.back().starts_with("-c") || arguments.back().starts_with("--c")) arguments.pop_back();
+    if (arguments.back().starts_with("-c") || arguments.back().starts_with("--c"))
+      arguments.pop_back();
   }
   read([&] {
     ModelSpec model;

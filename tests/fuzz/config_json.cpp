@@ -1,7 +1,7 @@
-#include "nmt/config/fields.h"
-#include "nmt/config/json.h"
-
+#include "config/fields.h"
+#include "config/json.h"
 #include "tests/fuzz/target.h"
+
 #include <nlohmann/json.hpp>
 
 // The settings stored in a model directory.

@@ -1,6 +1,5 @@
-#include "nmt/config/fields.h"
-#include "nmt/config/settings.h"
-
+#include "config/fields.h"
+#include "config/settings.h"
 #include "tests/fuzz/target.h"
 
 // A settings file, read as --config would, and written and read again.
@@ -26,7 +25,8 @@ void nmt::fuzz::config_yaml(std::string_view bytes) {
     Specs again;
     again.settings.read_yaml(dump, "dump.yaml");
     again.settings.read({});
-    if (again.settings.yaml() != dump) throw std::logic_error("--dump-config does not read back to the same: " + dump);
+    if (again.settings.yaml() != dump)
+      throw std::logic_error("--dump-config does not read back to the same: " + dump);
   });
 }
 

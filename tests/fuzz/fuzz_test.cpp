@@ -1,12 +1,12 @@
-#include "nmt/core/file.h"
-#include "nmt/core/rng.h"
+#include "core/file.h"
+#include "core/rng.h"
+#include "tests/fuzz/target.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <vector>
 
-#include "tests/fuzz/target.h"
 #include <gtest/gtest.h>
 
 namespace nmt::fuzz {
@@ -24,8 +24,8 @@ const Target targets[] = {
 
 std::vector<std::string> seeds_of(const Target& target) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(NMT_SOURCE_DIR) / "tests/fuzz/seeds" / target.name))
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(NMT_SOURCE_DIR) / "tests/fuzz/seeds" / target.name))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> seeds;
@@ -33,8 +33,8 @@ std::vector<std::string> seeds_of(const Target& target) {
   return seeds;
 }
 
-/// A few changes that keep most of the input: bytes, numbers, pieces taken out, doubled, cut off or brought from
-/// another seed.
+/// A few changes that keep most of the input: bytes, numbers, pieces taken out, doubled, cut off or
+/// brought from another seed.
 std::string mutated(std::string text, const std::vector<std::string>& seeds, Rng& rng) {
   static const char* const tokens[] = {"-1",    "0",    "99999999999999999999",
                                        "1e308", "[",    "{",
@@ -43,7 +43,8 @@ std::string mutated(std::string text, const std::vector<std::string>& seeds, Rng
                                        "auto",  "\xff", "--",
                                        "&a *a", "1.5"};
   for (std::uint64_t changes = 1 + rng.below(4); changes > 0; --changes) {
-    const std::size_t at = rng.below(text.size() + 1), length = std::min<std::size_t>(rng.below(16), text.size() - at);
+    const std::size_t at = rng.below(text.size() + 1),
+                      length = std::min<std::size_t>(rng.below(16), text.size() - at);
     switch (rng.below(7)) {
       case 0:
         if (at < text.size()) text[at] = static_cast<char>(rng.below(256));
@@ -51,18 +52,10 @@ std::string mutated(std::string text, const std::vector<std::string>& seeds, Rng
       case 1:
         if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << rng.below(8)));
         break;
-      case 2:
-        text.erase(at, length);
-        break;
-      case 3:
-        text.insert(at, text.substr(at, length));
-        break;
-      case 4:
-        text.resize(at);
-        break;
-      case 5:
-        text.insert(at, tokens[rng.below(std::size(tokens))]);
-        break;
+      case 2: text.erase(at, length); break;
+      case 3: text.insert(at, text.substr(at, length)); break;
+      case 4: text.resize(at); break;
+      case 5: text.insert(at, tokens[rng.below(std::size(tokens))]); break;
       default:
         const std::string& other = seeds[rng.below(seeds.size())];
         text.insert(at, other.substr(rng.below(other.size() + 1), rng.below(64)));

@@ -1,8 +1,8 @@
-#include "nmt/tensor/safetensors.h"
-
-#include <stdexcept>
+#include "tensor/safetensors.h"
 
 #include "tests/fuzz/target.h"
+
+#include <stdexcept>
 
 // A safetensors file: every byte of every tensor that the reader admits is touched.
 void nmt::fuzz::safetensors(std::string_view bytes) {
@@ -12,7 +12,8 @@ void nmt::fuzz::safetensors(std::string_view bytes) {
     for (const auto& tensor : contents.tensors()) {
       const std::byte* data = tensor.data;
       for (std::size_t i = 0; i < tensor.bytes(); ++i) sum += static_cast<unsigned>(data[i]);
-      if (contents.find(tensor.name) == nullptr) throw std::logic_error("a tensor is not found under its name");
+      if (contents.find(tensor.name) == nullptr)
+        throw std::logic_error("a tensor is not found under its name");
     }
     if (sum == 0xFFFFFFFFu) throw std::logic_error("never: keeps the sum alive");
   });

@@ -1,12 +1,13 @@
 #pragma once
 
-// A fuzz target is a file <name>.cpp with `void nmt::fuzz::<name>(std::string_view bytes)` and NMT_FUZZ_TARGET(<name>)
-// below it, a line in targets.def, and seeds in seeds/<name>/. It hands the bytes to a reader and catches nmt::Error,
-// the one answer to bad input that is allowed. Anything else (a crash, a report of a sanitizer, another exception) is a
-// fault. fuzz_test.cpp runs each over its seeds and mutations of them; with NMT_BUILD_FUZZERS each becomes a libFuzzer
-// program fuzz_<name>.
+// A fuzz target is a file <name>.cpp with `void nmt::fuzz::<name>(std::string_view bytes)` and
+// NMT_FUZZ_TARGET(<name>) below it, a line in targets.def, and seeds in seeds/<name>/. It hands the
+// bytes to a reader and catches nmt::Error, the one answer to bad input that is allowed. Anything
+// else (a crash, a report of a sanitizer, another exception) is a fault. fuzz_test.cpp runs each
+// over its seeds and mutations of them; with NMT_BUILD_FUZZERS each becomes a libFuzzer program
+// fuzz_<name>.
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +37,8 @@ void read(Reader&& reader) {
   try {
     reader();
   } catch (const Error& error) {
-    if (error.what()[0] == '\0' || std::string_view(error.what()).find('\n') != std::string_view::npos)
+    if (error.what()[0] == '\0' ||
+        std::string_view(error.what()).find('\n') != std::string_view::npos)
       throw std::logic_error("a refusal is not one line");
   }
 }

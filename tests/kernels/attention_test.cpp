@@ -1,18 +1,19 @@
-#include "nmt/kernels/attention.h"
+#include "kernels/attention.h"
 
-#include <gtest/gtest.h>
+#include "core/rng.h"
+#include "core/thread_pool.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
+#include <gtest/gtest.h>
 
 namespace nmt::kernels {
 namespace {
 
-// One sentence and one query: additive scores over `steps` positions of `space` channels, values drawn from +-`range`.
+// One sentence and one query: additive scores over `steps` positions of `space` channels, values
+// drawn from +-`range`.
 struct Case {
   std::int64_t steps, space;
   float range;
@@ -55,7 +56,8 @@ class AdditiveScores : public testing::Test {
     double sum = 0, most = -1e300;
     for (std::int64_t s = 0; s < case_.steps; ++s) {
       double score = 0;
-      for (std::int64_t j = 0; j < case_.space; ++j) score += v[j] * std::tanh(double{query[j]} + keys[s * case_.space + j]);
+      for (std::int64_t j = 0; j < case_.space; ++j)
+        score += v[j] * std::tanh(double{query[j]} + keys[s * case_.space + j]);
       scores.push_back(score);
       most = std::max(most, score);
     }
@@ -75,15 +77,19 @@ class AdditiveScores : public testing::Test {
 };
 
 TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
-  // Odd numbers of channels, more than one chunk, and sums that saturate with either sign or nearly cancel.
-  for (const Case& c : {Case{1, 1, 1}, Case{5, 3, 1}, Case{7, 257, 1}, Case{3, 1031, 1}, Case{9, 64, 6}, Case{9, 33, 15}, Case{9, 33, 42}}) {
+  // Odd numbers of channels, more than one chunk, and sums that saturate with either sign or nearly
+  // cancel.
+  for (const Case& c : {Case{1, 1, 1}, Case{5, 3, 1}, Case{7, 257, 1}, Case{3, 1031, 1},
+                        Case{9, 64, 6}, Case{9, 33, 15}, Case{9, 33, 42}}) {
     prepare(c);
     const std::vector<double> right = expected();
     const std::vector<float> computed = weights();
-    // A weight's relative error is its score's absolute one: that of a channel is a few 1e-7 and the rounding of q + k.
+    // A weight's relative error is its score's absolute one: that of a channel is a few 1e-7 and
+    // the rounding of q + k.
     const double bound = (4e-7 + 3e-7 * c.range) * std::sqrt(static_cast<double>(c.space)) + 1e-6;
     for (std::size_t s = 0; s < right.size(); ++s)
-      EXPECT_NEAR(computed[s], right[s], bound * right[s] + 1e-9) << c.steps << " x " << c.space << " range " << c.range << " at " << s;
+      EXPECT_NEAR(computed[s], right[s], bound * right[s] + 1e-9)
+          << c.steps << " x " << c.space << " range " << c.range << " at " << s;
   }
 }
 

@@ -1,13 +1,13 @@
-#include "nmt/kernels/gemm_batched.h"
+#include "kernels/products/gemm_batched.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/products/gemm.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -21,12 +21,14 @@ std::vector<double> expand(const BlockDiagonal& d, const Floats& w) {
     for (std::int64_t i = 0; i < d.k; ++i)
       for (std::int64_t p = 0; p < d.planes; ++p)
         for (std::int64_t j = 0; j < d.n; ++j)
-          dense[(g * d.k + i) * wide + (p * d.groups + g) * d.n + j] = w[(g * d.k + i) * d.ld + p * d.n + j];
+          dense[(g * d.k + i) * wide + (p * d.groups + g) * d.n + j] =
+              w[(g * d.k + i) * d.ld + p * d.n + j];
   return dense;
 }
 
 void expect_close(double expected, float actual, double scale, std::int64_t k, const char* what) {
-  EXPECT_NEAR(actual, expected, 6e-8 * (2 + std::sqrt(static_cast<double>(k))) * scale + 1e-30) << what;
+  EXPECT_NEAR(actual, expected, 6e-8 * (2 + std::sqrt(static_cast<double>(k))) * scale + 1e-30)
+      << what;
 }
 
 struct Case {
@@ -53,27 +55,31 @@ TEST(GemmBatched, EqualsTheDenseProductInDouble) {
     for (const auto& [d, rows] : cases()) {
       const std::int64_t in = d.groups * d.k, out = d.planes * d.groups * d.n;
       const float beta = (rows + d.k + d.groups) % 2 == 0 ? 0.0f : 1.0f;
-      const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2), dy = random_floats(rows * out, 3);
+      const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2),
+                   dy = random_floats(rows * out, 3);
       const Floats y0 = random_floats(rows * out, 4), dx0 = random_floats(rows * in, 5),
                    dw0 = random_floats(in * d.ld, 6);
       Floats y = y0, dx = dx0, dw = dw0;
-      gemm_batched(cpu, d.product(), false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, beta, y.data(), out);
-      gemm_batched(cpu, d.input_gradient(), false, true, rows, d.k, d.n, dy.data(), out, w.data(), d.ld, beta,
-                   dx.data(), in);
-      gemm_batched(cpu, d.weight_gradient(), true, false, d.k, d.n, rows, x.data(), in, dy.data(), out, beta, dw.data(),
-                   d.ld);
+      gemm_batched(cpu, d.product(), false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld,
+                   beta, y.data(), out);
+      gemm_batched(cpu, d.input_gradient(), false, true, rows, d.k, d.n, dy.data(), out, w.data(),
+                   d.ld, beta, dx.data(), in);
+      gemm_batched(cpu, d.weight_gradient(), true, false, d.k, d.n, rows, x.data(), in, dy.data(),
+                   out, beta, dw.data(), d.ld);
       const std::vector<double> dense = expand(d, w);
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t j = 0; j < out; ++j) {
           double sum = beta * y0[r * out + j], scale = std::abs(sum);
           for (std::int64_t i = 0; i < in; ++i)
-            sum += x[r * in + i] * dense[i * out + j], scale += std::abs(x[r * in + i] * dense[i * out + j]);
+            sum += x[r * in + i] * dense[i * out + j],
+                scale += std::abs(x[r * in + i] * dense[i * out + j]);
           expect_close(sum, y[r * out + j], scale, d.k, "Y");
         }
         for (std::int64_t i = 0; i < in; ++i) {
           double sum = beta * dx0[r * in + i], scale = std::abs(sum);
           for (std::int64_t j = 0; j < out; ++j)
-            sum += dy[r * out + j] * dense[i * out + j], scale += std::abs(dy[r * out + j] * dense[i * out + j]);
+            sum += dy[r * out + j] * dense[i * out + j],
+                scale += std::abs(dy[r * out + j] * dense[i * out + j]);
           expect_close(sum, dx[r * in + i], scale, d.planes * d.n, "dX");
         }
       }
@@ -86,11 +92,13 @@ TEST(GemmBatched, EqualsTheDenseProductInDouble) {
           const std::int64_t j = (c / d.n * d.groups + i / d.k) * d.n + c % d.n;
           double sum = beta * dw0[i * d.ld + c], scale = std::abs(sum);
           for (std::int64_t r = 0; r < rows; ++r)
-            sum += double{x[r * in + i]} * dy[r * out + j], scale += std::abs(x[r * in + i] * dy[r * out + j]);
+            sum += double{x[r * in + i]} * dy[r * out + j],
+                scale += std::abs(x[r * in + i] * dy[r * out + j]);
           expect_close(sum, dw[i * d.ld + c], scale, rows, "dW");
         }
-      ASSERT_FALSE(::testing::Test::HasFailure()) << d.groups << " groups, " << d.planes << " planes of [" << d.k << ','
-                                                  << d.n << "], " << rows << " rows, " << threads << " threads";
+      ASSERT_FALSE(::testing::Test::HasFailure())
+          << d.groups << " groups, " << d.planes << " planes of [" << d.k << ',' << d.n << "], "
+          << rows << " rows, " << threads << " threads";
     }
   }
 }
@@ -98,12 +106,15 @@ TEST(GemmBatched, EqualsTheDenseProductInDouble) {
 TEST(GemmBatched, TheBitsDependNeitherOnThreadsNorOnPackingNorOnTheOtherRows) {
   for (const auto& [d, rows] : cases()) {
     const std::int64_t in = d.groups * d.k, out = d.planes * d.groups * d.n;
-    const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2), dy = random_floats(rows * out, 3);
+    const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2),
+                 dy = random_floats(rows * out, 3);
     Floats y(static_cast<std::size_t>(rows * out)), dx(static_cast<std::size_t>(rows * in));
     const GemmBatch forward = d.product(), back = d.input_gradient();
     ThreadPool one(1);
-    gemm_batched({&one}, forward, false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f, y.data(), out);
-    gemm_batched({&one}, back, false, true, rows, d.k, d.n, dy.data(), out, w.data(), d.ld, 0.0f, dx.data(), in);
+    gemm_batched({&one}, forward, false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f,
+                 y.data(), out);
+    gemm_batched({&one}, back, false, true, rows, d.k, d.n, dy.data(), out, w.data(), d.ld, 0.0f,
+                 dx.data(), in);
     for (int threads : {1, 2, 3, 5}) {
       ThreadPool pool(threads);
       const Cpu cpu{&pool};
@@ -112,18 +123,22 @@ TEST(GemmBatched, TheBitsDependNeitherOnThreadsNorOnPackingNorOnTheOtherRows) {
       pack_batched(cpu, forward, false, d.k, d.n, w.data(), d.ld, packed.data());
       pack_batched(cpu, back, true, d.n, d.k, w.data(), d.ld, transposed.data());
       Floats again(y.size(), NAN), again_dx(dx.size(), NAN);
-      gemm_batched(cpu, forward, false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f, again.data(), out);
+      gemm_batched(cpu, forward, false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f,
+                   again.data(), out);
       ASSERT_EQ(again, y) << threads << " threads";
-      gemm_packed_batched(cpu, forward, rows, d.n, d.k, x.data(), in, packed.data(), false, again.data(), out);
+      gemm_packed_batched(cpu, forward, rows, d.n, d.k, x.data(), in, packed.data(), false,
+                          again.data(), out);
       ASSERT_EQ(again, y) << threads << " threads, packed";
-      gemm_packed_batched(cpu, back, rows, d.k, d.n, dy.data(), out, transposed.data(), false, again_dx.data(), in);
+      gemm_packed_batched(cpu, back, rows, d.k, d.n, dy.data(), out, transposed.data(), false,
+                          again_dx.data(), in);
       ASSERT_EQ(again_dx, dx) << threads << " threads, packed";
       // Row by row, added to zeros.
       Floats rowwise(y.size()), rowwise_dx(dx.size());
       for (std::int64_t r = 0; r < rows; ++r) {
-        gemm_packed_batched_rows(forward, 1, d.n, d.k, &x[r * in], in, packed.data(), true, &rowwise[r * out], out);
-        gemm_packed_batched_rows(back, 1, d.k, d.n, &dy[r * out], out, transposed.data(), true, &rowwise_dx[r * in],
-                                 in);
+        gemm_packed_batched_rows(forward, 1, d.n, d.k, &x[r * in], in, packed.data(), true,
+                                 &rowwise[r * out], out);
+        gemm_packed_batched_rows(back, 1, d.k, d.n, &dy[r * out], out, transposed.data(), true,
+                                 &rowwise_dx[r * in], in);
       }
       ASSERT_EQ(rowwise, y);
       ASSERT_EQ(rowwise_dx, dx);
@@ -138,7 +153,8 @@ TEST(GemmBatched, OneGroupIsThePlainProduct) {
   Floats plain(static_cast<std::size_t>(rows * n)), batched(plain.size());
   gemm({&pool}, false, false, rows, n, k, x.data(), k, w.data(), n, 0.0f, plain.data(), n);
   const BlockDiagonal d{1, 1, k, n, n};
-  gemm_batched({&pool}, d.product(), false, false, rows, n, k, x.data(), k, w.data(), n, 0.0f, batched.data(), n);
+  gemm_batched({&pool}, d.product(), false, false, rows, n, k, x.data(), k, w.data(), n, 0.0f,
+               batched.data(), n);
   EXPECT_EQ(batched, plain);
 }
 

@@ -1,15 +1,15 @@
-#include "nmt/kernels/gemm_bf16.h"
+#include "kernels/products/gemm_bf16.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/products/gemm.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -37,10 +37,11 @@ Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n
 
 TEST(Bf16, RoundsToTheNearest) {
   Floats values = random_floats(10000, 3);
-  // A tie between two neighbours goes to the even one: 1 + 2^-8 down, 1 + 3 * 2^-8 up.
+  // A tie between two neighbors goes to the even one: 1 + 2^-8 down, 1 + 3 * 2^-8 up.
   for (const float value : {0.0f, 1.0f, 1.00390625f, 1.01171875f, -1.01171875f, 1e-30f, -3e38f})
     values.push_back(value);
-  for (const float value : values) ASSERT_EQ(double{from_bf16(to_bf16(value))}, rounded(value)) << value;
+  for (const float value : values)
+    ASSERT_EQ(double{from_bf16(to_bf16(value))}, rounded(value)) << value;
   EXPECT_EQ(from_bf16(to_bf16(1.00390625f)), 1.0f);
   EXPECT_EQ(from_bf16(to_bf16(1.01171875f)), 1.015625f);
   EXPECT_TRUE(std::signbit(from_bf16(to_bf16(-0.0f))));
@@ -60,9 +61,11 @@ TEST(GemmBf16, EqualsDoublePrecisionOverRoundedWeights) {
         for (std::int64_t k : {1, 3, 256, 1030}) {
           const bool tb = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldb = tb ? k : n, ldc = n + 1;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5), before = random_floats(m * ldc, 6);
+          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
+                       before = random_floats(m * ldc, 6);
           Floats c = before;
-          gemm_bf16(cpu, m, n, k, a.data(), lda, pack_whole(cpu, tb, k, n, b).data(), accumulate, c.data(), ldc);
+          gemm_bf16(cpu, m, n, k, a.data(), lda, pack_whole(cpu, tb, k, n, b).data(), accumulate,
+                    c.data(), ldc);
           for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t j = 0; j < ldc; ++j) {
               if (j >= n) {
@@ -71,7 +74,8 @@ TEST(GemmBf16, EqualsDoublePrecisionOverRoundedWeights) {
               }
               double sum = accumulate ? double{before[at(i, ldc, j)]} : 0.0, scale = std::abs(sum);
               for (std::int64_t l = 0; l < k; ++l) {
-                const double term = double{a[at(i, lda, l)]} * rounded(tb ? b[at(j, ldb, l)] : b[at(l, ldb, j)]);
+                const double term =
+                    double{a[at(i, lda, l)]} * rounded(tb ? b[at(j, ldb, l)] : b[at(l, ldb, j)]);
                 sum += term;
                 scale += std::abs(term);
               }
@@ -82,9 +86,10 @@ TEST(GemmBf16, EqualsDoublePrecisionOverRoundedWeights) {
   }
 }
 
-TEST(GemmBf16, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
+TEST(GemmBf16, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {
   const std::int64_t rows = 67, n = 333, k = 777;
-  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8), start = random_floats(rows * n, 9);
+  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8),
+               start = random_floats(rows * n, 9);
   ThreadPool one(1);
   const Packed packed = pack_whole({&one}, false, k, n, b);
   Floats reference = start;
@@ -95,7 +100,9 @@ TEST(GemmBf16, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
     for (std::int64_t m = 1; m <= rows; ++m) {
       Floats c = start;
       gemm_bf16({&pool}, m, n, k, a.data(), k, packed.data(), true, c.data(), n);
-      ASSERT_EQ(std::memcmp(c.data(), reference.data(), static_cast<std::size_t>(m * n) * sizeof(float)), 0)
+      ASSERT_EQ(
+          std::memcmp(c.data(), reference.data(), static_cast<std::size_t>(m * n) * sizeof(float)),
+          0)
           << m << " rows, " << threads << " threads";
     }
   }
@@ -110,7 +117,8 @@ TEST(GemmBf16, GatheredColumnsAreTheRoundedWeights) {
   Floats out(static_cast<std::size_t>(n * k));
   gather_bf16({&pool}, n, k, ids.data(), pack_whole({&pool}, true, k, n, b).data(), out.data());
   for (std::int64_t r = 0; r < n; ++r)
-    for (std::int64_t i = 0; i < k; ++i) ASSERT_EQ(double{out[at(r, k, i)]}, rounded(b[at(ids[r], k, i)]));
+    for (std::int64_t i = 0; i < k; ++i)
+      ASSERT_EQ(double{out[at(r, k, i)]}, rounded(b[at(ids[r], k, i)]));
 }
 
 TEST(GemmBf16, RefusesWhatIsNotFinite) {

@@ -1,13 +1,13 @@
-#include "nmt/kernels/gemm_int8.h"
+#include "kernels/products/gemm_int8.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "tests/kernels/random_floats.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -34,21 +34,26 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
         for (std::int64_t k : {1, 3, 31, 256}) {
           const bool transpose = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldc = n + 2;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5), before = random_floats(m * ldc, 6);
+          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
+                       before = random_floats(m * ldc, 6);
           Floats c = before;
           const Packed packed = pack_whole(cpu, transpose, k, n, b);
           gemm_int8(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);
           for (std::int64_t i = 0; i < m; ++i) {
             double step = 0;
-            for (std::int64_t l = 0; l < k; ++l) step = std::max(step, std::abs(double{a[at(i, lda, l)]}) / 127);
+            for (std::int64_t l = 0; l < k; ++l)
+              step = std::max(step, std::abs(double{a[at(i, lda, l)]}) / 127);
             for (std::int64_t j = 0; j < ldc; ++j) {
               if (j >= n) {
                 ASSERT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
                 continue;
               }
-              const auto weight = [&](std::int64_t l) { return double{transpose ? b[at(j, k, l)] : b[at(l, n, j)]}; };
+              const auto weight = [&](std::int64_t l) {
+                return double{transpose ? b[at(j, k, l)] : b[at(l, n, j)]};
+              };
               double scale = 0, sum = 0, half = 0;
-              for (std::int64_t l = 0; l < k; ++l) scale = std::max(scale, std::abs(weight(l)) / 127);
+              for (std::int64_t l = 0; l < k; ++l)
+                scale = std::max(scale, std::abs(weight(l)) / 127);
               for (std::int64_t l = 0; l < k; ++l) {
                 const double p = a[at(i, lda, l)] / step, q = weight(l) / scale;
                 sum += std::nearbyint(p) * std::nearbyint(q);
@@ -56,9 +61,12 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
                 if (std::abs(std::abs(p - std::trunc(p)) - 0.5) < 1e-4) half += std::abs(q) + 1;
                 if (std::abs(std::abs(q - std::trunc(q)) - 0.5) < 1e-4) half += std::abs(p) + 1;
               }
-              const double expected = sum * step * scale + (accumulate ? before[at(i, ldc, j)] : 0.0);
-              ASSERT_NEAR(c[at(i, ldc, j)], expected, half * step * scale + 1e-6 * (std::abs(expected) + 1))
-                  << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j << ", threads " << threads;
+              const double expected =
+                  sum * step * scale + (accumulate ? before[at(i, ldc, j)] : 0.0);
+              ASSERT_NEAR(c[at(i, ldc, j)], expected,
+                          half * step * scale + 1e-6 * (std::abs(expected) + 1))
+                  << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j
+                  << ", threads " << threads;
             }
           }
         }
@@ -70,7 +78,8 @@ TEST(GemmInt8, IsNearTheProductThatItStandsFor) {
   const std::int64_t m = 20, n = 100, k = 512;
   const Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2);
   Floats c(static_cast<std::size_t>(m * n));
-  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false, c.data(), n);
+  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false,
+            c.data(), n);
   double error = 0, size = 0;
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) {
@@ -82,7 +91,7 @@ TEST(GemmInt8, IsNearTheProductThatItStandsFor) {
   EXPECT_LT(std::sqrt(error / size), 0.01);
 }
 
-TEST(GemmInt8, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
+TEST(GemmInt8, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {
   const std::int64_t rows = 67, n = 333, k = 777;
   const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8);
   ThreadPool one(1);
@@ -95,7 +104,8 @@ TEST(GemmInt8, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
     for (std::int64_t m = 1; m <= rows; m += 3) {
       Floats c(static_cast<std::size_t>(m * n));
       gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, c.data(), n);
-      ASSERT_TRUE(std::equal(c.begin(), c.end(), reference.begin())) << m << " rows, " << threads << " threads";
+      ASSERT_TRUE(std::equal(c.begin(), c.end(), reference.begin()))
+          << m << " rows, " << threads << " threads";
     }
   }
 }
@@ -103,12 +113,14 @@ TEST(GemmInt8, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
 TEST(GemmInt8, ZerosAndWhatIsNotFinite) {
   ThreadPool pool(1);
   const std::int64_t m = 4, n = 5, k = 9;
-  Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2), c(static_cast<std::size_t>(m * n));
+  Floats a = random_floats(m * k, 1), b = random_floats(k * n, 2),
+         c(static_cast<std::size_t>(m * n));
   std::fill_n(a.begin(), k, 0.0f);
   a[at(2, k, 3)] = NAN;
   a[at(3, k, 8)] = INFINITY;
   for (std::int64_t l = 0; l < k; ++l) b[at(l, n, 1)] = 0.0f;
-  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false, c.data(), n);
+  gemm_int8({&pool}, m, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(), false,
+            c.data(), n);
   for (std::int64_t j = 0; j < n; ++j) {
     EXPECT_EQ(c[at(0, n, j)], 0.0f);
     EXPECT_TRUE(std::isnan(c[at(2, n, j)]) && std::isnan(c[at(3, n, j)]));

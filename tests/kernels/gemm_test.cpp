@@ -1,14 +1,14 @@
-#include "nmt/kernels/gemm.h"
+#include "kernels/products/gemm.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/product_library.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/products/product_library.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -18,10 +18,11 @@ std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
   return static_cast<std::size_t>(row * stride + column);
 }
 
-// C = op(A) op(B) + beta C in double; `scale` gets the sum of absolute terms, which bounds the rounding.
-void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k, const Floats& a, std::int64_t lda,
-                    const Floats& b, std::int64_t ldb, float beta, const Floats& before, const Floats& c,
-                    std::int64_t ldc) {
+// C = op(A) op(B) + beta C in double; `scale` gets the sum of absolute terms, which bounds the
+// rounding.
+void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const Floats& a, std::int64_t lda, const Floats& b, std::int64_t ldb,
+                    float beta, const Floats& before, const Floats& c, std::int64_t ldc) {
   int shown = 0;
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < ldc; ++j) {
@@ -31,15 +32,15 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
       }
       double sum = beta == 0.0f ? 0.0 : double{beta} * before[at(i, ldc, j)], scale = std::abs(sum);
       for (std::int64_t l = 0; l < k; ++l) {
-        const double term =
-            double{ta ? a[at(l, lda, i)] : a[at(i, lda, l)]} * (tb ? b[at(j, ldb, l)] : b[at(l, ldb, j)]);
+        const double term = double{ta ? a[at(l, lda, i)] : a[at(i, lda, l)]} *
+                            (tb ? b[at(j, ldb, l)] : b[at(l, ldb, j)]);
         sum += term;
         scale += std::abs(term);
       }
       const double bound = 6e-8 * (2 + std::sqrt(static_cast<double>(k))) * scale + 1e-30;
       if (std::abs(c[at(i, ldc, j)] - sum) > bound && ++shown < 5)
-        ADD_FAILURE() << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j << ": " << c[at(i, ldc, j)]
-                      << " not " << sum;
+        ADD_FAILURE() << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j << ": "
+                      << c[at(i, ldc, j)] << " not " << sum;
     }
 }
 
@@ -56,7 +57,8 @@ void expect_every_form(const ProductLibrary* library) {
           for (int form = 0; form < 4; ++form) {
             const bool ta = form & 1, tb = form & 2;
             const std::int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 1, ldc = n + 3;
-            const Floats a = random_floats((ta ? k : m) * lda, 1), b = random_floats((tb ? n : k) * ldb, 2);
+            const Floats a = random_floats((ta ? k : m) * lda, 1),
+                         b = random_floats((tb ? n : k) * ldb, 2);
             const Floats before = random_floats(m * ldc, 3);
             const float beta = (m + n + k) % 3 == 0 ? 0.0f : 1.0f;
             Floats c = before;
@@ -86,7 +88,8 @@ TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
       const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
       Floats rows(a.size()), reference(static_cast<std::size_t>(m * n));
       for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t l = 0; l < k; ++l) rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
+        for (std::int64_t l = 0; l < k; ++l)
+          rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
       ThreadPool one(1);
       Floats packed(static_cast<std::size_t>(packed_size(k, n)));
       pack({&one}, tb, k, n, b.data(), tb ? k : n, packed.data());
@@ -94,7 +97,8 @@ TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
       for (int threads : {1, 2, 3, 5}) {
         ThreadPool pool(threads);
         Floats c(reference.size());
-        gemm({&pool}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, 0.0f, c.data(), n);
+        gemm({&pool}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, 0.0f, c.data(),
+             n);
         ASSERT_EQ(c, reference) << m << " rows, form " << form << ", " << threads << " threads";
       }
     }
@@ -132,18 +136,21 @@ TEST(GemmPacked, EqualsDoublePrecision) {
         for (std::int64_t k : {1, 3, 256, 1030}) {
           const bool tb = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldb = tb ? k : n, ldc = n + 1;
-          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5), before = random_floats(m * ldc, 6);
+          const Floats a = random_floats(m * lda, 4), b = random_floats(n * k, 5),
+                       before = random_floats(m * ldc, 6);
           Floats packed(static_cast<std::size_t>(packed_size(k, n))), c = before;
           pack(cpu, tb, k, n, b.data(), ldb, packed.data());
           gemm_packed(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);
-          expect_product(false, tb, m, n, k, a, lda, b, ldb, accumulate ? 1.0f : 0.0f, before, c, ldc);
+          expect_product(false, tb, m, n, k, a, lda, b, ldb, accumulate ? 1.0f : 0.0f, before, c,
+                         ldc);
         }
   }
 }
 
-TEST(GemmPacked, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
+TEST(GemmPacked, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {
   const std::int64_t rows = 67, n = 333, k = 777;
-  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8), start = random_floats(rows * n, 9);
+  const Floats a = random_floats(rows * k, 7), b = random_floats(k * n, 8),
+               start = random_floats(rows * n, 9);
   ThreadPool one(1);
   Floats packed(static_cast<std::size_t>(packed_size(k, n))), reference = start;
   pack({&one}, false, k, n, b.data(), n, packed.data());
@@ -154,7 +161,8 @@ TEST(GemmPacked, ARowDependsNeitherOnItsNeighboursNorOnTheThreads) {
     for (std::int64_t m = 1; m <= rows; ++m) {
       const std::int64_t first = (m * 13) % (rows - m + 1);
       Floats c = start;
-      gemm_packed({&pool}, m, n, k, &a[at(first, k, 0)], k, packed.data(), true, &c[at(first, n, 0)], n);
+      gemm_packed({&pool}, m, n, k, &a[at(first, k, 0)], k, packed.data(), true,
+                  &c[at(first, n, 0)], n);
       const std::size_t bytes = static_cast<std::size_t>(m * n) * sizeof(float);
       ASSERT_EQ(std::memcmp(&c[at(first, n, 0)], &reference[at(first, n, 0)], bytes), 0)
           << m << " rows, " << threads << " threads";
@@ -171,7 +179,8 @@ TEST(GemmPacked, UnpackColumnReadsTheColumnBack) {
     pack({&pool}, true, k, n, b.data(), k, packed.data());
     for (std::int64_t j = 0; j < n; ++j) {
       unpack_column(k, j, packed.data(), out.data());
-      ASSERT_EQ(std::memcmp(out.data(), &b[at(j, k, 0)], static_cast<std::size_t>(k) * sizeof(float)), 0);
+      ASSERT_EQ(
+          std::memcmp(out.data(), &b[at(j, k, 0)], static_cast<std::size_t>(k) * sizeof(float)), 0);
     }
   }
 }

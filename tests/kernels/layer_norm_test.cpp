@@ -1,11 +1,11 @@
-#include "nmt/kernels/layer_norm.h"
+#include "kernels/layer_norm.h"
 
-#include "nmt/core/thread_pool.h"
+#include "core/thread_pool.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -13,11 +13,12 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-// Ba et al. 2016, eq. 4, in double; the gradient by the chain rule through mean and variance, term by term.
+// Ba et al. 2016, eq. 4, in double; the gradient by the chain rule through mean and variance, term
+// by term.
 struct Reference {
   Doubles y, normal, rstd, dx, dgain, dbias;
-  Reference(std::int64_t rows, std::int64_t planes, std::int64_t width, const Floats& x, const Floats& gain,
-            const Floats* bias, const Floats& dy)
+  Reference(std::int64_t rows, std::int64_t planes, std::int64_t width, const Floats& x,
+            const Floats& gain, const Floats* bias, const Floats& dy)
       : y(x.size()),
         normal(x.size()),
         rstd(static_cast<std::size_t>(rows * planes)),
@@ -33,16 +34,17 @@ struct Reference {
       for (std::size_t i = 0; i < w; ++i) variance += (x[at + i] - mean) * (x[at + i] - mean) / n;
       const double s = rstd[part] = 1 / std::sqrt(variance + 1e-6);
       for (std::size_t i = 0; i < w; ++i) {
-        const double centred = x[at + i] - mean, dn = double{dy[at + i]} * gain[g + i];
-        normal[at + i] = centred * s;
+        const double centered = x[at + i] - mean, dn = double{dy[at + i]} * gain[g + i];
+        normal[at + i] = centered * s;
         y[at + i] = normal[at + i] * gain[g + i] + (bias ? (*bias)[g + i] : 0.0f);
         dgain[g + i] += dy[at + i] * normal[at + i];
         dbias[g + i] += dy[at + i];
-        dvariance += dn * centred * -0.5 * s * s * s;
+        dvariance += dn * centered * -0.5 * s * s * s;
         dmean -= dn * s;
       }
       for (std::size_t i = 0; i < w; ++i)
-        dx[at + i] = double{dy[at + i]} * gain[g + i] * s + dvariance * 2 * (x[at + i] - mean) / n + dmean / n;
+        dx[at + i] = double{dy[at + i]} * gain[g + i] * s + dvariance * 2 * (x[at + i] - mean) / n +
+                     dmean / n;
     }
   }
 };
@@ -62,27 +64,30 @@ TEST(LayerNorm, ForwardAndBackwardEqualDoublePrecision) {
         for (std::int64_t width : {1, 3, 31, 33, 257})
           for (bool with_bias : {true, false}) {
             const std::int64_t stride = planes * width;
-            const Floats x = random_floats(rows * stride, 1, 0.5f), gain = random_floats(stride, 2, 1),
-                         bias = random_floats(stride, 3);
+            const Floats x = random_floats(rows * stride, 1, 0.5f),
+                         gain = random_floats(stride, 2, 1), bias = random_floats(stride, 3);
             const Floats dy = random_floats(rows * stride, 4);
             const Reference want(rows, planes, width, x, gain, with_bias ? &bias : nullptr, dy);
             Floats y = x, normal(x.size()), rstd(static_cast<std::size_t>(rows * planes));
-            layer_norm(cpu, rows, planes, width, y.data(), gain.data(), with_bias ? bias.data() : nullptr, y.data(),
-                       normal.data(), rstd.data());
+            layer_norm(cpu, rows, planes, width, y.data(), gain.data(),
+                       with_bias ? bias.data() : nullptr, y.data(), normal.data(), rstd.data());
             expect_near(y, want.y, 1e-5, "y");
             expect_near(normal, want.normal, 1e-5, "normal");
             expect_near(rstd, want.rstd, 1e-5, "rstd");
             Floats plain(x.size());
-            layer_norm(cpu, rows, planes, width, x.data(), gain.data(), with_bias ? bias.data() : nullptr, plain.data(),
-                       nullptr, nullptr);
+            layer_norm(cpu, rows, planes, width, x.data(), gain.data(),
+                       with_bias ? bias.data() : nullptr, plain.data(), nullptr, nullptr);
             ASSERT_EQ(plain, y);
 
             Floats dx = dy, dgain(gain.size(), 1.0f), dbias(gain.size(), 2.0f);
-            layer_norm_backward(cpu, rows, planes, width, dx.data(), normal.data(), rstd.data(), gain.data(), dx.data(),
-                                dgain.data(), with_bias ? dbias.data() : nullptr);
+            layer_norm_backward(cpu, rows, planes, width, dx.data(), normal.data(), rstd.data(),
+                                gain.data(), dx.data(), dgain.data(),
+                                with_bias ? dbias.data() : nullptr);
             // 1/sigma magnifies the rounding of g - mean(g): narrow rows may have little variance.
             for (std::size_t i = 0; i < dx.size(); ++i)
-              ASSERT_NEAR(dx[i], want.dx[i], 4e-6 * (1 + want.rstd[i / static_cast<std::size_t>(width)])) << i;
+              ASSERT_NEAR(dx[i], want.dx[i],
+                          4e-6 * (1 + want.rstd[i / static_cast<std::size_t>(width)]))
+                  << i;
             for (std::size_t i = 0; i < gain.size(); ++i) {
               ASSERT_NEAR(dgain[i] - 1, want.dgain[i], 1e-4);
               if (with_bias) {
@@ -102,8 +107,8 @@ TEST(LayerNorm, TheSumsDoNotDependOnTheThreads) {
   for (int threads : {1, 2, 3, 4}) {
     ThreadPool pool(threads);
     Floats dx(dy.size()), dgain(gain.size()), dbias(gain.size());
-    layer_norm_backward({&pool}, rows, planes, width, dy.data(), normal.data(), rstd.data(), gain.data(), dx.data(),
-                        dgain.data(), dbias.data());
+    layer_norm_backward({&pool}, rows, planes, width, dy.data(), normal.data(), rstd.data(),
+                        gain.data(), dx.data(), dgain.data(), dbias.data());
     if (threads == 1) first_dx = dx, first_gain = dgain, first_bias = dbias;
     EXPECT_EQ(dx, first_dx);
     EXPECT_EQ(dgain, first_gain);
@@ -115,7 +120,8 @@ TEST(LayerNorm, AConstantRowGivesTheBiasAndNoNan) {
   ThreadPool pool(1);
   const Floats x(64, 5.0f), gain(64, 2.0f), bias(64, 0.25f);
   Floats y(64), normal(64), rstd(1);
-  layer_norm({&pool}, 1, 1, 64, x.data(), gain.data(), bias.data(), y.data(), normal.data(), rstd.data());
+  layer_norm({&pool}, 1, 1, 64, x.data(), gain.data(), bias.data(), y.data(), normal.data(),
+             rstd.data());
   EXPECT_EQ(y, bias);
   EXPECT_NEAR(rstd[0], 1e3, 1);
 }

@@ -1,7 +1,7 @@
-#include "nmt/kernels/math.h"
+#include "kernels/math.h"
 
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/pointwise.h"
+#include "core/thread_pool.h"
+#include "kernels/pointwise.h"
 
 #include <bit>
 #include <cmath>
@@ -13,7 +13,8 @@
 namespace nmt::math {
 namespace {
 
-// Every 997th bit pattern of a float (a prime, so that all exponents and many mantissas come by), NaNs included.
+// Every 997th bit pattern of a float (a prime, so that all exponents and many mantissas come by),
+// NaNs included.
 template <class Body>
 void for_all_floats(Body&& body) {
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 997)

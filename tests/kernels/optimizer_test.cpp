@@ -1,12 +1,12 @@
-#include "nmt/kernels/optimizer.h"
+#include "kernels/optimizer.h"
 
-#include "nmt/core/thread_pool.h"
+#include "core/thread_pool.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -25,8 +25,9 @@ struct Parameters {
       average.push_back(random_floats(n, seed++));
     }
     for (std::size_t i = 0; i < value.size(); ++i)
-      slices.push_back({static_cast<std::int64_t>(value[i].size()), value[i].data(), gradient[i].data(),
-                        first[i].data(), second[i].data(), averages ? average[i].data() : nullptr});
+      slices.push_back({static_cast<std::int64_t>(value[i].size()), value[i].data(),
+                        gradient[i].data(), first[i].data(), second[i].data(),
+                        averages ? average[i].data() : nullptr});
   }
   std::int64_t count() const { return static_cast<std::int64_t>(slices.size()); }
 };
@@ -49,22 +50,26 @@ TEST(Optimizer, AdamEqualsDoublePrecision) {
         adam({&pool}, after.slices.data(), after.count(), step);
         for (std::size_t s = 0; s < before.value.size(); ++s)
           for (std::size_t i = 0; i < before.value[s].size(); ++i) {
-            // Kingma & Ba 2015, algorithm 1; the decoupled decay of Loshchilov & Hutter 2019, algorithm 2, line 12.
+            // Kingma & Ba 2015, algorithm 1; the decoupled decay of Loshchilov & Hutter 2019,
+            // algorithm 2, line 12.
             const double g = before.gradient[s][i] * 0.5, w = before.value[s][i];
-            const double m = 0.8 * before.first[s][i] + 0.2 * g, v = 0.98 * before.second[s][i] + 0.02 * g * g;
+            const double m = 0.8 * before.first[s][i] + 0.2 * g,
+                         v = 0.98 * before.second[s][i] + 0.02 * g * g;
             const double value = w - 0.01 * m / (std::sqrt(v) + 1e-3) - decay * w;
             const double average = before.average[s][i];
             ASSERT_NEAR(after.first[s][i], m, 3e-7);
             ASSERT_NEAR(after.second[s][i], v, 3e-7);
             // Where v is tiny the quotient is ill-conditioned in the rounded inputs.
             ASSERT_NEAR(after.value[s][i], value, 5e-7 + 1e-5 * std::abs(value - w));
-            ASSERT_NEAR(after.average[s][i], average + smoothing * (after.value[s][i] - average), 3e-7);
+            ASSERT_NEAR(after.average[s][i], average + smoothing * (after.value[s][i] - average),
+                        3e-7);
             ASSERT_EQ(after.gradient[s][i], 0.0f);
           }
       }
 }
 
-// One step of every weight against `reference(w, g, first, second)` in double, with and without an average.
+// One step of every weight against `reference(w, g, first, second)` in double, with and without an
+// average.
 template <class Step, class Kernel, class Reference>
 void compare(Step step, Kernel kernel, Reference reference) {
   step.rate = 0.3f;
@@ -84,7 +89,8 @@ void compare(Step step, Kernel kernel, Reference reference) {
         for (std::size_t i = 0; i < start.value[s].size(); ++i) {
           double w = start.value[s][i], first = start.first[s][i], second = start.second[s][i];
           reference(w, 0.5 * start.gradient[s][i], first, second);
-          const double average = start.average[s][i] + double{smoothing} * (after.value[s][i] - start.average[s][i]);
+          const double average =
+              start.average[s][i] + double{smoothing} * (after.value[s][i] - start.average[s][i]);
           ASSERT_NEAR(after.value[s][i], w, 5e-7 + 2e-6 * std::abs(w));
           ASSERT_NEAR(after.first[s][i], first, 5e-7 * (1 + std::abs(first)));
           ASSERT_NEAR(after.second[s][i], second, 5e-7 * (1 + std::abs(second)));
@@ -99,39 +105,44 @@ TEST(Optimizer, AdadeltaEqualsDoublePrecision) {
   AdadeltaStep step;
   step.rho = 0.9f;
   step.epsilon = 1e-3f;
-  compare(step, [](const auto&... all) { adadelta(all...); },
-          [](double& w, double g, double& gradients, double& steps) {
-            gradients = 0.9 * gradients + 0.1 * g * g;
-            const double dx = -std::sqrt(steps + 1e-3) / std::sqrt(gradients + 1e-3) * g;
-            steps = 0.9 * steps + 0.1 * dx * dx;
-            w += 0.3 * dx;
-          });
+  compare(
+      step, [](const auto&... all) { adadelta(all...); },
+      [](double& w, double g, double& gradients, double& steps) {
+        gradients = 0.9 * gradients + 0.1 * g * g;
+        const double dx = -std::sqrt(steps + 1e-3) / std::sqrt(gradients + 1e-3) * g;
+        steps = 0.9 * steps + 0.1 * dx * dx;
+        w += 0.3 * dx;
+      });
 }
 
 // Duchi et al. 2011, figure 1, diagonal.
 TEST(Optimizer, AdagradEqualsDoublePrecision) {
   AdagradStep step;
   step.epsilon = 1e-2f;
-  compare(step, [](const auto&... all) { adagrad(all...); },
-          [](double& w, double g, double& sum, double&) {
-            sum += g * g;
-            w -= 0.3 * g / (1e-2 + std::sqrt(sum));
-          });
+  compare(
+      step, [](const auto&... all) { adagrad(all...); },
+      [](double& w, double g, double& sum, double&) {
+        sum += g * g;
+        w -= 0.3 * g / (1e-2 + std::sqrt(sum));
+      });
 }
 
 TEST(Optimizer, SgdEqualsDoublePrecision) {
-  compare(SgdStep{}, [](const auto&... all) { sgd(all...); }, [](double& w, double g, double&, double&) { w -= 0.3 * g; });
+  compare(
+      SgdStep{}, [](const auto&... all) { sgd(all...); },
+      [](double& w, double g, double&, double&) { w -= 0.3 * g; });
 }
 
 // Polyak 1964, equation 9, with the velocity v = (w before - w) / rate.
 TEST(Optimizer, MomentumEqualsDoublePrecision) {
   MomentumStep step;
   step.momentum = 0.7f;
-  compare(step, [](const auto&... all) { momentum(all...); },
-          [](double& w, double g, double& v, double&) {
-            v = 0.7 * v + g;
-            w -= 0.3 * v;
-          });
+  compare(
+      step, [](const auto&... all) { momentum(all...); },
+      [](double& w, double g, double& v, double&) {
+        v = 0.7 * v + g;
+        w -= 0.3 * v;
+      });
 }
 
 TEST(Optimizer, RulesWithoutStateNeedNone) {

@@ -1,6 +1,6 @@
-#include "nmt/kernels/peak.h"
+#include "kernels/peak.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <numeric>
 #include <vector>
@@ -10,7 +10,8 @@
 namespace nmt::kernels {
 namespace {
 
-// Every number once, whatever is left over of the streams' equal parts: small integers, whose sums are exact.
+// Every number once, whatever is left over of the streams' equal parts: small integers, whose sums
+// are exact.
 TEST(Peak, TheReadingLoopReadsAllThereIs) {
   for (const std::int64_t n : {0, 1, 7, 63, 64, 65, 1000, 4099})
     for (const int streams : {1, 4, 8}) {

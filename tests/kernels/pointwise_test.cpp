@@ -1,12 +1,12 @@
-#include "nmt/kernels/pointwise.h"
+#include "kernels/pointwise.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -26,7 +26,8 @@ TEST(Pointwise, ElementwiseOpsEqualTheirDefinitions) {
   for_pools([](const Cpu& cpu) {
     for (std::int64_t n : sizes) {
       const Floats x = random_floats(n, 1), y = random_floats(n, 2);
-      Floats filled(x.size() + 1, 7.0f), scaled = y, sum(x.size()), in_place = x, tanh(x.size()), dx = y;
+      Floats filled(x.size() + 1, 7.0f), scaled = y, sum(x.size()), in_place = x, tanh(x.size()),
+                                         dx = y;
       fill(cpu, filled.data(), n, 2.5f);
       add_scaled(cpu, n, 0.3f, x.data(), scaled.data());
       add(cpu, n, x.data(), y.data(), sum.data());
@@ -85,8 +86,8 @@ TEST(Pointwise, DropoutFollowsPhilox) {
   });
 }
 
-// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask for all steps, and
-// some rows alone.
+// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask
+// for all steps, and some rows alone.
 TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
   const std::int64_t steps = 4, whole = 11, part = 3, first = 2, stride = 3;
   const std::vector<std::int32_t> some{0, 1, 4, 11};  // rows of [4,3]
@@ -142,13 +143,16 @@ TEST(Pointwise, GatherAndScatterRows) {
         Rng rng(6);
         std::vector<std::int32_t> ids(static_cast<std::size_t>(rows));
         for (auto& id : ids) id = static_cast<std::int32_t>(rng.below(vocabulary));
-        const Floats table = random_floats(vocabulary * width, 7), dy = random_floats(rows * width, 8);
+        const Floats table = random_floats(vocabulary * width, 7),
+                     dy = random_floats(rows * width, 8);
         Floats out(dy.size()), dtable = table;
         gather_rows(cpu, rows, width, ids.data(), table.data(), out.data());
-        scatter_add_rows(cpu, rows, width, vocabulary, ids.data(), nullptr, dy.data(), dtable.data());
+        scatter_add_rows(cpu, rows, width, vocabulary, ids.data(), nullptr, dy.data(),
+                         dtable.data());
         std::vector<double> want(table.begin(), table.end());
         for (std::size_t i = 0; i < out.size(); ++i) {
-          const auto w = static_cast<std::size_t>(width), at = static_cast<std::size_t>(ids[i / w]) * w + i % w;
+          const auto w = static_cast<std::size_t>(width),
+                     at = static_cast<std::size_t>(ids[i / w]) * w + i % w;
           ASSERT_EQ(out[i], table[at]);
           want[at] += dy[i];
         }
@@ -169,8 +173,10 @@ TEST(Pointwise, AddToRowsAddsEveryRowInItsPlace) {
     for (std::int64_t rows : {1, 33, 1000})
       for (std::int64_t width : {1, 31, 257}) {
         std::vector<std::int32_t> places;
-        for (std::int64_t r = 0; r < rows; ++r) places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
-        const Floats from = random_floats(rows * width, 9), to = random_floats(2 * rows * width, 10);
+        for (std::int64_t r = 0; r < rows; ++r)
+          places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+        const Floats from = random_floats(rows * width, 9),
+                     to = random_floats(2 * rows * width, 10);
         Floats out = to, want = to;
         for (std::int64_t i = 0; i < rows * width; ++i)
           want[static_cast<std::size_t>(places[i / width] * width + i % width)] += from[i];
@@ -185,7 +191,8 @@ TEST(Pointwise, SymbolRunsAreSortedAndKeepTheirOrder) {
   EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{5}), (std::vector<std::int32_t>{0, 0, 1}));
   EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}),
             (std::vector<std::int32_t>{1, 4, 0, 2, 3, /**/ 0, 2, 4, 5, 5, 5}));
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{3, 1}), (std::vector<std::int32_t>{1, 0, /**/ 0, 1, 2}));
+  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{3, 1}),
+            (std::vector<std::int32_t>{1, 0, /**/ 0, 1, 2}));
 }
 
 TEST(Pointwise, CopyColumnsMovesABlock) {
@@ -193,15 +200,19 @@ TEST(Pointwise, CopyColumnsMovesABlock) {
     for (std::int64_t rows : {1, 33, 257})
       for (std::int64_t width : {1, 31, 33}) {
         const std::int64_t from_stride = width + 2, to_stride = width + 5;
-        const Floats from = random_floats(rows * from_stride, 9), before = random_floats(rows * to_stride, 10);
+        const Floats from = random_floats(rows * from_stride, 9),
+                     before = random_floats(rows * to_stride, 10);
         for (bool accumulate : {false, true}) {
           Floats to = before;
-          copy_columns(cpu, rows, width, from.data(), from_stride, to.data(), to_stride, accumulate);
+          copy_columns(cpu, rows, width, from.data(), from_stride, to.data(), to_stride,
+                       accumulate);
           for (std::int64_t r = 0; r < rows; ++r)
             for (std::int64_t i = 0; i < to_stride; ++i) {
               const auto at = static_cast<std::size_t>(r * to_stride + i),
                          source = static_cast<std::size_t>(r * from_stride + i);
-              ASSERT_EQ(to[at], i >= width ? before[at] : accumulate ? before[at] + from[source] : from[source]);
+              ASSERT_EQ(to[at], i >= width   ? before[at]
+                                : accumulate ? before[at] + from[source]
+                                             : from[source]);
             }
         }
       }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nmt/core/rng.h"
+#include "core/rng.h"
 
 #include <cstdint>
 #include <vector>

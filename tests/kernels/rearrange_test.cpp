@@ -1,8 +1,8 @@
-#include "nmt/kernels/rearrange.h"
+#include "kernels/recurrent/rearrange.h"
 
-#include "nmt/core/thread_pool.h"
-
+#include "core/thread_pool.h"
 #include "tests/kernels/random_floats.h"
+
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {

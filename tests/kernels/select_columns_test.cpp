@@ -1,17 +1,17 @@
-#include "nmt/kernels/select_columns.h"
+#include "kernels/products/select_columns.h"
 
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/gemm.h"
-#include "nmt/kernels/gemm_bf16.h"
-#include "nmt/kernels/gemm_int8.h"
-#include "nmt/kernels/softmax_loss.h"
+#include "core/thread_pool.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_bf16.h"
+#include "kernels/products/gemm_int8.h"
+#include "kernels/softmax_loss.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -19,9 +19,10 @@ namespace {
 
 // The product with the chosen columns, and those columns of the whole product: to the bit.
 template <class T, class Pack, class Multiply>
-void expect_the_same_columns(std::int64_t whole_size, const std::function<std::int64_t(std::int64_t)>& part_size,
-                             const Pack& pack_it, const Multiply& multiply, std::int64_t k, std::int64_t n,
-                             const Cpu& cpu) {
+void expect_the_same_columns(std::int64_t whole_size,
+                             const std::function<std::int64_t(std::int64_t)>& part_size,
+                             const Pack& pack_it, const Multiply& multiply, std::int64_t k,
+                             std::int64_t n, const Cpu& cpu) {
   const Floats a = random_floats(5 * k, 1), b = random_floats(k * n, 2);
   std::vector<T> packed(static_cast<std::size_t>(whole_size));
   pack_it(b.data(), packed.data());
@@ -29,7 +30,8 @@ void expect_the_same_columns(std::int64_t whole_size, const std::function<std::i
   multiply(n, a.data(), packed.data(), all.data());
   for (const std::int64_t chosen : {1, 15, 16, 17, 32, 40}) {
     std::vector<std::int32_t> ids;
-    for (std::int64_t i = 0; i < chosen; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 3) % n));
+    for (std::int64_t i = 0; i < chosen; ++i)
+      ids.push_back(static_cast<std::int32_t>((i * 37 + 3) % n));
     std::vector<T> part(static_cast<std::size_t>(part_size(chosen)), T{1});
     select_columns(cpu, k, n, ids, packed.data(), part.data());
     Floats some(static_cast<std::size_t>(5 * chosen));
@@ -56,13 +58,15 @@ TEST(SelectColumns, AProductWithThemIsAPartOfTheWhole) {
           },
           k, n, cpu);
       expect_the_same_columns<std::uint16_t>(
-          size(n), size, [&](const float* b, std::uint16_t* to) { pack_bf16(cpu, false, k, n, b, n, to); },
+          size(n), size,
+          [&](const float* b, std::uint16_t* to) { pack_bf16(cpu, false, k, n, b, n, to); },
           [&](std::int64_t columns, const float* a, const std::uint16_t* w, float* c) {
             gemm_bf16(cpu, 5, columns, k, a, k, w, false, c, columns);
           },
           k, n, cpu);
       expect_the_same_columns<std::byte>(
-          packed_int8_size(k, n), [&](std::int64_t columns) { return packed_int8_size(k, columns); },
+          packed_int8_size(k, n),
+          [&](std::int64_t columns) { return packed_int8_size(k, columns); },
           [&](const float* b, std::byte* to) { pack_int8(cpu, false, k, n, b, n, to); },
           [&](std::int64_t columns, const float* a, const std::byte* w, float* c) {
             gemm_int8(cpu, 5, columns, k, a, k, w, false, c, columns);
@@ -82,7 +86,8 @@ TEST(SelectColumns, LogSumExpIsOfEachRowsOwnColumns) {
   for (std::int32_t i = 0; i < 17; ++i) own[3].push_back(3 * i + 1);
   std::vector<std::span<const std::int32_t>> columns(own.begin(), own.end());
   Floats picked(static_cast<std::size_t>(rows * width)), sums(static_cast<std::size_t>(rows));
-  log_sum_exp_of_columns({&pool}, vocabulary, logits.data(), columns, width, picked.data(), sums.data());
+  log_sum_exp_of_columns({&pool}, vocabulary, logits.data(), columns, width, picked.data(),
+                         sums.data());
   for (std::size_t r = 0; r < own.size(); ++r) {
     double sum = 0;
     for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
@@ -98,7 +103,8 @@ TEST(SelectColumns, LogSumExpIsOfEachRowsOwnColumns) {
     // The same row, with another width and without the others.
     Floats alone(own[r].size());
     float one = 0;
-    log_sum_exp_of_columns({&pool}, vocabulary, logits.data() + r * vocabulary, std::span(columns).subspan(r, 1),
+    log_sum_exp_of_columns({&pool}, vocabulary, logits.data() + r * vocabulary,
+                           std::span(columns).subspan(r, 1),
                            static_cast<std::int64_t>(own[r].size()), alone.data(), &one);
     EXPECT_EQ(one, sums[r]);
   }

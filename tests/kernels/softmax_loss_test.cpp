@@ -1,13 +1,13 @@
-#include "nmt/kernels/softmax_loss.h"
-#include "nmt/kernels/top_k.h"
+#include "kernels/softmax_loss.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/decoding/top_k.h"
+#include "tests/kernels/random_floats.h"
 
 #include <cmath>
 #include <vector>
 
-#include "tests/kernels/random_floats.h"
 #include <gtest/gtest.h>
 
 namespace nmt::kernels {
@@ -50,7 +50,8 @@ Answer run(const Problem& p, int threads, bool gradients) {
   ThreadPool pool(threads);
   const Cpu cpu{&pool};
   Answer a{Floats(p.x.size(), NAN), Floats(p.table.size(), 1.0f), Floats(p.bias.size(), 2.0f)};
-  Floats scratch(static_cast<std::size_t>(softmax_loss_scratch(cpu, p.rows, p.width, p.vocabulary)) + 1, NAN);
+  Floats scratch(
+      static_cast<std::size_t>(softmax_loss_scratch(cpu, p.rows, p.width, p.vocabulary)) + 1, NAN);
   scratch.back() = 12.0f;
   SoftmaxLoss loss;
   loss.rows = p.rows;
@@ -75,7 +76,8 @@ Answer run(const Problem& p, int threads, bool gradients) {
 
 // The loss and its gradients in double, from the definition: KL(q || softmax(x table^T + bias)).
 void expect_right(const Problem& p, const Answer& got, bool gradients) {
-  Doubles dx(p.x.size()), dtable(p.table.size(), 1.0), dbias(p.bias.size(), 2.0), logits(p.bias.size());
+  Doubles dx(p.x.size()), dtable(p.table.size(), 1.0), dbias(p.bias.size(), 2.0),
+      logits(p.bias.size());
   double cross_entropy = 0, smoothed = 0;
   const double share = static_cast<double>(p.smoothing) / static_cast<double>(p.vocabulary);
   for (std::int64_t r = 0; r < p.rows; ++r) {
@@ -83,12 +85,14 @@ void expect_right(const Problem& p, const Answer& got, bool gradients) {
     for (std::int64_t v = 0; v < p.vocabulary; ++v) {
       double& logit = logits[at(0, 0, v)];
       logit = p.with_bias ? p.bias[at(0, 0, v)] : 0.0;
-      for (std::int64_t e = 0; e < p.width; ++e) logit += double{p.x[at(r, p.width, e)]} * p.table[at(v, p.width, e)];
+      for (std::int64_t e = 0; e < p.width; ++e)
+        logit += double{p.x[at(r, p.width, e)]} * p.table[at(v, p.width, e)];
       sum += std::exp(logit);
     }
     for (std::int64_t v = 0; v < p.vocabulary; ++v) {
       const double log_p = logits[at(0, 0, v)] - std::log(sum);
-      const double q = share + (v == p.target[at(0, 0, r)] ? 1.0 - static_cast<double>(p.smoothing) : 0.0);
+      const double q =
+          share + (v == p.target[at(0, 0, r)] ? 1.0 - static_cast<double>(p.smoothing) : 0.0);
       if (v == p.target[at(0, 0, r)]) cross_entropy -= log_p;
       if (q > 0) smoothed += q * (std::log(q) - log_p);
       const double d = static_cast<double>(p.scale) * (std::exp(log_p) - q);
@@ -103,7 +107,8 @@ void expect_right(const Problem& p, const Answer& got, bool gradients) {
   EXPECT_NEAR(got.smoothed, smoothed, 1e-6 * (1 + std::abs(cross_entropy)));
   if (!gradients) return;
   for (std::size_t i = 0; i < dx.size(); ++i) ASSERT_NEAR(got.dx[i], dx[i], 1e-5) << "dx " << i;
-  for (std::size_t i = 0; i < dtable.size(); ++i) ASSERT_NEAR(got.dtable[i], dtable[i], 2e-5) << "dtable " << i;
+  for (std::size_t i = 0; i < dtable.size(); ++i)
+    ASSERT_NEAR(got.dtable[i], dtable[i], 2e-5) << "dtable " << i;
   for (std::size_t i = 0; p.with_bias && i < dbias.size(); ++i)
     ASSERT_NEAR(got.dbias[i], dbias[i], 2e-5) << "dbias " << i;
 }
@@ -113,7 +118,8 @@ TEST(SoftmaxLoss, EqualsDoublePrecision) {
     for (std::int64_t width : {1, 33})
       for (std::int64_t vocabulary : {1, 3, 33, 257})
         for (int form = 0; form < 4; ++form) {
-          const Problem p(rows, width, vocabulary, form & 1 ? 0.1f : 0.0f, form & 1 ? 0.25f : 1.0f, form & 2);
+          const Problem p(rows, width, vocabulary, form & 1 ? 0.1f : 0.0f, form & 1 ? 0.25f : 1.0f,
+                          form & 2);
           for (int threads : {1, 2, 3}) {
             expect_right(p, run(p, threads, true), true);
             expect_right(p, run(p, threads, false), false);
@@ -176,7 +182,8 @@ TEST(LogSumExp, EqualsDoublePrecisionRowByRow) {
         log_sum_exp({&one}, 1, vocabulary, &logits[at(r, vocabulary, 0)], &reference[at(0, 0, r)]);
       for (std::int64_t r = 0; r < rows; ++r) {
         double sum = 0;
-        for (std::int64_t v = 0; v < vocabulary; ++v) sum += std::exp(double{logits[at(r, vocabulary, v)]} - 100);
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          sum += std::exp(double{logits[at(r, vocabulary, v)]} - 100);
         ASSERT_NEAR(reference[at(0, 0, r)], 100 + std::log(sum), 2e-5);
       }
       for (int threads : {1, 2, 3}) {
@@ -204,12 +211,14 @@ TEST(FinishLogits, AddsTheBiasAndKnowsTheMaxima) {
     for (int threads : {1, 3}) {
       const std::int64_t rows = 5, blocks = top_k_blocks(vocabulary);
       const Floats bias = random_floats(vocabulary, 6);
-      Floats logits = random_floats(rows * vocabulary, 5), maxima(static_cast<std::size_t>(rows * blocks)), out(rows);
+      Floats logits = random_floats(rows * vocabulary, 5),
+             maxima(static_cast<std::size_t>(rows * blocks)), out(rows);
       const std::int64_t nan = vocabulary - 1;
       logits[at(4, vocabulary, nan)] = NAN;  // in the last row
       const Floats before = logits;
       ThreadPool pool(threads);
-      finish_logits({&pool}, rows, vocabulary, bias.data(), logits.data(), maxima.data(), out.data());
+      finish_logits({&pool}, rows, vocabulary, bias.data(), logits.data(), maxima.data(),
+                    out.data());
       for (std::int64_t r = 0; r < rows; ++r) {
         double sum = 0;
         for (std::int64_t v = 0; v < vocabulary; ++v) {
@@ -229,7 +238,9 @@ TEST(FinishLogits, AddsTheBiasAndKnowsTheMaxima) {
           if (r == 4 && b == nan / top_k_block)
             ASSERT_TRUE(std::isnan(maximum));
           else
-            ASSERT_EQ(maximum, *std::max_element(first, first + std::min(top_k_block, vocabulary - b * top_k_block)));
+            ASSERT_EQ(maximum,
+                      *std::max_element(
+                          first, first + std::min(top_k_block, vocabulary - b * top_k_block)));
         }
       }
       for (const int k : {1, 4}) {
@@ -237,11 +248,12 @@ TEST(FinishLogits, AddsTheBiasAndKnowsTheMaxima) {
         std::vector<std::int32_t> columns(best.size()), known_columns(best.size());
         const std::vector<std::int32_t> skip{0};
         top_k({&pool}, rows - 1, vocabulary, logits.data(), k, skip, best.data(), columns.data());
-        top_k_of_blocks({&pool}, rows - 1, vocabulary, logits.data(), maxima.data(), k, skip, known.data(), known_columns.data());
+        top_k_of_blocks({&pool}, rows - 1, vocabulary, logits.data(), maxima.data(), k, skip,
+                        known.data(), known_columns.data());
         ASSERT_EQ(best, known);
         ASSERT_EQ(columns, known_columns);
-        top_k_of_blocks({&pool}, 1, vocabulary, &logits[at(4, vocabulary, 0)], &maxima[at(4, blocks, 0)], k, skip, known.data(),
-                        known_columns.data());
+        top_k_of_blocks({&pool}, 1, vocabulary, &logits[at(4, vocabulary, 0)],
+                        &maxima[at(4, blocks, 0)], k, skip, known.data(), known_columns.data());
         ASSERT_TRUE(std::isnan(known[0]));
         ASSERT_EQ(known_columns[0], nan);
       }

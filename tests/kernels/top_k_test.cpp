@@ -1,7 +1,7 @@
-#include "nmt/kernels/top_k.h"
+#include "kernels/decoding/top_k.h"
 
-#include "nmt/core/rng.h"
-#include "nmt/core/thread_pool.h"
+#include "core/rng.h"
+#include "core/thread_pool.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,10 +34,12 @@ TEST(TopK, agrees_with_a_stable_sort) {
           std::vector<int> order;
           for (int i = 0; i < width; ++i)
             if (i != 0 && i != 3) order.push_back(i);
-          std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return row[a] > row[b]; });
+          std::stable_sort(order.begin(), order.end(),
+                           [&](int a, int b) { return row[a] > row[b]; });
           for (int i = 0; i < k; ++i) {
             const bool there = i < static_cast<int>(order.size());
-            EXPECT_EQ(columns[r * k + i], there ? order[i] : -1) << width << ' ' << k << ' ' << r << ' ' << i;
+            EXPECT_EQ(columns[r * k + i], there ? order[i] : -1)
+                << width << ' ' << k << ' ' << r << ' ' << i;
             EXPECT_EQ(values[r * k + i], there ? row[order[i]] : -infinity);
           }
         }

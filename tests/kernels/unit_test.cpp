@@ -1,6 +1,6 @@
-#include "nmt/kernels/unit.h"
+#include "kernels/recurrent/unit.h"
 
-#include <gtest/gtest.h>
+#include "tests/support/reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,21 +8,24 @@
 #include <map>
 #include <vector>
 
-#include "tests/support/reference.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
 
 using namespace units;
 
-double sigma(double x) { return 1 / (1 + std::exp(-x)); }
+double sigma(double x) {
+  return 1 / (1 + std::exp(-x));
+}
 
 struct Values {
   std::vector<double> x, u, late, v, s, position;
 };
 using Numbers = std::vector<double>;
 
-// A paper's equations, typed again by hand: the next states, and the input and forget gate where the unit has them.
+// A paper's equations, typed again by hand: the next states, and the input and forget gate where
+// the unit has them.
 struct Equations {
   std::function<Numbers(const Values&)> next, gates;
 };
@@ -35,9 +38,15 @@ Equations lrn_family(std::function<Numbers(const Values&)> gates, int value, boo
           },
           gates};
 }
-Numbers lrn_gates(const Values& v) { return {sigma(v.x[1] + v.s[0]), sigma(v.x[0] - v.s[0])}; }
-Numbers glrn_gates(const Values& v) { return {1 - sigma(v.x[0] - v.s[0]), sigma(v.x[0] - v.s[0])}; }
-Numbers elrn_gates(const Values& v) { return {1 - sigma(-v.s[0]), sigma(-v.s[0])}; }
+Numbers lrn_gates(const Values& v) {
+  return {sigma(v.x[1] + v.s[0]), sigma(v.x[0] - v.s[0])};
+}
+Numbers glrn_gates(const Values& v) {
+  return {1 - sigma(v.x[0] - v.s[0]), sigma(v.x[0] - v.s[0])};
+}
+Numbers elrn_gates(const Values& v) {
+  return {1 - sigma(-v.s[0]), sigma(-v.s[0])};
+}
 Equations atr(bool paper, bool complement) {
   const auto gates = [=](const Values& v) -> Numbers {
     const double p = v.u[0], q = v.x[0], f = sigma(paper ? p - q : q - p);
@@ -45,11 +54,17 @@ Equations atr(bool paper, bool complement) {
   };
   return lrn_family(gates, 0, false);
 }
-Numbers gru_gates(const Values& v) { return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])}; }
-Numbers lstm_gates(const Values& v) { return {sigma(v.x[0] + v.u[0]), sigma(v.x[1] + v.u[1])}; }
+Numbers gru_gates(const Values& v) {
+  return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])};
+}
+Numbers lstm_gates(const Values& v) {
+  return {sigma(v.x[0] + v.u[0]), sigma(v.x[1] + v.u[1])};
+}
 
 Equations ran(bool tanh) {
-  const auto gates = [](const Values& v) -> Numbers { return {sigma(v.x[1] + v.u[0]), sigma(v.x[2] + v.u[1])}; };
+  const auto gates = [](const Values& v) -> Numbers {
+    return {sigma(v.x[1] + v.u[0]), sigma(v.x[2] + v.u[1])};
+  };
   return {[gates, tanh](const Values& v) -> Numbers {
             const Numbers at = gates(v);
             const double c = at[0] * v.x[0] + at[1] * v.s[1];
@@ -59,8 +74,12 @@ Equations ran(bool tanh) {
 }
 // i, f, o, g at x[0..3], the second form without f; the state's share is 0 with `input: x`.
 Equations elstm(bool forgets, bool reads_state) {
-  const auto plane = [reads_state](const Values& v, int p) { return v.x[p] + (reads_state ? v.u[p] : 0.0); };
-  const auto gates = [=](const Values& v) -> Numbers { return {sigma(plane(v, 0)), forgets ? sigma(plane(v, 1)) : 1.0}; };
+  const auto plane = [reads_state](const Values& v, int p) {
+    return v.x[p] + (reads_state ? v.u[p] : 0.0);
+  };
+  const auto gates = [=](const Values& v) -> Numbers {
+    return {sigma(plane(v, 0)), forgets ? sigma(plane(v, 1)) : 1.0};
+  };
   return {[=](const Values& v) -> Numbers {
             const int o = forgets ? 2 : 1;
             const Numbers at = gates(v);
@@ -70,7 +89,8 @@ Equations elstm(bool forgets, bool reads_state) {
           gates};
 }
 
-// A unit of units.def that is missing here is still held against its own header, in double, and its gradients.
+// A unit of units.def that is missing here is still held against its own header, in double, and its
+// gradients.
 const std::map<std::string, Equations> equations = {
     {"lrn activation=tanh", lrn_family(lrn_gates, 2, true)},
     {"lrn activation=identity", lrn_family(lrn_gates, 2, false)},
@@ -95,7 +115,8 @@ const std::map<std::string, Equations> equations = {
         const double f = sigma(v.x[0] + v.v[0] * v.s[1]);
         return {1 - f, f};
       }}},
-    // f_t = sigmoid(W_f x_t + b_f), c_t = f_t * c_(t-1) + (1 - f_t) * W x_t, h_t = ReLU(c_t): Kim et al., WNGT 2019
+    // f_t = sigmoid(W_f x_t + b_f), c_t = f_t * c_(t-1) + (1 - f_t) * W x_t, h_t = ReLU(c_t): Kim
+    // et al., WNGT 2019
     {"ssru ",
      {[](const Values& v) -> Numbers {
         const double f = sigma(v.x[0] + v.v[0]), c = f * v.s[1] + (1 - f) * v.x[1];
@@ -124,13 +145,15 @@ const std::map<std::string, Equations> equations = {
       gru_gates}},
     {"gru reset=after",
      {[](const Values& v) -> Numbers {
-        const double z = sigma(v.x[0] + v.u[0]), r = sigma(v.x[1] + v.u[1]), n = std::tanh(v.x[2] + r * v.u[2]);
+        const double z = sigma(v.x[0] + v.u[0]), r = sigma(v.x[1] + v.u[1]),
+                     n = std::tanh(v.x[2] + r * v.u[2]);
         return {z * v.s[0] + (1 - z) * n};
       },
       gru_gates}},
     {"lstm ",
      {[](const Values& v) -> Numbers {
-        const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]), o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
+        const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]),
+                     o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
         const double c = f * v.s[1] + i * g;
         return {o * std::tanh(c), c};
       },
@@ -176,7 +199,8 @@ void check_equation(const std::string& key, Rng& rng) {
   }
 }
 
-// Gradients of an asymmetric sum of the next states, with the late value held fixed as an input of its own.
+// Gradients of an asymmetric sum of the next states, with the late value held fixed as an input of
+// its own.
 template <class U>
 void check_gradient(const std::string& key, Rng& rng) {
   Step<double, U> step = random_step<U>(rng);
@@ -190,19 +214,29 @@ void check_gradient(const std::string& key, Rng& rng) {
   };
   Step<double, U> d{};
   U::backward(step, weights, d);
-  for (int p = 0; p < U::inputs; ++p) EXPECT_NEAR(d.x[p], test::slope(loss, step.x[p]), 1e-8) << key << " x " << p;
-  for (int p = 0; p < U::recurrents; ++p) EXPECT_NEAR(d.u[p], test::slope(loss, step.u[p]), 1e-8) << key << " u " << p;
-  for (int p = 0; p < U::late; ++p) EXPECT_NEAR(d.late[p], test::slope(loss, step.late[p]), 1e-8) << key << " late " << p;
-  for (int p = 0; p < U::vectors; ++p) EXPECT_NEAR(d.v[p], test::slope(loss, step.v[p]), 1e-8) << key << " v " << p;
-  for (int p = 0; p < position_vectors_of<U>; ++p) EXPECT_NEAR(d.position[p], test::slope(loss, step.position[p]), 1e-8) << key << " position " << p;
-  for (int p = 0; p < U::states; ++p) EXPECT_NEAR(d.s[p], test::slope(loss, step.s[p]), 1e-8) << key << " s " << p;
+  for (int p = 0; p < U::inputs; ++p)
+    EXPECT_NEAR(d.x[p], test::slope(loss, step.x[p]), 1e-8) << key << " x " << p;
+  for (int p = 0; p < U::recurrents; ++p)
+    EXPECT_NEAR(d.u[p], test::slope(loss, step.u[p]), 1e-8) << key << " u " << p;
+  for (int p = 0; p < U::late; ++p)
+    EXPECT_NEAR(d.late[p], test::slope(loss, step.late[p]), 1e-8) << key << " late " << p;
+  for (int p = 0; p < U::vectors; ++p)
+    EXPECT_NEAR(d.v[p], test::slope(loss, step.v[p]), 1e-8) << key << " v " << p;
+  for (int p = 0; p < position_vectors_of<U>; ++p)
+    EXPECT_NEAR(d.position[p], test::slope(loss, step.position[p]), 1e-8)
+        << key << " position " << p;
+  for (int p = 0; p < U::states; ++p)
+    EXPECT_NEAR(d.s[p], test::slope(loss, step.s[p]), 1e-8) << key << " s " << p;
   if constexpr (U::late > 0) {
     const auto value = [&] { return U::late_value(step); };
     Step<double, U> late{};
     U::late_backward(step, 1.0, late);
-    for (int p = 0; p < U::inputs; ++p) EXPECT_NEAR(late.x[p], test::slope(value, step.x[p]), 1e-8) << key << " late x " << p;
-    for (int p = 0; p < U::recurrents; ++p) EXPECT_NEAR(late.u[p], test::slope(value, step.u[p]), 1e-8) << key << " late u " << p;
-    for (int p = 0; p < U::states; ++p) EXPECT_NEAR(late.s[p], test::slope(value, step.s[p]), 1e-8) << key << " late s " << p;
+    for (int p = 0; p < U::inputs; ++p)
+      EXPECT_NEAR(late.x[p], test::slope(value, step.x[p]), 1e-8) << key << " late x " << p;
+    for (int p = 0; p < U::recurrents; ++p)
+      EXPECT_NEAR(late.u[p], test::slope(value, step.u[p]), 1e-8) << key << " late u " << p;
+    for (int p = 0; p < U::states; ++p)
+      EXPECT_NEAR(late.s[p], test::slope(value, step.s[p]), 1e-8) << key << " late s " << p;
   }
 }
 
@@ -216,8 +250,10 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
       for (float& x : v) x = rng.normal();
       return v;
     };
-    const std::vector<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h), late = draw(rows * U::late * h),
-                             v = draw(U::vectors * h), s = draw(rows * U::states * h), position = draw(position_vectors_of<U> * h);
+    const std::vector<float> x = draw(rows * U::inputs * h), u = draw(rows * U::recurrents * h),
+                             late = draw(rows * U::late * h), v = draw(U::vectors * h),
+                             s = draw(rows * U::states * h),
+                             position = draw(position_vectors_of<U> * h);
     std::vector<float> next(rows * U::states * h);
     const float mask[rows] = {1, 0, 1};
     kernels::UnitStep step;
@@ -249,7 +285,8 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
         U::forward(one, expected);
         for (int p = 0; p < U::states; ++p) {
           const double want = mask[r] != 0 ? expected[p] : one.s[p];
-          ASSERT_NEAR(step.next[p][r * h + j], want, 2e-6 * (1 + std::abs(want))) << unit.name << ' ' << h << ' ' << r << ' ' << j;
+          ASSERT_NEAR(step.next[p][r * h + j], want, 2e-6 * (1 + std::abs(want)))
+              << unit.name << ' ' << h << ' ' << r << ' ' << j;
         }
         double i = 0, f = 0;
         if constexpr (requires { U::gates(one, i, f); }) {
@@ -263,7 +300,8 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
   }
 }
 
-// What is no number in any plane of the input is seen in the output, or in what the late matrix multiplies.
+// What is no number in any plane of the input is seen in the output, or in what the late matrix
+// multiplies.
 template <class U>
 void check_nan(const std::string& key, Rng& rng) {
   for (int p = 0; p < U::inputs; ++p) {
@@ -280,27 +318,30 @@ void check_nan(const std::string& key, Rng& rng) {
 TEST(Units, equations_gradients_and_rows) {
   Rng rng(5);
   std::size_t line = 0;
-#define NMT_UNIT(the_name, the_variant, ...)                                           \
-  for (int i = 0; i < 20; ++i) {                                               \
-    check_equation<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
-    check_gradient<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);       \
-  }                                                                            \
-  check_nan<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);      \
-  check_rows<__VA_ARGS__>(kernels::units()[line], rng);                        \
-  EXPECT_STREQ(kernels::units()[line].name, the_name);                             \
+#define NMT_UNIT(the_name, the_variant, ...)                                     \
+  for (int i = 0; i < 20; ++i) {                                                 \
+    check_equation<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng); \
+    check_gradient<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng); \
+  }                                                                              \
+  check_nan<__VA_ARGS__>(std::string(the_name) + " " + the_variant, rng);        \
+  check_rows<__VA_ARGS__>(kernels::units()[line], rng);                          \
+  EXPECT_STREQ(kernels::units()[line].name, the_name);                           \
   ++line;
-#include "nmt/units/units.def"
+#include "units/units.def"
 #undef NMT_UNIT
   EXPECT_EQ(line, kernels::units().size());
 }
 
-// Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper, section 3.
+// Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper,
+// section 3.
 TEST(Units, weight_matrices) {
-  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4}, {"ssru", 2},
-                                               {"srn", 2}, {"atr", 2},  {"gru", 6},  {"lstm", 8}, {"ran", 4 + 1}};
+  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2},   {"elrn", 1},
+                                               {"sru", 4}, {"ssru", 2}, {"srn", 2},    {"atr", 2},
+                                               {"gru", 6}, {"lstm", 8}, {"ran", 4 + 1}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name); it != expected.end()) {
-      EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second) << unit.name << ' ' << unit.variant;
+      EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second)
+          << unit.name << ' ' << unit.variant;
     }
 }
 

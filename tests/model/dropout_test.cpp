@@ -1,10 +1,10 @@
-#include <gtest/gtest.h>
+#include "model/model.h"
+#include "tests/support/engine.h"
 
 #include <cmath>
 #include <map>
 
-#include "nmt/model/model.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
@@ -35,14 +35,17 @@ Batch batch_of(int sentences, int longest) {
   return make_batch(s, t, 1, 2);
 }
 
-std::vector<double> gradient_of(Model& model, const std::string& name, const Batch& batch, std::uint64_t pass) {
-  for (Parameter& p : model.parameters().all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+std::vector<double> gradient_of(Model& model, const std::string& name, const Batch& batch,
+                                std::uint64_t pass) {
+  for (Parameter& p : model.parameters().all())
+    std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
   model.accumulate_gradients(batch, {0, 7, pass});
   return test::doubles(model.parameters().find(name)->gradient);
 }
 
-// With a softmax table of zeros every symbol has probability 1/V, so the table's gradient at a batch of one token is
-// (1/V - [v is the target]) r with r the readout: it shows what dropout did to r.
+// With a softmax table of zeros every symbol has probability 1/V, so the table's gradient at a
+// batch of one token is (1/V - [v is the target]) r with r the readout: it shows what dropout did
+// to r.
 TEST(ModelDropout, OnTheReadoutAlone) {
   const Batch batch = batch_of(1, 0);
   ASSERT_EQ(batch.target_tokens, 1);
@@ -78,12 +81,14 @@ TEST(ModelDropout, OnTheReadoutAlone) {
     }
 }
 
-// Every kind of dropout alone, per step and per sentence: the masks change the loss, a pass is the same again, another is not,
-// and the gradient is that of the masked loss (central differences along the gradient itself).
+// Every kind of dropout alone, per step and per sentence: the masks change the loss, a pass is the
+// same again, another is not, and the gradient is that of the masked loss (central differences
+// along the gradient itself).
 TEST(ModelDropout, GradientsOfMaskedLosses) {
   const Batch batch = batch_of(6, 6);
   for (const char* type : {"rnnsearch", "deep"})
-    for (double ModelSpec::*kind : {&ModelSpec::dropout_emb, &ModelSpec::dropout_rnn, &ModelSpec::dropout_readout}) {
+    for (double ModelSpec::*kind :
+         {&ModelSpec::dropout_emb, &ModelSpec::dropout_rnn, &ModelSpec::dropout_readout}) {
       double losses[2] = {};
       for (const bool variational : {false, true}) {
         ModelSpec spec = spec_without_dropout(type);
@@ -91,7 +96,9 @@ TEST(ModelDropout, GradientsOfMaskedLosses) {
         spec.dropout_variational = variational;
         test::Engine engine(1);
         Model model(spec, source_size, target_size, engine.context, 3);
-        const auto loss = [&](std::uint64_t pass) { return model.accumulate_gradients(batch, {0, 7, pass}).cross_entropy; };
+        const auto loss = [&](std::uint64_t pass) {
+          return model.accumulate_gradients(batch, {0, 7, pass}).cross_entropy;
+        };
         const double first = losses[variational] = loss(1);
         EXPECT_EQ(loss(1), first);
         EXPECT_NE(loss(2), first);
@@ -104,7 +111,8 @@ TEST(ModelDropout, GradientsOfMaskedLosses) {
           const std::vector<float> keep(p.value.f32(), p.value.f32() + p.shape.elements());
           const double length = std::sqrt(square), step = 1e-3;
           const auto at = [&](double move) {
-            for (std::size_t i = 0; i < keep.size(); ++i) p.value.f32()[i] = static_cast<float>(keep[i] + move * gradient[i] / length);
+            for (std::size_t i = 0; i < keep.size(); ++i)
+              p.value.f32()[i] = static_cast<float>(keep[i] + move * gradient[i] / length);
             return loss(1);
           };
           const double measured = (at(step) - at(-step)) / (2 * step);
@@ -120,12 +128,14 @@ TEST(ModelDropout, GradientsOfMaskedLosses) {
     }
 }
 
-// What several processes compute, or the halves of a batch that is too large: gradients and losses of parts sum to the whole's.
+// What several processes compute, or the halves of a batch that is too large: gradients and losses
+// of parts sum to the whole's.
 TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
   const Batch batch = batch_of(7, 6);
-  const std::vector<std::vector<Batch>> cuts = {{take(batch, {0, 2}), take(batch, {1, 2})},
-                                                {slice(batch, 0, 4), slice(batch, 4, 3)},
-                                                {slice(take(batch, {0, 2}), 0, 1), slice(take(batch, {0, 2}), 1, 3), take(batch, {1, 2})}};
+  const std::vector<std::vector<Batch>> cuts = {
+      {take(batch, {0, 2}), take(batch, {1, 2})},
+      {slice(batch, 0, 4), slice(batch, 4, 3)},
+      {slice(take(batch, {0, 2}), 0, 1), slice(take(batch, {0, 2}), 1, 3), take(batch, {1, 2})}};
   for (const char* type : {"rnnsearch", "deep", "gnmt", "seq2seq"})
     for (const bool variational : {false, true}) {
       ModelSpec spec = spec_without_dropout(type);
@@ -136,9 +146,11 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
       test::Engine engine(1);
       Model model(spec, source_size, target_size, engine.context, 3);
       const auto gradients = [&](const std::vector<Batch>& parts, double& loss) {
-        for (Parameter& p : model.parameters().all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+        for (Parameter& p : model.parameters().all())
+          std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
         loss = 0;
-        for (const Batch& part : parts) loss += model.accumulate_gradients(part, {0.1f, 7, 3}).smoothed;
+        for (const Batch& part : parts)
+          loss += model.accumulate_gradients(part, {0.1f, 7, 3}).smoothed;
         std::vector<std::vector<double>> all;
         for (Parameter& p : model.parameters().all()) all.push_back(test::doubles(p.gradient));
         return all;
@@ -154,7 +166,8 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
             largest = std::max(largest, std::abs(expected[p][i]));
             difference = std::max(difference, std::abs(expected[p][i] - found[p][i]));
           }
-          EXPECT_LE(difference, 1e-4 * largest + 1e-6) << type << ' ' << variational << ' ' << model.parameters().all()[p].name;
+          EXPECT_LE(difference, 1e-4 * largest + 1e-6)
+              << type << ' ' << variational << ' ' << model.parameters().all()[p].name;
         }
       }
     }
@@ -168,12 +181,14 @@ TEST(ModelInit, DrawsEveryMatrixAndNoBias) {
   int matrices = 0;
   for (const Parameter& p : model.parameters().all()) {
     double least = 1e9, most = -1e9;
-    for (double value : test::doubles(p.value)) least = std::min(least, value), most = std::max(most, value);
+    for (double value : test::doubles(p.value))
+      least = std::min(least, value), most = std::max(most, value);
     if (p.shape.rank() == 1) {  // biases and gains
       EXPECT_TRUE(least == most && (most == 0 || most == 1)) << p.name;
     } else {
       ++matrices;
-      EXPECT_TRUE(least >= -0.08f && most <= 0.08f && most > 0.06 && least < -0.06) << p.name << ' ' << least << ' ' << most;
+      EXPECT_TRUE(least >= -0.08f && most <= 0.08f && most > 0.06 && least < -0.06)
+          << p.name << ' ' << least << ' ' << most;
     }
   }
   EXPECT_GT(matrices, 15);

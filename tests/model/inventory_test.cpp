@@ -1,8 +1,8 @@
-#include "nmt/model/inventory.h"
+#include "model/inventory.h"
 
-#include "nmt/model/memory_estimate.h"
-
+#include "model/memory_estimate.h"
 #include "tests/support/engine.h"
+
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -61,7 +61,8 @@ struct Activations {
     const double before = static_cast<double>(engine.arena.statistics().in_use);
     model.accumulate_gradients(batch_of(16, 20), {0.1f, 1, 0});
     seen = static_cast<double>(engine.arena.statistics().peak) - before;
-    estimated = static_cast<double>(training_memory(spec, take_inventory(model), symbols, {16, 20, 20}, 2, true).activations);
+    estimated = static_cast<double>(
+        training_memory(spec, take_inventory(model), symbols, {16, 20, 20}, 2, true).activations);
   }
 };
 
@@ -79,7 +80,8 @@ TEST(Inventory, rearranged_rows_are_estimated) {
     spec.rearrange = true;
     const Activations rearranged(spec);
     const double more = rearranged.seen - plain.seen;
-    EXPECT_NEAR(rearranged.estimated - plain.estimated, more, 0.1 * more) << spec.type << ' ' << spec.enc_cell;
+    EXPECT_NEAR(rearranged.estimated - plain.estimated, more, 0.1 * more)
+        << spec.type << ' ' << spec.enc_cell;
   }
 }
 
@@ -95,7 +97,8 @@ TEST(Inventory, memory_is_as_estimated) {
     model.accumulate_gradients(batch_of(16, 20), {0.1f, 1, 0});
     const double activations = static_cast<double>(engine.arena.statistics().peak) - before;
     const TrainingMemory training = training_memory(spec, inventory, symbols, size, 2, true);
-    EXPECT_NEAR(static_cast<double>(training.weights + training.gradients), before, 0.02 * before) << name;
+    EXPECT_NEAR(static_cast<double>(training.weights + training.gradients), before, 0.02 * before)
+        << name;
     EXPECT_NEAR(static_cast<double>(training.activations), activations, 0.25 * activations) << name;
     EXPECT_EQ(training.optimizer, 2 * training.weights) << name;
     EXPECT_EQ(training.average, training.weights) << name;

@@ -1,14 +1,14 @@
-#include "nmt/model/loaded_model.h"
+#include "model/directory/loaded_model.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "core/error.h"
+#include "tests/support/engine.h"
+#include "text/train_vocabulary.h"
 
 #include <cstring>
 #include <filesystem>
 
-#include "nmt/core/error.h"
-#include "nmt/text/train_vocabulary.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace nmt {
 namespace {
@@ -16,15 +16,19 @@ namespace {
 namespace fs = std::filesystem;
 
 Vocabulary small_vocabulary() {
-  const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river", "my brother paints an apple"};
+  const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river",
+                                       "my brother paints an apple"};
   return train_vocabulary(
-             static_cast<std::int64_t>(lines.size()), [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
+             static_cast<std::int64_t>(lines.size()),
+             [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
              {.size = 60}, "test")
       .vocabulary;
 }
 
 struct LoadedModelTest : testing::Test {
-  LoadedModelTest() : path(testing::TempDir() + "nmt_loaded_model_" + std::to_string(::getpid())), vocabulary(small_vocabulary()) {
+  LoadedModelTest()
+      : path(testing::TempDir() + "nmt_loaded_model_" + std::to_string(::getpid())),
+        vocabulary(small_vocabulary()) {
     fs::remove_all(path);
     spec.dim_emb = 96;
     spec.dim_rnn = 128;
@@ -34,13 +38,13 @@ struct LoadedModelTest : testing::Test {
   }
   ~LoadedModelTest() override { fs::remove_all(path); }
 
-  Checkpoint checkpoint_of(Model& model) const {
-    Checkpoint checkpoint;
+  CheckpointContents checkpoint_of(Model& model) const {
+    CheckpointContents checkpoint;
     checkpoint.updates = 5;
     for (Parameter& p : model.parameters().all()) checkpoint.model.emplace_back(p.name, p.value);
     return checkpoint;
   }
-  void save(const Checkpoint& checkpoint) {
+  void save(const CheckpointContents& checkpoint) {
     if (!ModelDirectory::is_there(path)) ModelDirectory::create(path, spec, vocabulary, vocabulary);
     ModelDirectory::open(path).save(checkpoint, false, 1, 1);
   }
@@ -77,7 +81,9 @@ TEST_F(LoadedModelTest, ScoresAsTheModelThatWasSaved) {
   b->advance(parents, tokens);
   const NextTokens x = a->score(0, 2), y = b->score(0, 2);
   ASSERT_EQ(x.vocabulary, y.vocabulary);
-  EXPECT_EQ(std::memcmp(x.logits, y.logits, sizeof(float) * static_cast<std::size_t>(x.rows * x.vocabulary)), 0);
+  EXPECT_EQ(std::memcmp(x.logits, y.logits,
+                        sizeof(float) * static_cast<std::size_t>(x.rows * x.vocabulary)),
+            0);
 }
 
 TEST_F(LoadedModelTest, HoldsTheWeightsLittleMoreThanOnce) {
@@ -92,19 +98,23 @@ TEST_F(LoadedModelTest, HoldsTheWeightsLittleMoreThanOnce) {
 
 TEST_F(LoadedModelTest, TensorsThatDoNotFitAreNamed) {
   Model model(spec, vocabulary.size(), vocabulary.size(), engine.context, 3);
-  const Checkpoint good = checkpoint_of(model);
-  Checkpoint bad = good;
+  const CheckpointContents good = checkpoint_of(model);
+  CheckpointContents bad = good;
   const std::string first = bad.model.front().name;
   bad.model.front().name = "other.name";
   save(bad);
-  EXPECT_NE(error().find("lacks " + first + "; holds what the model has no place for: other.name"), std::string::npos) << error();
+  EXPECT_NE(error().find("lacks " + first + "; holds what the model has no place for: other.name"),
+            std::string::npos)
+      << error();
   bad = good;
   bad.model.front().shape = {bad.model.front().shape[1], bad.model.front().shape[0]};
   bad.updates = 6;
   save(bad);
-  EXPECT_NE(error().find("tensor " + first + ": is F32 [96,60], expected F32 [60,96]"), std::string::npos) << error();
+  EXPECT_NE(error().find("tensor " + first + ": is F32 [96,60], expected F32 [60,96]"),
+            std::string::npos)
+      << error();
   bad = good;
-  bad.model.front().dtype = safetensors::Dtype::i32;
+  bad.model.front().dtype = safetensors::FileDtype::i32;
   bad.updates = 7;
   save(bad);
   EXPECT_NE(error().find("is I32 [60,96], expected F32"), std::string::npos) << error();

@@ -1,10 +1,8 @@
-#include "nmt/model/model_directory.h"
+#include "model/directory/model_directory.h"
 
-#include <gtest/gtest.h>
-
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "core/error.h"
+#include "core/file.h"
+#include "text/train_vocabulary.h"
 
 #include <csignal>
 #include <cstring>
@@ -12,9 +10,10 @@
 #include <functional>
 #include <random>
 
-#include "nmt/core/error.h"
-#include "nmt/core/file.h"
-#include "nmt/text/train_vocabulary.h"
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace nmt {
 namespace {
@@ -22,9 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 
 Vocabulary vocabulary(int size) {
-  const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river", "my brother paints an apple"};
+  const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river",
+                                       "my brother paints an apple"};
   return train_vocabulary(
-             static_cast<std::int64_t>(lines.size()), [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
+             static_cast<std::int64_t>(lines.size()),
+             [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
              {.size = size}, "test")
       .vocabulary;
 }
@@ -42,7 +43,8 @@ ModelSpec small_spec() {
 struct Folder {
   Folder() {
     const std::string memory = "/dev/shm";
-    path = (::access(memory.c_str(), W_OK) == 0 ? memory : testing::TempDir()) + "/nmt_model_directory_" + std::to_string(::getpid());
+    path = (::access(memory.c_str(), W_OK) == 0 ? memory : testing::TempDir()) +
+           "/nmt_model_directory_" + std::to_string(::getpid());
     fs::remove_all(path);
   }
   ~Folder() { fs::remove_all(path); }
@@ -51,15 +53,17 @@ struct Folder {
 
 // A checkpoint whose every number is its update.
 struct Filled {
-  explicit Filled(std::int64_t updates, std::size_t n = 20000) : values(n, static_cast<float>(updates)) {
+  explicit Filled(std::int64_t updates, std::size_t n = 20000)
+      : values(n, static_cast<float>(updates)) {
     checkpoint.updates = updates;
     checkpoint.info = "{\"updates\": " + std::to_string(updates) + "}";
     const std::vector<std::int64_t> shape{static_cast<std::int64_t>(n)};
-    checkpoint.model = {{"a", safetensors::Dtype::f32, shape, values.data()}};
-    checkpoint.state = {{"m", safetensors::Dtype::f32, shape, values.data()}, {"v", safetensors::Dtype::f32, shape, values.data()}};
+    checkpoint.model = {{"a", safetensors::FileDtype::f32, shape, values.data()}};
+    checkpoint.state = {{"m", safetensors::FileDtype::f32, shape, values.data()},
+                        {"v", safetensors::FileDtype::f32, shape, values.data()}};
   }
   std::vector<float> values;
-  Checkpoint checkpoint;
+  CheckpointContents checkpoint;
 };
 
 void expect_whole(const StoredCheckpoint& stored) {
@@ -67,7 +71,8 @@ void expect_whole(const StoredCheckpoint& stored) {
   for (const auto& file : {stored.open_model(), stored.open_state()}) {
     for (const safetensors::View& view : file.tensors()) {
       const float* values = reinterpret_cast<const float*>(view.data);
-      for (std::size_t i = 0; i < view.bytes() / sizeof(float); i += 97) ASSERT_EQ(values[i], static_cast<float>(stored.updates()));
+      for (std::size_t i = 0; i < view.bytes() / sizeof(float); i += 97)
+        ASSERT_EQ(values[i], static_cast<float>(stored.updates()));
     }
   }
 }
@@ -83,7 +88,9 @@ std::string error_of(const std::function<void()>& body, ExitStatus status) {
   return "no error";
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 TEST(ModelDirectory, KeepsSpecAndVocabularies) {
   const Folder folder;
@@ -107,32 +114,39 @@ TEST(ModelDirectory, KeepsTheNewestAndTheBest) {
   const Vocabulary v = vocabulary(40);
   ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
   EXPECT_FALSE(directory.latest());
-  EXPECT_TRUE(has(error_of([&] { directory.published(); }, ExitStatus::data), "has no checkpoint yet"));
+  EXPECT_TRUE(
+      has(error_of([&] { directory.published(); }, ExitStatus::data), "has no checkpoint yet"));
   directory.save(Filled(10).checkpoint, false, 2, 1);
   EXPECT_FALSE(directory.best());
   EXPECT_EQ(directory.published().updates(), 10);
-  for (const std::int64_t updates : {20, 30, 40, 50, 60}) directory.save(Filled(updates).checkpoint, updates == 20 || updates == 30, 2, 1);
+  for (const std::int64_t updates : {20, 30, 40, 50, 60})
+    directory.save(Filled(updates).checkpoint, updates == 20 || updates == 30, 2, 1);
   EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 50, 60}));
   EXPECT_EQ(directory.best()->updates(), 30);
   EXPECT_EQ(directory.latest()->updates(), 60);
   EXPECT_EQ(directory.published().updates(), 30);
-  for (const std::int64_t updates : {70, 80, 90}) directory.save(Filled(updates).checkpoint, updates == 70, 1, 2);
+  for (const std::int64_t updates : {70, 80, 90})
+    directory.save(Filled(updates).checkpoint, updates == 70, 1, 2);
   EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 70, 90}));
   // The same update once more: the links never name nothing, and one copy stays.
   directory.save(Filled(90).checkpoint, true, 1, 1);
   EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{90}));
   expect_whole(*directory.best());
   expect_whole(*directory.latest());
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()), 1);
+  EXPECT_EQ(
+      std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()),
+      1);
 }
 
 TEST(ModelDirectory, DamageOfAnOlderCheckpointStopsNoSave) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);
   ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
-  for (const std::int64_t updates : {10, 20}) directory.save(Filled(updates).checkpoint, updates == 10, 2, 2);
+  for (const std::int64_t updates : {10, 20})
+    directory.save(Filled(updates).checkpoint, updates == 10, 2, 2);
   write_file(directory.best()->folder() + "/manifest.json", "{\"format\": \"nmt-check");
-  for (const std::int64_t updates : {30, 40}) directory.save(Filled(updates).checkpoint, updates == 30, 1, 2);
+  for (const std::int64_t updates : {30, 40})
+    directory.save(Filled(updates).checkpoint, updates == 30, 1, 2);
   EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{30, 40}));
   EXPECT_EQ(directory.best()->updates(), 30);
   expect_whole(*directory.latest());
@@ -150,7 +164,8 @@ TEST(ModelDirectory, StartingAnewForgetsTheOldModel) {
 TEST(ModelDirectory, DamageIsNamed) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);
-  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage), "there is no directory"));
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage),
+                  "there is no directory"));
   ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
   directory.save(Filled(10).checkpoint, false, 2, 1);
   const StoredCheckpoint stored = *directory.latest();
@@ -160,11 +175,14 @@ TEST(ModelDirectory, DamageIsNamed) {
   std::string flipped = bytes;
   flipped[flipped.size() - 3] ^= 4;
   write_file(model, flipped);
-  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data), "is damaged: its CRC-32 is"));
+  EXPECT_TRUE(
+      has(error_of([&] { stored.open_model(); }, ExitStatus::data), "is damaged: its CRC-32 is"));
   fs::remove(model);
-  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data), "model.safetensors: is missing"));
+  EXPECT_TRUE(has(error_of([&] { stored.open_model(); }, ExitStatus::data),
+                  "model.safetensors: is missing"));
   write_file(stored.folder() + "/manifest.json", "{\"format\": \"nmt-check");
-  EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data), "manifest.json: is cut off or not JSON"));
+  EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data),
+                  "manifest.json: is cut off or not JSON"));
 
   const std::string config = folder.path + "/config.json", text = read_file(config);
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -175,15 +193,20 @@ TEST(ModelDirectory, DamageIsNamed) {
   };
   EXPECT_TRUE(has(changed("nmt-model", "other"), "is no file of the format nmt-model"));
   EXPECT_TRUE(has(changed("\"version\": 1", "\"version\": 99"), "has version 99"));
-  EXPECT_TRUE(has(changed("\"source-vocabulary\": 40", "\"source-vocabulary\": -1"), "source-vocabulary: is wrong"));
+  EXPECT_TRUE(has(changed("\"source-vocabulary\": 40", "\"source-vocabulary\": -1"),
+                  "source-vocabulary: is wrong"));
   EXPECT_TRUE(has(changed("dim-emb", "dim-embd"), "dim-embd"));
   write_file(config, text);
   fs::remove(folder.path + "/vocab.spm");
-  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path).load_vocabularies(); }, ExitStatus::data), "src.spm: is missing"));
+  EXPECT_TRUE(has(
+      error_of([&] { ModelDirectory::open(folder.path).load_vocabularies(); }, ExitStatus::data),
+      "src.spm: is missing"));
   fs::remove(config);
-  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage), "holds no model"));
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage),
+                  "holds no model"));
   write_file(folder.path + "/file", "");
-  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path + "/file"); }, ExitStatus::usage), "is a file"));
+  EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path + "/file"); }, ExitStatus::usage),
+                  "is a file"));
 }
 
 // Saves until it is killed, going on from what it finds, as nmt-train does.
@@ -216,7 +239,8 @@ TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed";
-    for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints")) kills_in_a_save += is_aside(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints"))
+      kills_in_a_save += is_aside(entry.path().filename().string());
     const ModelDirectory directory = ModelDirectory::open(folder.path);
     ASSERT_TRUE(directory.latest() && directory.best());
     expect_whole(*directory.latest());
@@ -228,8 +252,10 @@ TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
   EXPECT_GT(kills_in_a_save, 0);  // else the moments were not random enough
   ModelDirectory directory = ModelDirectory::open(folder.path);
   directory.clean_up();
-  for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints")) EXPECT_FALSE(is_aside(entry.path().filename().string()));
-  for (const auto& entry : fs::directory_iterator(folder.path)) EXPECT_FALSE(is_aside(entry.path().filename().string())) << entry.path();
+  for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints"))
+    EXPECT_FALSE(is_aside(entry.path().filename().string()));
+  for (const auto& entry : fs::directory_iterator(folder.path))
+    EXPECT_FALSE(is_aside(entry.path().filename().string())) << entry.path();
 }
 
 TEST(ModelDirectory, AFullDiskLeavesTheOldCheckpoint) {
@@ -241,15 +267,19 @@ TEST(ModelDirectory, AFullDiskLeavesTheOldCheckpoint) {
   rlimit before{}, limit{};
   ::getrlimit(RLIMIT_FSIZE, &before);
   limit = before;
-  for (const rlim_t bytes : {rlim_t{0}, rlim_t{1000}, rlim_t{50000}, rlim_t{100000}}) {  // model 80,000 bytes, state twice that
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{1000}, rlim_t{50000},
+                             rlim_t{100000}}) {  // model 80,000 bytes, state twice that
     limit.rlim_cur = bytes;
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    const std::string message = error_of([&] { directory.save(Filled(2).checkpoint, true, 1, 1); }, ExitStatus::failed);
+    const std::string message =
+        error_of([&] { directory.save(Filled(2).checkpoint, true, 1, 1); }, ExitStatus::failed);
     ::setrlimit(RLIMIT_FSIZE, &before);
     EXPECT_TRUE(has(message, bytes < 80000 ? "model.safetensors" : "state.safetensors")) << message;
     EXPECT_TRUE(has(message, "bytes needed")) << message;
     EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{1}));
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"), fs::directory_iterator()), 1);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path + "/checkpoints"),
+                            fs::directory_iterator()),
+              1);
     expect_whole(*directory.latest());
   }
   directory.save(Filled(2).checkpoint, true, 1, 1);

@@ -1,6 +1,8 @@
-#include "nmt/model/model.h"
+#include "model/model.h"
 
-#include <gtest/gtest.h>
+#include "model/model_scorer.h"
+#include "nn/unit_registry.h"
+#include "tests/support/engine.h"
 
 #include <algorithm>
 #include <array>
@@ -10,9 +12,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "nmt/model/model_scorer.h"
-#include "nmt/nn/unit_registry.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
@@ -76,8 +76,11 @@ std::vector<ModelSpec> specs() {
     spec.layer_normalization = false;
     all.push_back(spec);
   }
-  for (const auto& [type, unit, rearrange] :
-       {std::tuple{"rnnsearch", "gru", true}, {"rnnsearch", "lrn", true}, {"deep", "lstm", false}, {"deep", "gru", true}, {"deep", "olrn", true}}) {
+  for (const auto& [type, unit, rearrange] : {std::tuple{"rnnsearch", "gru", true},
+                                              {"rnnsearch", "lrn", true},
+                                              {"deep", "lstm", false},
+                                              {"deep", "gru", true},
+                                              {"deep", "olrn", true}}) {
     ModelSpec spec = small(type, unit);
     spec.groups = 2;
     spec.rearrange = rearrange;
@@ -85,7 +88,9 @@ std::vector<ModelSpec> specs() {
     all.push_back(spec);
   }
   for (const std::string& unit : unit_names()) {
-    if (std::any_of(all.begin(), all.end(), [&](const ModelSpec& other) { return other.dec_cell == unit; })) continue;
+    if (std::any_of(all.begin(), all.end(),
+                    [&](const ModelSpec& other) { return other.dec_cell == unit; }))
+      continue;
     all.push_back(small("deep", unit));
     if (unit != "ran" && unit != "elstm1") continue;
     all.push_back(small("rnnsearch", unit));
@@ -93,7 +98,8 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
   }
-  for (const char* unit : {"ran", "elstm1"}) {  // an output that follows from the state; vectors of each position
+  for (const char* unit :
+       {"ran", "elstm1"}) {  // an output that follows from the state; vectors of each position
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
     all.push_back(small("gnmt", unit));
@@ -126,8 +132,9 @@ std::vector<ModelSpec> specs() {
 }
 
 std::string name_of(const ModelSpec& s) {
-  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " + s.attention_query + " " + s.attention +
-         (s.layer_normalization ? " normalised" : "") + (s.groups > 1 ? " groups" : "") + (s.rearrange ? " rearranged" : "");
+  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " +
+         s.attention_query + " " + s.attention + (s.layer_normalization ? " normalized" : "") +
+         (s.groups > 1 ? " groups" : "") + (s.rearrange ? " rearranged" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.
@@ -135,11 +142,13 @@ TEST(Model, gradient_along_a_direction) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine(1);  // quick on a busy machine; threads are tested elsewhere
     Model model(spec, source_size, target_size, engine.context, 3);
-    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7),
+                                 random_sentences(engine.rng, 9, target_size, 6));
     const float smoothing = 0.1f;
     const BatchLoss loss = model.accumulate_gradients(batch, {smoothing, 1, 0});
     EXPECT_EQ(loss.tokens, batch.target_tokens);
-    EXPECT_NEAR(loss.smoothed, model.evaluate(batch, smoothing).smoothed, 1e-4 * std::abs(loss.smoothed));
+    EXPECT_NEAR(loss.smoothed, model.evaluate(batch, smoothing).smoothed,
+                1e-4 * std::abs(loss.smoothed));
     for (Parameter& chosen : model.parameters().all()) {
       const std::int64_t n = chosen.shape.elements();
       std::vector<float> keep(chosen.value.f32(), chosen.value.f32() + n), direction(n);
@@ -151,7 +160,9 @@ TEST(Model, gradient_along_a_direction) {
       }
       // Half of it along the gradient itself, so that the difference stands out of the rounding.
       for (std::int64_t i = 0; i < n; ++i)
-        direction[i] = static_cast<float>(direction[i] / std::sqrt(norm) + chosen.gradient.f32()[i] / std::sqrt(gradient_norm + 1e-12));
+        direction[i] =
+            static_cast<float>(direction[i] / std::sqrt(norm) +
+                               chosen.gradient.f32()[i] / std::sqrt(gradient_norm + 1e-12));
       for (std::int64_t i = 0; i < n; ++i) expected += chosen.gradient.f32()[i] * direction[i];
       const auto at = [&](float step) {
         for (std::int64_t i = 0; i < n; ++i) chosen.value.f32()[i] = keep[i] + step * direction[i];
@@ -160,16 +171,19 @@ TEST(Model, gradient_along_a_direction) {
       const float step = 2e-4f;
       const double measured = (at(step) - at(-step)) / (2 * step);
       at(0);
-      EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02) << name_of(spec) << ' ' << chosen.name;
+      EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02)
+          << name_of(spec) << ' ' << chosen.name;
     }
   }
 }
 
 // log p of given targets, one step at a time through the scorer.
-std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& sources, const std::vector<Ids>& targets, bool want_attention = false) {
+std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& sources,
+                                 const std::vector<Ids>& targets, bool want_attention = false) {
   const std::unique_ptr<Decoding> decoding = scorer.begin(sources, want_attention);
   std::vector<double> sums(sources.size());
-  std::vector<std::int32_t> parents(sources.size()), tokens(sources.size(), bos), live(sources.size());
+  std::vector<std::int32_t> parents(sources.size()), tokens(sources.size(), bos),
+      live(sources.size());
   std::iota(parents.begin(), parents.end(), 0);
   std::iota(live.begin(), live.end(), 0);
   for (std::size_t t = 0; !live.empty(); ++t) {
@@ -179,7 +193,8 @@ std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& so
     tokens.clear();
     std::vector<float> log_probs;  // [live,V]
     for_each_block(*decoding, step, [&](int, const NextTokens& next) {
-      for (int i = 0; i < next.rows * next.vocabulary; ++i) log_probs.push_back(next.logits[i] - next.log_normalizer[i / next.vocabulary]);
+      for (int i = 0; i < next.rows * next.vocabulary; ++i)
+        log_probs.push_back(next.logits[i] - next.log_normalizer[i / next.vocabulary]);
     });
     const std::size_t vocabulary = log_probs.size() / live.size();
     for (std::size_t r = 0; r < live.size(); ++r) {
@@ -196,41 +211,47 @@ std::vector<double> step_by_step(ModelScorer& scorer, const std::vector<Ids>& so
   return sums;
 }
 
-TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbours) {
+TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbors) {
   for (const ModelSpec& spec : specs()) {
     std::vector<double> one_thread;
     for (const int threads : {1, 2}) {
       test::Engine engine(threads);
       Model model(spec, source_size, target_size, engine.context, 3);
-      const std::vector<Ids> sources = random_sentences(engine.rng, 11, source_size, 9), targets = random_sentences(engine.rng, 11, target_size, 8);
+      const std::vector<Ids> sources = random_sentences(engine.rng, 11, source_size, 9),
+                             targets = random_sentences(engine.rng, 11, target_size, 8);
       const Batch batch = batch_of(sources, targets);
       const double training = model.evaluate(batch).cross_entropy;
       model.freeze();
       EXPECT_NEAR(model.evaluate(batch).cross_entropy, training, 1e-4 * training) << name_of(spec);
       ModelScorer scorer(model, bos, eos);
-      const std::vector<double> together = step_by_step(scorer, sources, targets, spec.attention != "none");
+      const std::vector<double> together =
+          step_by_step(scorer, sources, targets, spec.attention != "none");
       double sum = 0;
       for (const double x : together) sum -= x;
       EXPECT_NEAR(sum, model.evaluate(batch).cross_entropy, 1e-5 * training) << name_of(spec);
       for (std::size_t i = 0; i < sources.size(); ++i)
-        EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i]) << name_of(spec) << " sentence " << i;
+        EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i])
+            << name_of(spec) << " sentence " << i;
       if (one_thread.empty()) one_thread = together;
       EXPECT_EQ(together, one_thread) << name_of(spec);
     }
   }
 }
 
-// More sentences than pass at a time through the encoder, the decoder or the softmax: parts say what the sentence alone says.
+// More sentences than pass at a time through the encoder, the decoder or the softmax: parts say
+// what the sentence alone says.
 TEST(Model, parts_of_a_batch_change_no_bit) {
   for (const char* type : {"rnnsearch", "deep"}) {
     test::Engine engine(2);
     Model model(small(type, "gru"), source_size, target_size, engine.context, 3);
     model.freeze();
     ModelScorer scorer(model, bos, eos);
-    const std::vector<Ids> sources = random_sentences(engine.rng, 150, source_size, 9), targets = random_sentences(engine.rng, 150, target_size, 8);
+    const std::vector<Ids> sources = random_sentences(engine.rng, 150, source_size, 9),
+                           targets = random_sentences(engine.rng, 150, target_size, 8);
     const std::vector<double> together = step_by_step(scorer, sources, targets);
     for (const std::size_t i : {0, 1, 27, 28, 31, 32, 127, 128, 149})
-      EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i]) << type << ", sentence " << i;
+      EXPECT_EQ(step_by_step(scorer, {sources[i]}, {targets[i]})[0], together[i])
+          << type << ", sentence " << i;
   }
 }
 
@@ -238,12 +259,14 @@ TEST(Model, steady_steps_allocate_no_tensor_memory) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine;
     Model model(spec, source_size, target_size, engine.context, 3);
-    const std::vector<Ids> sources = random_sentences(engine.rng, 16, source_size, 9), targets = random_sentences(engine.rng, 16, target_size, 8);
+    const std::vector<Ids> sources = random_sentences(engine.rng, 16, source_size, 9),
+                           targets = random_sentences(engine.rng, 16, target_size, 8);
     const Batch batch = batch_of(sources, targets);
     const auto system_allocations = [&] { return engine.arena.statistics().system_allocations; };
     model.accumulate_gradients(batch, {0.1f, 1, 0});
     std::int64_t before = system_allocations();
-    for (std::uint64_t pass = 1; pass < 4; ++pass) model.accumulate_gradients(batch, {0.1f, 1, pass});
+    for (std::uint64_t pass = 1; pass < 4; ++pass)
+      model.accumulate_gradients(batch, {0.1f, 1, pass});
     EXPECT_EQ(system_allocations(), before) << "training " << name_of(spec);
     model.freeze();
     ModelScorer scorer(model, bos, eos);
@@ -261,7 +284,8 @@ TEST(Model, ten_small_updates_of_a_grouped_model_lower_its_loss) {
     spec.rearrange = true;
     test::Engine engine;
     Model model(spec, source_size, target_size, engine.context, 3);
-    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7),
+                                 random_sentences(engine.rng, 9, target_size, 6));
     double before = model.evaluate(batch).cross_entropy;
     for (std::uint64_t pass = 0; pass < 10; ++pass) {
       model.accumulate_gradients(batch, {0, 1, pass});
@@ -282,7 +306,8 @@ TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
   test::Engine engine;
   Model model(spec, source_size, target_size, engine.context, 3);
-  const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7), random_sentences(engine.rng, 9, target_size, 6));
+  const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7),
+                               random_sentences(engine.rng, 9, target_size, 6));
   const double first = model.accumulate_gradients(batch, {0, 1, 0}).cross_entropy;
   EXPECT_EQ(model.accumulate_gradients(batch, {0, 1, 0}).cross_entropy, first);
   EXPECT_NE(model.accumulate_gradients(batch, {0, 1, 1}).cross_entropy, first);
@@ -299,7 +324,8 @@ TEST(Model, parameter_totals_of_the_papers) {
     spec.dim_rnn = 1000;
     spec.enc_depth = spec.dec_depth = 1;
     spec.layer_normalization = false;
-    return static_cast<double>(Model(spec, 40000, 40000, Context{}, 1).parameters().elements()) / 1e6;
+    return static_cast<double>(Model(spec, 40000, 40000, Context{}, 1).parameters().elements()) /
+           1e6;
   };
   EXPECT_NEAR(millions("gru"), 83.5, 0.1);
   EXPECT_NEAR(millions("lstm"), 93.3, 0.1);
@@ -307,9 +333,10 @@ TEST(Model, parameter_totals_of_the_papers) {
   EXPECT_NEAR(millions("atr"), 67.8, 0.1);
 }
 
-// Deep models without their tables, by hand: E = D = 6, d = 1024, not context-aware, in units of d*d and of d. Encoder: two cells,
-// a map of 2d, five cells with a map each. Decoder: a conditional pair, two attention maps, a map; five cells over [x; c] with a map
-// each; six initial states; the readout.
+// Deep models without their tables, by hand: E = D = 6, d = 1024, not context-aware, in units of
+// d*d and of d. Encoder: two cells, a map of 2d, five cells with a map each. Decoder: a conditional
+// pair, two attention maps, a map; five cells over [x; c] with a map each; six initial states; the
+// readout.
 TEST(Model, parameter_totals_of_the_deep_model) {
   for (const char* unit : {"lrn", "olrn", "gru", "lstm"}) {
     ModelSpec spec;
@@ -317,15 +344,20 @@ TEST(Model, parameter_totals_of_the_deep_model) {
     spec.dim_emb = spec.dim_rnn = 1024;
     spec.enc_depth = spec.dec_depth = 6;
     spec.layer_normalization = false;
-    const std::map<std::string, std::array<double, 3>> planes = {{"lrn", {3, 0, 1}}, {"olrn", {4, 0, 1}}, {"gru", {3, 3, 1}}, {"lstm", {4, 4, 2}}};
+    const std::map<std::string, std::array<double, 3>> planes = {
+        {"lrn", {3, 0, 1}}, {"olrn", {4, 0, 1}}, {"gru", {3, 3, 1}}, {"lstm", {4, 4, 2}}};
     const auto [w, u, states] = planes.at(unit);
     const double encoder = 2 * (w + u) + 2 + 5 * (w + u + 1);
     const double decoder = 2 * (w + u) + 2 + 1 + 5 * (2 * w + u + 1) + 6 * states + 2;
-    const double vectors = 7 * u + 6 + 7 * u + 1 + 6 + 6 * states + 1;  // biases of h'U and of the maps, v, readout
+    const double vectors =
+        7 * u + 6 + 7 * u + 1 + 6 + 6 * states + 1;  // biases of h'U and of the maps, v, readout
     const double expected = 1024.0 * 1024.0 * (encoder + decoder) + 1024.0 * vectors;
     const std::int64_t symbols = 5000;
     const double tables = 2.0 * symbols * 1024 + symbols;
-    EXPECT_EQ(static_cast<double>(Model(spec, symbols, symbols, Context{}, 1).parameters().elements()), expected + tables) << unit;
+    EXPECT_EQ(
+        static_cast<double>(Model(spec, symbols, symbols, Context{}, 1).parameters().elements()),
+        expected + tables)
+        << unit;
   }
 }
 
@@ -347,28 +379,50 @@ TEST(Model, names_what_does_not_fit) {
   EXPECT_NE(message(spec).find("joint vocabulary"), std::string::npos);
   spec = small("deep", "lrn");
   spec.groups = 4;
-  EXPECT_NE(message(spec).find("groups: 4 must divide both the width 12 of what a layer reads and the width 10"), std::string::npos);
+  EXPECT_NE(message(spec).find(
+                "groups: 4 must divide both the width 12 of what a layer reads and the width 10"),
+            std::string::npos);
   spec = small("deep", "lnr");
   EXPECT_NE(message(spec).find("known: lrn"), std::string::npos);
-  const auto refuses = [&](const char* type, const std::function<void(ModelSpec&)>& change, const char* words) {
+  const auto refuses = [&](const char* type, const std::function<void(ModelSpec&)>& change,
+                           const char* words) {
     ModelSpec wrong = small(type, "lrn");
     if (wrong.type == "gnmt") wrong.dim_emb = wrong.dim_rnn;
     change(wrong);
     EXPECT_NE(message(wrong).find(words), std::string::npos) << type << ": " << message(wrong);
     EXPECT_EQ(message(wrong).find('\n'), std::string::npos);
   };
-  refuses("rnnsearch", [](ModelSpec& s) { s.enc_depth = 2; }, "one layer on each side, not enc-depth 2");
-  refuses("rnnsearch", [](ModelSpec& s) { s.attention = "none"; }, "type rnnsearch reads the source through attention");
-  refuses("deep", [](ModelSpec& s) { s.attention = "none"; }, "type seq2seq takes none");
-  refuses("deep", [](ModelSpec& s) { s.attention_query = "never"; }, "attention-query: 'never'");
-  refuses("seq2seq", [](ModelSpec& s) { s.context_aware = true; }, "context-aware: is for types rnnsearch and deep, not seq2seq");
-  refuses("gnmt", [](ModelSpec& s) { s.context_aware = true; }, "not gnmt");
-  refuses("gnmt", [](ModelSpec& s) { s.dim_emb = 12; }, "dim-emb 12 must equal dim-rnn 10");
-  refuses("gnmt", [](ModelSpec& s) { s.dec_depth = 1; }, "at least 2");
-  refuses("gnmt", [](ModelSpec& s) { s.attention = "none"; }, "type gnmt reads the source through attention");
-  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.heads = 2; }, "heads: 2 means nothing beside attention none");
-  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.dim_attention = 8; }, "dim-attention: 8 means nothing");
-  refuses("seq2seq", [](ModelSpec& s) { s.attention = "none", s.attention_query = "recurrent"; }, "attention-query: 'recurrent' means nothing");
+  refuses(
+      "rnnsearch", [](ModelSpec& s) { s.enc_depth = 2; },
+      "one layer on each side, not enc-depth 2");
+  refuses(
+      "rnnsearch", [](ModelSpec& s) { s.attention = "none"; },
+      "type rnnsearch reads the source through attention");
+  refuses(
+      "deep", [](ModelSpec& s) { s.attention = "none"; }, "type seq2seq takes none");
+  refuses(
+      "deep", [](ModelSpec& s) { s.attention_query = "never"; }, "attention-query: 'never'");
+  refuses(
+      "seq2seq", [](ModelSpec& s) { s.context_aware = true; },
+      "context-aware: is for types rnnsearch and deep, not seq2seq");
+  refuses(
+      "gnmt", [](ModelSpec& s) { s.context_aware = true; }, "not gnmt");
+  refuses(
+      "gnmt", [](ModelSpec& s) { s.dim_emb = 12; }, "dim-emb 12 must equal dim-rnn 10");
+  refuses(
+      "gnmt", [](ModelSpec& s) { s.dec_depth = 1; }, "at least 2");
+  refuses(
+      "gnmt", [](ModelSpec& s) { s.attention = "none"; },
+      "type gnmt reads the source through attention");
+  refuses(
+      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.heads = 2; },
+      "heads: 2 means nothing beside attention none");
+  refuses(
+      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.dim_attention = 8; },
+      "dim-attention: 8 means nothing");
+  refuses(
+      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.attention_query = "recurrent"; },
+      "attention-query: 'recurrent' means nothing");
 }
 
 TEST(Model, alignments_need_attention) {
@@ -393,7 +447,9 @@ TEST(Model, keeps_no_annotations_without_attention) {
     const std::vector<Ids> sources(sentences, Ids(200, 5));
     const std::size_t before = engine.arena.statistics().in_use;
     const auto decoding = scorer.begin(sources, false);
-    EXPECT_LT(engine.arena.statistics().in_use - before, static_cast<std::size_t>(sentences) * 201 * spec.dim_rnn) << sentences;
+    EXPECT_LT(engine.arena.statistics().in_use - before,
+              static_cast<std::size_t>(sentences) * 201 * spec.dim_rnn)
+        << sentences;
   }
 }
 
@@ -401,7 +457,8 @@ TEST(Model, keeps_no_annotations_without_attention) {
 TEST(Model, unset_weights_are_filled_by_the_caller) {
   const ModelSpec spec = small("deep", "gru");
   test::Engine engine, other;
-  Model model(spec, source_size, target_size, engine.context, 3), copy(spec, source_size, target_size, other.context, 0, Model::Weights::unset);
+  Model model(spec, source_size, target_size, engine.context, 3),
+      copy(spec, source_size, target_size, other.context, 0, Model::Weights::unset);
   std::size_t bytes = 0;
   for (const Parameter& p : model.parameters().all()) {
     Parameter* const to = copy.parameters().find(p.name);
@@ -416,12 +473,14 @@ TEST(Model, unset_weights_are_filled_by_the_caller) {
   EXPECT_THROW(copy.accumulate_gradients(batch, {}), Error);
 }
 
-// The source comes in where it should: another first word changes the probability of a target, for every model.
+// The source comes in where it should: another first word changes the probability of a target, for
+// every model.
 TEST(Model, every_model_reads_the_source) {
   for (const ModelSpec& spec : specs()) {
     test::Engine engine;
     Model model(spec, source_size, target_size, engine.context, 3);
-    const double one = model.evaluate(batch_of({{5, 4, 6, 7}}, {{3, 4}})).cross_entropy, other = model.evaluate(batch_of({{8, 4, 6, 7}}, {{3, 4}})).cross_entropy;
+    const double one = model.evaluate(batch_of({{5, 4, 6, 7}}, {{3, 4}})).cross_entropy,
+                 other = model.evaluate(batch_of({{8, 4, 6, 7}}, {{3, 4}})).cross_entropy;
     EXPECT_GT(std::abs(one - other), 1e-7) << name_of(spec);
   }
 }

@@ -1,15 +1,15 @@
-#include "nmt/model/stored_weights.h"
+#include "model/directory/stored_weights.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "core/error.h"
+#include "model/directory/loaded_model.h"
+#include "tests/support/engine.h"
 
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
-#include "nmt/core/error.h"
-#include "nmt/model/loaded_model.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace nmt {
 namespace {
@@ -28,8 +28,9 @@ ModelSpec small(const char* type, const char* unit) {
 }
 
 std::vector<ModelSpec> specs() {
-  std::vector<ModelSpec> all{small("deep", "gru"), small("rnnsearch", "atr"), small("seq2seq", "lstm"), small("gnmt", "lstm"),
-                             small("deep", "lrn"), small("deep", "gru")};
+  std::vector<ModelSpec> all{small("deep", "gru"),     small("rnnsearch", "atr"),
+                             small("seq2seq", "lstm"), small("gnmt", "lstm"),
+                             small("deep", "lrn"),     small("deep", "gru")};
   all[0].tied_embeddings_all = true;
   all[1].tied_embeddings = false;
   all[2].attention = "none";
@@ -40,7 +41,8 @@ std::vector<ModelSpec> specs() {
 }
 
 struct StoredWeights : testing::Test {
-  StoredWeights() : path(testing::TempDir() + "nmt_stored_" + std::to_string(::getpid()) + ".safetensors") {}
+  StoredWeights()
+      : path(testing::TempDir() + "nmt_stored_" + std::to_string(::getpid()) + ".safetensors") {}
   ~StoredWeights() override { std::filesystem::remove(path); }
 
   std::vector<safetensors::View> views(Model& model) const {
@@ -66,7 +68,8 @@ struct StoredWeights : testing::Test {
     load_frozen(safetensors::File(path), stored, model);
     return scores(model);
   }
-  void expect_refused(const ModelSpec& spec, const std::vector<safetensors::View>& tensors, const std::string& says) {
+  void expect_refused(const ModelSpec& spec, const std::vector<safetensors::View>& tensors,
+                      const std::string& says) {
     safetensors::write(path, tensors);
     try {
       loaded(spec, Dtype::i8, Dtype::i8);
@@ -87,10 +90,11 @@ TEST_F(StoredWeights, DecodeAsTheSameWeightsRoundedWhenLoaded) {
       SCOPED_TRACE(spec.type + " " + spec.enc_cell + " in " + precision_name(weights));
       Model model(spec, vocabulary, vocabulary, engine.context, 7);
       safetensors::write(path, views(model));
-      const std::vector<float> exact = loaded(spec, Dtype::f32, Dtype::f32), rounded = loaded(spec, Dtype::f32, weights);
+      const std::vector<float> exact = loaded(spec, Dtype::f32, Dtype::f32),
+                               rounded = loaded(spec, Dtype::f32, weights);
       EXPECT_NE(exact, rounded);
-      const ConvertedWeights stored =
-          convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), weights, engine.context.cpu);
+      const ConvertedWeights stored = convert_weights(
+          safetensors::File(path), Dtype::f32, model.parameters(), weights, engine.context.cpu);
       safetensors::write(path, stored.tensors);
       EXPECT_EQ(loaded(spec, weights, weights), rounded);
       // Widened, they differ from what they were by the rounding of the weights alone.
@@ -109,9 +113,11 @@ TEST_F(StoredWeights, WideningIsExact) {
   const ModelSpec spec = small("deep", "gru");
   Model model(spec, vocabulary, vocabulary, engine.context, 7);
   safetensors::write(path, views(model));
-  const ConvertedWeights stored = convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), Dtype::i8, engine.context.cpu);
+  const ConvertedWeights stored = convert_weights(
+      safetensors::File(path), Dtype::f32, model.parameters(), Dtype::i8, engine.context.cpu);
   safetensors::write(path, stored.tensors);
-  const ConvertedWeights wide = convert_weights(safetensors::File(path), Dtype::i8, model.parameters(), Dtype::f32, engine.context.cpu);
+  const ConvertedWeights wide = convert_weights(safetensors::File(path), Dtype::i8,
+                                                model.parameters(), Dtype::f32, engine.context.cpu);
   const std::vector<float> scores = loaded(spec, Dtype::i8, Dtype::f32);
   safetensors::write(path, wide.tensors);
   EXPECT_EQ(loaded(spec, Dtype::f32, Dtype::f32), scores);
@@ -124,7 +130,8 @@ TEST_F(StoredWeights, TakeAQuarterAndAHalfOfTheMemory) {
   const double whole = static_cast<double>(stored_bytes(model.parameters(), Dtype::f32));
   safetensors::write(path, views(model));
   for (const auto& [weights, share] : {std::pair(Dtype::i8, 0.25), std::pair(Dtype::bf16, 0.5)}) {
-    const ConvertedWeights stored = convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), weights, engine.context.cpu);
+    const ConvertedWeights stored = convert_weights(
+        safetensors::File(path), Dtype::f32, model.parameters(), weights, engine.context.cpu);
     const std::string there = path + precision_name(weights);
     const safetensors::Written written = safetensors::write(there, stored.tensors);
     EXPECT_NEAR(static_cast<double>(written.bytes), share * whole, 0.04 * whole);
@@ -141,8 +148,9 @@ TEST_F(StoredWeights, WhatDoesNotFitIsNamed) {
   const ModelSpec spec = small("deep", "gru");
   Model model(spec, vocabulary, vocabulary, engine.context, 7);
   safetensors::write(path, views(model));
-  ConvertedWeights good = convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), Dtype::i8, engine.context.cpu);
-  ASSERT_EQ(good.tensors[0].dtype, safetensors::Dtype::i8);
+  ConvertedWeights good = convert_weights(safetensors::File(path), Dtype::f32, model.parameters(),
+                                          Dtype::i8, engine.context.cpu);
+  ASSERT_EQ(good.tensors[0].dtype, safetensors::FileDtype::i8);
   ASSERT_EQ(good.tensors[1].name, good.tensors[0].name + ".scales");
   std::vector<safetensors::View> tensors = good.tensors;
   tensors.erase(tensors.begin() + 1);
@@ -151,7 +159,8 @@ TEST_F(StoredWeights, WhatDoesNotFitIsNamed) {
   tensors[1].shape = {vocabulary - 1};
   expect_refused(spec, tensors, "is F32 [36], expected F32 [37]");
   tensors = good.tensors;
-  tensors[0] = safetensors::View(model.parameters().all().front().name, model.parameters().all().front().value);
+  tensors[0] = safetensors::View(model.parameters().all().front().name,
+                                 model.parameters().all().front().value);
   expect_refused(spec, tensors, "is F32 [37,24], expected I8 [37,24]");
   good.memory[0][5] = std::byte{0x80};
   expect_refused(spec, good.tensors, "element 5 is -128");
@@ -169,11 +178,14 @@ TEST_F(StoredWeights, AWeightThatCannotBeRoundedIsNamed) {
   safetensors::write(path, views(model));
   for (const Dtype weights : {Dtype::i8, Dtype::bf16}) {
     try {
-      convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), weights, engine.context.cpu);
+      convert_weights(safetensors::File(path), Dtype::f32, model.parameters(), weights,
+                      engine.context.cpu);
       ADD_FAILURE() << precision_name(weights);
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), ExitStatus::data);
-      EXPECT_NE(std::string(error.what()).find("tensor " + table.name + ": a weight is inf"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("tensor " + table.name + ": a weight is inf"),
+                std::string::npos)
+          << error.what();
     }
   }
 }

@@ -1,14 +1,14 @@
-#include "nmt/nn/builder.h"
+#include "nn/builder.h"
 
-#include <gtest/gtest.h>
+#include "core/error.h"
+#include "tests/support/engine.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
 
-#include "nmt/core/error.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
@@ -26,7 +26,8 @@ struct Drawn {
   Builder builder;
 };
 
-// Kolmogorov's distance between the values and a distribution, times sqrt(n): above 1.95 in one draw of a thousand.
+// Kolmogorov's distance between the values and a distribution, times sqrt(n): above 1.95 in one
+// draw of a thousand.
 double distance(std::vector<double> values, const std::function<double(double)>& cumulative) {
   std::sort(values.begin(), values.end());
   const double n = static_cast<double>(values.size());
@@ -45,14 +46,17 @@ std::function<double(double)> normal(double deviation) {
 }
 
 // Rows or columns of a plane, whichever are fewer, are orthogonal and as long as the scale.
-void expect_orthogonal(const std::vector<double>& values, std::int64_t rows, std::int64_t stride, int planes, double scale) {
-  const std::int64_t columns = stride / planes, vectors = std::min(rows, columns), n = std::max(rows, columns);
+void expect_orthogonal(const std::vector<double>& values, std::int64_t rows, std::int64_t stride,
+                       int planes, double scale) {
+  const std::int64_t columns = stride / planes, vectors = std::min(rows, columns),
+                     n = std::max(rows, columns);
   for (int plane = 0; plane < planes; ++plane)
     for (std::int64_t i = 0; i < vectors; ++i)
       for (std::int64_t j = 0; j <= i; ++j) {
         double product = 0;
         const auto at = [&](std::int64_t v, std::int64_t k) {
-          return rows <= columns ? values[v * stride + plane * columns + k] : values[k * stride + plane * columns + v];
+          return rows <= columns ? values[v * stride + plane * columns + k]
+                                 : values[k * stride + plane * columns + v];
         };
         for (std::int64_t k = 0; k < n; ++k) product += at(i, k) * at(j, k);
         ASSERT_NEAR(product, i == j ? scale * scale : 0.0, 1e-5) << i << ' ' << j;
@@ -76,7 +80,8 @@ TEST(Initializer, Normal) {
 
 TEST(Initializer, GlorotUniformOfEachPlane) {
   Drawn draw({Kind::glorot_uniform, 2.0f});
-  for (const Init init : {Init::glorot, Init::orthogonal}) EXPECT_LT(distance(draw({50, 4 * 50}, init, 4), uniform(2 * std::sqrt(6.0 / 100))), 1.95);
+  for (const Init init : {Init::glorot, Init::orthogonal})
+    EXPECT_LT(distance(draw({50, 4 * 50}, init, 4), uniform(2 * std::sqrt(6.0 / 100))), 1.95);
   EXPECT_LT(distance(draw({300, 20}, Init::embedding), uniform(2 * std::sqrt(6.0 / 320))), 1.95);
 }
 
@@ -88,7 +93,8 @@ TEST(Initializer, Orthogonal) {
   EXPECT_LT(distance(draw({300, 25}, Init::embedding), normal(0.5 / 5)), 1.95);
   const std::vector<double> blocks = draw({3, 6, 2 * 10}, Init::glorot, 2);  // each block by itself
   for (int block = 0; block < 3; ++block)
-    expect_orthogonal({blocks.begin() + block * 120, blocks.begin() + (block + 1) * 120}, 6, 20, 2, 0.5);
+    expect_orthogonal({blocks.begin() + block * 120, blocks.begin() + (block + 1) * 120}, 6, 20, 2,
+                      0.5);
 }
 
 // Vectors over several blocks, square and not, and as many threads as there are: the same values.
@@ -97,7 +103,8 @@ TEST(Initializer, OrthogonalOverManyVectors) {
   for (const int threads : {1, 3}) {
     test::Engine engine(threads);
     ParameterSet set;
-    const Parameter& p = set.add(engine.context, "p", {200, 2 * 150}, Init::orthogonal, engine.rng, 2);
+    const Parameter& p =
+        set.add(engine.context, "p", {200, 2 * 150}, Init::orthogonal, engine.rng, 2);
     const Parameter& after = set.add(engine.context, "after", {100, 100}, Init::normal, engine.rng);
     drawn.push_back(test::doubles(p.value));
     expect_orthogonal(drawn.back(), 200, 300, 2, 1);
@@ -108,8 +115,8 @@ TEST(Initializer, OrthogonalOverManyVectors) {
   EXPECT_EQ(drawn[1], drawn[3]);
 }
 
-// Haar measure: every entry has mean 0, every square mean 1/n, and the determinant is 1 as often as -1. (A QR factorisation whose signs
-// are not put right has a diagonal of one sign.)
+// Haar measure: every entry has mean 0, every square mean 1/n, and the determinant is 1 as often as
+// -1. (A QR factorization whose signs are not put right has a diagonal of one sign.)
 TEST(Initializer, OrthogonalMatricesAreDrawnUniformly) {
   constexpr int draws = 2000, n = 3;
   Drawn draw({Kind::orthogonal, 1.0f});
@@ -120,12 +127,15 @@ TEST(Initializer, OrthogonalMatricesAreDrawnUniformly) {
       mean[i] += q[i] / draws;
       square[i] += q[i] * q[i] / draws;
     }
-    determinants += (q[0] * (q[4] * q[8] - q[5] * q[7]) - q[1] * (q[3] * q[8] - q[5] * q[6]) + q[2] * (q[3] * q[7] - q[4] * q[6])) / draws;
+    determinants += (q[0] * (q[4] * q[8] - q[5] * q[7]) - q[1] * (q[3] * q[8] - q[5] * q[6]) +
+                     q[2] * (q[3] * q[7] - q[4] * q[6])) /
+                    draws;
   }
   const double sigma = 1 / std::sqrt(static_cast<double>(draws));
   for (int i = 0; i < n * n; ++i) {
     EXPECT_NEAR(mean[i], 0, 4 * sigma / std::sqrt(3.0)) << i;
-    EXPECT_NEAR(square[i], 1.0 / n, 4 * sigma * std::sqrt(1.0 / 5 - 1.0 / 9)) << i;  // an entry is uniform in [-1,1] for n = 3
+    EXPECT_NEAR(square[i], 1.0 / n, 4 * sigma * std::sqrt(1.0 / 5 - 1.0 / 9))
+        << i;  // an entry is uniform in [-1,1] for n = 3
   }
   EXPECT_NEAR(determinants, 0, 4 * sigma);
 }

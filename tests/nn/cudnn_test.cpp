@@ -1,15 +1,16 @@
 // Which layers cuDNN can run, and why not the others.
 
-#include <gtest/gtest.h>
+#include "nn/recurrent_layer.h"
+#include "nn/unit_registry.h"
 
-#include "nmt/nn/recurrent_layer.h"
-#include "nmt/nn/unit_registry.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
 
 TEST(Cudnn, KnowsLstmAndGruWithResetAfter) {
-  const UnitSettings lstm{.unit = &find_unit("lstm", {}), .width = 6}, after{.unit = &find_unit("gru", {{"reset", "after"}}), .width = 6};
+  const UnitSettings lstm{.unit = &find_unit("lstm", {}), .width = 6},
+      after{.unit = &find_unit("gru", {{"reset", "after"}}), .width = 6};
   EXPECT_EQ(why_not_cudnn(lstm), "");
   EXPECT_EQ(why_not_cudnn(after), "");
   UnitSettings biased = lstm, normal = lstm, grouped = after;
@@ -17,9 +18,10 @@ TEST(Cudnn, KnowsLstmAndGruWithResetAfter) {
   normal.layer_normalization = true;
   grouped.groups = 2;
   EXPECT_EQ(why_not_cudnn(biased), "");
-  EXPECT_EQ(why_not_cudnn(normal), "layer normalisation");
+  EXPECT_EQ(why_not_cudnn(normal), "layer normalization");
   EXPECT_EQ(why_not_cudnn(grouped), "groups");
-  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("gru", {{"reset", "before"}}), .width = 6}), "gru with reset: before");
+  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("gru", {{"reset", "before"}}), .width = 6}),
+            "gru with reset: before");
   EXPECT_EQ(why_not_cudnn({.unit = &find_unit("lrn", {}), .width = 6}), "the unit lrn");
 }
 

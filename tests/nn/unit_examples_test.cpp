@@ -1,13 +1,14 @@
-// Worked examples: a layer of each unit against numbers that an independent numpy program printed (unit_examples.py).
+// Worked examples: a layer of each unit against numbers that an independent numpy program printed
+// (unit_examples.py).
 
-#include <gtest/gtest.h>
+#include "nn/recurrent_layer.h"
+#include "tests/support/engine.h"
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "nmt/nn/recurrent_layer.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt {
 namespace {
@@ -22,7 +23,8 @@ const std::vector<Example> examples = {
 };
 
 void fill(Tensor& tensor, double seed) {
-  for (std::int64_t k = 0; k < tensor.elements(); ++k) tensor.f32()[k] = static_cast<float>(0.9 * std::sin(seed + 1.7 * static_cast<double>(k)));
+  for (std::int64_t k = 0; k < tensor.elements(); ++k)
+    tensor.f32()[k] = static_cast<float>(0.9 * std::sin(seed + 1.7 * static_cast<double>(k)));
 }
 
 double seed_of(const std::string& parameter) {
@@ -54,14 +56,16 @@ TEST(UnitExamples, equal_those_of_numpy) {
       ASSERT_FALSE(std::isnan(seed_of(p.name))) << p.name;
       fill(p.value, seed_of(p.name));
     }
-    Tensor x = engine.context.empty({steps, batch, input}), mask = engine.context.empty({steps, batch});
+    Tensor x = engine.context.empty({steps, batch, input}),
+           mask = engine.context.empty({steps, batch});
     fill(x, 6);
     std::fill_n(mask.f32(), steps * batch, 1.0f);
     mask.f32()[5] = 0;  // the second sentence has two steps
     Tape tape(engine.context, false);
     const Var h = layer(tape, tape.constant(x), {}, mask, example.reverse)[0];
     ASSERT_EQ(static_cast<std::size_t>(h->value.elements()), example.h.size());
-    for (std::size_t i = 0; i < example.h.size(); ++i) EXPECT_NEAR(h->value.f32()[i], example.h[i], 2e-6) << i;
+    for (std::size_t i = 0; i < example.h.size(); ++i)
+      EXPECT_NEAR(h->value.f32()[i], example.h[i], 2e-6) << i;
   }
 }
 
@@ -86,7 +90,8 @@ TEST(UnitParameters, are_those_of_the_papers) {
   EXPECT_EQ(count("elstm1", "input=x"), 4 * n * (m + 1) + n * (t + 1));
   EXPECT_EQ(count("elstm2", "input=x"), 3 * n * (m + 1) + n * (t + 1));
   EXPECT_EQ(count("ran", "activation=tanh"), n * m + 2 * n * (m + n + 1));
-  for (const char* variant : {"forget-gate=released input-gate=own", "forget-gate=released input-gate=complement"})
+  for (const char* variant :
+       {"forget-gate=released input-gate=own", "forget-gate=released input-gate=complement"})
     EXPECT_EQ(count("atr", variant), n * (m + n + 1));
   EXPECT_EQ(count("sru", ""), 4 * n * m + 2 * n);
   EXPECT_EQ(count("lrn", "activation=tanh"), 3 * n * m);

@@ -1,8 +1,9 @@
-#include "nmt/search/beam_search.h"
+#include "search/beam/beam_search.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/search/force_decode.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "search/beam/force_decode.h"
+#include "table_scorer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,6 @@
 #include <numeric>
 #include <set>
 
-#include "table_scorer.h"
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -57,11 +57,14 @@ struct Complete {
   double log_prob, score;
 };
 
-/// Every sentence of at most `longest` tokens out of {2} and [3,V), scored in double straight from the equations.
-std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attention attention, const Ids& source,
-                                int vocabulary, int longest, double normalize, double length_penalty, double beta) {
+/// Every sentence of at most `longest` tokens out of {2} and [3,V), scored in double straight from
+/// the equations.
+std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attention attention,
+                                const Ids& source, int vocabulary, int longest, double normalize,
+                                double length_penalty, double beta) {
   std::vector<Complete> all;
-  const auto visit = [&](auto&& self, Ids prefix, double log_prob, std::vector<double> attended) -> void {
+  const auto visit = [&](auto&& self, Ids prefix, double log_prob,
+                         std::vector<double> attended) -> void {
     const std::vector<float> row = logits(source, prefix);
     const double normalizer = TableScorer::log_normalizer(row);
     const std::vector<float> weights = attention(source, prefix);
@@ -70,7 +73,8 @@ std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attenti
     double score = log_prob + row[2] - normalizer;
     const double whole = score;
     if (normalize != 0) score /= std::pow(length, normalize);
-    if (length_penalty != 0) score *= std::pow(6, length_penalty) / std::pow(5 + length, length_penalty);
+    if (length_penalty != 0)
+      score *= std::pow(6, length_penalty) / std::pow(5 + length, length_penalty);
     for (const double a : attended) score += beta * std::log(std::min(a, 1.0));
     all.push_back({prefix, whole, score});
     if (static_cast<int>(prefix.size()) == longest) return;
@@ -81,7 +85,8 @@ std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attenti
     }
   };
   visit(visit, {}, 0.0, std::vector<double>(source.size(), 0.0));
-  std::stable_sort(all.begin(), all.end(), [](const Complete& a, const Complete& b) { return a.score > b.score; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Complete& a, const Complete& b) { return a.score > b.score; });
   return all;
 }
 
@@ -106,8 +111,14 @@ TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
   struct Penalties {
     double normalize, length_penalty, coverage;
   };
-  for (const Penalties& p :
-       {Penalties{0, 0, 0}, {0.6, 0, 0}, {1, 0, 0}, {0, 0.6, 0}, {0, 1, 0}, {0, 0, 0.2}, {0, 0.8, 0.3}, {1, 0, 0.5}}) {
+  for (const Penalties& p : {Penalties{0, 0, 0},
+                             {0.6, 0, 0},
+                             {1, 0, 0},
+                             {0, 0.6, 0},
+                             {0, 1, 0},
+                             {0, 0, 0.2},
+                             {0, 0.8, 0.3},
+                             {1, 0, 0.5}}) {
     SearchOptions o = options();
     o.beam_size = 130;  // 121 sentences in all
     o.ranking = {p.normalize, p.length_penalty, p.coverage};
@@ -118,12 +129,13 @@ TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
     o.n_best = false;
     const auto single = beam_search(scorer, sources, o);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      const auto expected =
-          enumerate(logits, attention, sources[i], vocabulary, longest, p.normalize, p.length_penalty, p.coverage);
+      const auto expected = enumerate(logits, attention, sources[i], vocabulary, longest,
+                                      p.normalize, p.length_penalty, p.coverage);
       ASSERT_EQ(results[i].hypotheses.size(), expected.size());
       for (std::size_t h = 0; h < expected.size(); ++h) {
         EXPECT_NEAR(results[i].hypotheses[h].score, expected[h].score, 1e-5);
-        if (h + 1 < expected.size() && expected[h].score - expected[h + 1].score < 1e-5) break;  // float cannot tell
+        if (h + 1 < expected.size() && expected[h].score - expected[h + 1].score < 1e-5)
+          break;  // float cannot tell
         EXPECT_EQ(results[i].hypotheses[h].ids, expected[h].ids) << h;
         EXPECT_NEAR(results[i].hypotheses[h].log_prob, expected[h].log_prob, 1e-5);
       }
@@ -162,8 +174,10 @@ TEST_F(BeamSearchTest, beam_one_is_greedy) {
 
 TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
   // Greedy takes 3 (0.6) and then has 0.3 at best; 4 (0.4) goes on with certainty.
-  TableScorer scorer =
-      table({{{}, {0, 0, 0, 0.6f, 0.4f, 0}}, {{3}, {0, 0, 0.3f, 0.3f, 0.2f, 0.2f}}, {{4}, {0, 0, 0, 0, 0, 1}}}, 6);
+  TableScorer scorer = table({{{}, {0, 0, 0, 0.6f, 0.4f, 0}},
+                              {{3}, {0, 0, 0.3f, 0.3f, 0.2f, 0.2f}},
+                              {{4}, {0, 0, 0, 0, 0, 1}}},
+                             6);
   SearchOptions o = options();
   o.beam_size = 1;
   EXPECT_EQ(beam_search(scorer, std::vector<Ids>{{7}}, o)[0].hypotheses[0].ids, (Ids{3}));
@@ -175,7 +189,8 @@ TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
 }
 
 TEST_F(BeamSearchTest, the_beam_narrows_as_hypotheses_finish) {
-  // Step 0: 3 and </s> are kept of a beam of 2, so one place is left; the better second half of 4 is never seen.
+  // Step 0: 3 and </s> are kept of a beam of 2, so one place is left; the better second half of 4
+  // is never seen.
   TableScorer scorer = table({{{}, {0, 0, 0.3f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.5f, 0}}}, 5);
   SearchOptions o = options();
   o.beam_size = 2;
@@ -236,14 +251,16 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
   for (const int beam : {1, 4}) {
     SearchOptions o = options();
     o.beam_size = beam;
-    o.ranking.normalize = 1;  // else the wide beam would rightly stop at once: </s> costs as much now as later
+    o.ranking.normalize =
+        1;  // else the wide beam would rightly stop at once: </s> costs as much now as later
     o.max_length_factor = 1.5;
     o.max_length_offset = 2;
     const auto result = beam_search(scorer, std::vector<Ids>{{7}, {7, 7, 7}, {}}, o);
     EXPECT_EQ(result[0].hypotheses.at(0).ids.size(), 3u);
     EXPECT_EQ(result[1].hypotheses.at(0).ids.size(), 6u);
     EXPECT_EQ(result[2].hypotheses.at(0).ids.size(), 2u);
-    EXPECT_LT(result[0].hypotheses[0].log_probs.back(), -20.0f) << "closed by </s>, and charged for it";
+    EXPECT_LT(result[0].hypotheses[0].log_probs.back(), -20.0f)
+        << "closed by </s>, and charged for it";
   }
 }
 
@@ -256,10 +273,11 @@ TEST_F(BeamSearchTest, batch_order_and_threads_do_not_matter) {
   TableScorer scorer = random_scorer(40, 1.0);
   const auto reference = beam_search(scorer, sources, o);
   const auto same = [](const SentenceResult& a, const SentenceResult& b) {
-    return std::equal(a.hypotheses.begin(), a.hypotheses.end(), b.hypotheses.begin(), b.hypotheses.end(),
-                      [](const Hypothesis& x, const Hypothesis& y) {
-                        return x.ids == y.ids && x.log_probs == y.log_probs && x.log_prob == y.log_prob &&
-                               x.score == y.score && x.attention == y.attention;
+    return std::equal(a.hypotheses.begin(), a.hypotheses.end(), b.hypotheses.begin(),
+                      b.hypotheses.end(), [](const Hypothesis& x, const Hypothesis& y) {
+                        return x.ids == y.ids && x.log_probs == y.log_probs &&
+                               x.log_prob == y.log_prob && x.score == y.score &&
+                               x.attention == y.attention;
                       });
   };
   std::vector<int> order(sources.size());
@@ -269,12 +287,15 @@ TEST_F(BeamSearchTest, batch_order_and_threads_do_not_matter) {
     o.cpu.pool = &other;
     Rng rng(3);
     for (const std::size_t size : {1u, 2u, 7u, 64u}) {
-      for (std::size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[rng.below(i + 1)]);
+      for (std::size_t i = order.size() - 1; i > 0; --i)
+        std::swap(order[i], order[rng.below(i + 1)]);
       for (std::size_t begin = 0; begin < order.size(); begin += size) {
         std::vector<Ids> batch;
-        for (std::size_t i = begin; i < std::min(begin + size, order.size()); ++i) batch.push_back(sources[order[i]]);
+        for (std::size_t i = begin; i < std::min(begin + size, order.size()); ++i)
+          batch.push_back(sources[order[i]]);
         const auto results = beam_search(scorer, batch, o);
-        for (std::size_t i = 0; i < batch.size(); ++i) EXPECT_TRUE(same(results[i], reference[order[begin + i]]));
+        for (std::size_t i = 0; i < batch.size(); ++i)
+          EXPECT_TRUE(same(results[i], reference[order[begin + i]]));
       }
     }
   }
@@ -301,12 +322,14 @@ TEST_F(BeamSearchTest, n_best_lists_are_sorted_and_distinct) {
 
 TEST_F(BeamSearchTest, stopping_early_changes_no_result_and_saves_steps) {
   const std::vector<Ids> sources = some_sources(60);
-  for (const Ranking& ranking : {Ranking{}, Ranking{1, 0, 0}, Ranking{0, 0.6, 0}, Ranking{0, 1, 0.2}}) {
+  for (const Ranking& ranking :
+       {Ranking{}, Ranking{1, 0, 0}, Ranking{0, 0.6, 0}, Ranking{0, 1, 0.2}}) {
     SearchOptions o = options();
     o.ranking = ranking;
     TableScorer scorer = random_scorer(20, 1.5);
     const auto early = beam_search(scorer, sources, o);
-    const std::size_t steps = std::accumulate(scorer.rows_of_steps.begin(), scorer.rows_of_steps.end(), 0u);
+    const std::size_t steps =
+        std::accumulate(scorer.rows_of_steps.begin(), scorer.rows_of_steps.end(), 0u);
     scorer.rows_of_steps.clear();
     o.n_best = true;  // runs until nothing is live
     const auto whole = beam_search(scorer, sources, o);
@@ -342,8 +365,10 @@ TEST_F(BeamSearchTest, forced_decoding_gives_the_scores_of_the_search) {
 }
 
 TEST_F(BeamSearchTest, forced_decoding_reads_the_table) {
-  TableScorer scorer = table({{{}, {0.1f, 0, 0.2f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.125f, 0.375f}}}, 5);
-  const auto scores = force_decode(scorer, std::vector<Ids>{{7}, {7, 7}, {7}}, std::vector<Ids>{{3}, {}, {3, 4}});
+  TableScorer scorer =
+      table({{{}, {0.1f, 0, 0.2f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.125f, 0.375f}}}, 5);
+  const auto scores =
+      force_decode(scorer, std::vector<Ids>{{7}, {7, 7}, {7}}, std::vector<Ids>{{3}, {}, {3, 4}});
   EXPECT_NEAR(scores[0].log_prob, std::log(0.45 * 0.5), 1e-6);
   EXPECT_NEAR(scores[1].log_prob, std::log(0.2), 1e-6);
   EXPECT_NEAR(scores[2].log_probs.at(1), std::log(0.375), 1e-6);
@@ -356,7 +381,8 @@ TEST_F(BeamSearchTest, forced_decoding_reads_the_table) {
 TEST_F(BeamSearchTest, refuses_what_is_no_probability) {
   for (const float bad : {std::nanf(""), infinity}) {
     TableScorer scorer(5, [=](const Ids&, const Ids& prefix) {
-      return prefix.size() < 2 ? std::vector<float>{0, 0, 0, 1, 0} : std::vector<float>{0, 0, 0, bad, 0};
+      return prefix.size() < 2 ? std::vector<float>{0, 0, 0, 1, 0}
+                               : std::vector<float>{0, 0, 0, bad, 0};
     });
     EXPECT_THROW(beam_search(scorer, std::vector<Ids>{{7}}, options()), Error);
   }
@@ -387,7 +413,8 @@ TEST(SearchOptionsTest, refuses_what_the_settings_would_refuse) {
       FAIL() << "a beam of " << wrong;
     } catch (const Error& error) {
       EXPECT_EQ(error.status(), ExitStatus::usage);
-      EXPECT_EQ(error.what(), "beam-size: '" + std::to_string(wrong) + "' is not an integer from 1 to 1024");
+      EXPECT_EQ(error.what(),
+                "beam-size: '" + std::to_string(wrong) + "' is not an integer from 1 to 1024");
     }
   }
   spec = {};

@@ -1,15 +1,16 @@
-// Beam search with its choices made on a device, here the CPU's memory, against the search on the host: to the bit.
+// Beam search with its choices made on a device, here the CPU's memory, against the search on the
+// host: to the bit.
 
-#include "nmt/core/error.h"
-#include "nmt/search/beam_search.h"
-#include "nmt/search/ensemble.h"
+#include "core/error.h"
+#include "search/beam/beam_search.h"
+#include "search/beam/ensemble.h"
+#include "table_scorer.h"
+#include "tests/support/engine.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "table_scorer.h"
-#include "tests/support/engine.h"
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -70,20 +71,23 @@ TEST_F(DeviceSearchTest, FindsWhatTheHostFinds) {
             o.n_best = n_best;
             o.allow_unk = beam == 2;
             o.max_length_factor = 2.5;
-            expect_same(random_scorer(vocabulary, eos_bonus), some_sources(7), o,
-                        "beam " + std::to_string(beam) + " vocabulary " + std::to_string(vocabulary));
+            expect_same(
+                random_scorer(vocabulary, eos_bonus), some_sources(7), o,
+                "beam " + std::to_string(beam) + " vocabulary " + std::to_string(vocabulary));
           }
-  for (const int count : {1, 3}) expect_same(random_scorer(30), some_sources(count), options(2), "few sentences");
+  for (const int count : {1, 3})
+    expect_same(random_scorer(30), some_sources(count), options(2), "few sentences");
 }
 
-// Few different numbers, many of which are impossible: ties, hypotheses with fewer extensions than the beam is wide,
-// and sums above 0.
+// Few different numbers, many of which are impossible: ties, hypotheses with fewer extensions than
+// the beam is wide, and sums above 0.
 TEST_F(DeviceSearchTest, RanksTiesAndImpossibleExtensionsAlike) {
   for (const float shift : {0.0f, 3.0f}) {
     const TableScorer scorer(12, [shift](const Ids& source, const Ids& prefix) {
       Rng rng = rng_of(source, prefix, 7);
       std::vector<float> logits(12);
-      for (float& logit : logits) logit = rng.below(3) == 0 ? -infinity : shift + static_cast<float>(rng.below(2));
+      for (float& logit : logits)
+        logit = rng.below(3) == 0 ? -infinity : shift + static_cast<float>(rng.below(2));
       logits[3 + prefix.size() % 9] = shift;
       if (prefix.size() < 3 && source.size() % 2 == 0) logits[2] = -infinity;
       return logits;
@@ -111,7 +115,8 @@ TEST_F(DeviceSearchTest, OutputsMayBeAsShortOrLongAsALook) {
   }
 }
 
-// Sentence i goes on for its first id's tokens: rows leave the batch at the looks, after 8 and 16 tokens.
+// Sentence i goes on for its first id's tokens: rows leave the batch at the looks, after 8 and 16
+// tokens.
 TEST_F(DeviceSearchTest, TheDeadLeaveTheBatch) {
   const TableScorer scorer(6, [](const Ids& source, const Ids& prefix) {
     std::vector<float> logits(6, 0.0f);
@@ -134,7 +139,8 @@ TEST_F(DeviceSearchTest, TheDeadLeaveTheBatch) {
 
 TEST_F(DeviceSearchTest, AnEnsembleChoosesThereToo) {
   TableScorer a = random_scorer(20, 0.5), b = random_scorer(20, -0.5);
-  EnsembleScorer both(engine.context.cpu, {{&a, nullptr, 1}, {&b, nullptr, 2}}, Combination::log_probabilities, 100);
+  EnsembleScorer both(engine.context.cpu, {{&a, nullptr, 1}, {&b, nullptr, 2}},
+                      Combination::log_probabilities, 100);
   const auto sources = some_sources(7);
   SearchOptions o = options(4);
   o.n_best = true;

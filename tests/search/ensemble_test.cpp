@@ -1,16 +1,16 @@
-#include "nmt/search/ensemble.h"
+#include "search/beam/ensemble.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/kernels/ensemble.h"
-#include "nmt/search/force_decode.h"
-#include "nmt/search/translator.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/decoding/ensemble.h"
+#include "search/beam/force_decode.h"
+#include "search/translator.h"
+#include "table_scorer.h"
+#include "test_vocabulary.h"
 
 #include <cmath>
 #include <limits>
 
-#include "table_scorer.h"
-#include "test_vocabulary.h"
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -61,40 +61,50 @@ bool same(const std::vector<SentenceResult>& a, const std::vector<SentenceResult
 }
 
 TEST_F(EnsembleTest, OfIdenticalModelsSaysWhatOneSays) {
-  TableScorer a = random_scorer(vocabulary, 1), b = random_scorer(vocabulary, 1), c = random_scorer(vocabulary, 1);
+  TableScorer a = random_scorer(vocabulary, 1), b = random_scorer(vocabulary, 1),
+              c = random_scorer(vocabulary, 1);
   const auto single = beam_search(a, sources, options());
-  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
-    EnsembleScorer three(cpu, {{&a, nullptr, 1}, {&b, nullptr, 1}, {&c, nullptr, 5}}, combination, 100);
+  for (const Combination combination :
+       {Combination::log_probabilities, Combination::probabilities}) {
+    EnsembleScorer three(cpu, {{&a, nullptr, 1}, {&b, nullptr, 1}, {&c, nullptr, 5}}, combination,
+                         100);
     const auto together = beam_search(three, sources, options());
     EXPECT_TRUE(same(single, together));
     for (std::size_t i = 0; i < single.size(); ++i)
       for (std::size_t at = 0; at < single[i].hypotheses[0].attention.size(); ++at)
-        EXPECT_NEAR(single[i].hypotheses[0].attention[at], together[i].hypotheses[0].attention[at], 1e-6);
+        EXPECT_NEAR(single[i].hypotheses[0].attention[at], together[i].hypotheses[0].attention[at],
+                    1e-6);
   }
 }
 
-// By hand: p = (1/2, 1/4, 1/4) and q = (1/8, 3/4, 1/8) with weights 3 and 1; the logits are shifted, since only differences count.
+// By hand: p = (1/2, 1/4, 1/4) and q = (1/8, 3/4, 1/8) with weights 3 and 1; the logits are
+// shifted, since only differences count.
 TEST_F(EnsembleTest, CombinesAsByHand) {
   const double p[] = {0.5, 0.25, 0.25}, q[] = {0.125, 0.75, 0.125};
   const auto table = [](const double* probabilities, double shift, float first) {
     std::vector<float> row;
-    for (int v = 0; v < 3; ++v) row.push_back(static_cast<float>(std::log(probabilities[v]) + shift));
+    for (int v = 0; v < 3; ++v)
+      row.push_back(static_cast<float>(std::log(probabilities[v]) + shift));
     return TableScorer(
         3, [row](const Ids&, const Ids&) { return row; },
-        [first](const Ids&, const Ids&) { return std::vector<float>{first, 1 - first}; });
+        [first](const Ids&, const Ids&) {
+          return std::vector<float>{first, 1 - first};
+        });
   };
   TableScorer a = table(p, 2, 0.25f), b = table(q, -7, 0.75f);
   const std::vector<Ids> source{{1}};
   const std::int32_t zero = 0;
-  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
+  for (const Combination combination :
+       {Combination::log_probabilities, Combination::probabilities}) {
     EnsembleScorer both(cpu, {{&a, nullptr, 3}, {&b, nullptr, 1}}, combination, 100);
     const auto decoding = both.begin(source, true);
     const DecodingStep step = decoding->advance(std::span(&zero, 1), std::span(&zero, 1));
     ASSERT_EQ(step.rows, 1);
     const NextTokens next = decoding->score(0, 1);
     for (int v = 0; v < 3; ++v) {
-      const double expected = combination == Combination::log_probabilities ? 0.75 * std::log(p[v]) + 0.25 * std::log(q[v])
-                                                                            : std::log(0.75 * p[v] + 0.25 * q[v]);
+      const double expected = combination == Combination::log_probabilities
+                                  ? 0.75 * std::log(p[v]) + 0.25 * std::log(q[v])
+                                  : std::log(0.75 * p[v] + 0.25 * q[v]);
       EXPECT_NEAR(next.logits[v] - next.log_normalizer[0], expected, 2e-6);
     }
     EXPECT_NEAR(step.attention[0], 0.75 * 0.25 + 0.25 * 0.75, 1e-6);
@@ -105,13 +115,16 @@ TEST_F(EnsembleTest, CombinesAsByHand) {
 // Probabilities that e^x of a float cannot say, one of them 0, and one that is no number.
 TEST_F(EnsembleTest, ProbabilitiesFarBelowOne) {
   const float none = -std::numeric_limits<float>::infinity();
-  const std::vector<float> p{0, -300, -2000, none, none, std::nanf("")}, q{0, -310, -2001, -500, none, -1};
+  const std::vector<float> p{0, -300, -2000, none, none, std::nanf("")},
+      q{0, -310, -2001, -500, none, -1};
   const std::vector<float> zero{0};
   std::vector<float> out(p.size());
-  const kernels::MemberScores members[] = {{p.data(), zero.data(), 0.75}, {q.data(), zero.data(), 0.25}};
+  const kernels::MemberScores members[] = {{p.data(), zero.data(), 0.75},
+                                           {q.data(), zero.data(), 0.25}};
   kernels::combine_scores(cpu, 1, static_cast<std::int64_t>(p.size()), members, true, out.data());
   for (std::size_t v = 0; v < 4; ++v) {  // long double reaches down to e^-11355
-    const long double sum = 0.75L * std::exp(static_cast<long double>(p[v])) + 0.25L * std::exp(static_cast<long double>(q[v]));
+    const long double sum = 0.75L * std::exp(static_cast<long double>(p[v])) +
+                            0.25L * std::exp(static_cast<long double>(q[v]));
     EXPECT_NEAR(out[v], static_cast<double>(std::log(sum)), 1e-6 * std::abs(q[v]) + 1e-7) << v;
   }
   EXPECT_EQ(out[4], none);
@@ -120,7 +133,8 @@ TEST_F(EnsembleTest, ProbabilitiesFarBelowOne) {
 
 TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
   TableScorer a = random_scorer(vocabulary, 1), b = mirrored();
-  for (const Combination combination : {Combination::log_probabilities, Combination::probabilities}) {
+  for (const Combination combination :
+       {Combination::log_probabilities, Combination::probabilities}) {
     EnsembleScorer both(cpu, {{&a, nullptr, 2}, {&b, nullptr, 1}}, combination, 100);
     const auto all = beam_search(both, sources, options());
     EXPECT_FALSE(same(all, beam_search(a, sources, options())));
@@ -128,23 +142,27 @@ TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
       const auto alone = beam_search(both, std::vector<Ids>{sources[i]}, options());
       EXPECT_TRUE(same(alone, {all[i]}));
       EXPECT_EQ(alone[0].hypotheses[0].attention, all[i].hypotheses[0].attention);
-      const auto forced = force_decode(both, std::vector<Ids>{sources[i]}, std::vector<Ids>{all[i].hypotheses[0].ids});
+      const auto forced = force_decode(both, std::vector<Ids>{sources[i]},
+                                       std::vector<Ids>{all[i].hypotheses[0].ids});
       EXPECT_EQ(forced[0].log_probs, all[i].hypotheses[0].log_probs);
     }
   }
 }
 
-// A member with a source vocabulary of its own reads the line, whatever the ids of the first one's are.
+// A member with a source vocabulary of its own reads the line, whatever the ids of the first one's
+// are.
 TEST_F(EnsembleTest, MembersMayCutTheLineThemselves) {
   const Vocabulary& words = test_vocabulary();
   TableScorer first = random_scorer(words.size(), 1), second = random_scorer(words.size(), 1);
   EnsembleScorer both(cpu, {{&first}, {&second, &words, 1}}, Combination::log_probabilities, 4);
   SearchSpec spec;
   spec.max_length = 4;
-  Translator translator(both, words, words, translator_options(spec, cpu)), single(first, words, words, translator_options(spec, cpu));
+  Translator translator(both, words, words, translator_options(spec, cpu)),
+      single(first, words, words, translator_options(spec, cpu));
   const std::vector<std::string> lines{"the quick brown fox jumps over the lazy dog", "", "fox"};
   const auto together = translator.translate(lines), alone = single.translate(lines);
-  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(together[i].outputs[0].text, alone[i].outputs[0].text);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    EXPECT_EQ(together[i].outputs[0].text, alone[i].outputs[0].text);
   ASSERT_EQ(second.encoded.size(), 2u);
   for (const Ids& ids : second.encoded) EXPECT_LE(ids.size(), 4u);
   EXPECT_THROW(both.begin(std::vector<Ids>{{3}}, false), Error);
@@ -152,7 +170,9 @@ TEST_F(EnsembleTest, MembersMayCutTheLineThemselves) {
 
 TEST_F(EnsembleTest, RefusesWhatDoesNotFit) {
   TableScorer a = random_scorer(vocabulary), b = random_scorer(vocabulary + 1);
-  const auto make = [&](std::vector<EnsembleScorer::Member> members) { EnsembleScorer e(cpu, std::move(members), Combination::probabilities, 9); };
+  const auto make = [&](std::vector<EnsembleScorer::Member> members) {
+    EnsembleScorer e(cpu, std::move(members), Combination::probabilities, 9);
+  };
   EXPECT_THROW(make({}), Error);
   EXPECT_THROW(make({{&a}, {&b}}), Error);
   EXPECT_THROW(make({{&a, nullptr, 1}, {&a, nullptr, 0}}), Error);

@@ -1,6 +1,6 @@
-#include "nmt/search/line_writer.h"
+#include "search/line_writer.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,9 @@ TEST_F(LineWriterTest, a_file_takes_its_name_when_whole) {
     EXPECT_EQ(contents(path), "newer\n");
   }
   EXPECT_EQ(contents(path), "newer\n");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()), 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder),
+                          std::filesystem::directory_iterator()),
+            1);
 }
 
 TEST_F(LineWriterTest, what_is_not_committed_leaves_no_trace) {

@@ -1,12 +1,12 @@
-#include "nmt/model/model_scorer.h"
-#include "nmt/search/beam_search.h"
-#include "nmt/search/force_decode.h"
+#include "model/model_scorer.h"
+#include "search/beam/beam_search.h"
+#include "search/beam/force_decode.h"
+#include "tests/support/engine.h"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "tests/support/engine.h"
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -35,12 +35,15 @@ std::vector<Ids> random_sources(int n) {
 }
 
 bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Hypothesis& x, const Hypothesis& y) {
-    return x.ids == y.ids && x.log_probs == y.log_probs && x.score == y.score && x.attention == y.attention;
-  });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Hypothesis& x, const Hypothesis& y) {
+                      return x.ids == y.ids && x.log_probs == y.log_probs && x.score == y.score &&
+                             x.attention == y.attention;
+                    });
 }
 
-// To the bit, with a real model: what beam_search() promises of a scorer whose numbers do not depend on the batch.
+// To the bit, with a real model: what beam_search() promises of a scorer whose numbers do not
+// depend on the batch.
 TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
   const std::vector<Ids> sources = random_sources(64);
   const std::pair<const char*, const char*> kinds[] = {
@@ -63,15 +66,17 @@ TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
       std::iota(order.begin(), order.end(), 0);
       Rng rng(3);
       for (const std::size_t size : {1u, 2u, 7u, 64u}) {
-        for (std::size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[rng.below(i + 1)]);
+        for (std::size_t i = order.size() - 1; i > 0; --i)
+          std::swap(order[i], order[rng.below(i + 1)]);
         for (std::size_t begin = 0; begin < order.size(); begin += size) {
           std::vector<Ids> batch;
-          for (std::size_t i = begin; i < std::min(begin + size, order.size()); ++i) batch.push_back(sources[order[i]]);
+          for (std::size_t i = begin; i < std::min(begin + size, order.size()); ++i)
+            batch.push_back(sources[order[i]]);
           const auto results = beam_search(scorer, batch, options);
           for (std::size_t i = 0; i < batch.size(); ++i)
             EXPECT_TRUE(same(results[i].hypotheses, reference[order[begin + i]].hypotheses))
-                << unit << ' ' << query << " threads " << threads << " batch " << size << " sentence "
-                << order[begin + i];
+                << unit << ' ' << query << " threads " << threads << " batch " << size
+                << " sentence " << order[begin + i];
         }
       }
       std::vector<Ids> repeated, targets;

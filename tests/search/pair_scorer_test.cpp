@@ -1,9 +1,11 @@
-#include "nmt/search/pair_scorer.h"
+#include "search/pair_scorer.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/search/translator.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/thread_pool.h"
+#include "search/translator.h"
+#include "table_scorer.h"
+#include "test_vocabulary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +14,6 @@
 #include <iterator>
 #include <numeric>
 
-#include "table_scorer.h"
-#include "test_vocabulary.h"
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -63,8 +63,8 @@ class PairScorerTest : public testing::Test {
     }
     return result;
   }
-  std::string run(const std::vector<std::string>& s, const std::vector<std::string>& t, const ScoreOutput& output,
-                  PairScorerOptions o) {
+  std::string run(const std::vector<std::string>& s, const std::vector<std::string>& t,
+                  const ScoreOutput& output, PairScorerOptions o) {
     const std::string path = testing::TempDir() + "/pair_scorer_out";
     PairScorer scorer(table, vocabulary, vocabulary, o);
     Lines source(s), target(t);
@@ -91,7 +91,8 @@ TEST_F(PairScorerTest, agrees_with_the_table) {
       if (i == 1) continue;
       const std::vector<double> words = expected(sources[i], targets[i]);
       ASSERT_EQ(scores[i].word_scores.size(), words.size());
-      for (std::size_t w = 0; w < words.size(); ++w) EXPECT_NEAR(scores[i].word_scores[w], words[w], 1e-5);
+      for (std::size_t w = 0; w < words.size(); ++w)
+        EXPECT_NEAR(scores[i].word_scores[w], words[w], 1e-5);
       const double sum = std::accumulate(words.begin(), words.end(), 0.0);
       EXPECT_NEAR(scores[i].log_prob, sum, 1e-4);
       EXPECT_NEAR(scores[i].score, sum / std::pow((5.0 + words.size()) / 6.0, 0.6), 1e-4);
@@ -101,8 +102,10 @@ TEST_F(PairScorerTest, agrees_with_the_table) {
     EXPECT_EQ(scores[1].log_prob, 0.0f);
     EXPECT_NEAR(summarize(scorer.totals(), Summary::ce_sum), -total, 1e-4);
     EXPECT_NEAR(summarize(scorer.totals(), Summary::cross_entropy), -total / 5, 1e-4);
-    EXPECT_NEAR(summarize(scorer.totals(), Summary::ce_mean_words), -total / static_cast<double>(tokens), 1e-5);
-    EXPECT_NEAR(summarize(scorer.totals(), Summary::perplexity), std::exp(-total / static_cast<double>(tokens)), 1e-4);
+    EXPECT_NEAR(summarize(scorer.totals(), Summary::ce_mean_words),
+                -total / static_cast<double>(tokens), 1e-5);
+    EXPECT_NEAR(summarize(scorer.totals(), Summary::perplexity),
+                std::exp(-total / static_cast<double>(tokens)), 1e-4);
   }
 }
 
@@ -125,7 +128,8 @@ TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
     int compared = 0;
     for (std::size_t i = 0; i < lines.size(); ++i)
       for (const Output& output : translations[i].outputs) {
-        if (!pieces && vocabulary.encode(output.text) != output.ids) continue;  // the random table likes unusual pieces
+        if (!pieces && vocabulary.encode(output.text) != output.ids)
+          continue;  // the random table likes unusual pieces
         const auto score = scorer.score(std::vector{lines[i]}, std::vector{output.text})[0];
         EXPECT_EQ(score.log_prob, output.log_prob);
         EXPECT_EQ(score.score, output.score);
@@ -139,13 +143,15 @@ TEST_F(PairScorerTest, pieces_are_read_as_they_stand) {
   const PieceText pieces(vocabulary);
   const Ids ids = vocabulary.encode("the quick dog");
   EXPECT_EQ(pieces.encode(pieces.decode(ids)), ids);
-  EXPECT_EQ(pieces.encode(" " + vocabulary.piece(7) + "\t☃  " + vocabulary.piece(9)), (Ids{7, 0, 9}));
+  EXPECT_EQ(pieces.encode(" " + vocabulary.piece(7) + "\t☃  " + vocabulary.piece(9)),
+            (Ids{7, 0, 9}));
   EXPECT_EQ(pieces.encode("</s>"), (Ids{0}));
   EXPECT_EQ(pieces.encode("  "), Ids{});
 }
 
 TEST_F(PairScorerTest, writes_a_line_a_pair_or_one_figure) {
-  const PairScore first = PairScorer(table, vocabulary, vocabulary, options()).score(sources, targets)[2];
+  const PairScore first =
+      PairScorer(table, vocabulary, vocabulary, options()).score(sources, targets)[2];
   const std::string text = run(sources, targets, {}, options());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5);
   ScoreOutput words;
@@ -161,23 +167,28 @@ TEST_F(PairScorerTest, writes_a_line_a_pair_or_one_figure) {
 TEST_F(PairScorerTest, an_n_best_list_gets_a_feature) {
   ScoreOutput output;
   output.n_best = true;
-  const std::vector<std::string> list{"0 ||| fox ||| F0= -1 ||| -0.5", "2 ||| fox ||| 0-0 ||| F0= -1 ||| -0.5",
+  const std::vector<std::string> list{"0 ||| fox ||| F0= -1 ||| -0.5",
+                                      "2 ||| fox ||| 0-0 ||| F0= -1 ||| -0.5",
                                       "2 |||  ||| F0= 0 ||| 0", "2 ||| dog"};
   PairScorer scorer(table, vocabulary, vocabulary, options());
-  const auto scores =
-      scorer.score(std::vector<std::string>{"a", "c", "c", "c"}, std::vector<std::string>{"fox", "fox", "", "dog"});
-  EXPECT_EQ(
-      run({"a", "b", "c", "d"}, list, output, options()),
-      fmt::format("0 ||| fox ||| F0= -1 Score= {:.6f} ||| -0.5\n2 ||| fox ||| 0-0 ||| F0= -1 Score= {:.6f} ||| -0.5\n"
-                  "2 |||  ||| F0= 0 Score= {:.6f} ||| 0\n2 ||| dog ||| Score= {:.6f}\n",
-                  scores[0].score, scores[1].score, scores[2].score, scores[3].score));
-  for (const std::vector<std::string>& bad :
-       {std::vector<std::string>{"text"}, {"x ||| y"}, {"4 ||| y"}, {"1 ||| y", "0 ||| y"}, {"-1 ||| y"}})
+  const auto scores = scorer.score(std::vector<std::string>{"a", "c", "c", "c"},
+                                   std::vector<std::string>{"fox", "fox", "", "dog"});
+  EXPECT_EQ(run({"a", "b", "c", "d"}, list, output, options()),
+            fmt::format("0 ||| fox ||| F0= -1 Score= {:.6f} ||| -0.5\n2 ||| fox ||| 0-0 ||| F0= -1 "
+                        "Score= {:.6f} ||| -0.5\n"
+                        "2 |||  ||| F0= 0 Score= {:.6f} ||| 0\n2 ||| dog ||| Score= {:.6f}\n",
+                        scores[0].score, scores[1].score, scores[2].score, scores[3].score));
+  for (const std::vector<std::string>& bad : {std::vector<std::string>{"text"},
+                                              {"x ||| y"},
+                                              {"4 ||| y"},
+                                              {"1 ||| y", "0 ||| y"},
+                                              {"-1 ||| y"}})
     EXPECT_THROW(run({"a", "b", "c", "d"}, bad, output, options()), Error);
 }
 
 TEST_F(PairScorerTest, unequal_files_are_named_with_their_lines) {
-  const auto message = [&](const std::vector<std::string>& s, const std::vector<std::string>& t) -> std::string {
+  const auto message = [&](const std::vector<std::string>& s,
+                           const std::vector<std::string>& t) -> std::string {
     try {
       run(s, t, {}, options());
     } catch (const Error& error) {

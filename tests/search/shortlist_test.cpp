@@ -1,15 +1,15 @@
-#include "nmt/search/shortlist.h"
+#include "search/beam/shortlist.h"
 
-#include "nmt/core/file.h"
-#include "nmt/model/model_scorer.h"
-#include "nmt/search/beam_search.h"
+#include "core/file.h"
+#include "model/model_scorer.h"
+#include "search/beam/beam_search.h"
+#include "test_vocabulary.h"
+#include "tests/support/engine.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "test_vocabulary.h"
-#include "tests/support/engine.h"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,8 @@ using Ids = std::vector<std::int32_t>;
 
 struct ShortlistTest : testing::Test {
   ShortlistTest()
-      : path(testing::TempDir() + "nmt_shortlist_" + std::to_string(::getpid())), vocabulary(test_vocabulary()) {}
+      : path(testing::TempDir() + "nmt_shortlist_" + std::to_string(::getpid())),
+        vocabulary(test_vocabulary()) {}
   ~ShortlistTest() override { std::filesystem::remove(path); }
   std::string piece(std::int32_t id) const { return vocabulary.piece(id); }
   Shortlist load(const std::string& text, int first, int best, double prune = 0) {
@@ -33,9 +34,10 @@ struct ShortlistTest : testing::Test {
 
 TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
   // Not in order; a tie between 20 and 21 goes to the lower id.
-  const std::string text = piece(10) + " NULL 0.1\n" + piece(11) + " NULL 0.5\n" + piece(12) + "\tNULL  0.2\n" +
-                           piece(21) + " " + piece(30) + " 0.25\n" + piece(20) + " " + piece(30) + " 0.25\n" +
-                           piece(22) + " " + piece(30) + " 0.5\n" + piece(11) + " " + piece(31) + " 1e-3\n";
+  const std::string text = piece(10) + " NULL 0.1\n" + piece(11) + " NULL 0.5\n" + piece(12) +
+                           "\tNULL  0.2\n" + piece(21) + " " + piece(30) + " 0.25\n" + piece(20) +
+                           " " + piece(30) + " 0.25\n" + piece(22) + " " + piece(30) + " 0.5\n" +
+                           piece(11) + " " + piece(31) + " 1e-3\n";
   EXPECT_EQ(load(text, 2, 2).candidates(Ids{30}), (Ids{2, 11, 12, 20, 22}));
   EXPECT_EQ(load(text, 2, 1).candidates(Ids{30, 31, 30}), (Ids{2, 11, 12, 22}));
   EXPECT_EQ(load(text, 0, 9).candidates(Ids{31, 30}), (Ids{2, 11, 20, 21, 22}));
@@ -43,12 +45,13 @@ TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
   EXPECT_EQ(load(text, 0, 9).candidates(Ids{}), (Ids{2}));
   EXPECT_EQ(load(text, 0, 2).size(), 3);
   // Without frequencies, the first of the vocabulary.
-  EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}), (Ids{2, 3, 20}));
+  EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}),
+            (Ids{2, 3, 20}));
 }
 
-// The search among the candidates of a real model: scores are log softmax over the candidates' logits alone, taken from
-// the whole output layer and normalised in double.
-TEST_F(ShortlistTest, ScoresAreNormalisedOverTheCandidates) {
+// The search among the candidates of a real model: scores are log softmax over the candidates'
+// logits alone, taken from the whole output layer and normalized in double.
+TEST_F(ShortlistTest, ScoresAreNormalizedOverTheCandidates) {
   ModelSpec spec;
   spec.enc_cell = spec.dec_cell = "gru";
   spec.dim_emb = 12;

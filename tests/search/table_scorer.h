@@ -1,7 +1,7 @@
 #pragma once
 
-#include "nmt/core/rng.h"
-#include "nmt/model/scorer.h"
+#include "core/rng.h"
+#include "model/scorer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,12 +13,13 @@ namespace nmt {
 
 using Ids = std::vector<std::int32_t>;
 
-/// A scorer without a model: logits and attention are any functions of a source and a prefix (which starts after <s>).
-/// It counts its calls and remembers how many rows each had.
+/// A scorer without a model: logits and attention are any functions of a source and a prefix (which
+/// starts after <s>). It counts its calls and remembers how many rows each had.
 class TableScorer : public Scorer {
  public:
-  using Logits = std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;     // [V]
-  using Attention = std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;  // [source + 1]
+  using Logits = std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;  // [V]
+  using Attention =
+      std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;  // [source + 1]
 
   TableScorer(int vocabulary, Logits logits, Attention attention = {})
       : vocabulary_(vocabulary), logits_(std::move(logits)), attention_(std::move(attention)) {}
@@ -52,7 +53,8 @@ class TableScorer : public Scorer {
       prefixes.resize(sources.size());
     }
 
-    DecodingStep advance(std::span<const std::int32_t> parents, std::span<const std::int32_t> tokens) override {
+    DecodingStep advance(std::span<const std::int32_t> parents,
+                         std::span<const std::int32_t> tokens) override {
       std::vector<Ids> next_prefixes;
       std::vector<int> next_sentence;
       for (std::size_t i = 0; i < parents.size(); ++i) {
@@ -76,7 +78,8 @@ class TableScorer : public Scorer {
         normalizers.push_back(static_cast<float>(log_normalizer(row)));
         if (!want_attention) continue;
         const std::vector<float> weights = owner.attention_(sources[sentence[i]], prefixes[i]);
-        std::copy(weights.begin(), weights.end(), attention.begin() + static_cast<std::ptrdiff_t>(i * steps));
+        std::copy(weights.begin(), weights.end(),
+                  attention.begin() + static_cast<std::ptrdiff_t>(i * steps));
       }
       return {static_cast<int>(prefixes.size()), 3, want_attention ? attention.data() : nullptr,
               static_cast<int>(steps)};
@@ -90,7 +93,8 @@ class TableScorer : public Scorer {
       };
       DecodingStep step = advance(ids(rows.parents), ids(rows.tokens));
       const auto named = ids(rows.sentences);
-      if (!std::equal(sentence.begin(), sentence.end(), named.begin(), named.end())) NMT_FAIL("rows of other sentences");
+      if (!std::equal(sentence.begin(), sentence.end(), named.begin(), named.end()))
+        NMT_FAIL("rows of other sentences");
       return step;
     }
 
@@ -117,7 +121,8 @@ class TableScorer : public Scorer {
 inline Rng rng_of(const Ids& source, const Ids& prefix, std::uint64_t stream) {
   std::uint64_t hash = 14695981039346656037ull;
   for (const Ids* ids : {&source, &prefix}) {
-    for (const std::int32_t id : *ids) hash = (hash ^ static_cast<std::uint64_t>(id + 1)) * 1099511628211ull;
+    for (const std::int32_t id : *ids)
+      hash = (hash ^ static_cast<std::uint64_t>(id + 1)) * 1099511628211ull;
     hash = (hash ^ 0xFFFFu) * 1099511628211ull;
   }
   return Rng(hash, stream);

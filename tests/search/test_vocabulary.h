@@ -1,7 +1,7 @@
 #pragma once
 
-#include "nmt/core/error.h"
-#include "nmt/text/vocabulary.h"
+#include "core/error.h"
+#include "text/vocabulary.h"
 
 #include <string>
 #include <vector>
@@ -21,13 +21,15 @@ inline const Vocabulary& test_vocabulary() {
 
    private:
     int at_ = 0;
-    std::string text_ = "the quick brown fox jumps over a lazy dog mixing other letters ", line_ = text_;
+    std::string text_ = "the quick brown fox jumps over a lazy dog mixing other letters ",
+                line_ = text_;
   };
   static const Vocabulary trained = [] {
     Sentences sentences;
     std::string model;
     const auto status = sentencepiece::SentencePieceTrainer::Train(
-        "--model_type=bpe --vocab_size=60 --unk_id=0 --bos_id=1 --eos_id=2 --minloglevel=2 --hard_vocab_limit=false",
+        "--model_type=bpe --vocab_size=60 --unk_id=0 --bos_id=1 --eos_id=2 --minloglevel=2 "
+        "--hard_vocab_limit=false",
         &sentences, &model);
     NMT_CHECK(status.ok(), "{}", status.ToString());
     return Vocabulary::from_bytes(model, "test");

@@ -1,9 +1,11 @@
-#include "nmt/search/translator.h"
+#include "search/translator.h"
 
-#include "nmt/core/error.h"
-#include "nmt/core/log.h"
-#include "nmt/core/thread_pool.h"
-#include "nmt/search/stream.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/thread_pool.h"
+#include "search/stream.h"
+#include "table_scorer.h"
+#include "test_vocabulary.h"
 
 #include <algorithm>
 #include <deque>
@@ -13,8 +15,6 @@
 #include <numeric>
 #include <thread>
 
-#include "table_scorer.h"
-#include "test_vocabulary.h"
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -45,7 +45,8 @@ class TranslatorTest : public testing::Test {
     return o;
   }
   static std::vector<std::string> some_lines(int n) {
-    const std::vector<std::string> words{"the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog"};
+    const std::vector<std::string> words{"the",  "quick", "brown", "fox", "jumps",
+                                         "over", "a",     "lazy",  "dog"};
     std::vector<std::string> lines;
     Rng rng(7);
     for (int i = 0; i < n; ++i) {
@@ -92,7 +93,8 @@ TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
   const auto translations = translator.translate(lines);
   EXPECT_EQ(texts(translations), std::vector<std::string>(4));
   EXPECT_EQ(scorer.begins, 0);
-  EXPECT_EQ(format_translation(translations[1], 1, translator.options()), "1 |||  ||| F0= 0.000000 ||| 0.000000\n");
+  EXPECT_EQ(format_translation(translations[1], 1, translator.options()),
+            "1 |||  ||| F0= 0.000000 ||| 0.000000\n");
 }
 
 TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
@@ -188,9 +190,12 @@ TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
   o.tell_repetitions = true;
   Translator translator(stuck, test_vocabulary(), test_vocabulary(), o);
   testing::internal::CaptureStderr();
-  const std::vector<Translation> out = translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
+  const std::vector<Translation> out =
+      translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
   const std::string warnings = testing::internal::GetCapturedStderr();
-  EXPECT_NE(warnings.find("line 12: its translation repeats something 12 times in a row"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("line 12: its translation repeats something 12 times in a row"),
+            std::string::npos)
+      << warnings;
   EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
   EXPECT_EQ(out[0].repeated, 0);
   EXPECT_EQ(out[1].repeated, 12);
@@ -198,27 +203,33 @@ TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
 
   TableScorer copies = copier();
   Translator fair(copies, test_vocabulary(), test_vocabulary(), o);
-  EXPECT_EQ(fair.translate(std::vector<std::string>{"the the the the the the the the the the"})[0].repeated, 0);
+  EXPECT_EQ(fair.translate(std::vector<std::string>{"the the the the the the the the the the"})[0]
+                .repeated,
+            0);
 }
 
 TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.alignment = "word";
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(),
+                        translator_options(spec, Cpu{&pool}));
   const std::vector<std::string> lines{"the  quick fox", "a\u00a0lazy dog fox", "the \u200b dog"};
   const auto translations = translator.translate(lines);
-  EXPECT_EQ(format_translation(translations[0], 0, translator.options()), "the quick fox ||| 0-0 1-1 2-2\n");
-  // Normalisation makes a no-break space a space: raw word 0 is two words of the output.
+  EXPECT_EQ(format_translation(translations[0], 0, translator.options()),
+            "the quick fox ||| 0-0 1-1 2-2\n");
+  // Normalization makes a no-break space a space: raw word 0 is two words of the output.
   EXPECT_EQ(pharaoh(translations[1].outputs[0].alignment), "0-0 0-1 1-2 2-3");
   // ... and a zero-width space vanishes, though it stood as a word: "dog" is still raw word 2.
   EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
   spec.alignment = "subword";
-  Translator pieces(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  Translator pieces(scorer, test_vocabulary(), test_vocabulary(),
+                    translator_options(spec, Cpu{&pool}));
   const auto copied = pieces.translate(lines);
   ASSERT_EQ(copied[0].outputs[0].alignment.size(), test_vocabulary().encode(lines[0]).size());
   for (std::size_t i = 0; i < copied[0].outputs[0].alignment.size(); ++i)
-    EXPECT_EQ(copied[0].outputs[0].alignment[i], (AlignmentPoint{static_cast<int>(i), static_cast<int>(i)}));
+    EXPECT_EQ(copied[0].outputs[0].alignment[i],
+              (AlignmentPoint{static_cast<int>(i), static_cast<int>(i)}));
 }
 
 TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
@@ -229,13 +240,14 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
   spec.length_penalty = 0;
   spec.normalize = 1;
   spec.alignment = "word";
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool}));
+  Translator translator(scorer, test_vocabulary(), test_vocabulary(),
+                        translator_options(spec, Cpu{&pool}));
   const auto translations = translator.translate(std::vector<std::string>{"a dog"});
   const std::string text = format_translation(translations[0], 41, translator.options());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   const Output& best = translations[0].outputs[0];
-  EXPECT_TRUE(
-      text.starts_with(fmt::format("41 ||| a dog ||| 0-0 1-1 ||| F0= {:.6f} ||| {:.6f}\n", best.log_prob, best.score)))
+  EXPECT_TRUE(text.starts_with(fmt::format("41 ||| a dog ||| 0-0 1-1 ||| F0= {:.6f} ||| {:.6f}\n",
+                                           best.log_prob, best.score)))
       << text;
   EXPECT_NEAR(best.score, best.log_prob / static_cast<float>(best.ids.size() + 1), 1e-6);
 }
@@ -250,7 +262,9 @@ TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
   EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
   spec = {};
   spec.mini_batch = 0;
-  EXPECT_THROW(Translator(scorer, test_vocabulary(), test_vocabulary(), translator_options(spec, Cpu{&pool})), Error);
+  EXPECT_THROW(Translator(scorer, test_vocabulary(), test_vocabulary(),
+                          translator_options(spec, Cpu{&pool})),
+               Error);
   TableScorer other(7, [](const Ids&, const Ids&) { return std::vector<float>(7); });
   EXPECT_THROW(Translator(other, test_vocabulary(), test_vocabulary(), options()), Error);
 }
@@ -258,7 +272,8 @@ TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
 /// Lines that arrive in portions; waiting for a portion is counted.
 class Portions : public LineSource {
  public:
-  explicit Portions(std::deque<std::deque<std::string>> portions) : portions_(std::move(portions)) {}
+  explicit Portions(std::deque<std::deque<std::string>> portions)
+      : portions_(std::move(portions)) {}
   bool next(std::string& line) override {
     if (portions_.empty()) return false;
     if (portions_.front().empty()) {
@@ -290,7 +305,8 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   Portions source({{"the dog", "", "a fox"}, {"the fox"}, {}, {"a dog"}});
   std::vector<std::int64_t> answered;
   source.on_wait = [&] {
-    std::ifstream file(std::filesystem::directory_iterator(folder)->path());  // the one file there, still under another name
+    std::ifstream file(std::filesystem::directory_iterator(folder)
+                           ->path());  // the one file there, still under another name
     const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
     EXPECT_EQ(lines, source.given);
     answered.push_back(lines);
@@ -299,7 +315,8 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   EXPECT_EQ(answered, (std::vector<std::int64_t>{3, 4, 4, 5}));
   writer.commit();
   std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the dog\n\na fox\nthe fox\na dog\n");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
+            "the dog\n\na fox\nthe fox\na dog\n");
   std::filesystem::remove_all(folder);
 }
 

@@ -1,20 +1,21 @@
 #pragma once
 
-// A unit's cell with random parameters, for the tests of the drivers, and the same in double for the reference.
+// A unit's cell with random parameters, for the tests of the drivers, and the same in double for
+// the reference.
 
-#include "nmt/autograd/ops.h"
-
+#include "autograd/ops.h"
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
 
 namespace nmt::test {
 
 struct CellParameters {
-  Parameter recurrent, bias, gain, shift, vectors, positions;
+  Parameter recurrent, bias, gain, norm_bias, vectors, positions;
   ops::Cell cell;
 };
 
-inline void make(Engine& engine, const kernels::Unit& unit, std::int64_t h, bool normal, CellParameters& p) {
+inline void make(Engine& engine, const kernels::Unit& unit, std::int64_t h, bool normal,
+                 CellParameters& p) {
   const int planes = unit.recurrents + unit.late;
   p.cell.unit = &unit;
   p.cell.width = h;
@@ -24,10 +25,10 @@ inline void make(Engine& engine, const kernels::Unit& unit, std::int64_t h, bool
     p.bias = engine.parameter("bias", {planes * h}, 0.5f);
     p.cell.bias = normal ? nullptr : &p.bias;
     p.gain = engine.parameter("gain", {planes * h}, 0.3f, 1.0f);
-    p.shift = engine.parameter("shift", {planes * h}, 0.3f);
+    p.norm_bias = engine.parameter("norm_bias", {planes * h}, 0.3f);
     if (normal) {
       p.cell.gain = &p.gain;
-      p.cell.shift = &p.shift;
+      p.cell.norm_bias = &p.norm_bias;
     }
   }
   if (unit.vectors > 0) {
@@ -42,7 +43,7 @@ inline void make(Engine& engine, const kernels::Unit& unit, std::int64_t h, bool
 
 inline CellValues values(const ops::Cell& c) {
   const auto of = [](const Parameter* p) { return p ? doubles(p->value) : Row{}; };
-  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.shift), of(c.vectors), of(c.positions)};
+  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.norm_bias), of(c.vectors), of(c.positions)};
 }
 
 }  // namespace nmt::test

@@ -2,11 +2,11 @@
 
 // What every test of ops and models needs: a context with its pool and arena, and random tensors.
 
-#include <vector>
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "core/thread_pool.h"
 
-#include "nmt/autograd/parameter.h"
-#include "nmt/autograd/tape.h"
-#include "nmt/core/thread_pool.h"
+#include <vector>
 
 namespace nmt::test {
 
@@ -31,7 +31,8 @@ struct Engine {
     return t;
   }
   /// A parameter with random values around `center`, outside any model.
-  Parameter parameter(const std::string& name, Shape shape, float scale = 1.0f, float center = 0.0f) {
+  Parameter parameter(const std::string& name, Shape shape, float scale = 1.0f,
+                      float center = 0.0f) {
     Parameter p;
     p.name = name;
     p.shape = shape;
@@ -43,6 +44,8 @@ struct Engine {
   }
 };
 
-inline std::vector<double> doubles(const Tensor& t) { return {t.f32(), t.f32() + t.elements()}; }
+inline std::vector<double> doubles(const Tensor& t) {
+  return {t.f32(), t.f32() + t.elements()};
+}
 
 }  // namespace nmt::test

@@ -1,14 +1,15 @@
 #pragma once
 
-// The drivers' mathematics again, in double and without any of their code: naive products, layer normalisation, masks, attention.
-// Only the point-wise step is the unit's own header, in double; tests/kernels/unit_test.cpp holds that against the papers' equations.
+// The drivers' mathematics again, in double and without any of their code: naive products, layer
+// normalization, masks, attention. Only the point-wise step is the unit's own header, in double;
+// tests/kernels/unit_test.cpp holds that against the papers' equations.
+
+#include "units/all.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
-
-#include "nmt/units/all.h"
 
 namespace nmt::test {
 
@@ -26,33 +27,38 @@ inline Row product(const Row& x, const Row& w, std::size_t k, std::size_t n) {
   return y;
 }
 
-inline void normalize(double* x, std::size_t n, const double* gain, const double* shift) {
+inline void normalize(double* x, std::size_t n, const double* gain, const double* norm_bias) {
   double mean = 0, variance = 0;
   for (std::size_t i = 0; i < n; ++i) mean += x[i] / n;
   for (std::size_t i = 0; i < n; ++i) variance += (x[i] - mean) * (x[i] - mean) / n;
-  for (std::size_t i = 0; i < n; ++i) x[i] = (x[i] - mean) / std::sqrt(variance + 1e-6) * gain[i] + shift[i];
+  for (std::size_t i = 0; i < n; ++i)
+    x[i] = (x[i] - mean) / std::sqrt(variance + 1e-6) * gain[i] + norm_bias[i];
 }
 
 /// A cell's parameters; empty where it has none.
 struct CellValues {
-  Row recurrent, bias, gain, shift, vectors;
+  Row recurrent, bias, gain, norm_bias, vectors;
   Row positions{};  // [P][position_vectors*h]
 };
 
-/// One step of unit U of width h for one row at a position of its sentence: x [inputs*h], states [states][h] in place.
+/// One step of unit U of width h for one row at a position of its sentence: x [inputs*h], states
+/// [states][h] in place.
 template <class U>
-void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<Row>& states, std::size_t position = 0) {
+void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<Row>& states,
+               std::size_t position = 0) {
   constexpr std::size_t r = U::recurrents, l = U::late, planes = r + l;
   const auto recurrent = [&](const Row& from, std::size_t first, std::size_t count) {
     Row out(count * h);
     for (std::size_t p = 0; p < count; ++p)
       for (std::size_t j = 0; j < h; ++j) {
         double sum = c.bias.empty() ? 0.0 : c.bias[(first + p) * h + j];
-        for (std::size_t i = 0; i < h; ++i) sum += from[i] * c.recurrent[i * planes * h + (first + p) * h + j];
+        for (std::size_t i = 0; i < h; ++i)
+          sum += from[i] * c.recurrent[i * planes * h + (first + p) * h + j];
         out[p * h + j] = sum;
       }
     if (!c.gain.empty())
-      for (std::size_t p = 0; p < count; ++p) normalize(&out[p * h], h, &c.gain[(first + p) * h], &c.shift[(first + p) * h]);
+      for (std::size_t p = 0; p < count; ++p)
+        normalize(&out[p * h], h, &c.gain[(first + p) * h], &c.norm_bias[(first + p) * h]);
     return out;
   };
   const Row u = r ? recurrent(states[0], 0, r) : Row{};
@@ -63,7 +69,9 @@ void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<
     for (int p = 0; p < U::vectors; ++p) steps[j].v[p] = c.vectors[p * h + j];
     for (int p = 0; p < U::states; ++p) steps[j].s[p] = states[p][j];
     if constexpr (constexpr std::size_t n = units::position_vectors_of<U>; n > 0)
-      for (std::size_t p = 0; p < n; ++p) steps[j].position[p] = c.positions[(std::min(position, c.positions.size() / (n * h) - 1) * n + p) * h + j];
+      for (std::size_t p = 0; p < n; ++p)
+        steps[j].position[p] =
+            c.positions[(std::min(position, c.positions.size() / (n * h) - 1) * n + p) * h + j];
   }
   if constexpr (l > 0) {
     Row value(h);
@@ -87,7 +95,8 @@ struct AttentionValues {
 };
 
 /// Context [width] and weights [heads*steps] of one query.
-inline Row attend(const AttentionValues& a, std::size_t b, const double* query, Row* weights = nullptr) {
+inline Row attend(const AttentionValues& a, std::size_t b, const double* query,
+                  Row* weights = nullptr) {
   const std::size_t d = a.space / a.heads, m = a.width / a.heads;
   Row context(a.width), all(a.heads * a.steps);
   for (std::size_t head = 0; head < a.heads; ++head) {
@@ -96,14 +105,17 @@ inline Row attend(const AttentionValues& a, std::size_t b, const double* query, 
     for (int s = 0; s < a.lengths[b]; ++s) {
       double score = 0;
       for (std::size_t j = 0; j < d; ++j) {
-        const double k = a.keys[(s * a.sentences + b) * a.space + head * d + j], q = query[head * d + j];
-        score += a.additive ? a.v[head * d + j] * std::tanh(q + k) : q * k / std::sqrt(static_cast<double>(d));
+        const double k = a.keys[(s * a.sentences + b) * a.space + head * d + j],
+                     q = query[head * d + j];
+        score += a.additive ? a.v[head * d + j] * std::tanh(q + k)
+                            : q * k / std::sqrt(static_cast<double>(d));
       }
       sum += w[s] = std::exp(score);
     }
     for (int s = 0; s < a.lengths[b]; ++s) {
       w[s] /= sum;
-      for (std::size_t j = 0; j < m; ++j) context[head * m + j] += w[s] * a.memory[(s * a.sentences + b) * a.width + head * m + j];
+      for (std::size_t j = 0; j < m; ++j)
+        context[head * m + j] += w[s] * a.memory[(s * a.sentences + b) * a.width + head * m + j];
     }
   }
   if (weights) *weights = all;

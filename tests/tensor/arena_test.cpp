@@ -1,6 +1,7 @@
-#include "nmt/tensor/arena.h"
+#include "tensor/arena.h"
 
-#include <gtest/gtest.h>
+#include "core/rng.h"
+#include "tensor/tensor.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -9,10 +10,10 @@
 #include <new>
 #include <vector>
 
-#include "nmt/core/rng.h"
-#include "nmt/tensor/tensor.h"
+#include <gtest/gtest.h>
 
-// Allocations of the heap that still succeed; below 0: all. Not inlined: the compiler would miss the pairs of new and delete.
+// Allocations of the heap that still succeed; below 0: all. Not inlined: the compiler would miss
+// the pairs of new and delete.
 static int heap_allocations_left = -1;
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   if (heap_allocations_left == 0) throw std::bad_alloc();
@@ -20,8 +21,12 @@ static int heap_allocations_left = -1;
   if (void* data = std::malloc(bytes)) return data;
   throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
-[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data) noexcept {
+  std::free(data);
+}
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept {
+  std::free(data);
+}
 
 namespace nmt {
 namespace {
@@ -42,7 +47,8 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
     } else if (!live.empty()) {
       const std::size_t at = rng.below(live.size());
       const auto [block, mark] = live[at];
-      for (std::size_t j = 0; j < block->size; ++j) ASSERT_EQ(static_cast<unsigned char>(block->data[j]), mark);
+      for (std::size_t j = 0; j < block->size; ++j)
+        ASSERT_EQ(static_cast<unsigned char>(block->data[j]), mark);
       arena.release(block);
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
     }
@@ -50,7 +56,7 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
   for (const auto& [block, mark] : live) arena.release(block);
   EXPECT_EQ(arena.statistics().in_use, 0u);
   arena.trim();
-  EXPECT_EQ(arena.statistics().reserved, 0u);  // all neighbours merged into whole chunks
+  EXPECT_EQ(arena.statistics().reserved, 0u);  // all neighbors merged into whole chunks
 }
 
 TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
@@ -98,7 +104,8 @@ TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
   EXPECT_THROW(Tensor(arena, Shape{4096}), std::bad_alloc);
 }
 
-// Whichever allocation of the heap fails within allocate(): the arena stays as it was and loses nothing.
+// Whichever allocation of the heap fails within allocate(): the arena stays as it was and loses
+// nothing.
 TEST(Arena, stays_as_it_was_where_the_heap_has_no_more) {
   int failures = 0;
   for (const bool chunk_is_there : {false, true})

@@ -1,15 +1,15 @@
-#include "nmt/tensor/safetensors.h"
+#include "tensor/safetensors.h"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/file.h"
 
 #include <bit>
 #include <cstring>
 #include <filesystem>
 
-#include "nmt/core/checksum.h"
-#include "nmt/core/error.h"
-#include "nmt/core/file.h"
+#include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace nmt::safetensors {
 namespace {
@@ -35,9 +35,12 @@ std::string error_of(const std::string& bytes) {
   return "accepted";
 }
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
-// What save_file() of the Python library safetensors 0.8.0 writes for {"a": [[1, 2], [3, 4]] as float32, "b": [-1] as int8}.
+// What save_file() of the Python library safetensors 0.8.0 writes for {"a": [[1, 2], [3, 4]] as
+// float32, "b": [-1] as int8}.
 const std::string reference_header =
     R"({"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"b":{"dtype":"I8","shape":[1],"data_offsets":[16,17]}} )";
 const std::string reference_data("\x00\x00\x80?\x00\x00\x00@\x00\x00@@\x00\x00\x80@\xff", 17);
@@ -50,7 +53,7 @@ TEST(Safetensors, ReadsTheFormat) {
   ASSERT_EQ(contents.tensors().size(), 2u);
   const View* a = contents.find("a");
   ASSERT_NE(a, nullptr);
-  EXPECT_EQ(a->dtype, Dtype::f32);
+  EXPECT_EQ(a->dtype, FileDtype::f32);
   EXPECT_EQ(a->shape, (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(std::memcmp(a->data, values, 16), 0);
   EXPECT_EQ(static_cast<signed char>(*contents.find("b")->data), -1);
@@ -60,7 +63,8 @@ TEST(Safetensors, ReadsTheFormat) {
 TEST(Safetensors, WritesTheFormat) {
   const float values[4] = {1, 2, 3, 4};
   const std::int8_t minus = -1;
-  const std::vector<View> views{{"a", Dtype::f32, {2, 2}, values}, {"b", Dtype::i8, {1}, &minus}};
+  const std::vector<View> views{{"a", FileDtype::f32, {2, 2}, values},
+                                {"b", FileDtype::i8, {1}, &minus}};
   const std::string head = header(views);
   std::uint64_t length = 0;
   std::memcpy(&length, head.data(), 8);
@@ -72,14 +76,17 @@ TEST(Safetensors, WritesTheFormat) {
 }
 
 TEST(Safetensors, FilesReadBack) {
-  const std::string path = testing::TempDir() + "nmt_" + std::to_string(::getpid()) + ".safetensors";
+  const std::string path =
+      testing::TempDir() + "nmt_" + std::to_string(::getpid()) + ".safetensors";
   const std::vector<double> f64{0.1, -2e300};
   const std::vector<std::int64_t> i64{-5, 1LL << 60, 7};
   const std::vector<std::uint8_t> u8{1, 2, 255};
   const std::vector<std::uint16_t> bf16{0x3f80, 0xc000};
   const std::int32_t one = 42;
-  const std::vector<View> views{{"d", Dtype::f64, {2}, f64.data()},    {"empty", Dtype::f32, {3, 0}, nullptr}, {"i", Dtype::i64, {3, 1}, i64.data()},
-                                {"\xc3\xa4 \"q\"", Dtype::u8, {3}, u8.data()}, {"h", Dtype::bf16, {2}, bf16.data()}, {"scalar", Dtype::i32, {}, &one}};
+  const std::vector<View> views{
+      {"d", FileDtype::f64, {2}, f64.data()},    {"empty", FileDtype::f32, {3, 0}, nullptr},
+      {"i", FileDtype::i64, {3, 1}, i64.data()}, {"\xc3\xa4 \"q\"", FileDtype::u8, {3}, u8.data()},
+      {"h", FileDtype::bf16, {2}, bf16.data()},  {"scalar", FileDtype::i32, {}, &one}};
   const Written written = write(path, views, {{"format", "nmt"}, {"z", ""}});
   const std::string bytes = read_file(path);
   EXPECT_EQ(written.bytes, bytes.size());
@@ -92,13 +99,14 @@ TEST(Safetensors, FilesReadBack) {
     ASSERT_NE(back, nullptr) << view.name;
     EXPECT_EQ(back->dtype, view.dtype);
     EXPECT_EQ(back->shape, view.shape);
-    EXPECT_TRUE(view.bytes() == 0 || std::memcmp(back->data, view.data, view.bytes()) == 0) << view.name;
+    EXPECT_TRUE(view.bytes() == 0 || std::memcmp(back->data, view.data, view.bytes()) == 0)
+        << view.name;
     file.forget(*back);
   }
-  EXPECT_NO_THROW(file.require("h", Dtype::bf16, {2}));
-  EXPECT_THROW(file.require("h", Dtype::f32, {2}), Error);
-  EXPECT_THROW(file.require("h", Dtype::bf16, {3}), Error);
-  EXPECT_THROW(file.require("none", Dtype::bf16, {3}), Error);
+  EXPECT_NO_THROW(file.require("h", FileDtype::bf16, {2}));
+  EXPECT_THROW(file.require("h", FileDtype::f32, {2}), Error);
+  EXPECT_THROW(file.require("h", FileDtype::bf16, {3}), Error);
+  EXPECT_THROW(file.require("none", FileDtype::bf16, {3}), Error);
   EXPECT_THROW(header(std::vector<View>{views[0], views[0]}), Error);
   std::filesystem::remove(path);
 }
@@ -106,51 +114,70 @@ TEST(Safetensors, FilesReadBack) {
 TEST(Safetensors, EveryCutIsSeen) {
   const std::string bytes = file_of(reference_header, std::string(17, 'x'));
   EXPECT_EQ(error_of(bytes), "accepted");
-  for (std::size_t n = 0; n < bytes.size(); ++n) EXPECT_NE(error_of(bytes.substr(0, n)), "accepted") << n;
-  EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() - 1)), "tensor \"b\": ends at byte 17 of 16: the file is cut off"));
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_NE(error_of(bytes.substr(0, n)), "accepted") << n;
+  EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() - 1)),
+                  "tensor \"b\": ends at byte 17 of 16: the file is cut off"));
   EXPECT_TRUE(has(error_of(bytes + "x"), "1 bytes behind the last tensor"));
 }
 
 TEST(Safetensors, NothingIsTrusted) {
-  const auto one = [](const std::string& entry, std::size_t bytes = 16) { return error_of(file_of("{\"t\":" + entry + "}", std::string(bytes, 'x'))); };
+  const auto one = [](const std::string& entry, std::size_t bytes = 16) {
+    return error_of(file_of("{\"t\":" + entry + "}", std::string(bytes, 'x')));
+  };
   EXPECT_EQ(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16]})"), "accepted");
   EXPECT_TRUE(has(one(R"({"dtype":"F31","shape":[4],"data_offsets":[0,16]})"), "unknown dtype"));
   EXPECT_TRUE(has(one(R"({"dtype":4,"shape":[4],"data_offsets":[0,16]})"), "unknown dtype"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[5],"data_offsets":[0,16]})"), "do not hold the 20 bytes"));
+  EXPECT_TRUE(
+      has(one(R"({"dtype":"F32","shape":[5],"data_offsets":[0,16]})"), "do not hold the 20 bytes"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"), "no whole number"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), "no whole number"));
+  EXPECT_TRUE(
+      has(one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), "no whole number"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})"), "no list"));
   // 2^62 x 4 elements of 4 bytes are 2^66 bytes: 0 modulo 2^64.
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]})", 0), "too large"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,16]})"), "no whole number"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]})", 0),
+                  "too large"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,16]})"),
+                  "no whole number"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})"), "do not hold"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[18446744073709551600,0]})"), "do not hold"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[18446744073709551600,0]})"),
+                  "do not hold"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0]})"), "two whole numbers"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4]})"), "its entry is not"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"more":1})"), "its entry is not"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"more":1})"),
+                  "its entry is not"));
   EXPECT_TRUE(has(one("[]"), "its entry is not"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,16]})"), "leaves a hole"));
-  const std::string t = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})", u = R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
-  EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"u\":" + u + "}", std::string(12, 'x'))), "overlaps"));
-  EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"t\":" + t + "}", std::string(8, 'x'))), "stands there twice"));
+  const std::string t = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})",
+                    u = R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
+  EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"u\":" + u + "}", std::string(12, 'x'))),
+                  "overlaps"));
+  EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"t\":" + t + "}", std::string(8, 'x'))),
+                  "stands there twice"));
   EXPECT_TRUE(has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "no map from text to text"));
   EXPECT_TRUE(has(error_of(file_of("[1]")), "does not begin with {"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":")), "not JSON"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":\"\xff\"}")), "not JSON"));
-  EXPECT_NE(error_of(file_of("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}")), "accepted");
+  EXPECT_NE(
+      error_of(file_of("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
+      "accepted");
   EXPECT_TRUE(has(error_of(std::string(8, '\xff') + "{}"), "at most 100000000"));
   EXPECT_TRUE(has(error_of("PK\x03\x04 a zip file, as numpy writes it"), "is no safetensors file"));
   EXPECT_EQ(error_of(file_of("{}")), "accepted");
 }
 
-// Check value of the catalogue of CRC algorithms (CRC-32/ISO-HDLC); the others by Python's zlib.crc32.
+// Check value of the catalog of CRC algorithms (CRC-32/ISO-HDLC); the others by Python's
+// zlib.crc32.
 TEST(Checksum, KnownValues) {
   EXPECT_EQ(crc32("123456789"), 0xCBF43926u);
   EXPECT_EQ(crc32(""), 0u);
   EXPECT_EQ(crc32(std::string(32, '\0')), 0x190A55ADu);
   const std::string text = "The quick brown fox jumps over the lazy dog";
   EXPECT_EQ(crc32(text), 0x414FA339u);
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) EXPECT_EQ(crc32(std::string_view(text).substr(cut), crc32(std::string_view(text).substr(0, cut))), 0x414FA339u);
+  for (std::size_t cut = 0; cut <= text.size(); ++cut)
+    EXPECT_EQ(
+        crc32(std::string_view(text).substr(cut), crc32(std::string_view(text).substr(0, cut))),
+        0x414FA339u);
 }
 
 }  // namespace

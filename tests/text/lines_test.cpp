@@ -1,6 +1,6 @@
-#include "nmt/text/lines.h"
+#include "text/lines.h"
 
-#include "nmt/core/error.h"
+#include "core/error.h"
 
 #include <string>
 #include <thread>
@@ -40,7 +40,8 @@ Lines read(const std::string& text, LineNotes* notes = nullptr) {
   const Lines split = split_lines(text, &of_memory);
   Pipe pipe;
   std::thread writer([&] {
-    for (std::size_t at = 0; at < text.size(); at += 7000) pipe.write(std::string_view(text).substr(at, 7000));
+    for (std::size_t at = 0; at < text.size(); at += 7000)
+      pipe.write(std::string_view(text).substr(at, 7000));
     pipe.close_writer();
   });
   LineReader reader(pipe.ends[0], "pipe");
@@ -60,7 +61,8 @@ TEST(Lines, OnlyLineFeedEndsALine) {
   EXPECT_EQ(read("\n\n\n"), (Lines{"", "", ""}));
   EXPECT_EQ(read("a\nb"), (Lines{"a", "b"}));
   EXPECT_EQ(read("a\nb\n"), (Lines{"a", "b"}));
-  EXPECT_EQ(read("a\rb\n\xE2\x80\xA8 \xC2\x85 \v \f\n"), (Lines{"a\rb", "\xE2\x80\xA8 \xC2\x85 \v \f"}));
+  EXPECT_EQ(read("a\rb\n\xE2\x80\xA8 \xC2\x85 \v \f\n"),
+            (Lines{"a\rb", "\xE2\x80\xA8 \xC2\x85 \v \f"}));
   EXPECT_EQ(read(" \t \nx \n"), (Lines{" \t ", "x "}));
 }
 
@@ -92,7 +94,8 @@ TEST(Lines, NulAndInvalidBytes) {
   EXPECT_EQ(notes.invalid_utf8.first, 3);
   const Lines messages = notes.messages("in.txt");
   ASSERT_EQ(messages.size(), 2u);
-  EXPECT_EQ(messages[0], "in.txt: line 3 and 1 more had invalid UTF-8, which was replaced by U+FFFD");
+  EXPECT_EQ(messages[0],
+            "in.txt: line 3 and 1 more had invalid UTF-8, which was replaced by U+FFFD");
   EXPECT_EQ(messages[1], "in.txt: line 2 had NUL bytes, which were kept");
 }
 

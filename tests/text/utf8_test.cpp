@@ -1,4 +1,4 @@
-#include "nmt/text/utf8.h"
+#include "text/utf8.h"
 
 #include <string>
 #include <vector>
@@ -34,9 +34,12 @@ TEST(Utf8, ExamplesOfTheStandard) {
 }
 
 TEST(Utf8, ValidTextIsUntouched) {
-  const std::vector<std::string> texts{
-      "",       "plain ASCII text of some length",  "a\0b"s,
-      "äöüß €", "\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF", "\xC2\x85\xE2\x80\xA8\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"};
+  const std::vector<std::string> texts{"",
+                                       "plain ASCII text of some length",
+                                       "a\0b"s,
+                                       "äöüß €",
+                                       "\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF",
+                                       "\xC2\x85\xE2\x80\xA8\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"};
   for (const auto& text : texts) EXPECT_EQ(repaired(text, 0), text);
 }
 
@@ -50,11 +53,13 @@ TEST(Utf8, CutAtEveryPlace) {
   EXPECT_EQ(repaired(text.substr(9), 2), bad(2) + "12345678\xF0\x9F\x98\x80");
 }
 
-// Every code point encodes and passes; its neighbours in byte space that encode none do not.
+// Every code point encodes and passes; its neighbors in byte space that encode none do not.
 TEST(Utf8, EveryCodePoint) {
   for (unsigned point = 0x80; point < 0x110000; point += point < 0x3000 ? 1 : 97) {
     std::string text;
-    const auto tail = [&](unsigned shift) { text += static_cast<char>(0x80 | (point >> shift & 63)); };
+    const auto tail = [&](unsigned shift) {
+      text += static_cast<char>(0x80 | (point >> shift & 63));
+    };
     if (point < 0x800) {
       text += static_cast<char>(0xC0 | point >> 6);
     } else if (point < 0x10000) {

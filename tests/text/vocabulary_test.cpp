@@ -1,7 +1,7 @@
-#include "nmt/text/vocabulary.h"
+#include "text/vocabulary.h"
 
-#include "nmt/core/error.h"
-#include "nmt/text/train_vocabulary.h"
+#include "core/error.h"
+#include "text/train_vocabulary.h"
 
 #include <algorithm>
 #include <ctime>
@@ -15,9 +15,11 @@ namespace nmt {
 namespace {
 
 std::vector<std::string> corpus() {
-  const std::vector<std::string> subjects{"the small dog", "a woman", "the old house", "my brother", "every child"};
+  const std::vector<std::string> subjects{"the small dog", "a woman", "the old house", "my brother",
+                                          "every child"};
   const std::vector<std::string> verbs{"sees", "likes", "paints", "follows", "remembers"};
-  const std::vector<std::string> objects{"the river", "an apple", "the müller's cat", "some bread", "the lamp"};
+  const std::vector<std::string> objects{"the river", "an apple", "the müller's cat", "some bread",
+                                         "the lamp"};
   std::vector<std::string> lines;
   for (const auto& s : subjects)
     for (const auto& v : verbs)
@@ -28,7 +30,8 @@ std::vector<std::string> corpus() {
 TrainedVocabulary train(const std::vector<std::string>& lines, VocabularyTraining training) {
   return train_vocabulary(
       static_cast<std::int64_t>(lines.size()),
-      [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); }, training, "test");
+      [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
+      training, "test");
 }
 
 TEST(Vocabulary, RoundTripOfEveryLine) {
@@ -45,7 +48,8 @@ TEST(Vocabulary, RoundTripOfEveryLine) {
       joined += trained.vocabulary.piece(id);
     }
     std::string expected = "\xe2\x96\x81";
-    for (const char c : line) expected += c == ' ' ? std::string("\xe2\x96\x81") : std::string(1, c);
+    for (const char c : line)
+      expected += c == ' ' ? std::string("\xe2\x96\x81") : std::string(1, c);
     EXPECT_EQ(joined, expected);
     EXPECT_TRUE(trained.vocabulary.starts_word(ids.front()));
   }
@@ -70,7 +74,8 @@ TEST(Vocabulary, SpecialPieces) {
   EXPECT_THROW(v.piece(-1), Error);
 }
 
-// BPE never joins pieces over a space, so a line is the sum of its words: of long lines and unknown ones too.
+// BPE never joins pieces over a space, so a line is the sum of its words: of long lines and unknown
+// ones too.
 TEST(Vocabulary, LongLinesAreTheSumOfTheirWords) {
   const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
   std::mt19937 random(3);
@@ -86,7 +91,9 @@ TEST(Vocabulary, LongLinesAreTheSumOfTheirWords) {
   }
   auto ids = v.encode(line);
   for (auto* all : {&ids, &expected})  // a run of unknown characters may count more than once
-    all->erase(std::unique(all->begin(), all->end(), [](auto a, auto b) { return a == 0 && b == 0; }), all->end());
+    all->erase(
+        std::unique(all->begin(), all->end(), [](auto a, auto b) { return a == 0 && b == 0; }),
+        all->end());
   EXPECT_EQ(ids, expected);
 }
 
@@ -101,7 +108,8 @@ TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {
     auto expected = v.encode("the");
     expected.push_back(v.unk());
     auto shortened = ids;
-    shortened.erase(std::unique(shortened.begin(), shortened.end(), [](auto a, auto b) { return a == 0 && b == 0; }),
+    shortened.erase(std::unique(shortened.begin(), shortened.end(),
+                                [](auto a, auto b) { return a == 0 && b == 0; }),
                     shortened.end());
     ASSERT_GT(shortened.size(), expected.size());
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), shortened.begin()));
@@ -123,7 +131,8 @@ TEST(Vocabulary, SizeIsClampedBothWays) {
 
 TEST(Vocabulary, SameLinesSameBytes) {
   const auto lines = corpus();
-  EXPECT_EQ(train(lines, {.size = 120}).vocabulary.bytes(), train(lines, {.size = 120}).vocabulary.bytes());
+  EXPECT_EQ(train(lines, {.size = 120}).vocabulary.bytes(),
+            train(lines, {.size = 120}).vocabulary.bytes());
 }
 
 TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {
@@ -146,7 +155,9 @@ TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {
     train({std::string(10000, 'x'), "", std::string(5000, 'y')}, {.size = 20});
     FAIL() << "a vocabulary of nothing";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "test: no text to learn a vocabulary from in 3 lines, 2 of them over 4096 bytes, which are passed over");
+    EXPECT_STREQ(error.what(),
+                 "test: no text to learn a vocabulary from in 3 lines, 2 of them over 4096 bytes, "
+                 "which are passed over");
   }
 }
 
@@ -197,14 +208,16 @@ TEST(Vocabulary, RefusesWhatIsNoModel) {
   EXPECT_THROW(train({"a b"}, {.size = 3}), Error);
 }
 
-// The root of the normalisation's trie points far outside of it.
+// The root of the normalization's trie points far outside of it.
 TEST(Vocabulary, RefusesATableThatPointsOutside) {
   std::string model = train(corpus(), {.size = 60}).vocabulary.bytes();
   const std::size_t name = model.find("nmt_nfkc");
   ASSERT_NE(name, std::string::npos);
-  const std::size_t root = name + 8 + 1 + 3 + 4;  // after the field's tag and length, and the trie's size
+  const std::size_t root =
+      name + 8 + 1 + 3 + 4;  // after the field's tag and length, and the trie's size
   EXPECT_NO_THROW(Vocabulary::from_bytes(model, "as it was"));
-  for (const char last : {'\x7F', '\xFF'}) {  // the root counts even where other nodes would be values
+  for (const char last :
+       {'\x7F', '\xFF'}) {  // the root counts even where other nodes would be values
     model.replace(root, 4, std::string("\x00\x00\xF0", 3) + last);
     EXPECT_THROW(Vocabulary::from_bytes(model, "hostile"), Error);
   }
@@ -227,7 +240,8 @@ TEST(Vocabulary, ChangedBytesAreRefusedOrHarmless) {
     }
     try {
       const Vocabulary vocabulary = Vocabulary::from_bytes(changed, "changed");
-      const auto ids = vocabulary.encode("the m\xC3\xBCller's \xC2\xBD \xEF\xAC\x81 \xE6\xBC\xA2 \xEF\xBC\xA1 dog");
+      const auto ids = vocabulary.encode(
+          "the m\xC3\xBCller's \xC2\xBD \xEF\xAC\x81 \xE6\xBC\xA2 \xEF\xBC\xA1 dog");
       vocabulary.decode(ids);
     } catch (const Error&) {
       ++refused;

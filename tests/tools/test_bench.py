@@ -16,7 +16,7 @@ TABLES = ["products", "products packed before", "recurrences", "layers", "groups
           "step", "growth", "decoding"]  # fmt: skip
 # Rows that the emulator runs in seconds.
 EMULATED = "^(products.*|(recurrences|layers)/(lrn activation=tanh|gru reset=before) .*|attention/.*|softmax/.*|pointwise/.*|optimizer/.*|(training|step)/tiny lrn.*|growth/.*|decoding/.*batch 1.*)"
-UNITS = pathlib.Path(__file__).resolve().parents[2] / "include/nmt/units/units.def"
+UNITS = pathlib.Path(__file__).resolve().parents[2] / "src/units/units.def"
 
 
 def run(*args, status=0):
@@ -87,7 +87,7 @@ class BenchTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder) / "report.json"
             report.write_text(json.dumps(self.document))
-            script = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench_plot.py"
+            script = pathlib.Path(__file__).resolve().parents[2] / "scripts/bench/bench_plot.py"
             subprocess.run([sys.executable, script, "--out", folder, report], check=True, capture_output=True)
             for name in ("bench-roofline.png", "bench-step.png"):
                 self.assertGreater((pathlib.Path(folder) / name).stat().st_size, 10000, name)

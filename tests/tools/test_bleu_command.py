@@ -83,12 +83,12 @@ with tempfile.TemporaryDirectory() as folder:
     rows = json.loads(out)
     assert code == 0 and [(r["case"], r["tok"], r["smooth"]) for r in rows] == [
         ("mixed", "13a", "exp"), ("lc", "13a", "exp"), ("lc", "intl", "exp"), ("mixed", "multi-bleu", "none")], out
-    assert "does not look tokenised" in err, err
+    assert "does not look tokenized" in err, err
     assert len(run(ref, "-i", hyp, "--lineage", "-b", "-f", "text")[1].split()) == 4
 
-    # Text that looks tokenised is told, once.
+    # Text that looks tokenized is told, once.
     spaced = file("spaced", b"so ist es .\n" * 100)
-    assert "tokenised" in score(spaced, "-i", spaced)[1] and score(spaced, "-i", spaced, "--force")[1] == ""
+    assert "tokenized" in score(spaced, "-i", spaced)[1] and score(spaced, "-i", spaced, "--force")[1] == ""
 
     code, out, err = run("--help")
     assert code == 0 and err == "" and all(o in out for o in ("--paired-bs", "--tokenize", "13a", "-lc")), out

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/clean_corpus.py, sgm_to_text.py and prepare_wmt14.sh on planted faults, without a network. Usage: test_clean_corpus.py [BIN_FOLDER]"""
+"""scripts/data/clean_corpus.py, sgm_to_text.py and prepare_wmt14.sh on planted faults, without a network. Usage: test_clean_corpus.py [BIN_FOLDER]"""
 import hashlib
 import http.server
 import io
@@ -15,7 +15,7 @@ import tempfile
 import threading
 import unittest
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts/data"
 
 
 def run(script, *arguments, environment=None):
@@ -54,7 +54,7 @@ class Cleaning(unittest.TestCase):
         for words in ("13 read", "3 kept", "2 empty", "2 copied", "2 too long", "2 ratio", "2 seen before"):
             self.assertIn(words, report)
 
-    def test_lines_are_normalised(self):
+    def test_lines_are_normalized(self):
         kept, _ = self.clean([(b"\xef\xbb\xbfone\xa0 \xff two", "eins\u00a0\u2009zwei\u0007"), ("three\r", "\u2028drei\u0085vier "),
                               ("cafe\u0301 \u200bhere", "soft\u00adhyphen \u202eda"), ("a \0 b", "b \x1b a")])
         self.assertEqual(kept, [("one two", "eins zwei"), ("three", "drei vier"), ("caf\u00e9 here", "softhyphen da"), ("a b", "b a")])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
+"""scripts/bench/compare_units.py on toy data: two units, one of which fails; what is finished is not done again, what was killed goes on.
 Usage: test_compare_units.py BIN_DIR"""
 import csv
 import fcntl
@@ -38,7 +38,7 @@ class CompareUnits(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="nmt-compare-test-")
         self.folder = pathlib.Path(self.temporary.name)
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "20", "--test", "20", self.folder], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "300", "--valid", "20", "--test", "20", self.folder], check=True)
         (self.folder / "base.yaml").write_text(SETTINGS)
         (self.folder / "overlay.yaml").write_text("unit: lrn\nactivation: identity\n")
 
@@ -48,7 +48,7 @@ class CompareUnits(unittest.TestCase):
     def command(self, *arguments, updates=20):
         sets = [word for name, file in (("train", "train"), ("valid", "valid"), ("test", "test"))
                 for word in (f"--{name}-sets", self.folder / f"{file}.en", self.folder / f"{file}.de")]  # fmt: skip
-        command = [sys.executable, ROOT / "scripts/compare_units.py", "--config", self.folder / "base.yaml", "--updates", updates, "--pieces", 200,
+        command = [sys.executable, ROOT / "scripts/bench/compare_units.py", "--config", self.folder / "base.yaml", "--updates", updates, "--pieces", 200,
                    "--work", self.folder / "work", "--no-figures", *sets, *arguments]  # fmt: skip
         return [str(word) for word in command]
 
@@ -144,7 +144,7 @@ class CompareUnits(unittest.TestCase):
         folder = self.folder
         (folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1\ngru,20,1,1000,50,3\nlrn,21,1,900,90,2\nfail,,,,,\n")
         (folder / "curves.json").write_text('{"gru": [[1, 2], [3, 4]], "lrn": [[1, 3]], "fail": []}')
-        subprocess.run([sys.executable, ROOT / "scripts/plot_units.py", folder, "gru"], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", folder, "gru"], check=True)
         for name in ("bleu.png", "speed.png", "curves.png"):
             self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 

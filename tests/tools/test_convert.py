@@ -64,7 +64,7 @@ class Conversions(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.home = pathlib.Path(cls.folder.name)
-        subprocess.run([sys.executable, str(ROOT / "scripts/make_toy_corpus.py"), "--pairs", "400", "--seed", "3", str(cls.home)], check=True,
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "400", "--seed", "3", str(cls.home)], check=True,
                        timeout=SECONDS)
         cls.text = b"".join((cls.home / "test.en").read_bytes().splitlines(keepends=True)[:30])
         (cls.home / "check.en").write_bytes(cls.text)

@@ -74,7 +74,7 @@ class ExplainTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.root = pathlib.Path(tempfile.mkdtemp(prefix="nmt-explain-test-"))
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.root], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.root], check=True)
 
     @classmethod
     def tearDownClass(cls):

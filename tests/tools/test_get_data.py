@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/get_data.sh and the aligner of package descriptions, over small lists written by hand; no network."""
+"""scripts/data/get_data.sh and the aligner of package descriptions, over small lists written by hand; no network."""
 import gzip
 import hashlib
 import importlib.util
@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import tempfile
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts/data"
 
 
 def module(name):

@@ -111,7 +111,7 @@ class InfoTest(unittest.TestCase):
     def test_a_model_directory(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="nmt-info-test-"))
         try:
-            subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", folder], check=True)
+            subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", folder], check=True)
             small = ["--config", CONFIGS / "toy.yaml", "--dim-emb", "16", "--dim-rnn", "16", "--dim-vocabs", "150"]
             run("--quiet", *small, "--train-sets", folder / "train.en", folder / "train.de", "--valid-sets", folder / "valid.en", folder / "valid.de",
                 "--model", folder / "model", "--after", "2u", tool="nmt-train")

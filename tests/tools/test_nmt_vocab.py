@@ -19,7 +19,7 @@ class Vocab(unittest.TestCase):
     def setUpClass(cls):
         cls.keep = tempfile.TemporaryDirectory()
         cls.folder = pathlib.Path(cls.keep.name)
-        subprocess.run([sys.executable, SOURCE / "scripts/make_toy_corpus.py", "--pairs", "1000", cls.folder], check=True)
+        subprocess.run([sys.executable, SOURCE / "scripts/data/make_toy_corpus.py", "--pairs", "1000", cls.folder], check=True)
         cls.model = cls.folder / "joint.spm"
         trained = run("train", cls.folder / "train.en", cls.folder / "train.de", "--size", 500, "--model", cls.model)
         assert trained.returncode == 0, trained.stderr

@@ -18,7 +18,7 @@ RUN_ONLY = {"model", "no-reload"}
 # What stands for several others, which are dumped.
 SPREAD = {"src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
-FOREIGN = {"emulated",  # of scripts/gpu_check.sh
+FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
            "preset", "build", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version",
            "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to"}  # the last six: of mpirun and srun
 
@@ -52,7 +52,7 @@ class Options(unittest.TestCase):
     def setUpClass(cls):
         cls.help = {path.name: run(path, "--help") for path in programs()}
         cls.folder = tempfile.TemporaryDirectory()
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", cls.folder.name], check=True, capture_output=True)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", cls.folder.name], check=True, capture_output=True)
         cls.corpus = [f"{cls.folder.name}/train.en", f"{cls.folder.name}/train.de"]
         assert cls.help, f"no programs in {PROGRAMS}"
 

@@ -60,7 +60,7 @@ def processes(model):
 
 
 def make_text(folder):
-    subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", folder],
+    subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", folder],
                    check=True, stdout=subprocess.DEVNULL)
     subprocess.run([BIN / "nmt-vocab", "train", folder / "train.en", folder / "train.de", "--size", "200", "--model", folder / "joint.spm"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -24,7 +24,7 @@ class RecipesTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-recipes-test-"))
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.dir], check=True)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "10", "--seed", "1", cls.dir], check=True)
 
     @classmethod
     def tearDownClass(cls):

@@ -57,7 +57,7 @@ class ReportTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.root = pathlib.Path(tempfile.mkdtemp(prefix="nmt-report-test-"))
-        subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", cls.root],
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "300", "--valid", "60", "--test", "10", "--seed", "1", cls.root],
                        check=True)
         for side in ("en", "de"):  # a development sentence that tries to leave the page's script
             with (cls.root / f"valid.{side}").open("a", encoding="utf-8") as file:

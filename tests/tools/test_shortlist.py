@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""nmt-translate --shortlist, nmt-score --alignment and scripts/make_shortlist.py, on a tiny model trained by nmt-train.
+"""nmt-translate --shortlist, nmt-score --alignment and scripts/data/make_shortlist.py, on a tiny model trained by nmt-train.
 Usage: test_shortlist.py BIN_FOLDER."""
 import collections
 import pathlib
@@ -29,7 +29,7 @@ class Shortlists(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.home = pathlib.Path(cls.folder.name)
-        subprocess.run([sys.executable, str(ROOT / "scripts/make_toy_corpus.py"), "--pairs", "600", "--seed", "3", str(cls.home)], check=True,
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "600", "--seed", "3", str(cls.home)], check=True,
                        timeout=SECONDS)
         cls.lines = (cls.home / "test.en").read_bytes().splitlines(keepends=True)[:70]
         cls.model, cls.list = cls.home / "model", cls.home / "list"
@@ -39,7 +39,7 @@ class Shortlists(unittest.TestCase):
                       "--valid-max-sentences", "5", "--beam-size", "1", "--valid-metrics", "cross-entropy", "--learn-rate", "0.004",
                       "--cpu-threads", "1")
         assert trained.returncode == 0, trained.stderr.decode()
-        subprocess.run([sys.executable, str(ROOT / "scripts/make_shortlist.py"), str(cls.model), str(cls.home / "train.en"), str(cls.home / "train.de"),
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(cls.model), str(cls.home / "train.en"), str(cls.home / "train.de"),
                         "-o", str(cls.list), "--bin", str(BIN), "--keep", "30"], check=True, timeout=SECONDS, capture_output=True)
 
     @classmethod

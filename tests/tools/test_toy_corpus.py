@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "make_toy_corpus.py"
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/data" / "make_toy_corpus.py"
 spec = importlib.util.spec_from_file_location("make_toy_corpus", SCRIPT)
 toy = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(toy)

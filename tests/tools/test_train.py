@@ -28,7 +28,7 @@ def run(*args, status=0, tool="nmt-train", stdin=None):
 
 
 def make_corpus(folder, pairs=300, seed=1):
-    subprocess.run([sys.executable, ROOT / "scripts/make_toy_corpus.py", "--pairs", str(pairs), "--valid", "60", "--test", "10", "--seed", str(seed), folder],
+    subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", str(pairs), "--valid", "60", "--test", "10", "--seed", str(seed), folder],
                    check=True)
     return folder / "train.en", folder / "train.de"
 

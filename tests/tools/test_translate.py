@@ -36,7 +36,7 @@ class Programs(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.home = pathlib.Path(cls.folder.name)
-        subprocess.run([sys.executable, str(ROOT / "scripts/make_toy_corpus.py"), "--pairs", "1500", "--seed", "3", str(cls.home)], check=True,
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "1500", "--seed", "3", str(cls.home)], check=True,
                        timeout=SECONDS)
         cls.model = cls.home / "model"
         trained = run("nmt-train", cls.home / "train.en", cls.home / "train.de", "--valid-sets", cls.home / "valid.en", cls.home / "valid.de",

@@ -1,13 +1,13 @@
-#include "nmt/train/accumulator.h"
+#include "train/optimization/accumulator.h"
 
-#include <gtest/gtest.h>
+#include "core/error.h"
+#include "core/thread_pool.h"
 
 #include <cmath>
 #include <cstdlib>
 #include <new>
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
+#include <gtest/gtest.h>
 
 namespace nmt::train {
 namespace {
@@ -44,7 +44,8 @@ struct AccumulatorTest : testing::Test {
       std::vector<const Ids*> s, t;
       for (std::size_t i = 0; i < sources.size(); ++i) {
         for (Ids* ids : {&sources[i], &targets[i]})
-          for (std::uint64_t k = rng.below(12); k > 0; --k) ids->push_back(static_cast<std::int32_t>(3 + rng.below(40)));
+          for (std::uint64_t k = rng.below(12); k > 0; --k)
+            ids->push_back(static_cast<std::int32_t>(3 + rng.below(40)));
         s.push_back(&sources[i]);
         t.push_back(&targets[i]);
       }
@@ -55,7 +56,8 @@ struct AccumulatorTest : testing::Test {
     clear();
   }
   void clear() {
-    for (Parameter& p : model->parameters().all()) std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+    for (Parameter& p : model->parameters().all())
+      std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
     std::fill_n(losses.data<double>(), 2, 0.0);
   }
   BatchLoss add(Accumulator& accumulator) {
@@ -64,11 +66,13 @@ struct AccumulatorTest : testing::Test {
   }
   std::vector<float> gradients() {
     std::vector<float> all;
-    for (Parameter& p : model->parameters().all()) all.insert(all.end(), p.gradient.f32(), p.gradient.f32() + p.shape.elements());
+    for (Parameter& p : model->parameters().all())
+      all.insert(all.end(), p.gradient.f32(), p.gradient.f32() + p.shape.elements());
     return all;
   }
   Accumulator accumulator() {
-    return Accumulator(*model, losses, [this] { clear(); }, [this](const Batch&) { ++told; });
+    return Accumulator(
+        *model, losses, [this] { clear(); }, [this](const Batch&) { ++told; });
   }
 
   std::size_t most = std::size_t{1} << 30;

@@ -1,10 +1,10 @@
-#include "nmt/train/autoconfig.h"
+#include "train/autoconfig.h"
 
-#include <gtest/gtest.h>
+#include "train/optimization/schedule.h"
 
 #include <algorithm>
 
-#include "nmt/train/schedule.h"
+#include <gtest/gtest.h>
 
 namespace nmt::train {
 namespace {
@@ -53,7 +53,8 @@ TEST(AutoConfig, OneVocabularyIsOneTable) {
 }
 
 TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
-  const auto query = [](const char* type, const char* attention = "additive", const char* set = "auto") {
+  const auto query = [](const char* type, const char* attention = "additive",
+                        const char* set = "auto") {
     ModelSpec model;
     model.type = type;
     model.attention = attention;
@@ -90,7 +91,11 @@ TEST(AutoConfig, WhatIsSetStays) {
 }
 
 TEST(AutoConfig, EachOptimizerHasItsRate) {
-  for (const auto& [name, rate] : {std::pair{"adadelta", 1.0}, {"adagrad", 0.05}, {"sgd", 1.0}, {"adam", 0.002}, {"adamw", 0.002}}) {
+  for (const auto& [name, rate] : {std::pair{"adadelta", 1.0},
+                                   {"adagrad", 0.05},
+                                   {"sgd", 1.0},
+                                   {"adam", 0.002},
+                                   {"adamw", 0.002}}) {
     ModelSpec model;
     DataSpec data;
     TrainSpec train;

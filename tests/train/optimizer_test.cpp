@@ -1,19 +1,20 @@
-#include "nmt/train/optimizer.h"
+#include "train/optimization/optimizer.h"
 
-#include <gtest/gtest.h>
+#include "core/error.h"
+#include "core/thread_pool.h"
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <tuple>
 
-#include "nmt/core/error.h"
-#include "nmt/core/thread_pool.h"
+#include <gtest/gtest.h>
 
 namespace nmt::train {
 namespace {
 
-// Adam written out as in Kingma & Ba 2015, algorithm 1, in double, with Loshchilov & Hutter's decoupled decay.
+// Adam written out as in Kingma & Ba 2015, algorithm 1, in double, with Loshchilov & Hutter's
+// decoupled decay.
 struct Reference {
   double beta1, beta2, epsilon, decay, clip, smoothing;
   std::vector<double> value, m, v, average;
@@ -58,13 +59,16 @@ class OptimizerTest : public testing::Test {
   }
   void add_gradients(Rng& rng, float size) {
     for (Parameter& p : parameters.all())
-      for (std::int64_t i = 0; i < p.shape.elements(); ++i) p.gradient.f32()[i] += size * rng.normal();
+      for (std::int64_t i = 0; i < p.shape.elements(); ++i)
+        p.gradient.f32()[i] += size * rng.normal();
   }
   void compare(const TrainSpec& spec, double decay) {
     Optimizer optimizer(spec, parameters, context);
     const auto& params = spec.optimizer_params;
     const std::vector<double> start = flat(false), zeros(start.size(), 0.0);
-    Reference reference{params[0], params[1], params[2], decay, spec.clip_norm, spec.exponential_smoothing, start, zeros, zeros, start};
+    Reference reference{
+        params[0], params[1], params[2], decay, spec.clip_norm, spec.exponential_smoothing,
+        start,     zeros,     zeros,     start};
     Rng rng(99);
     for (int t = 1; t <= 60; ++t) {
       const int batches = 1 + t % 3;  // accumulation: gradients of several batches add up
@@ -78,11 +82,14 @@ class OptimizerTest : public testing::Test {
     }
     const std::vector<double> value = flat(false);
     std::vector<double> published;
-    optimizer.for_each_published([&](const std::string&, Tensor& t) { published.insert(published.end(), t.f32(), t.f32() + t.elements()); });
+    optimizer.for_each_published([&](const std::string&, Tensor& t) {
+      published.insert(published.end(), t.f32(), t.f32() + t.elements());
+    });
     ASSERT_EQ(published.size(), value.size());
     for (std::size_t i = 0; i < value.size(); ++i) {
       EXPECT_NEAR(value[i], reference.value[i], 2e-6);
-      EXPECT_NEAR(published[i], spec.exponential_smoothing > 0 ? reference.average[i] : reference.value[i], 2e-6);
+      EXPECT_NEAR(published[i],
+                  spec.exponential_smoothing > 0 ? reference.average[i] : reference.value[i], 2e-6);
     }
     EXPECT_EQ(optimizer.steps(), 60);
   }
@@ -118,7 +125,8 @@ TEST_F(OptimizerTest, AdamW) {
   compare(spec, 0.3);
 }
 
-// The other rules written out as in their papers, in double; `step(w, g, first, second, rate)` moves one weight.
+// The other rules written out as in their papers, in double; `step(w, g, first, second, rate)`
+// moves one weight.
 using Step = std::function<void(double& w, double g, double& first, double& second, double rate)>;
 struct OtherRule {
   const char* name;
@@ -127,20 +135,26 @@ struct OtherRule {
   Step step;
 };
 const OtherRule other_rules[] = {
-    {"adadelta", {0.9, 1e-4}, 2,
+    {"adadelta",
+     {0.9, 1e-4},
+     2,
      [](double& w, double g, double& gradients, double& steps, double rate) {
        gradients = 0.9 * gradients + 0.1 * g * g;
        const double dx = std::sqrt((steps + 1e-4) / (gradients + 1e-4)) * g;
        steps = 0.9 * steps + 0.1 * dx * dx;
        w -= rate * dx;
      }},
-    {"adagrad", {1e-6}, 1,
+    {"adagrad",
+     {1e-6},
+     1,
      [](double& w, double g, double& sum, double&, double rate) {
        sum += g * g;
        w -= rate * g / (std::sqrt(sum) + 1e-6);
      }},
     {"sgd", {}, 0, [](double& w, double g, double&, double&, double rate) { w -= rate * g; }},
-    {"sgd", {0.8}, 1,
+    {"sgd",
+     {0.8},
+     1,
      [](double& w, double g, double& v, double&, double rate) {
        v = 0.8 * v + g;
        w -= rate * v;
@@ -157,9 +171,11 @@ TEST_F(OptimizerTest, TheOtherRulesAsInTheirPapers) {
     spec.exponential_smoothing = 0.1;
     Optimizer optimizer(spec, parameters, context);
     int states = 0;
-    optimizer.for_each_state([&](const std::string& name, Tensor&) { states += name.starts_with("value.") ? 0 : 1; });
+    optimizer.for_each_state(
+        [&](const std::string& name, Tensor&) { states += name.starts_with("value.") ? 0 : 1; });
     EXPECT_EQ(states, 2 * rule.states);  // of two parameters
-    std::vector<double> value = flat(false), first(value.size(), 0.0), second = first, average = value;
+    std::vector<double> value = flat(false), first(value.size(), 0.0), second = first,
+                        average = value;
     Rng rng(5);
     for (int t = 1; t <= 40; ++t) {
       add_gradients(rng, 3);
@@ -175,7 +191,9 @@ TEST_F(OptimizerTest, TheOtherRulesAsInTheirPapers) {
     }
     const std::vector<double> got = flat(false);
     std::vector<double> published;
-    optimizer.for_each_published([&](const std::string&, Tensor& t) { published.insert(published.end(), t.f32(), t.f32() + t.elements()); });
+    optimizer.for_each_published([&](const std::string&, Tensor& t) {
+      published.insert(published.end(), t.f32(), t.f32() + t.elements());
+    });
     for (std::size_t i = 0; i < value.size(); ++i) {
       EXPECT_NEAR(got[i], value[i], 4e-6);
       EXPECT_NEAR(published[i], average[i], 4e-6);
@@ -184,7 +202,8 @@ TEST_F(OptimizerTest, TheOtherRulesAsInTheirPapers) {
 }
 
 TEST_F(OptimizerTest, AGradientThatIsNotFiniteChangesNothing) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Optimizer optimizer(TrainSpec{}, parameters, context);
     const auto before = flat(false);
     parameters.find("b")->gradient.f32()[3] = bad;
@@ -206,7 +225,9 @@ void OptimizerTest::goes_on(TrainSpec spec, std::size_t tensors) {
   using Copies = std::vector<std::pair<std::string, std::vector<float>>>;
   Copies state, average;
   const auto copy_into = [](Copies& copies) {
-    return [&copies](const std::string& name, Tensor& t) { copies.emplace_back(name, std::vector<float>(t.f32(), t.f32() + t.elements())); };
+    return [&copies](const std::string& name, Tensor& t) {
+      copies.emplace_back(name, std::vector<float>(t.f32(), t.f32() + t.elements()));
+    };
   };
   const auto read_from = [](const Copies& copies, std::size_t& at) {
     return [&copies, &at](const std::string& name, Tensor& t) {
@@ -244,8 +265,12 @@ void OptimizerTest::goes_on(TrainSpec spec, std::size_t tensors) {
 
 TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
   TrainSpec spec;
-  for (const auto& [name, params, tensors] : {std::tuple{"adam", std::vector<double>{}, 6u}, {"adamw", {}, 6u}, {"adadelta", {}, 6u},
-                                              {"adagrad", {}, 4u}, {"sgd", {}, 2u}, {"sgd", {0.9}, 4u}}) {
+  for (const auto& [name, params, tensors] : {std::tuple{"adam", std::vector<double>{}, 6u},
+                                              {"adamw", {}, 6u},
+                                              {"adadelta", {}, 6u},
+                                              {"adagrad", {}, 4u},
+                                              {"sgd", {}, 2u},
+                                              {"sgd", {0.9}, 4u}}) {
     SCOPED_TRACE(name);
     spec.optimizer = name;
     spec.optimizer_params = params;
@@ -263,8 +288,12 @@ TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(Optimizer(spec, parameters, context), Error);
   spec.optimizer_params = {1.0};
   EXPECT_THROW(Optimizer(spec, parameters, context), Error);
-  for (const auto& [name, params] : {std::pair{"adadelta", std::vector<double>{0.95, 0.0}}, {"adadelta", {0.9, 1e-6, 1}}, {"adagrad", {-1}},
-                                     {"sgd", {1.0}}, {"sgd", {-0.1}}, {"adamw", {0.9, 0.9, 1e-9, -1}}}) {
+  for (const auto& [name, params] : {std::pair{"adadelta", std::vector<double>{0.95, 0.0}},
+                                     {"adadelta", {0.9, 1e-6, 1}},
+                                     {"adagrad", {-1}},
+                                     {"sgd", {1.0}},
+                                     {"sgd", {-0.1}},
+                                     {"adamw", {0.9, 0.9, 1e-9, -1}}}) {
     spec.optimizer = name;
     spec.optimizer_params = params;
     try {

@@ -1,5 +1,9 @@
 // Trainers of several ranks as threads of this process, beside one that trains alone.
-#include <gtest/gtest.h>
+#include "core/log.h"
+#include "tests/support/engine.h"
+#include "train/parallel/shared.h"
+#include "train/signals.h"
+#include "train/trainer.h"
 
 #include <barrier>
 #include <cmath>
@@ -10,11 +14,7 @@
 #include <mutex>
 #include <thread>
 
-#include "nmt/core/log.h"
-#include "nmt/train/shared.h"
-#include "nmt/train/signals.h"
-#include "nmt/train/trainer.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
 
 namespace nmt::train {
 namespace {
@@ -50,13 +50,15 @@ class ThreadRank : public Communicator {
   void finish_sums() override {
     for (const Begun& sum : begun_) {
       const auto n = static_cast<std::int64_t>(sum.before.size());
-      EXPECT_EQ(std::memcmp(sum.values, sum.before.data(), sum.before.size() * sizeof(float)), 0) << "values changed while they were summed";
+      EXPECT_EQ(std::memcmp(sum.values, sum.before.data(), sum.before.size() * sizeof(float)), 0)
+          << "values changed while they were summed";
       reduce(sum.values, n);
       ++finished;
     }
     begun_.clear();
   }
-  std::vector<std::vector<std::int32_t>> all_gather(const std::vector<std::int32_t>& mine) override {
+  std::vector<std::vector<std::int32_t>> all_gather(
+      const std::vector<std::int32_t>& mine) override {
     if (rank_ == 0) meeting_.given.resize(static_cast<std::size_t>(size()));
     barrier();
     meeting_.given[static_cast<std::size_t>(rank_)] = mine;
@@ -71,7 +73,9 @@ class ThreadRank : public Communicator {
     if (rank_ != 0) std::memcpy(data, meeting_.first, bytes);
     barrier();
   }
-  void broadcast(float* values, std::int64_t n) override { broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float)); }
+  void broadcast(float* values, std::int64_t n) override {
+    broadcast(static_cast<void*>(values), static_cast<std::size_t>(n) * sizeof(float));
+  }
   void abort(int) override { std::terminate(); }
   std::function<void()> on_begin;
   int finished = 0;
@@ -90,7 +94,8 @@ class ThreadRank : public Communicator {
       for (std::int64_t i = 0; i < n; ++i) meeting_.sum[static_cast<std::size_t>(i)] += values[i];
     }
     barrier();
-    for (std::int64_t i = 0; i < n; ++i) values[i] = static_cast<T>(meeting_.sum[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < n; ++i)
+      values[i] = static_cast<T>(meeting_.sum[static_cast<std::size_t>(i)]);
     barrier();
   }
   Meeting& meeting_;
@@ -133,7 +138,9 @@ class SharedBatches : public BatchSource {
 };
 
 struct CountingStore : CheckpointStore {
-  void save(const Checkpoint& c, bool) override { updates.push_back(c.update), text = c.training_state; }
+  void save(const Checkpoint& c, bool) override {
+    updates.push_back(c.update), text = c.training_state;
+  }
   std::optional<std::string> newest() override { return text; }
   void load(Checkpoint&) override {}
   std::vector<std::int64_t> updates;
@@ -143,9 +150,11 @@ struct CountingStore : CheckpointStore {
 /// A heap that refuses the next so many requests.
 struct Heap : MemorySource {
   char* allocate(std::size_t bytes) override {
-    return refusals > 0 && refusals-- ? nullptr : static_cast<char*>(::operator new(bytes, std::align_val_t{64}));
+    return refusals > 0 && refusals--
+               ? nullptr
+               : static_cast<char*>(::operator new (bytes, std::align_val_t{64}));
   }
-  void release(char* data) noexcept override { ::operator delete(data, std::align_val_t{64}); }
+  void release(char* data) noexcept override { ::operator delete (data, std::align_val_t{64}); }
   int refusals = 0;
 };
 
@@ -156,13 +165,16 @@ struct Rank {
         heap(new Heap),
         arena(256, std::unique_ptr<MemorySource>(heap)),
         context{{}, &arena, {&pool}, {}},
-        model(model_spec, vocabulary, vocabulary, context, rank == 0 ? 1 : 2),  // rank 0's weights count
+        model(model_spec, vocabulary, vocabulary, context,
+              rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),
         reporter(rank == 0 ? testing::TempDir() + "parallel_test.jsonl" : ""),
-        trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "", std::chrono::steady_clock::now(), communicator}) {}
+        trainer(spec, {model, source, nullptr, store, reporter, heartbeat, "c", "d", "",
+                       std::chrono::steady_clock::now(), communicator}) {}
   std::vector<float> weights() {
     std::vector<float> all;
-    for (Parameter& p : model.parameters().all()) all.insert(all.end(), p.value.f32(), p.value.f32() + p.shape.elements());
+    for (Parameter& p : model.parameters().all())
+      all.insert(all.end(), p.value.f32(), p.value.f32() + p.shape.elements());
     return all;
   }
   ThreadRank communicator;
@@ -244,7 +256,8 @@ TEST_F(ParallelTrainer, TrainsAsOne) {
     EXPECT_NEAR(a.shown.norms, b.shown.norms, 1e-5 * a.shown.norms);
     for (const auto& rank : several) {
       EXPECT_EQ(rank->weights(), several[0]->weights());  // bit for bit
-      EXPECT_EQ(rank->kept.updates, rank == several[0] ? (std::vector<std::int64_t>{0, 12}) : std::vector<std::int64_t>{});
+      EXPECT_EQ(rank->kept.updates, rank == several[0] ? (std::vector<std::int64_t>{0, 12})
+                                                       : std::vector<std::int64_t>{});
     }
   }
 }
@@ -253,7 +266,9 @@ TEST_F(ParallelTrainer, NotFiniteOnOneRankSkipsOnAll) {
   const auto ranks = train(3, [](Rank& rank) {
     if (rank.communicator.rank() != 1) return;
     rank.source.on_next = [&rank](std::int64_t batch) {
-      if (batch == 6) rank.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+      if (batch == 6)
+        rank.model.parameters().all().front().gradient.f32()[0] =
+            std::numeric_limits<float>::quiet_NaN();
     };
   });
   for (const auto& rank : ranks) {
@@ -280,7 +295,8 @@ TEST_F(ParallelTrainer, MemoryOfOneRankCutsItsBatchesAlone) {
   expect_near(*one[0], *ranks[0]);
 }
 
-// What is begun to be summed during the backward pass is complete (ThreadRank sees to it), and is all but the embeddings.
+// What is begun to be summed during the backward pass is complete (ThreadRank sees to it), and is
+// all but the embeddings.
 TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
   spec.after = "3u";
   spec.label_smoothing = 0.1;
@@ -288,7 +304,10 @@ TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
     const char *type, *cell;
     bool tied, context_aware;
   };
-  for (const Case& c : {Case{"rnnsearch", "gru", false, false}, {"deep", "lrn", true, true}, {"gnmt", "lstm", false, false}, {"seq2seq", "atr", true, false}}) {
+  for (const Case& c : {Case{"rnnsearch", "gru", false, false},
+                        {"deep", "lrn", true, true},
+                        {"gnmt", "lstm", false, false},
+                        {"seq2seq", "atr", true, false}}) {
     SCOPED_TRACE(c.type);
     model.type = c.type;
     model.enc_cell = model.dec_cell = c.cell;
@@ -301,7 +320,8 @@ TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
   }
 }
 
-// Memory runs out on one rank when the sums of an update have begun: they count, and the rest is computed once more.
+// Memory runs out on one rank when the sums of an update have begun: they count, and the rest is
+// computed once more.
 TEST_F(ParallelTrainer, MemoryRunsOutWithinASum) {
   const auto one = train(1);
   for (const int failing : {1, 2, 3, 8}) {
@@ -338,7 +358,9 @@ TEST_F(ParallelTrainer, RanksThatComeApart) {
       EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
     }
     for (const std::string& error : errors)
-      EXPECT_EQ(error.find("ranks have come apart at update 12"), change < 1 ? std::string::npos : 0) << error;
+      EXPECT_EQ(error.find("ranks have come apart at update 12"),
+                change < 1 ? std::string::npos : 0)
+          << error;
   }
 }
 

@@ -1,17 +1,17 @@
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/resource.h>
+#include "train/heartbeat.h"
+#include "train/reporter.h"
+#include "train/signals.h"
 
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <thread>
 
-#include "nmt/train/heartbeat.h"
-#include "nmt/train/reporter.h"
-#include "nmt/train/signals.h"
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/resource.h>
 
 namespace nmt::train {
 namespace {
@@ -42,11 +42,13 @@ TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
     f.source_speed = 4321;
     f.target_speed = 5432;
     reporter.display(f);
-    reporter.validation(f.progress, {{"bleu", 31.25, true}, {"perplexity", 7.5, false}}, true, 0, 10, 3.5);
+    reporter.validation(f.progress, {{"bleu", 31.25, true}, {"perplexity", 7.5, false}}, true, 0,
+                        10, 3.5);
     reporter.event("skipped", f.progress, "because", true);
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "epoch 3 (25 %) | update 1,200 | 1:02:03 left | 4321 src + 5432 trg tokens/s | loss 2.5000 | ppl 7.39 | lr 0.001 | norm 1.250\n"
+            "epoch 3 (25 %) | update 1,200 | 1:02:03 left | 4321 src + 5432 trg tokens/s | loss "
+            "2.5000 | ppl 7.39 | lr 0.001 | norm 1.250\n"
             "validation at update 1,200 | bleu 31.25 | perplexity 7.5000 | best so far | 4 s\n"
             "warning: because\n");
   std::ifstream file(path);
@@ -115,7 +117,9 @@ TEST(Reporter, AFileThatCannotBeWrittenHasNoPosition) {
   {
     Reporter reporter(path);
     const Figures f;
-    reporter.record("run", f.progress, {{"text", std::string(10000, 'x')}});  // the limit holds for standard error in its file too
+    reporter.record(
+        "run", f.progress,
+        {{"text", std::string(10000, 'x')}});  // the limit holds for standard error in its file too
     rlimit before{};
     ::getrlimit(RLIMIT_FSIZE, &before);
     rlimit limit = before;

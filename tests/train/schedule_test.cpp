@@ -1,10 +1,10 @@
-#include "nmt/train/schedule.h"
+#include "train/optimization/schedule.h"
 
-#include <gtest/gtest.h>
+#include "core/error.h"
 
 #include <cmath>
 
-#include "nmt/core/error.h"
+#include <gtest/gtest.h>
 
 namespace nmt::train {
 namespace {
@@ -30,7 +30,8 @@ TEST(Period, ReadsMarianNotation) {
   EXPECT_FALSE(parse_period("", "x"));
   EXPECT_FALSE(parse_period("0e", "x"));
   EXPECT_EQ(parse_periods("10e,2Mu", "x").size(), 2u);
-  for (const char* bad : {"x", "10x", "-3u", "10 u", "u", "Ku", "1e5", "10ee", "nan", "inf"}) EXPECT_THROW(parse_period(bad, "after"), Error) << bad;
+  for (const char* bad : {"x", "10x", "-3u", "10 u", "u", "Ku", "1e5", "10ee", "nan", "inf"})
+    EXPECT_THROW(parse_period(bad, "after"), Error) << bad;
 }
 
 TEST(Period, APlusCountsFromWhereItStands) {
@@ -45,11 +46,13 @@ TEST(Period, APlusCountsFromWhereItStands) {
   EXPECT_EQ(periods[2].count, 6000);
   EXPECT_EQ(periods[3].count, 6000);
   EXPECT_EQ(periods[3].unit, Period::Unit::labels);
-  for (const char* wrong : {"+", "++5u", "+x", "5+u"}) EXPECT_THROW(parse_periods(absolute(wrong), "after"), Error) << wrong;
+  for (const char* wrong : {"+", "++5u", "+x", "5+u"})
+    EXPECT_THROW(parse_periods(absolute(wrong), "after"), Error) << wrong;
 }
 
 TEST(Period, DueWhenAMultipleIsCrossed) {
-  const Period every_100{100, Period::Unit::updates}, every_1000_labels{1000, Period::Unit::labels}, epoch{1, Period::Unit::epochs};
+  const Period every_100{100, Period::Unit::updates}, every_1000_labels{1000, Period::Unit::labels},
+      epoch{1, Period::Unit::epochs};
   EXPECT_FALSE(is_due(every_100, {98, 0, 0}, {99, 0, 0}));
   EXPECT_TRUE(is_due(every_100, {99, 0, 0}, {100, 0, 0}));
   EXPECT_FALSE(is_due(every_100, {100, 0, 0}, {101, 0, 0}));
@@ -87,15 +90,16 @@ TEST(Schedule, Rnmt) {
   spec.schedule = "rnmt+";  // n 4, p 500, s 600000, e 1200000
   spec.lr_warmup = "100u";  // has no say here
   EXPECT_DOUBLE_EQ(at_update(spec, 0), 0.0001);
-  EXPECT_DOUBLE_EQ(at_update(spec, 500), 0.000175);    // 1 + 500*3/2000
-  EXPECT_DOUBLE_EQ(at_update(spec, 2000), 0.0004);     // 1 + 2000*3/2000 = n
+  EXPECT_DOUBLE_EQ(at_update(spec, 500), 0.000175);  // 1 + 500*3/2000
+  EXPECT_DOUBLE_EQ(at_update(spec, 2000), 0.0004);   // 1 + 2000*3/2000 = n
   EXPECT_DOUBLE_EQ(at_update(spec, 100000), 0.0004);
-  EXPECT_DOUBLE_EQ(at_update(spec, 150000), 0.0004);   // nt = s
+  EXPECT_DOUBLE_EQ(at_update(spec, 150000), 0.0004);                   // nt = s
   EXPECT_NEAR(at_update(spec, 225000), 0.0001414213562373095, 1e-18);  // 4 * 8^(-1/2) = sqrt 2
-  EXPECT_NEAR(at_update(spec, 300000), 0.00005, 1e-18);  // nt = e: 4 / 8
+  EXPECT_NEAR(at_update(spec, 300000), 0.00005, 1e-18);                // nt = e: 4 / 8
 }
 
-// Marian counts epochs from 1, and after each counts on and then decays if the number is at least the start.
+// Marian counts epochs from 1, and after each counts on and then decays if the number is at least
+// the start.
 TEST(Schedule, HalvesPerEpochAsMarianDoes) {
   for (const int start : {1, 2, 3, 4, 9}) {
     TrainSpec spec = constant(0.8);
@@ -105,8 +109,10 @@ TEST(Schedule, HalvesPerEpochAsMarianDoes) {
     const Schedule schedule(spec);
     double rate = 0.8;
     for (int epoch = 1; epoch < 12;) {
-      for (const double share : {0.001, 0.5, 1.0})  // the last update of an epoch ends at a whole number
-        EXPECT_DOUBLE_EQ(schedule.rate({1, epoch - 1 + share, 0}, {}), rate) << "start " << start << " epoch " << epoch;
+      for (const double share :
+           {0.001, 0.5, 1.0})  // the last update of an epoch ends at a whole number
+        EXPECT_DOUBLE_EQ(schedule.rate({1, epoch - 1 + share, 0}, {}), rate)
+            << "start " << start << " epoch " << epoch;
       if (++epoch >= start) rate *= 0.5;
     }
   }
@@ -123,7 +129,8 @@ TEST(Schedule, HalvesOnStalls) {
   EXPECT_TRUE(schedule.stall_counts(4));
   EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {}), 0.8);
   EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 0}), 0.2);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 1}), 0.1);  // and once back to an older checkpoint
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 30, 0}, {2, 7.5, 1}),
+                   0.1);  // and once back to an older checkpoint
 }
 
 TEST(Schedule, HalvesPerEpochAfterTheFirstStall) {
@@ -136,7 +143,8 @@ TEST(Schedule, HalvesPerEpochAfterTheFirstStall) {
   EXPECT_DOUBLE_EQ(schedule.rate({1, 9.1, 0}, {}), 0.8);
   EXPECT_DOUBLE_EQ(schedule.rate({1, 4.0, 0}, {1, 3.5, 0}), 1.6);
   EXPECT_DOUBLE_EQ(schedule.rate({1, 4.1, 0}, {1, 3.5, 0}), 0.8);
-  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.1, 0}, {1, 4.0, 0}), 0.8);  // a validation at the very end of epoch 4
+  EXPECT_DOUBLE_EQ(schedule.rate({1, 4.1, 0}, {1, 4.0, 0}),
+                   0.8);  // a validation at the very end of epoch 4
   EXPECT_DOUBLE_EQ(schedule.rate({1, 5.2, 0}, {2, 3.5, 0}), 0.4);
 }
 

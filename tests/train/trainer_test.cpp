@@ -1,16 +1,16 @@
-#include "nmt/train/trainer.h"
+#include "train/trainer.h"
 
-#include <gtest/gtest.h>
-#include <signal.h>
+#include "core/log.h"
+#include "tests/support/engine.h"
+#include "train/signals.h"
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 
-#include "nmt/core/log.h"
-#include "nmt/train/signals.h"
-#include "tests/support/engine.h"
+#include <gtest/gtest.h>
+#include <signal.h>
 
 namespace nmt::train {
 namespace {
@@ -62,8 +62,10 @@ class FakeStore : public CheckpointStore {
   }
   std::optional<std::string> newest() override { return text; }
   void load(Checkpoint& into) override {
-    for (auto& t : into.weights) std::copy_n(weights.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
-    for (auto& t : into.state) std::copy_n(state.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
+    for (auto& t : into.weights)
+      std::copy_n(weights.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
+    for (auto& t : into.state)
+      std::copy_n(state.at(t.name).begin(), t.tensor.elements(), t.tensor.f32());
   }
   Values weights, state;
   std::optional<std::string> text;
@@ -72,20 +74,22 @@ class FakeStore : public CheckpointStore {
  private:
   static Values copy(const std::vector<NamedTensor>& tensors) {
     Values values;
-    for (const auto& t : tensors) values[t.name].assign(t.tensor.f32(), t.tensor.f32() + t.tensor.elements());
+    for (const auto& t : tensors)
+      values[t.name].assign(t.tensor.f32(), t.tensor.f32() + t.tensor.elements());
     return values;
   }
 };
 
 class FakeValidator : public Validator {
  public:
-  explicit FakeValidator(std::vector<double> values, bool higher_is_better = true) : values_(std::move(values)), higher_is_better_(higher_is_better) {}
+  explicit FakeValidator(std::vector<double> values, bool higher_is_better = true)
+      : values_(std::move(values)), higher_is_better_(higher_is_better) {}
   ValidationResult validate(const CopyWeights&, const Progress& progress) override {
     at.push_back(progress.updates);
     const std::size_t i = std::min(at.size(), values_.size()) - 1;
     return {{"bleu", values_[i], higher_is_better_}, {"cross-entropy", 1, false}};
   }
-  void rehearse(const CopyWeights&) override { ++rehearsals; }
+  void dry_run(const CopyWeights&) override { ++rehearsals; }
   std::vector<std::int64_t> at;
   int rehearsals = 0;
 
@@ -96,10 +100,12 @@ class FakeValidator : public Validator {
 
 // A training from scratch or, given a store with a checkpoint, resumed.
 struct Training {
-  explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr, const std::string& corpus = "c", const std::string& development = "d")
+  explicit Training(const TrainSpec& spec, FakeStore& store_used, Validator* validator = nullptr,
+                    const std::string& corpus = "c", const std::string& development = "d")
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
-        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development, "after: 40u"}) {}
+        trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development,
+                       "after: 40u"}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = "rnnsearch";
@@ -140,8 +146,8 @@ class TrainerTest : public testing::Test {
   TrainSpec spec;
 };
 
-const std::pair<const char*, std::vector<double>> optimizers[] = {{"adam", {}}, {"adamw", {}}, {"adadelta", {}},
-                                                                  {"adagrad", {}}, {"sgd", {}}, {"sgd", {0.9}}};
+const std::pair<const char*, std::vector<double>> optimizers[] = {
+    {"adam", {}}, {"adamw", {}}, {"adadelta", {}}, {"adagrad", {}}, {"sgd", {}}, {"sgd", {0.9}}};
 
 TEST_F(TrainerTest, ResumesBitForBit) {
   for (const auto& [name, params] : optimizers) {
@@ -167,7 +173,8 @@ TEST_F(TrainerTest, ResumesBitForBit) {
     EXPECT_EQ(whole.weights, parts.weights);
     EXPECT_EQ(whole.state, parts.state);
     EXPECT_EQ(whole.best_updates, parts.best_updates);
-    TrainingState a = TrainingState::from_json(*whole.text, "a"), b = TrainingState::from_json(*parts.text, "b");
+    TrainingState a = TrainingState::from_json(*whole.text, "a"),
+                  b = TrainingState::from_json(*parts.text, "b");
     a.seconds = b.seconds = 0;
     EXPECT_EQ(a.to_json(), b.to_json());
   }
@@ -177,7 +184,8 @@ TEST_F(TrainerTest, TheRehearsalChangesNothing) {
   FakeStore store;
   Training run(spec, store);
   std::vector<float> before, after;
-  for (const Parameter& p : run.model.parameters().all()) before.insert(before.end(), p.value.f32(), p.value.f32() + p.shape.elements());
+  for (const Parameter& p : run.model.parameters().all())
+    before.insert(before.end(), p.value.f32(), p.value.f32() + p.shape.elements());
   run.source.on_next = [&](std::int64_t given) {
     if (given > 1) return;
     for (const Parameter& p : run.model.parameters().all()) {
@@ -221,7 +229,8 @@ TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
     tokens = run.trainer.state().progress.labels;
     sentences = 4 * run.trainer.state().batches;
     std::vector<double> difference;
-    for (std::size_t i = 0; i < before.size(); ++i) difference.push_back(double{weight.f32()[i]} - before[i]);
+    for (std::size_t i = 0; i < before.size(); ++i)
+      difference.push_back(double{weight.f32()[i]} - before[i]);
     return difference;
   };
   const std::vector<double> by_tokens = moved("ce-mean-words"), by_sentences = moved("ce-mean");
@@ -229,7 +238,8 @@ TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
   ASSERT_GT(tokens, 2 * sentences);
   double largest = 0;
   for (std::size_t i = 0; i < by_tokens.size(); ++i) {
-    EXPECT_NEAR(by_sentences[i] * static_cast<double>(sentences), by_tokens[i] * static_cast<double>(tokens), 1e-5);
+    EXPECT_NEAR(by_sentences[i] * static_cast<double>(sentences),
+                by_tokens[i] * static_cast<double>(tokens), 1e-5);
     largest = std::max(largest, std::abs(by_tokens[i]) * static_cast<double>(tokens));
   }
   EXPECT_GT(largest, 1e-3);
@@ -240,7 +250,9 @@ TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
   spec.optimizer_delay = 1;
   Training run(spec, store);
   run.source.on_next = [&](std::int64_t given) {
-    if (given == 10) run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+    if (given == 10)
+      run.model.parameters().all().front().gradient.f32()[0] =
+          std::numeric_limits<float>::quiet_NaN();
   };
   EXPECT_EQ(run(), ExitStatus::ok);
   EXPECT_EQ(run.trainer.state().progress.updates, 40);
@@ -259,7 +271,9 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   bool poison = true;
   run.source.on_next = [&](std::int64_t given) {
     seen.push_back(given);
-    if (poison && given >= 11 && given <= 13) run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::infinity();
+    if (poison && given >= 11 && given <= 13)
+      run.model.parameters().all().front().gradient.f32()[0] =
+          std::numeric_limits<float>::infinity();
     if (given == 13) poison = false;
   };
   EXPECT_EQ(run(), ExitStatus::ok);
@@ -270,7 +284,8 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   EXPECT_EQ(run.trainer.state().progress.updates, 40);
 }
 
-// The newest checkpoint is of other text, and nothing has been saved since: this text is read from its beginning again.
+// The newest checkpoint is of other text, and nothing has been saved since: this text is read from
+// its beginning again.
 TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
   FakeStore store;
   spec.optimizer_delay = 1;
@@ -282,12 +297,15 @@ TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
   std::vector<std::int64_t> seen;
   other.source.on_next = [&](std::int64_t given) {
     seen.push_back(given);
-    if (seen.size() >= 3 && seen.size() <= 5) other.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::infinity();
+    if (seen.size() >= 3 && seen.size() <= 5)
+      other.model.parameters().all().front().gradient.f32()[0] =
+          std::numeric_limits<float>::infinity();
   };
   EXPECT_EQ(other(), ExitStatus::ok);
   EXPECT_EQ(other.trainer.state().stalls.recoveries, 1);
   ASSERT_GT(seen.size(), 6u);
-  EXPECT_EQ((std::vector<std::int64_t>(seen.begin(), seen.begin() + 7)), (std::vector<std::int64_t>{1, 2, 3, 4, 5, 1, 2}));
+  EXPECT_EQ((std::vector<std::int64_t>(seen.begin(), seen.begin() + 7)),
+            (std::vector<std::int64_t>{1, 2, 3, 4, 5, 1, 2}));
   EXPECT_NEAR(other.trainer.state().progress.epochs, 10.0 / batches_a_pass, 1e-12);
 }
 
@@ -295,7 +313,8 @@ TEST_F(TrainerTest, GivesUpWhenNoRateHelps) {
   FakeStore store;
   Training run(spec, store);
   run.source.on_next = [&](std::int64_t) {
-    run.model.parameters().all().front().gradient.f32()[0] = std::numeric_limits<float>::quiet_NaN();
+    run.model.parameters().all().front().gradient.f32()[0] =
+        std::numeric_limits<float>::quiet_NaN();
   };
   EXPECT_THROW(run(), Error);
 }
@@ -350,8 +369,8 @@ TEST_F(TrainerTest, StallsHalveTheRate) {
   EXPECT_EQ(run.trainer.state().stalled, 1);
 }
 
-// Without a warm-up, at a constant schedule, by both strategies: after so many decays an update of sgd is that of the full rate
-// times lr_decay^decays, whatever the optimizer keeps.
+// Without a warm-up, at a constant schedule, by both strategies: after so many decays an update of
+// sgd is that of the full rate times lr_decay^decays, whatever the optimizer keeps.
 TEST_F(TrainerTest, EveryOptimizerDecays) {
   for (const auto& [name, params] : optimizers) {
     SCOPED_TRACE(name);
@@ -364,7 +383,8 @@ TEST_F(TrainerTest, EveryOptimizerDecays) {
     const auto moved = [&](bool decays, const std::string& strategy) {
       spec.lr_decay_strategy = strategy;
       spec.lr_decay_start = decays ? std::vector<int>{3, 1} : std::vector<int>{1000, 1000};
-      // Seven updates are two passes of seven batches: the eighth is the first of epoch 3. The second validation, at update 10, stalls.
+      // Seven updates are two passes of seven batches: the eighth is the first of epoch 3. The
+      // second validation, at update 10, stalls.
       const std::int64_t before = strategy == "epoch" ? 7 : 10;
       FakeStore store;
       FakeValidator validator({5, 4});
@@ -375,7 +395,8 @@ TEST_F(TrainerTest, EveryOptimizerDecays) {
       Training(spec, store, &validator)();
       std::vector<double> steps;
       for (const auto& [tensor, values] : store.weights)
-        for (std::size_t i = 0; i < values.size(); ++i) steps.push_back(double{values[i]} - start.at(tensor)[i]);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          steps.push_back(double{values[i]} - start.at(tensor)[i]);
       return steps;
     };
     for (const char* strategy : {"epoch", "stalled"}) {
@@ -384,7 +405,8 @@ TEST_F(TrainerTest, EveryOptimizerDecays) {
       for (double step : full) most = std::max(most, std::abs(step));
       EXPECT_GT(most, 1e-6);
       // adamw's decay is times the rate too, so all steps are halved.
-      for (std::size_t i = 0; i < full.size(); ++i) ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << strategy;
+      for (std::size_t i = 0; i < full.size(); ++i)
+        ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << strategy;
     }
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the toolkit's header of
-// this name. No toolkit is needed. emulator.h says what is checked.
+// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the
+// toolkit's header of this name. No toolkit is needed. emulator.h says what is checked.
 
 #include <cmath>
 #include <cstddef>
@@ -27,12 +27,14 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 #include "emulator.h"
 
-// ---- in kernels ----------------------------------------------------------------------------------------------------
+// ---- in kernels
+// ----------------------------------------------------------------------------------------------------
 
 inline void __syncthreads(std::source_location at = std::source_location::current()) {
   nmt::emulator::barrier(at);
 }
-inline void __syncwarp(unsigned mask = 0xFFFFFFFFu, std::source_location at = std::source_location::current()) {
+inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
+                       std::source_location at = std::source_location::current()) {
   nmt::emulator::warp_barrier(mask, at);
 }
 inline void __threadfence() {}
@@ -47,25 +49,30 @@ T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
 template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32,
                  std::source_location at = std::source_location::current()) {
-  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::up, static_cast<int>(distance), width, at);
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::up, static_cast<int>(distance),
+                                width, at);
 }
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32,
                    std::source_location at = std::source_location::current()) {
-  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::down, static_cast<int>(distance), width, at);
+  return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::down,
+                                static_cast<int>(distance), width, at);
 }
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int bits, int width = 32,
                   std::source_location at = std::source_location::current()) {
   return nmt::emulator::shuffle(mask, value, nmt::emulator::Shuffle::exclusive_or, bits, width, at);
 }
-inline unsigned __ballot_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+inline unsigned __ballot_sync(unsigned mask, int predicate,
+                              std::source_location at = std::source_location::current()) {
   return nmt::emulator::ballot(mask, predicate != 0, at);
 }
-inline int __any_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+inline int __any_sync(unsigned mask, int predicate,
+                      std::source_location at = std::source_location::current()) {
   return nmt::emulator::ballot(mask, predicate != 0, at) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate, std::source_location at = std::source_location::current()) {
+inline int __all_sync(unsigned mask, int predicate,
+                      std::source_location at = std::source_location::current()) {
   return nmt::emulator::ballot(mask, predicate != 0, at) == mask;
 }
 
@@ -92,8 +99,8 @@ inline float rsqrtf(float x) {
   return 1.0f / std::sqrt(x);
 }
 
-// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their accesses are told apart
-// from ordinary ones.
+// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their
+// accesses are told apart from ordinary ones.
 #define NMT_EMULATED_ATOMICS(T)      \
   T atomicAdd(T* address, T value);  \
   T atomicMax(T* address, T value);  \
@@ -107,7 +114,8 @@ NMT_EMULATED_ATOMICS(float);
 NMT_EMULATED_ATOMICS(double);
 #undef NMT_EMULATED_ATOMICS
 
-// ---- on the host ---------------------------------------------------------------------------------------------------
+// ---- on the host
+// ---------------------------------------------------------------------------------------------------
 
 enum cudaError_t : int {
   cudaSuccess = 0,
@@ -124,11 +132,17 @@ enum cudaError_t : int {
   cudaErrorCapturedEvent = 907,
   cudaErrorGraphExecUpdateFailure = 910
 };
-enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 using cudaStream_t = struct EmulatedStream*;
 using cudaEvent_t = struct EmulatedEvent*;
-constexpr unsigned cudaStreamNonBlocking = 1, cudaHostAllocDefault = 0, cudaHostAllocMapped = 2, cudaEventDisableTiming = 2;
+constexpr unsigned cudaStreamNonBlocking = 1, cudaHostAllocDefault = 0, cudaHostAllocMapped = 2,
+                   cudaEventDisableTiming = 2;
 #define CUDART_VERSION 13000
 
 struct cudaDeviceProp {
@@ -153,7 +167,8 @@ cudaError_t cudaFree(void* data);
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags);
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 cudaError_t cudaFreeHost(void* data);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -167,13 +182,22 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 
-// ---- graphs (graph.cpp) --------------------------------------------------------------------------------------------
+// ---- graphs (graph.cpp)
+// --------------------------------------------------------------------------------------------
 
 using cudaGraph_t = struct EmulatedGraph*;
 using cudaGraphNode_t = struct EmulatedNode*;
 using cudaGraphExec_t = struct EmulatedGraphExec*;
-enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
-enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive, cudaStreamCaptureStatusInvalidated };
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
+};
+enum cudaStreamCaptureStatus {
+  cudaStreamCaptureStatusNone,
+  cudaStreamCaptureStatusActive,
+  cudaStreamCaptureStatusInvalidated
+};
 struct cudaGraphEdgeData {};
 struct cudaGraphExecUpdateResultInfo {
   cudaGraphNode_t errorNode;
@@ -188,11 +212,14 @@ struct cudaKernelNodeParams {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                     cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** dependencies,
                                      const cudaGraphEdgeData** edges, std::size_t* count);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 unsigned long long flags);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result);
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
@@ -201,7 +228,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 template <class... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int bytes) {
-  return bytes <= nmt::emulator::most_shared ? cudaSuccess : cudaErrorInvalidValue;
+  return bytes <= nmt::emulator::max_shared ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 namespace nmt::emulator {
@@ -215,14 +242,17 @@ struct Call {
   void (*kernel)(Parameters...);
   void** arguments;
 };
-/// One thread's call, with its own copies of the arguments. Reading the launch's arguments is no access of the kernel.
+/// One thread's call, with its own copies of the arguments. Reading the launch's arguments is no
+/// access of the kernel.
 template <class... Parameters, std::size_t... I>
-[[gnu::no_sanitize("thread")]] void call(const Call<Parameters...>* launch, std::index_sequence<I...>) {
+[[gnu::no_sanitize("thread")]] void call(const Call<Parameters...>* launch,
+                                         std::index_sequence<I...>) {
   launch->kernel(*static_cast<std::remove_reference_t<Parameters>*>(launch->arguments[I])...);
 }
 
 template <class... Parameters>
-cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared) {
+cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                  std::size_t shared) {
   Call<Parameters...> launch{kernel, arguments};
   const auto thread = [](void* data) {
     call(static_cast<const Call<Parameters...>*>(data), std::index_sequence_for<Parameters...>());
@@ -230,7 +260,8 @@ cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** a
   return run(grid, block, shared, thread, &launch);
 }
 
-/// A launch for a graph, which takes copies of the arguments. Nothing here counts references: it is compiled as kernels are.
+/// A launch for a graph, which takes copies of the arguments. Nothing here counts references: it is
+/// compiled as kernels are.
 struct CapturedLaunch {
   void* kernel;
   dim3 grid, block;
@@ -242,18 +273,20 @@ struct CapturedLaunch {
 };
 
 template <class... Parameters>
-cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared) {
+cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments,
+                           std::size_t shared) {
   return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared);
 }
 }  // namespace nmt::emulator
 
 template <class... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments, std::size_t shared,
-                             cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared, cudaStream_t stream) {
   if (nmt::emulator::is_captured(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
-    return nmt::emulator::capture(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes, sizeof...(Parameters),
-                                           nmt::emulator::start_captured<Parameters...>});
+    return nmt::emulator::capture(
+        stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
+                 sizeof...(Parameters), nmt::emulator::start_captured<Parameters...>});
   }
   return nmt::emulator::start(kernel, grid, block, arguments, shared);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// The names of cuDNN 9 that cuda/cudnn.cpp uses, for the emulator: found in place of NVIDIA's header of this name. No
-// cuDNN is needed.
+// The names of cuDNN 9 that cuda/libraries/cudnn.cpp uses, for the emulator: found in place of
+// NVIDIA's header of this name. No cuDNN is needed.
 // ../cudnn.cpp says what the functions compute.
 
 #include <cstddef>
@@ -42,54 +42,65 @@ const char* cudnnGetErrorString(cudnnStatus_t status);
 
 cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor);
 cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor);
-cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, int rank,
-                                         const int dims[], const int strides[]);
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most, cudnnDataType_t* type,
-                                         int* rank, int dims[], int strides[]);
+cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+                                         int rank, const int dims[], const int strides[]);
+cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int most,
+                                         cudnnDataType_t* type, int* rank, int dims[],
+                                         int strides[]);
 
 cudnnStatus_t cudnnCreateDropoutDescriptor(cudnnDropoutDescriptor_t* dropout);
 cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t dropout);
-cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle, float probability,
-                                        void* states, std::size_t bytes, unsigned long long seed);
+cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
+                                        float probability, void* states, std::size_t bytes,
+                                        unsigned long long seed);
 
 cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* rnn);
 cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnn);
-cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algorithm, cudnnRNNMode_t mode,
-                                       cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
-                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t type, cudnnDataType_t compute,
-                                       cudnnMathType_t math, std::int32_t input, std::int32_t hidden,
-                                       std::int32_t projection, std::int32_t layers, cudnnDropoutDescriptor_t dropout,
-                                       std::uint32_t flags);
+cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algorithm,
+                                       cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
+                                       cudnnDirectionMode_t direction,
+                                       cudnnRNNInputMode_t input_mode, cudnnDataType_t type,
+                                       cudnnDataType_t compute, cudnnMathType_t math,
+                                       std::int32_t input, std::int32_t hidden,
+                                       std::int32_t projection, std::int32_t layers,
+                                       cudnnDropoutDescriptor_t dropout, std::uint32_t flags);
 cudnnStatus_t cudnnCreateRNNDataDescriptor(cudnnRNNDataDescriptor_t* data);
 cudnnStatus_t cudnnDestroyRNNDataDescriptor(cudnnRNNDataDescriptor_t data);
 cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data, cudnnDataType_t type,
-                                        cudnnRNNDataLayout_t layout, int steps, int batch, int width,
-                                        const int lengths[], void* padding);
+                                        cudnnRNNDataLayout_t layout, int steps, int batch,
+                                        int width, const int lengths[], void* padding);
 
-cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::size_t* bytes);
-cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                                        cudnnRNNDataDescriptor_t x, std::size_t* work, std::size_t* reserve);
-cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, std::int32_t layer,
-                                      std::size_t bytes, const void* weights, std::int32_t id,
-                                      cudnnTensorDescriptor_t matrix, void** matrix_at, cudnnTensorDescriptor_t bias,
+cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         std::size_t* bytes);
+cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                        cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
+                                        std::size_t* work, std::size_t* reserve);
+cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                      std::int32_t layer, std::size_t bytes, const void* weights,
+                                      std::int32_t id, cudnnTensorDescriptor_t matrix,
+                                      void** matrix_at, cudnnTensorDescriptor_t bias,
                                       void** bias_at);
 
-cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
-                              const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data, const void* x,
-                              cudnnRNNDataDescriptor_t y_data, void* y, cudnnTensorDescriptor_t h_shape, const void* hx,
-                              void* hy, cudnnTensorDescriptor_t c_shape, const void* cx, void* cy,
-                              std::size_t weight_bytes, const void* weights, std::size_t work_bytes, void* work,
-                              std::size_t reserve_bytes, void* reserve);
-cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-                                      const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t y_data,
-                                      const void* y, const void* dy, cudnnRNNDataDescriptor_t x_data, void* dx,
-                                      cudnnTensorDescriptor_t h_shape, const void* hx, const void* dhy, void* dhx,
-                                      cudnnTensorDescriptor_t c_shape, const void* cx, const void* dcy, void* dcx,
-                                      std::size_t weight_bytes, const void* weights, std::size_t work_bytes, void* work,
-                                      std::size_t reserve_bytes, void* reserve);
-cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t add,
-                                         const std::int32_t device_lengths[], cudnnRNNDataDescriptor_t x_data,
-                                         const void* x, cudnnTensorDescriptor_t h_shape, const void* hx,
-                                         cudnnRNNDataDescriptor_t y_data, const void* y, std::size_t weight_bytes,
-                                         void* dweights, std::size_t work_bytes, void* work, std::size_t reserve_bytes,
-                                         void* reserve);
+cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                              cudnnForwardMode_t mode, const std::int32_t device_lengths[],
+                              cudnnRNNDataDescriptor_t x_data, const void* x,
+                              cudnnRNNDataDescriptor_t y_data, void* y,
+                              cudnnTensorDescriptor_t h_shape, const void* hx, void* hy,
+                              cudnnTensorDescriptor_t c_shape, const void* cx, void* cy,
+                              std::size_t weight_bytes, const void* weights, std::size_t work_bytes,
+                              void* work, std::size_t reserve_bytes, void* reserve);
+cudnnStatus_t cudnnRNNBackwardData_v8(
+    cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const std::int32_t device_lengths[],
+    cudnnRNNDataDescriptor_t y_data, const void* y, const void* dy, cudnnRNNDataDescriptor_t x_data,
+    void* dx, cudnnTensorDescriptor_t h_shape, const void* hx, const void* dhy, void* dhx,
+    cudnnTensorDescriptor_t c_shape, const void* cx, const void* dcy, void* dcx,
+    std::size_t weight_bytes, const void* weights, std::size_t work_bytes, void* work,
+    std::size_t reserve_bytes, void* reserve);
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+                                         cudnnWgradMode_t add, const std::int32_t device_lengths[],
+                                         cudnnRNNDataDescriptor_t x_data, const void* x,
+                                         cudnnTensorDescriptor_t h_shape, const void* hx,
+                                         cudnnRNNDataDescriptor_t y_data, const void* y,
+                                         std::size_t weight_bytes, void* dweights,
+                                         std::size_t work_bytes, void* work,
+                                         std::size_t reserve_bytes, void* reserve);

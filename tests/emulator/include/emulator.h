@@ -1,15 +1,16 @@
 #pragma once
 
-// Runs CUDA kernels as host code, one block after the other, a fiber a thread. What it catches, each with a message
-// that names the thread, throwing nmt::Error out of the launch:
-//   a barrier that not all threads of the block reach, or that they reach in different places; threads that wait for
-//   each other for ever; a warp operation whose mask names a lane that does not take part, or that reads such a lane;
-//   more threads or shared memory than a device has.
+// Runs CUDA kernels as host code, one block after the other, a fiber a thread. What it catches,
+// each with a message that names the thread, throwing nmt::Error out of the launch:
+//   a barrier that not all threads of the block reach, or that they reach in different places;
+//   threads that wait for each other for ever; a warp operation whose mask names a lane that does
+//   not take part, or that reads such a lane; more threads or shared memory than a device has.
 // Graphs are captured and run by graph.cpp, which refuses what a device's driver refuses.
-// Shared memory is fresh in every block, exactly as large as declared, and filled with NaN, as is new device memory.
-// Compiled with AddressSanitizer, that finds accesses out of bounds, also of the host to device memory. Otherwise the
-// kernels are compiled with the hooks of memory_check.cpp, which find the same and, in addition, races: two threads at
-// one place, one of them writing, with no barrier between.
+// Shared memory is fresh in every block, exactly as large as declared, and filled with NaN, as is
+// new device memory. Compiled with AddressSanitizer, that finds accesses out of bounds, also of the
+// host to device memory. Otherwise the kernels are compiled with the hooks of memory_check.cpp,
+// which find the same and, in addition, races: two threads at one place, one of them writing, with
+// no barrier between.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +23,12 @@ enum cudaError_t : int;
 
 namespace nmt::emulator {
 
-constexpr int most_threads = 1024, warp_size = 32;
-constexpr int most_shared = 227 * 1024;  ///< of compute capability 9.0
+constexpr int max_threads = 1024, warp_size = 32;
+constexpr int max_shared = 227 * 1024;  ///< of compute capability 9.0
 
 /// Runs thread(data) as every thread of every block.
-cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, void (*thread)(void*), void* data);
+cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, void (*thread)(void*),
+                void* data);
 
 void barrier(std::source_location at);
 void warp_barrier(unsigned mask, std::source_location at);

@@ -1,0 +1,374 @@
+#include "cuda/kernels/attention.h"
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/reduce.h"
+#include "cuda/kernels/vector.h"
+#include "cuda/libraries/blas.h"
+#include "kernels/math.h"
+
+#include <type_traits>
+
+// A block has one head of a row and `tile` of its steps. A position's score is a warp's sum; the
+// softmax over the positions of a step is a warp's; the context's columns are divided among the
+// threads. Scores stand where the weights will, so that no sentence is too long.
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+constexpr int steps_of_tile = 4;
+constexpr unsigned max_threads = 512, max_shares = 8;
+
+/// Rows of floats, one a step of the block or one a position.
+template <class T>
+struct Rows {
+  T* data;
+  std::int64_t stride;
+  __device__ __forceinline__ T* operator[](std::int64_t i) const { return data + i * stride; }
+};
+
+/// The block's place: `count` steps of a row.
+template <int tile>
+struct TilePosition {
+  std::int64_t row, first, rows, head;
+  int count;
+  __device__ __forceinline__ TilePosition(std::int64_t target_steps, std::int64_t all_rows)
+      : rows(all_rows) {
+    const std::int64_t tiles = divide_up(target_steps, tile);
+    row = blockIdx.x / tiles;
+    first = blockIdx.x % tiles * tile;
+    head = blockIdx.y;
+    count = static_cast<int>(target_steps - first < tile ? target_steps - first : tile);
+  }
+  /// Of x [T,rows,heads,n].
+  template <class T>
+  __device__ __forceinline__ Rows<T> steps(T* x, std::int64_t heads, std::int64_t n) const {
+    return {x + ((first * rows + row) * heads + head) * n, rows * heads * n};
+  }
+};
+
+/// Sentence b's part of x [S,B,heads,n].
+template <class T>
+__device__ __forceinline__ Rows<T> positions(const Attention& a, T* x, std::int64_t b,
+                                             std::int64_t head, std::int64_t n) {
+  return {x + (b * a.heads + head) * n, a.sentences * a.heads * n};
+}
+
+/// to[i][s] = scale * sum over j of x[i][j] y[s][j], or of v[j] tanh(x[i][j] + y[s][j]) where v is
+/// given.
+template <bool additive, int tile, int n>
+__device__ __forceinline__ void each_score(int count, std::int64_t length, std::int64_t width,
+                                           Rows<const float> x, Rows<const float> y, const float* v,
+                                           float scale, Rows<float> to) {
+  const std::int64_t lane = threadIdx.x % warp_size;
+  for (std::int64_t s = threadIdx.x / warp_size; s < length; s += blockDim.x / warp_size) {
+    float sum[tile] = {};
+#pragma unroll 2
+    for (std::int64_t j = lane * n; j < width; j += warp_size * n) {
+      const Floats<n> key = load<n>(y[s] + j);
+      Floats<n> vector{};
+      if constexpr (additive) vector = load<n>(v + j);
+#pragma unroll
+      for (int i = 0; i < tile; ++i) {
+        if (i >= count) break;
+        const Floats<n> query = load<n>(x[i] + j);
+#pragma unroll
+        for (int e = 0; e < n; ++e)
+          sum[i] += additive ? vector[e] * math::tanh(query[e] + key[e]) : query[e] * key[e];
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < tile; ++i) {
+      const float total = warp_sum(sum[i]);
+      if (lane == 0 && i < count) to[i][s] = scale * total;
+    }
+  }
+}
+
+/// to[i][j] = sum over s of w[i][s] y[s][j], or of w[i][s] v[j] (1 - tanh^2(x[i][j] + y[s][j]))
+/// where v is given. Threads beyond the columns share the positions; shared memory holds their
+/// sums.
+template <bool slope, int tile, int n>
+__device__ __forceinline__ void each_sum(int count, std::int64_t length, std::int64_t width,
+                                         Rows<const float> w, Rows<const float> y,
+                                         Rows<const float> x, const float* v, Rows<float> to) {
+  NMT_DYNAMIC_SHARED(parts, float);
+  const std::int64_t columns = width / n, threads = blockDim.x;
+  const std::int64_t fitting = threads / columns < max_shares ? threads / columns : max_shares;
+  const std::int64_t shares = fitting > 1 ? fitting : 1;
+  const std::int64_t share = shares > 1 ? threadIdx.x / columns : 0;
+  const std::int64_t first = shares > 1 ? threadIdx.x % columns : threadIdx.x;
+  for (std::int64_t column = first; column < columns && share < shares; column += threads) {
+    const std::int64_t j = column * n;
+    Floats<n> query[tile], sum[tile]{}, vector{};
+    if constexpr (slope) vector = load<n>(v + j);
+#pragma unroll
+    for (int i = 0; i < tile; ++i) {
+      if constexpr (slope) query[i] = i < count ? load<n>(x[i] + j) : Floats<n>{};
+    }
+#pragma unroll 4
+    for (std::int64_t s = share; s < length; s += shares) {
+      const Floats<n> value = load<n>(y[s] + j);
+#pragma unroll
+      for (int i = 0; i < tile; ++i) {
+        if (i >= count) break;
+        const float weight = w[i][s];
+#pragma unroll
+        for (int e = 0; e < n; ++e) {
+          if constexpr (slope) {
+            const float t = math::tanh(query[i][e] + value[e]);
+            sum[i][e] += weight * (1.0f - t * t);
+          } else {
+            sum[i][e] += weight * value[e];
+          }
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < tile; ++i) {
+      if constexpr (slope)
+        for (int e = 0; e < n; ++e) sum[i][e] *= vector[e];
+      if (i < count)
+        store<n>(shares > 1 ? parts + (i * shares + share) * width + j : to[i] + j, sum[i]);
+    }
+  }
+  if (shares == 1) return;
+  __syncthreads();
+  for (std::int64_t at = threadIdx.x; at < width * count; at += threads) {
+    const std::int64_t i = at / width, j = at % width;
+    float total = 0;
+    for (std::int64_t p = 0; p < shares; ++p) total += parts[(i * shares + p) * width + j];
+    to[i][j] = total;
+  }
+}
+
+/// body(i) for every step of the block, by a whole warp.
+template <class Body>
+__device__ __forceinline__ void each_step(int count, Body body) {
+  for (int i = static_cast<int>(threadIdx.x / warp_size); i < count;
+       i += static_cast<int>(blockDim.x / warp_size))
+    body(i);
+}
+
+__device__ __forceinline__ float dot_scale(std::int64_t space) {
+  return 1.0f / sqrtf(static_cast<float>(space));
+}
+
+template <bool additive, int tile, int n>
+__global__ void __launch_bounds__(max_threads)
+    forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
+                   const std::int32_t* sentence, const float* query, float* weights,
+                   float* context) {
+  const TilePosition<tile> at(target_steps, rows);
+  const std::int64_t b = sentence ? sentence[at.row] : at.row, length = a.lengths[b];
+  const std::int64_t space = a.space / a.heads, width = a.width / a.heads;
+  const Rows<float> w = at.steps(weights, a.heads, a.steps);
+  each_score<additive, tile, n>(at.count, length, space, at.steps(query, a.heads, space),
+                                positions(a, a.keys, b, at.head, space), a.v + at.head * space,
+                                additive ? 1.0f : dot_scale(space), w);
+  __syncthreads();
+  each_step(at.count, [&](int i) {
+    const std::int64_t lane = threadIdx.x % warp_size;
+    float largest = Max::none<float>(), sum = 0;
+    for (std::int64_t s = lane; s < length; s += warp_size) largest = Max::join(largest, w[i][s]);
+    largest = warp_max(largest);
+    for (std::int64_t s = lane; s < length; s += warp_size)
+      sum += w[i][s] = math::exp(w[i][s] - largest);
+    sum = warp_sum(sum);
+    for (std::int64_t s = lane; s < a.steps; s += warp_size)
+      w[i][s] = s < length ? w[i][s] / sum : 0.0f;
+  });
+  __syncthreads();
+  each_sum<false, tile, n>(at.count, length, width, {w.data, w.stride},
+                           positions(a, a.memory, b, at.head, width), {}, nullptr,
+                           at.steps(context, a.heads, width));
+}
+
+template <bool additive, int tile, int n>
+__global__ void __launch_bounds__(max_threads)
+    backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
+                            const float* weights, const float* dcontext, float* dscores,
+                            float* dquery) {
+  const TilePosition<tile> at(target_steps, a.sentences);
+  const std::int64_t b = at.row, length = a.lengths[b];
+  const std::int64_t space = a.space / a.heads, width = a.width / a.heads;
+  const Rows<const float> w = at.steps(weights, a.heads, a.steps);
+  const Rows<float> d = at.steps(dscores, a.heads, a.steps);
+  each_score<false, tile, n>(at.count, length, width, at.steps(dcontext, a.heads, width),
+                             positions(a, a.memory, b, at.head, width), nullptr, 1.0f, d);
+  __syncthreads();
+  each_step(at.count, [&](int i) {
+    const std::int64_t lane = threadIdx.x % warp_size;
+    const float scale = additive ? 1.0f : dot_scale(space);
+    float mean = 0;
+    for (std::int64_t s = lane; s < length; s += warp_size) mean += w[i][s] * d[i][s];
+    mean = warp_sum(mean);
+    for (std::int64_t s = lane; s < a.steps; s += warp_size)
+      d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
+  });
+  __syncthreads();
+  each_sum<additive, tile, n>(
+      at.count, length, space, {d.data, d.stride}, positions(a, a.keys, b, at.head, space),
+      at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space));
+}
+
+// Keys of a block, in tiles that a thread keeps in registers.
+constexpr std::int64_t keys_of_block = 16;
+constexpr int keys_of_tile = 4;
+constexpr unsigned key_threads = 128;
+
+// Additive scores: a thread a channel of some keys of a sentence, over all target steps.
+__global__ void __launch_bounds__(key_threads)
+    backward_keys_kernel(Attention a, std::int64_t target_steps, const float* query,
+                         const float* dscores, float* dkeys, float* dv_parts) {
+  const std::int64_t column = std::int64_t{blockIdx.y} * key_threads + threadIdx.x;
+  if (column >= a.space) return;
+  const std::int64_t parts = divide_up(a.steps, keys_of_block), b = blockIdx.x / parts;
+  const std::int64_t begin = blockIdx.x % parts * keys_of_block,
+                     head = column / (a.space / a.heads);
+  const std::int64_t length = a.lengths[b],
+                     end = begin + keys_of_block < length ? begin + keys_of_block : length;
+  const float v = a.v[column];
+  float dv = 0;
+  for (std::int64_t first = begin; first < end; first += keys_of_tile) {
+    float key[keys_of_tile], dkey[keys_of_tile] = {};
+#pragma unroll
+    for (int i = 0; i < keys_of_tile; ++i)
+      key[i] = first + i < end ? a.keys[((first + i) * a.sentences + b) * a.space + column] : 0.0f;
+    for (std::int64_t t = 0; t < target_steps; ++t) {
+      const std::int64_t row = t * a.sentences + b;
+      const float q = query[row * a.space + column];
+      const float* const d = dscores + (row * a.heads + head) * a.steps + first;
+#pragma unroll
+      for (int i = 0; i < keys_of_tile; ++i) {
+        const float score = first + i < end ? d[i] : 0.0f, y = math::tanh(q + key[i]);
+        dkey[i] += score * (1.0f - y * y);
+        dv += score * y;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < keys_of_tile; ++i)
+      if (first + i < end) dkeys[((first + i) * a.sentences + b) * a.space + column] += v * dkey[i];
+  }
+  dv_parts[blockIdx.x * a.space + column] = dv;
+}
+
+std::int64_t key_blocks(const Attention& a) {
+  return a.sentences * divide_up(a.steps, keys_of_block);
+}
+
+/// How a kernel goes over its rows: one step or some, a float or four at a time.
+template <bool additive_, int tile_, int n_>
+struct Way {
+  static constexpr bool additive = additive_;
+  static constexpr int tile = tile_, n = n_;
+};
+
+/// Launches kernel_of(Way), with (a, target_steps, arguments...).
+template <class KernelOf, class... Arguments>
+void launch_tiles(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                  std::int64_t rows, bool fours, KernelOf kernel_of,
+                  const Arguments&... arguments) {
+  const std::int64_t widest = std::max(a.space, a.width) / a.heads;
+  const unsigned threads = std::max(128u, threads_for(widest, max_threads));
+  const auto start = [&](auto way) {
+    const dim3 grid(static_cast<unsigned>(rows * divide_up(target_steps, way.tile)),
+                    static_cast<unsigned>(a.heads));
+    const std::size_t shared = sizeof(float) * threads * static_cast<std::size_t>(way.tile * way.n);
+    launch(kernel_of(way), grid, threads, shared, cuda, a, target_steps, arguments...);
+  };
+  const auto start_kind = [&](auto kind) {
+    constexpr bool additive = decltype(kind)::value;
+    if (target_steps == 1)
+      fours ? start(Way<additive, 1, 4>()) : start(Way<additive, 1, 1>());
+    else
+      fours ? start(Way<additive, steps_of_tile, 4>()) : start(Way<additive, steps_of_tile, 1>());
+  };
+  a.kind == AttentionKind::additive ? start_kind(std::true_type()) : start_kind(std::false_type());
+}
+
+template <class... Pointers>
+bool all_by_fours(const Attention& a, const Pointers*... pointers) {
+  return by_fours(a.space / a.heads, a.keys, a.v, pointers...) &&
+         by_fours(a.width / a.heads, a.memory);
+}
+
+}  // namespace
+
+void attention_forward(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                       std::int64_t rows, const std::int32_t* sentence, const float* query,
+                       float* weights, float* context) {
+  launch_tiles(
+      cuda, a, target_steps, rows, all_by_fours(a, query, context),
+      [](auto way) { return forward_kernel<way.additive, way.tile, way.n>; }, rows, sentence, query,
+      weights, context);
+}
+
+std::int64_t attention_scratch(const Cuda&, const Attention& a, std::int64_t target_steps) {
+  return target_steps * a.sentences * a.heads * a.steps + attention_sources_scratch(a);
+}
+
+void attention_backward(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                        const float* query, const float* weights, const AttentionGradient& g) {
+  float* const dscores = g.scratch;
+  AttentionGradient sources = g;
+  sources.scratch += target_steps * a.sentences * a.heads * a.steps;
+  attention_backward_queries(cuda, a, target_steps, query, weights, g.dcontext, dscores, g.dquery);
+  attention_backward_sources(cuda, a, target_steps, query, weights, dscores, sources);
+}
+
+}  // namespace nmt::kernels
+
+namespace nmt::cuda {
+
+using namespace nmt::kernels;
+
+void attention_backward_queries(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                                const float* query, const float* weights, const float* dcontext,
+                                float* dscores, float* dquery) {
+  launch_tiles(
+      cuda, a, target_steps, a.sentences, all_by_fours(a, query, dcontext, dquery),
+      [](auto way) { return backward_queries_kernel<way.additive, way.tile, way.n>; }, query,
+      weights, dcontext, dscores, dquery);
+}
+
+std::int64_t attention_sources_scratch(const Attention& a) {
+  return a.kind == AttentionKind::additive ? key_blocks(a) * a.space : 0;
+}
+
+void attention_backward_sources(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                                const float* query, const float* weights, const float* dscores,
+                                const AttentionGradient& g) {
+  // to[s,b,head,:] += sum over t of w[t,b,head,s] x[t,b,head,:], a product over all sentences for
+  // each head.
+  const auto add_weighted = [&](const float* w, const float* x, std::int64_t wide, float* to) {
+    const std::int64_t n = wide / a.heads;
+    for (std::int64_t head = 0; head < a.heads; ++head)
+      multiply(cuda, {.m = a.steps,
+                      .n = n,
+                      .k = target_steps,
+                      .a = {.transpose = true,
+                            .f32 = w + head * a.steps,
+                            .ld = a.sentences * a.heads * a.steps,
+                            .stride = a.heads * a.steps},
+                      .b = {.f32 = x + head * n, .ld = a.sentences * wide, .stride = wide},
+                      .beta = 1.0f,
+                      .c = to + head * n,
+                      .ldc = a.sentences * wide,
+                      .c_stride = wide,
+                      .count = a.sentences});
+  };
+  add_weighted(weights, g.dcontext, a.width, g.dmemory);
+  if (a.kind == AttentionKind::dot) return add_weighted(dscores, query, a.space, g.dkeys);
+  const dim3 grid(static_cast<unsigned>(key_blocks(a)),
+                  static_cast<unsigned>(divide_up(a.space, key_threads)));
+  const std::int64_t space = a.space;
+  float* const parts = g.scratch;
+  launch(backward_keys_kernel, grid, key_threads, 0, cuda, a, target_steps, query, dscores, g.dkeys,
+         parts);
+  add_columns(
+      cuda, key_blocks(a), space,
+      [=] __device__(std::int64_t r, std::int64_t i) { return parts[r * space + i]; }, g.dv);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,23 @@
+#pragma once
+
+// The backward pass of attention in two halves: what a step needs at once, and what can wait for
+// the last step, so that a decoder's loop does not read and write the gradients of keys and memory
+// at every step.
+
+#include "kernels/attention.h"
+
+namespace nmt::cuda {
+
+/// dscores [T,B,heads,S], the gradient of the scores (dot: times 1/sqrt(A/heads)), and dquery
+/// [T,B,A]; both written.
+void attention_backward_queries(const Cuda& cuda, const kernels::Attention& attention,
+                                std::int64_t target_steps, const float* query, const float* weights,
+                                const float* dcontext, float* dscores, float* dquery);
+/// The gradients of keys, memory and v, added to those of `gradient`, from the dcontext and dscores
+/// of all steps. gradient.scratch: attention_sources_scratch() floats.
+void attention_backward_sources(const Cuda& cuda, const kernels::Attention& attention,
+                                std::int64_t target_steps, const float* query, const float* weights,
+                                const float* dscores, const kernels::AttentionGradient& gradient);
+std::int64_t attention_sources_scratch(const kernels::Attention& attention);
+
+}  // namespace nmt::cuda

@@ -1,0 +1,96 @@
+#include "cuda/runtime/key.h"
+#include "kernels/decoding/beam.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+// A block a sentence, whose threads share its rows. Every row's extensions are in order, so the
+// best that is left is the best of the rows' heads: `ranks` counts what was taken of each.
+__device__ int choose(const BeamStep& step, std::int32_t which, const BeamSentence& sentence,
+                      int* ranks, BeamChoice* choices) {
+  const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
+  const int width = beam_width(step, sentence, step.to.slots[which]);
+  for (int row = threadIdx.x; row < slots; row += blockDim.x) ranks[row] = 0;
+  int taken = 0;
+  for (; taken < width; ++taken) {
+    Key own = 0;
+    for (int row = threadIdx.x; row < slots; row += blockDim.x) {
+      const BeamChoice head = beam_extension(step, sentence, first + row, ranks[row]);
+      if (head.token >= 0) own = MaxKey::join(own, key_of(head.sum, row));
+    }
+    const Key best = block_reduce<MaxKey>(own);
+    if (best == 0) break;  // in all threads
+    const int row = place_of(best);
+    if (row % blockDim.x != threadIdx.x) continue;
+    choices[taken] = beam_extension(step, sentence, first + row, ranks[row]);
+    ++ranks[row];
+  }
+  __syncthreads();
+  return taken;
+}
+
+// The first row whose best extension is no number, from 1 on; 0: none. If the best is one, so are
+// the others.
+__device__ Key find_fault(const BeamStep& step, std::int32_t which, const BeamSentence& sentence) {
+  const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
+  Key found = 0;
+  for (int row = threadIdx.x; row < slots; row += blockDim.x)
+    if (!beam_is_number(beam_extension(step, sentence, first + row, 0)))
+      found = MaxKey::join(found, key_of(0.0f, row));
+  return block_reduce<MaxKey>(found);
+}
+
+__global__ void beam_step_kernel(BeamStep step) {
+  NMT_DYNAMIC_SHARED(choices, BeamChoice);                         // [beam]
+  int* const ranks = reinterpret_cast<int*>(choices + step.beam);  // [beam]
+  NMT_SHARED(live, int);
+  const std::int32_t which = step.active[blockIdx.x];
+  const BeamSentence sentence = step.state[which];
+  int taken = 0;
+  Key fault = 0;
+  if (sentence.live > 0) {  // in all threads
+    fault = find_fault(step, which, sentence);
+    if (fault == 0) taken = choose(step, which, sentence, ranks, choices);
+  }
+  BeamSentence next = sentence;
+  if (threadIdx.x == 0) {
+    if (fault != 0) {
+      const BeamChoice wrong =
+          beam_extension(step, sentence, step.from.first[which] + place_of(fault), 0);
+      next.live = 0;
+      next.fault = score_is_no_number;
+      next.fault_at = wrong.token;
+      next.fault_sum = wrong.sum;
+    } else if (sentence.live > 0) {
+      beam_settle(step, choices, taken, next);
+    }
+    ++next.step;
+    live = next.live;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) step.state[which] = next;
+  const std::int64_t first = step.to.first[which];
+  BeamNode* const history = step.history + sentence.step % step.period * step.rows;
+  for (int i = threadIdx.x; i < step.to.slots[which]; i += blockDim.x) {
+    BeamChoice choice;
+    choice.row = step.from.first[which];
+    if (i < taken) choice = choices[i];
+    const bool lives = i < taken && live > 0 && choice.token != step.eos;
+    step.to.sums[first + i] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
+    step.parents[first + i] = choice.row;
+    step.next_tokens[first + i] = lives ? choice.token : step.eos;
+    history[first + i] = {choice.row, choice.token, choice.log_prob};
+  }
+}
+
+}  // namespace
+
+void beam_step(const Cuda& cuda, const BeamStep& step) {
+  const auto beam = static_cast<std::size_t>(step.beam);
+  launch(beam_step_kernel, static_cast<unsigned>(step.sentences), threads_for(step.beam),
+         beam * (sizeof(BeamChoice) + sizeof(int)), cuda, step);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,87 @@
+#include "cuda/kernels/elementwise.h"
+#include "cuda/kernels/packed.h"
+#include "cuda/kernels/transpose.h"
+#include "kernels/products/gemm.h"
+
+namespace nmt::kernels {
+
+using namespace nmt::cuda;
+
+void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+          float beta, float* c, std::int64_t ldc) {
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a product takes beta 0 or 1, not {}", beta);
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = {.transpose = transpose_a, .f32 = a, .ld = lda},
+                  .b = {.transpose = transpose_b, .f32 = b, .ld = ldb},
+                  .beta = beta,
+                  .c = c,
+                  .ldc = ldc});
+}
+
+void pack(const Cuda& cuda, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
+          std::int64_t ldb, float* packed) {
+  if (packs_bfloat16(cuda)) {
+    if (transpose_b)
+      copy_matrix(cuda, n, k, b, ldb, as_bfloat16(packed), k);
+    else
+      transpose(cuda, k, n, b, ldb, as_bfloat16(packed), k);
+  } else if (transpose_b) {
+    copy_matrix(cuda, n, k, b, ldb, packed, k);
+  } else {
+    transpose(cuda, k, n, b, ldb, packed, k);
+  }
+}
+
+void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                 std::int64_t lda, const float* packed, bool accumulate, float* c,
+                 std::int64_t ldc) {
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = {.f32 = a, .ld = lda},
+                  .b = packed_operand(cuda, packed, k, 0),
+                  .beta = accumulate ? 1.0f : 0.0f,
+                  .c = c,
+                  .ldc = ldc});
+}
+
+void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
+               const float* w, const float* bias, float* y) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = {.f32 = x, .ld = k},
+                  .b = {.f32 = w, .ld = n},
+                  .c = y,
+                  .ldc = n,
+                  .bias = bias});
+}
+
+void gemm_packed_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,
+                      const float* x, const float* packed, const float* bias, float* y) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = {.f32 = x, .ld = k},
+                  .b = packed_operand(cuda, packed, k, 0),
+                  .c = y,
+                  .ldc = n,
+                  .bias = bias});
+}
+
+void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids,
+                   const float* packed, float* out) {
+  if (packs_bfloat16(cuda)) {
+    const Bfloat16* const from = as_bfloat16(packed);
+    each(cuda, rows * k,
+         [=] __device__(std::int64_t i) { out[i] = from_bf16(from[ids[i / k] * k + i % k]); });
+  } else {
+    each(cuda, rows * k,
+         [=] __device__(std::int64_t i) { out[i] = packed[ids[i / k] * k + i % k]; });
+  }
+}
+
+}  // namespace nmt::kernels

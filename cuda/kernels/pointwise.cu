@@ -1,0 +1,150 @@
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/elementwise.h"
+#include "cuda/kernels/vector.h"
+#include "kernels/math.h"
+#include "kernels/pointwise.h"
+
+namespace nmt::kernels {
+
+using namespace nmt::cuda;
+
+void fill(const Cuda& cuda, float* x, std::int64_t n, float value) {
+  each(cuda, n, [=] __device__(std::int64_t i) { x[i] = value; });
+}
+
+void add_scaled(const Cuda& cuda, std::int64_t n, float alpha, const float* x, float* y) {
+  each(cuda, n, [=] __device__(std::int64_t i) { y[i] += alpha * x[i]; });
+}
+
+void add(const Cuda& cuda, std::int64_t n, const float* x, const float* y, float* z) {
+  each(cuda, n, [=] __device__(std::int64_t i) { z[i] = x[i] + y[i]; });
+}
+
+void add_bias(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
+              const float* bias, float* y) {
+  each(cuda, rows * width, [=] __device__(std::int64_t i) { y[i] = x[i] + bias[i % width]; });
+}
+
+void sum_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* dy,
+              float* dbias) {
+  add_columns(
+      cuda, rows, width,
+      [=] __device__(std::int64_t r, std::int64_t i) { return dy[r * width + i]; }, dbias);
+}
+
+void tanh_forward(const Cuda& cuda, std::int64_t n, const float* x, float* y) {
+  each(cuda, n, [=] __device__(std::int64_t i) { y[i] = math::tanh(x[i]); });
+}
+
+void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float* dy, float* dx) {
+  each(cuda, n, [=] __device__(std::int64_t i) { dx[i] += dy[i] * (1.0f - y[i] * y[i]); });
+}
+
+namespace {
+
+// Four elements of a mask, from number 4 quad on: those of them that are the n from number `first`
+// on.
+struct DropoutQuad {
+  std::uint32_t threshold;
+  float scale;
+  std::uint64_t key, stream;
+
+  NMT_HOST_DEVICE void operator()(std::int64_t quad, std::int64_t first, std::int64_t n,
+                                  const float* x, float* y) const {
+    const auto word = philox(key, static_cast<std::uint64_t>(quad), stream);
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t at = 4 * quad + i - first;
+      if (at >= 0 && at < n)
+        y[at] = word[static_cast<std::size_t>(i)] >= threshold ? x[at] * scale : 0.0f;
+    }
+  }
+};
+
+}  // namespace
+
+// A counter gives four words: a thread takes four elements.
+void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowPlaces& places,
+             float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
+  const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0),
+                         1.0f / (1.0f - p), key, stream};
+  if (places.in_order()) {
+    const std::int64_t n = rows * width;
+    each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });
+    return;
+  }
+  const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);  // that a row may have a part in
+  each(cuda, rows * quads, [=] __device__(std::int64_t i) {
+    const std::int64_t row = i / quads, first = places(row) * width;
+    drop(first / 4 + i % quads, first, width, x + row * width, y + row * width);
+  });
+}
+
+void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const std::int32_t* ids,
+                 const float* table, float* out) {
+  if (by_fours(width, table, out)) {
+    const std::int64_t quads = width / 4;
+    each(cuda, rows * quads, [=] __device__(std::int64_t i) {
+      const std::int64_t r = i / quads, at = i % quads * 4;
+      store4(out + r * width + at, load4(table + ids[r] * width + at));
+    });
+  } else {
+    each(cuda, rows * width,
+         [=] __device__(std::int64_t i) { out[i] = table[ids[i / width] * width + i % width]; });
+  }
+}
+
+void pick(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
+          const std::int32_t* columns, float* out) {
+  each(cuda, rows, [=] __device__(std::int64_t r) { out[r] = x[r * width + columns[r]]; });
+}
+
+namespace {
+
+// A block a run, the rows of one symbol, and a part of the columns; it adds them up in their order.
+__global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
+                                   const std::int32_t* ids, const std::int32_t* runs,
+                                   const float* dy, float* dtable, Fault* fault) {
+  const std::int64_t begin = runs[rows + blockIdx.x], end = runs[rows + blockIdx.x + 1];
+  if (begin == end) return;  // there are fewer symbols than rows
+  const std::int32_t id = ids[runs[begin]];
+  if (id < 0 || id >= vocabulary) {
+    if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, id, vocabulary);
+    return;
+  }
+  const std::int64_t column = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
+  if (column >= width) return;
+  float sum = dtable[id * width + column];
+#pragma unroll 8  // so many loads at a time
+  for (std::int64_t i = begin; i < end; ++i) sum += dy[runs[i] * width + column];
+  dtable[id * width + column] = sum;
+}
+
+}  // namespace
+
+void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
+                      std::int64_t vocabulary, const std::int32_t* ids, const std::int32_t* runs,
+                      const float* dy, float* dtable) {
+  constexpr unsigned threads = 128;
+  const dim3 grid(static_cast<unsigned>(rows), static_cast<unsigned>(divide_up(width, threads)));
+  launch(scatter_add_kernel, grid, threads, 0, cuda, rows, width, vocabulary, ids, runs, dy, dtable,
+         state_of(cuda).device_fault);
+}
+
+void add_to_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
+                 const std::int32_t* places, const float* from, float* to) {
+  each(cuda, rows * width,
+       [=] __device__(std::int64_t i) { to[places[i / width] * width + i % width] += from[i]; });
+}
+
+void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from,
+                  std::int64_t from_stride, float* to, std::int64_t to_stride, bool accumulate) {
+  each(cuda, rows * width, [=] __device__(std::int64_t i) {
+    const std::int64_t r = i / width, column = i % width;
+    float* const target = to + r * to_stride + column;
+    const float value = from[r * from_stride + column];
+    *target = accumulate ? *target + value : value;
+  });
+}
+
+}  // namespace nmt::kernels

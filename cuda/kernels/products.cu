@@ -1,0 +1,145 @@
+#include "cuda/kernels/elementwise.h"
+#include "cuda/kernels/vector.h"
+#include "cuda/libraries/blas.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/bfloat16.h"
+
+#include <bit>
+
+namespace nmt::cuda {
+namespace {
+
+using kernels::to_bf16;
+
+// Four numbers that are written at once.
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T value[4];
+};
+
+__device__ __forceinline__ void assign(float& to, float x) {
+  to = x;
+}
+__device__ __forceinline__ void assign(Bfloat16& to, float x) {
+  to = to_bf16(x);
+}
+
+// Where the elements of `count` matrices [rows, planes * width] stand, rows ld apart.
+struct Layout {
+  std::int64_t count, rows, planes, width, ld, plane, stride;
+  std::int64_t elements() const { return count * rows * planes * width; }
+  bool by_fours() const {
+    return width % 4 == 0 && ld % 4 == 0 && plane % 4 == 0 && stride % 4 == 0;
+  }
+  // Of element i, when they are counted without gaps.
+  __device__ std::int64_t place(std::int64_t i) const {
+    const std::int64_t column = i % (planes * width), row = i / (planes * width);
+    return row / rows * stride + row % rows * ld + column / width * plane + column % width;
+  }
+};
+
+// The matrices without gaps.
+template <class T>
+void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to) {
+  if (layout.by_fours() && by_fours(layout.width, from)) {
+    each(cuda, layout.elements() / 4, [=] __device__(std::int64_t i) {
+      const Float4 x = load4(from + layout.place(4 * i));
+      Four<T> four;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) assign(four.value[e], x[e]);
+      reinterpret_cast<Four<T>*>(to)[i] = four;
+    });
+  } else {
+    each(cuda, layout.elements(),
+         [=] __device__(std::int64_t i) { assign(to[i], from[layout.place(i)]); });
+  }
+}
+
+// From without gaps to where they stand, in the place of what is there or added to it.
+void scatter(const Cuda& cuda, const Layout& layout, const float* from, bool add, float* to) {
+  each(cuda, layout.elements(), [=] __device__(std::int64_t i) {
+    const std::int64_t at = layout.place(i);
+    to[at] = add ? to[at] + from[i] : from[i];
+  });
+}
+
+// Parts of the memory begin at multiples of 16 bytes.
+std::size_t aligned(std::int64_t elements, std::size_t size) {
+  return (static_cast<std::size_t>(elements) * size + 15) / 16 * 16;
+}
+
+// An operand that is copied, to be rounded or because its planes stand apart.
+struct Copy {
+  bool round, needed;
+  Layout layout;
+  Copy(const Product& p, const Operand& x, std::int64_t rows, std::int64_t columns,
+       bool to_bfloat16)
+      : round(to_bfloat16),
+        layout{x.stride == 0 ? 1 : p.count,
+               x.transpose ? columns : rows,
+               x.planes,
+               (x.transpose ? rows : columns) / x.planes,
+               x.ld,
+               x.plane,
+               x.stride} {
+    const bool apart = x.planes > 1 && x.plane != layout.width;
+    needed = apart || (round && !x.bf16);
+    NMT_CHECK(!apart || x.f32, "planes of bfloat16 numbers that stand apart");
+  }
+  std::size_t bytes() const {
+    return needed ? aligned(layout.elements(), round ? sizeof(Bfloat16) : sizeof(float)) : 0;
+  }
+  void apply(const Cuda& cuda, Operand& x, char* to) const {
+    x.planes = 1;
+    if (!needed) return;
+    const std::int64_t width = layout.planes * layout.width,
+                       stride = x.stride == 0 ? 0 : layout.rows * width;
+    const float* const from = x.f32;
+    x = {.transpose = x.transpose, .ld = width, .stride = stride};
+    if (round) {
+      auto* const rounded = reinterpret_cast<Bfloat16*>(to);
+      gather(cuda, layout, from, rounded);
+      x.bf16 = rounded;
+    } else {
+      auto* const copied = reinterpret_cast<float*>(to);
+      gather(cuda, layout, from, copied);
+      x.f32 = copied;
+    }
+  }
+};
+
+}  // namespace
+
+void multiply(const Cuda& cuda, const Product& product) {
+  if (product.m <= 0 || product.n <= 0 || product.count <= 0) return;
+  Product p = product;
+  CudaDevice::State& state = state_of(cuda);
+  const bool round = state.precision == Precision::bfloat16;
+  const Copy a(p, p.a, p.m, p.k, round), b(p, p.b, p.k, p.n, round);
+  const Layout c{p.count, p.m, p.c_planes, p.n / p.c_planes, p.ldc, p.c_plane, p.c_stride};
+  const bool apart = p.c_planes > 1 && p.c_plane != c.width;
+  const std::size_t bytes =
+      a.bytes() + b.bytes() + (apart ? aligned(c.elements(), sizeof(float)) : 0);
+  char* const memory = bytes > 0 ? static_cast<char*>(state.rounded.get(state, bytes)) : nullptr;
+  a.apply(cuda, p.a, memory);
+  b.apply(cuda, p.b, memory + a.bytes());
+  if (apart) {
+    p.c = reinterpret_cast<float*>(memory + a.bytes() + b.bytes());
+    p.ldc = p.n;
+    p.c_stride = p.m * p.n;
+    p.beta = 0.0f;
+  }
+  const auto operand = [](const Operand& x) { return x.f32 ? number(x.f32) : number(x.bf16); };
+  queue(cuda,
+        {a_product, p.m, p.n, p.k, p.count, p.a.transpose, operand(p.a), p.a.ld, p.a.stride,
+         p.a.bf16 != nullptr, p.b.transpose, operand(p.b), p.b.ld, p.b.stride,
+         std::bit_cast<std::int32_t>(p.beta), number(p.c), p.ldc, p.c_stride, number(p.bias)},
+        [&] {
+          if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
+          library_product(cuda, p, state.precision);
+          if (p.bias) kernels::add_bias(cuda, p.m, p.n, p.c, p.bias, p.c);
+        });
+  if (apart) scatter(cuda, c, p.c, product.beta != 0.0f, product.c);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,223 @@
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/recurrent/cell.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_batched.h"
+#include "kernels/recurrent/rearrange.h"
+
+namespace nmt::cuda {
+
+using namespace nmt::kernels;
+
+void product(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::int64_t rows,
+             std::int64_t in, std::int64_t width, const float* from, const float* packed,
+             bool accumulate, float* to) {
+  const std::int64_t wide = planes * width;
+  if (groups == 1) return gemm_packed(cuda, rows, wide, in, from, in, packed, accumulate, to, wide);
+  const BlockDiagonal d{groups, planes, in / groups, width / groups};
+  gemm_packed_batched(cuda, d.product(), rows, d.n, d.k, from, in, packed, accumulate, to, wide);
+}
+
+void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t planes,
+                        std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
+                        const float* packed, bool accumulate, float* to) {
+  const std::int64_t wide = planes * width;
+  if (groups == 1) return gemm_packed(cuda, rows, in, wide, from, wide, packed, accumulate, to, in);
+  const BlockDiagonal d{groups, planes, in / groups, width / groups};
+  gemm_packed_batched(cuda, d.input_gradient(), rows, d.k, d.n, from, wide, packed, accumulate, to,
+                      in);
+}
+
+namespace {
+
+float* part(float* base, std::int64_t row, std::int64_t width) {
+  return base ? base + row * width : nullptr;
+}
+
+// The normalization of some planes of a cell's products, from `first_plane` on.
+RowNorm row_norm(const Cell& cell, int first_plane, float* normal, float* rstd) {
+  RowNorm norm;
+  if (!cell.gain) return norm;
+  norm.gain = cell.gain + first_plane * cell.width;
+  norm.norm_bias = cell.norm_bias + first_plane * cell.width;
+  norm.normal = normal;
+  norm.rstd = rstd;
+  return norm;
+}
+
+// What is the same at all steps, and the record's rows from `at` on.
+void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
+  const int r = cell.unit->recurrents, l = cell.unit->late;
+  const std::int64_t h = cell.width;
+  step.width = h;
+  step.vectors = cell.vectors;
+  step.positions = cell.positions;
+  step.position_rows = cell.position_rows;
+  step.late_groups = cell.rearrange ? cell.groups : 1;
+  step.u = part(record.u, at, r * h);
+  step.late = part(record.late, at, l * h);
+  if (r > 0)
+    step.u_norm = row_norm(cell, 0, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
+  if (l > 0)
+    step.late_norm =
+        row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
+}
+
+const UnitKernels& kernels_for(const Cell& cell, const UnitSteps& step) {
+  return cell.gain || step.raw_x ? normal_kernels_of(*cell.unit) : kernels_of(*cell.unit);
+}
+
+}  // namespace
+
+void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
+                  UnitSteps step) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width, rows = step.rows;
+  const int r = unit.recurrents, l = unit.late;
+  set_parameters(cell, record, at, step);
+  const UnitKernels& run = kernels_for(cell, step);
+  // Bias and normalization are left to the kernel that reads the product next.
+  if (r > 0) {
+    const float* h_before = step.previous[0];
+    if (cell.rearrange) {
+      float* const rearranged = part(record.rearranged, at, h);
+      rearrange(cuda, rows, cell.groups, h, h_before, rearranged);
+      h_before = rearranged;
+    }
+    product(cuda, cell.groups, r, rows, h, h, h_before, cell.recurrent.f32, false, step.u);
+    step.u_bias = cell.bias;
+  }
+  if (l > 0) {
+    float* const value = part(record.late_value, at, h);
+    run.late_value(cuda, step, value);
+    step.u_bias = nullptr;
+    product(cuda, cell.groups, l, rows, h, h, value, cell.late.f32, false, step.late);
+    step.late_bias = cell.bias ? cell.bias + r * h : nullptr;
+  }
+  run.forward(cuda, step);
+}
+
+namespace {
+
+// Floats a row of CellScratch::sums.
+std::int64_t cell_sums(const Cell& cell) {
+  const Unit& unit = *cell.unit;
+  return (unit.vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
+}
+
+std::int64_t position_floats(const Cell& cell) {
+  return cell.unit->position_vectors * cell.width;
+}
+
+}  // namespace
+
+std::int64_t cell_scratch(const Cell& cell, std::int64_t steps, std::int64_t batch) {
+  return batch * (cell_sums(cell) + steps * position_floats(cell));
+}
+
+CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
+                       float** memory) {
+  CellScratch scratch;
+  scratch.sums = *memory;
+  scratch.dpositions = scratch.sums + batch * cell_sums(cell);
+  *memory = scratch.dpositions + steps * batch * position_floats(cell);
+  fill(cuda, scratch.sums, batch * cell_sums(cell), 0.0f);
+  return scratch;
+}
+
+std::int64_t cell_space(const Cell& cell) {
+  return cell.rearrange || cell.unit->late > 0 ? cell.width : 0;
+}
+
+void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
+                   const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
+                   float* const* carry, const CellScratch& scratch, float* temporary) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
+  const int r = unit.recurrents, l = unit.late;
+  set_parameters(cell, record, row, step);
+  const UnitKernels& run = kernels_for(cell, step);
+  float* const gain_sums = scratch.sums + unit.vectors * h;
+  const auto set_sums = [&](RowNorm& norm, int first_plane) {
+    norm.gain_sums = gain_sums + first_plane * h;
+    norm.norm_bias_sums = norm.gain_sums + (r + l) * h;
+    norm.sums_stride = sums;
+  };
+  set_sums(step.u_norm, 0);
+  set_sums(step.late_norm, r);
+  UnitStepsGradient d;
+  d.dh = dh;
+  std::copy_n(carry, unit.states, d.carry);
+  d.dx = part(gradient.dx, row, unit.inputs * h);
+  d.du = part(gradient.du, row, r * h);
+  d.dlate = part(gradient.dlate, row, l * h);
+  d.vector_sums = scratch.sums;
+  d.sums_stride = sums;
+  d.dpositions = part(scratch.dpositions, row, position_floats(cell));
+  run.backward(cuda, step, d);
+  if (l > 0) {
+    product_transposed(cuda, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
+                       temporary);
+    run.late_backward(cuda, step, temporary, d);
+  }
+  if (r > 0) {
+    float* const dh_before = cell.rearrange ? temporary : carry[0];
+    product_transposed(cuda, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed,
+                       !cell.rearrange, dh_before);
+    if (cell.rearrange) rearrange_back(cuda, rows, cell.groups, h, dh_before, true, carry[0]);
+  }
+}
+
+namespace {
+
+// out[p] += the sum of the rows of [T,B] at position p; those past the table's end belong to its
+// last row. A block has some columns of one position, whose rows follow each other.
+__global__ void position_kernel(std::int64_t steps, std::int64_t batch, std::int64_t width,
+                                std::int64_t position, std::int64_t last, const float* dpositions,
+                                float* out) {
+  NMT_SHARED(sums, float[row_threads][column_threads]);
+  const std::int64_t column = std::int64_t{blockIdx.x} * column_threads + threadIdx.x;
+  const std::int64_t p = (position < last ? position : last) + blockIdx.y;
+  const std::int64_t begin = p > position ? p - position : 0,
+                     end = p == last ? steps : p + 1 - position;
+  float sum = 0;
+  if (column < width)
+    for (std::int64_t r = begin * batch + threadIdx.y; r < end * batch; r += row_threads)
+      sum += dpositions[r * width + column];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y == 0 && column < width) {
+    for (unsigned i = 1; i < row_threads; ++i) sum += sums[i][threadIdx.x];
+    out[p * width + column] += sum;
+  }
+}
+
+}  // namespace
+
+void finish_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
+                 std::int64_t position, const CellScratch& scratch, const CellGradient& gradient) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t planes = (unit.recurrents + unit.late) * cell.width, stride = cell_sums(cell);
+  const float* sums = scratch.sums;
+  const auto add = [&](std::int64_t n, float* out) {
+    if (out)
+      add_columns(
+          cuda, batch, n,
+          [=] __device__(std::int64_t r, std::int64_t i) { return sums[r * stride + i]; }, out);
+    sums += n;
+  };
+  add(unit.vectors * cell.width, gradient.dvectors);
+  if (cell.gain) {
+    add(planes, gradient.dgain);
+    add(planes, gradient.dnorm_bias);
+  }
+  if (unit.position_vectors == 0 || !gradient.dpositions || steps <= 0) return;
+  const std::int64_t width = position_floats(cell), last = cell.position_rows - 1;
+  const std::int64_t rows = std::min(position + steps - 1, last) - std::min(position, last) + 1;
+  const dim3 grid(static_cast<unsigned>(divide_up(width, column_threads)),
+                  static_cast<unsigned>(rows));
+  launch(position_kernel, grid, dim3(column_threads, row_threads), 0, cuda, steps, batch, width,
+         position, last, scratch.dpositions, gradient.dpositions);
+}
+
+}  // namespace nmt::cuda

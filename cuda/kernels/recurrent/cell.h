@@ -1,0 +1,58 @@
+#pragma once
+
+// One step of a recurrent cell for all rows, forward and back: what the drivers of recurrence.cu,
+// transition.cu and conditional.cu are made of.
+
+#include "cuda/kernels/recurrent/unit.h"
+#include "kernels/recurrent/recurrence.h"
+
+namespace nmt::cuda {
+
+using kernels::Cell;
+using kernels::CellGradient;
+using kernels::CellRecord;
+
+/// Recurrent product, bias or normalization, point-wise step. `at` is the first row's place in the
+/// record; x, mask, position, previous and next are set by the caller, and raw_x with its bias and
+/// normalization where x has to be completed. An element-wise unit may take all of its steps at
+/// once.
+void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
+                  UnitSteps step);
+
+/// Scratch memory of a cell's backward pass over [T,B].
+struct CellScratch {
+  float* sums = nullptr;  ///< [B, cell_sums()] sums over the steps: vectors, gains, norm biases
+  float* dpositions = nullptr;  ///< [T,B, position_vectors*H]
+};
+/// Floats of it.
+std::int64_t cell_scratch(const Cell& cell, std::int64_t steps, std::int64_t batch);
+/// It, at `*memory`, which moves past it; the sums are set to 0.
+CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
+                       float** memory);
+
+/// Rows before a matrix's backward product is added to what it belongs to: floats a row.
+std::int64_t cell_space(const Cell& cell);
+
+/// The step back. carry[] holds the gradient of the states after it and receives that of the states
+/// before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row's place in
+/// [T,B] and the record; temporary: rows * cell_space().
+void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
+                   const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
+                   float* const* carry, const CellScratch& scratch, float* temporary);
+
+/// Adds what the steps left in the scratch memory to the gradients. `position` is that of row 0 of
+/// [T,B].
+void finish_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
+                 std::int64_t position, const CellScratch& scratch, const CellGradient& gradient);
+
+/// to [rows, planes*width] (+)= from [rows, in] W; W packed, dense or with `groups` blocks on each
+/// plane's diagonal.
+void product(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::int64_t rows,
+             std::int64_t in, std::int64_t width, const float* from, const float* packed,
+             bool accumulate, float* to);
+/// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
+void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t planes,
+                        std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
+                        const float* packed, bool accumulate, float* to);
+
+}  // namespace nmt::cuda

@@ -1,0 +1,196 @@
+#include "cuda/kernels/attention.h"
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/recurrent/cell.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/gemm.h"
+#include "kernels/recurrent/conditional.h"
+#include "kernels/recurrent/rearrange.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+// The rows of step t in the records.
+std::int64_t record_row(const Conditional& a, std::int64_t t) {
+  return a.keep ? t * a.batch : 0;
+}
+
+UnitSteps lower_step(const Conditional& a, std::int64_t t) {
+  const std::int64_t h = a.lower.width, row = t * a.batch;
+  UnitSteps step;
+  step.rows = a.batch;
+  step.x = a.x + row * a.lower.unit->inputs * h;
+  step.position = a.position + t;
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
+    step.next[p] = a.middle[p] + record_row(a, t) * h;
+  }
+  return step;
+}
+
+// It reads the context's projection, whose bias and normalization are part of its step.
+UnitSteps higher_step(const Conditional& a, std::int64_t t) {
+  const std::int64_t h = a.higher.width, at = record_row(a, t), inputs = a.higher.unit->inputs;
+  UnitSteps step;
+  step.rows = a.batch;
+  step.x = a.xc + at * inputs * h;
+  if (a.context_bias || a.context_gain) {
+    step.raw_x = a.xc + at * inputs * h;
+    step.x_bias = a.context_bias;
+    step.x_norm = {.gain = a.context_gain,
+                   .norm_bias = a.context_norm_bias,
+                   .normal = a.xc_normal ? a.xc_normal + at * inputs * h : nullptr,
+                   .rstd = a.xc_rstd ? a.xc_rstd + at * inputs : nullptr};
+  }
+  step.position = a.position + t;
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at * h;
+    step.next[p] = a.states[p] + t * a.batch * h;
+  }
+  return step;
+}
+
+void project_context(const Cuda& cuda, const Conditional& a, const float* context,
+                     std::int64_t at) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs;
+  if (a.higher.rearrange) {
+    float* const rearranged = a.contexts_rearranged + at * att.width;
+    rearrange(cuda, a.batch, a.higher.groups, att.width, context, rearranged);
+    context = rearranged;
+  }
+  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context.f32, false,
+          a.xc + at * inputs * h);
+}
+
+}  // namespace
+
+void conditional_forward(const Cuda& cuda, const Conditional& a) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width;
+  for (std::int64_t t = 0; t < a.steps; ++t) {
+    const std::int64_t row = t * a.batch, at = record_row(a, t);
+    cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, t));
+    float* const query = a.queries + at * att.space;
+    float* const context = a.contexts + row * att.width;
+    gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query.f32, false, query,
+                att.space);
+    attention_forward(cuda, att, 1, a.batch, a.sentence, query,
+                      a.weights + row * att.heads * att.steps, context);
+    project_context(cuda, a, context, at);
+    cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
+  }
+}
+
+namespace {
+
+// Scratch memory of the backward pass, one part behind the other.
+struct Space {
+  CellScratch lower, higher;
+  float* sums;        // [B, 2*inputs*H] gradients of the projection's gain and norm_bias
+  float* temporary;   // [B, cell_space()]
+  float* dcontext;    // [T,B,M]
+  float* rearranged;  // [B,M]
+  float* dscores;     // [T,B,heads,S]
+  float* attention;   // attention_sources_scratch()
+};
+
+std::int64_t projection_sums(const Conditional& a) {
+  return a.context_gain ? 2 * a.higher.unit->inputs * a.higher.width : 0;
+}
+std::int64_t rearranged_width(const Conditional& a) {
+  return a.higher.rearrange ? a.attention.width : 0;
+}
+
+// Scores of a row.
+std::int64_t scores(const Conditional& a) {
+  return a.attention.heads * a.attention.steps;
+}
+
+Space start(const Cuda& cuda, const Conditional& a, float* memory) {
+  Space space;
+  space.lower = start_cell(cuda, a.lower, a.steps, a.batch, &memory);
+  space.higher = start_cell(cuda, a.higher, a.steps, a.batch, &memory);
+  space.sums = memory;
+  space.temporary = space.sums + a.batch * projection_sums(a);
+  space.dcontext = space.temporary + a.batch * cell_space(a.lower);
+  space.rearranged = space.dcontext + a.steps * a.batch * a.attention.width;
+  space.dscores = space.rearranged + a.batch * rearranged_width(a);
+  space.attention = space.dscores + a.steps * a.batch * scores(a);
+  fill(cuda, space.sums, a.batch * projection_sums(a), 0.0f);
+  return space;
+}
+
+// The gradient of the context from that of the bare product.
+void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g,
+                      std::int64_t row, const Space& space) {
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h,
+                     width = a.attention.width;
+  float* const dxc = g.higher.dx + row * wide;
+  float* const dcontext = space.dcontext + row * width;
+  const bool add = g.dcontexts != nullptr;
+  if (add)
+    copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, dcontext, width, false);
+  if (a.higher.rearrange) {
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
+                       false, space.rearranged);
+    rearrange_back(cuda, a.batch, a.higher.groups, width, space.rearranged, add, dcontext);
+  } else {
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
+                       add, dcontext);
+  }
+}
+
+}  // namespace
+
+std::int64_t conditional_scratch(const Cuda&, const Conditional& a) {
+  return cell_scratch(a.lower, a.steps, a.batch) + cell_scratch(a.higher, a.steps, a.batch) +
+         a.batch * (projection_sums(a) + cell_space(a.lower) + rearranged_width(a)) +
+         a.steps * a.batch * (a.attention.width + scores(a)) +
+         attention_sources_scratch(a.attention);
+}
+
+void conditional_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width, wide = a.higher.unit->inputs * h;
+  const Space space = start(cuda, a, g.scratch);
+  for (int p = 0; p < a.lower.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * h, 0.0f);
+  for (std::int64_t t = a.steps - 1; t >= 0; --t) {
+    const std::int64_t row = t * a.batch;
+    UnitSteps higher = higher_step(a, t);
+    higher.x_norm.gain_sums = space.sums;
+    higher.x_norm.norm_bias_sums = space.sums + wide;
+    higher.x_norm.sums_stride = 2 * wide;
+    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher, g.dh + row * h,
+                  g.dinitial, space.higher, space.temporary);
+    context_backward(cuda, a, g, row, space);
+    float* const dquery = g.dqueries + row * att.space;
+    attention_backward_queries(cuda, att, 1, a.queries + row * att.space,
+                               a.weights + row * scores(a), space.dcontext + row * att.width,
+                               space.dscores + row * scores(a), dquery);
+    gemm_packed(cuda, a.batch, h, att.space, dquery, att.space, a.query_transposed, true,
+                g.dinitial[0], h);
+    cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, t), nullptr,
+                  g.dinitial, space.lower, space.temporary);
+  }
+  attention_backward_sources(cuda, att, a.steps, a.queries, a.weights, space.dscores,
+                             {.dcontext = space.dcontext,
+                              .dkeys = g.dkeys,
+                              .dmemory = g.dmemory,
+                              .dv = g.dv,
+                              .scratch = space.attention});
+  finish_cell(cuda, a.lower, a.steps, a.batch, a.position, space.lower, g.lower);
+  finish_cell(cuda, a.higher, a.steps, a.batch, a.position, space.higher, g.higher);
+  if (!a.context_gain) return;
+  const auto add = [&](const float* sums, float* out) {
+    if (out)
+      add_columns(
+          cuda, a.batch, wide,
+          [=] __device__(std::int64_t r, std::int64_t i) { return sums[r * 2 * wide + i]; }, out);
+  };
+  add(space.sums, g.dcontext_gain);
+  add(space.sums + wide, g.dcontext_norm_bias);
+}
+
+}  // namespace nmt::kernels

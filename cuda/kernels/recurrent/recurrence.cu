@@ -1,0 +1,61 @@
+#include "cuda/kernels/recurrent/cell.h"
+#include "cuda/runtime/launch.h"
+#include "kernels/pointwise.h"
+#include "kernels/recurrent/recurrence.h"
+#include "kernels/recurrent/step_offsets.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+// Step number i, or all of them from it on: `stride` rows of [T,B] apart.
+UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
+  const std::int64_t h = a.cell.width;
+  const StepOffsets at = step_offsets(a, i, 0);
+  UnitSteps step;
+  step.rows = a.batch;
+  step.steps = steps;
+  step.stride = a.reverse ? -a.batch : a.batch;
+  step.x = a.x + at.row * a.cell.unit->inputs * h;
+  step.position = at.position;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.cell.unit->states; ++p) {
+    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
+    step.next[p] = a.states[p] + at.row * h;
+  }
+  return step;
+}
+
+// Steps of one kernel: a unit without a recurrent product takes all at once.
+std::int64_t steps_at_once(const Recurrence& a) {
+  return a.cell.unit->is_matrix() ? 1 : a.steps;
+}
+
+}  // namespace
+
+void recurrence_forward(const Cuda& cuda, const Recurrence& a) {
+  const std::int64_t at_once = steps_at_once(a);
+  for (std::int64_t i = 0; i < a.steps; i += at_once)
+    cell_forward(cuda, a.cell, a.record, step_offsets(a, i, 0).at, unit_steps(a, i, at_once));
+}
+
+std::int64_t recurrence_scratch(const Cuda&, const Recurrence& a) {
+  return cell_scratch(a.cell, a.steps, a.batch) + a.batch * cell_space(a.cell);
+}
+
+void recurrence_backward(const Cuda& cuda, const Recurrence& a, const RecurrenceGradient& g) {
+  float* temporary = g.scratch;
+  const CellScratch scratch = start_cell(cuda, a.cell, a.steps, a.batch, &temporary);
+  for (int p = 0; p < a.cell.unit->states; ++p)
+    fill(cuda, g.dinitial[p], a.batch * a.cell.width, 0.0f);
+  const std::int64_t at_once = steps_at_once(a);
+  for (std::int64_t i = a.steps - at_once; at_once > 0 && i >= 0; i -= at_once) {
+    const std::int64_t row = step_offsets(a, i, 0).row;
+    cell_backward(cuda, a.cell, a.record, g.cell, row, unit_steps(a, i, at_once),
+                  g.dh + row * a.cell.width, g.dinitial, scratch, temporary);
+  }
+  finish_cell(cuda, a.cell, a.steps, a.batch, a.position, scratch, g.cell);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,75 @@
+#include "cuda/kernels/recurrent/cell.h"
+#include "cuda/runtime/launch.h"
+#include "kernels/pointwise.h"
+#include "kernels/recurrent/step_offsets.h"
+#include "kernels/recurrent/transition.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+UnitSteps unit_step(const Transition& a, const StepOffsets& at, const Cell& cell, const float* x) {
+  UnitSteps step;
+  step.rows = a.batch;
+  step.x = x + at.row * cell.unit->inputs * cell.width;
+  step.position = at.position;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  return step;
+}
+
+UnitSteps lower_step(const Transition& a, std::int64_t i) {
+  const StepOffsets at = step_offsets(a, i, 0);
+  const std::int64_t h = a.lower.width;
+  UnitSteps step = unit_step(a, at, a.lower, a.x);
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
+    step.next[p] = a.middle[p] + at.at * h;
+  }
+  return step;
+}
+
+UnitSteps higher_step(const Transition& a, std::int64_t i) {
+  const StepOffsets at = step_offsets(a, i, 0);
+  const std::int64_t h = a.higher.width;
+  UnitSteps step = unit_step(a, at, a.higher, a.guide);
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at.at * h;
+    step.next[p] = a.states[p] + at.row * h;
+  }
+  return step;
+}
+
+}  // namespace
+
+void transition_forward(const Cuda& cuda, const Transition& a) {
+  for (std::int64_t i = 0; i < a.steps; ++i) {
+    const std::int64_t at = step_offsets(a, i, 0).at;
+    cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, i));
+    cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, i));
+  }
+}
+
+std::int64_t transition_scratch(const Cuda&, const Transition& a) {
+  return cell_scratch(a.lower, a.steps, a.batch) + cell_scratch(a.higher, a.steps, a.batch) +
+         a.batch * cell_space(a.lower);
+}
+
+void transition_backward(const Cuda& cuda, const Transition& a, const TransitionGradient& g) {
+  float* temporary = g.scratch;
+  const CellScratch lower = start_cell(cuda, a.lower, a.steps, a.batch, &temporary);
+  const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
+  for (int p = 0; p < a.lower.unit->states; ++p)
+    fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
+  for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+    const std::int64_t row = step_offsets(a, i, 0).row;
+    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, i),
+                  g.dh + row * a.higher.width, g.dinitial, higher, temporary);
+    cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, i), nullptr,
+                  g.dinitial, lower, temporary);
+  }
+  finish_cell(cuda, a.lower, a.steps, a.batch, a.position, lower, g.lower);
+  finish_cell(cuda, a.higher, a.steps, a.batch, a.position, higher, g.higher);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,160 @@
+#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_table.h"
+
+namespace nmt::cuda {
+namespace {
+
+using namespace nmt::units;
+
+// Steps whose values are on their way from memory while a thread computes.
+template <class U>
+constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1 : 4;
+
+template <class U>
+__global__ void forward_kernel(UnitSteps a) {
+  constexpr int ahead = steps_ahead<U>;
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    add_bias<U::recurrents>(a.u_bias, at.row, at.column, h, a.u);
+    add_bias<U::late>(a.late_bias, at.row, at.column, h, a.late);
+    Step<float, U> ring[ahead];
+    bool live[ahead];
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load_step<U>(a, at, r, true, ring[r], live[r]);
+    float v[at_least_one(U::vectors)], state[U::states];
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
+    for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin + r;
+        if (i >= a.steps) break;
+        Step<float, U> step = ring[r];
+        const bool alive = live[r];
+        if (i + ahead < a.steps) load_step<U>(a, at, i + ahead, true, ring[r], live[r]);
+        if (alive) {
+          for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+          for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
+          U::forward(step, state);
+        }
+#pragma unroll
+        for (int p = 0; p < U::states; ++p)
+          a.next[p][(at.row + i * a.stride) * h + at.column] = state[p];
+      }
+    }
+  }
+}
+
+// Gates are computed again from what the forward pass read.
+template <class U>
+__global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
+  constexpr int ahead = steps_ahead<U>;
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    Step<float, U> ring[ahead];
+    bool live[ahead];
+    float dh[ahead];
+    const auto load = [&](std::int64_t i, int r) {
+      load_step<U>(a, at, i, true, ring[r], live[r]);
+      load_states<U>(a, at, i, ring[r]);
+      dh[r] = g.dh ? g.dh[(at.row + i * a.stride) * h + at.column] : 0.0f;
+    };
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load(a.steps - 1 - r, r);
+    float v[at_least_one(U::vectors)], dv[at_least_one(U::vectors)] = {}, carry[U::states];
+    load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) carry[p] = g.carry[p][n];
+    for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin - r;
+        if (i < 0) break;
+        Step<float, U> step = ring[r];
+        const bool alive = live[r];
+        carry[0] += dh[r];
+        if (i >= ahead) load(i - ahead, r);
+        Step<float, U> d{};
+        if (alive) {
+          for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+          U::backward(step, carry, d);
+          for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+          for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+        }
+        const std::int64_t row = at.row + i * a.stride;
+        store_planes<U::inputs>(g.dx, row, at.column, h, d.x);
+        store_planes<U::recurrents>(g.du, row, at.column, h, d.u);
+        store_planes<U::late>(g.dlate, row, at.column, h, d.late);
+        store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, h, d.position);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
+#pragma unroll
+    for (int p = 0; p < U::vectors; ++p)
+      g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
+  }
+}
+
+template <class U>
+__global__ void late_value_kernel(UnitSteps a, float* out) {
+  for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
+    const Channel at{n / a.width, n % a.width};
+    add_bias<U::recurrents>(a.u_bias, at.row, at.column, a.width, a.u);
+    bool live;
+    out[late_place(a, at)] = U::late_value(load_all<U>(a, at, false, live));
+  }
+}
+
+// Adds to dx, du and the carry. A masked row's gradient is zero already and stays so.
+template <class U>
+__global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    bool live;
+    const Step<float, U> step = load_all<U>(a, at, true, live);
+    if (!live) continue;
+    Step<float, U> d{};
+    U::late_backward(step, dlate_value[late_place(a, at)], d);
+    add_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
+    add_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
+    for (int p = 0; p < U::states; ++p) g.carry[p][n] += d.s[p];
+  }
+}
+
+constexpr unsigned threads = 128;
+
+unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
+  return blocks_for(cuda, a.rows * a.width, threads);
+}
+
+template <class U>
+struct Channels {
+  static void forward(const Cuda& cuda, const UnitSteps& a) {
+    launch(forward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a);
+  }
+  static void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g) {
+    launch(backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, g);
+  }
+  static void late_value(const Cuda& cuda, const UnitSteps& a, float* out) {
+    launch(late_value_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, out);
+  }
+  static void late_backward(const Cuda& cuda, const UnitSteps& a, const float* dlate_value,
+                            const UnitStepsGradient& g) {
+    launch(late_backward_kernel<U>, blocks(cuda, a), threads, 0, cuda, a, dlate_value, g);
+  }
+};
+
+}  // namespace
+
+const UnitKernels& kernels_of(const kernels::Unit& unit) {
+  return kernels_in_table<Channels>(unit);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,90 @@
+#pragma once
+
+// What the kernels of the units share: how a channel's values come from memory and go there.
+
+#include "cuda/kernels/recurrent/unit.h"
+#include "cuda/runtime/launch.h"
+#include "units/all.h"
+
+namespace nmt::cuda {
+
+using namespace nmt::units;
+
+struct Channel {
+  std::int64_t row, column;
+};
+
+// `planes` values of a channel from rows of planes*H.
+template <int planes, std::size_t n>
+__device__ __forceinline__ void load_planes(const float* from, std::int64_t row,
+                                            std::int64_t column, std::int64_t h, float (&to)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[p] = from[(row * planes + p) * h + column];
+}
+template <int planes, std::size_t n>
+__device__ __forceinline__ void store_planes(float* to, std::int64_t row, std::int64_t column,
+                                             std::int64_t h, const float (&from)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] = from[p];
+}
+template <int planes, std::size_t n>
+__device__ __forceinline__ void add_planes(float* to, std::int64_t row, std::int64_t column,
+                                           std::int64_t h, const float (&from)[n]) {
+#pragma unroll
+  for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] += from[p];
+}
+template <int planes>
+__device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, std::int64_t column,
+                                         std::int64_t h, float* to) {
+  if constexpr (planes > 0) {
+    if (!bias) return;
+#pragma unroll
+    for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] += bias[p * h + column];
+  }
+}
+
+// What step i reads for a channel, but the states and the shared vectors.
+template <class U>
+__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i,
+                                          bool with_late, Step<float, U>& step, bool& live) {
+  const std::int64_t h = a.width, row = at.row + i * a.stride, column = at.column;
+  live = !a.mask || a.mask[row] != 0.0f;
+  load_planes<U::inputs>(a.x, row, column, h, step.x);
+  load_planes<U::recurrents>(a.u, row, column, h, step.u);
+  if (with_late) load_planes<U::late>(a.late, row, column, h, step.late);
+  if constexpr (position_vectors_of < U >> 0) {
+    const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
+    load_planes<position_vectors_of<U>>(a.positions,
+                                        position < a.position_rows ? position : a.position_rows - 1,
+                                        column, h, step.position);
+  }
+}
+
+// The states before step i, from memory.
+template <class U>
+__device__ __forceinline__ void load_states(const UnitSteps& a, const Channel& at, std::int64_t i,
+                                            Step<float, U>& step) {
+  const std::int64_t h = a.width;
+#pragma unroll
+  for (int p = 0; p < U::states; ++p)
+    step.s[p] = i == 0 ? a.previous[p][at.row * h + at.column]
+                       : a.next[p][(at.row + (i - 1) * a.stride) * h + at.column];
+}
+
+// Where a channel of the late value stands in the row that the late matrix reads: rearrange.h.
+__device__ __forceinline__ std::int64_t late_place(const UnitSteps& a, const Channel& at) {
+  const std::int64_t part = a.width / a.late_groups;
+  return at.row * a.width + at.column % part * a.late_groups + at.column / part;
+}
+
+template <class U>
+__device__ __forceinline__ Step<float, U> load_all(const UnitSteps& a, const Channel& at,
+                                                   bool with_late, bool& live) {
+  Step<float, U> step{};
+  load_step<U>(a, at, 0, with_late, step, live);
+  load_planes<U::vectors>(a.vectors, 0, at.column, a.width, step.v);
+  load_states<U>(a, at, 0, step);
+  return step;
+}
+
+}  // namespace nmt::cuda

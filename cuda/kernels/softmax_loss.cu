@@ -1,0 +1,169 @@
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/reduce.h"
+#include "kernels/math.h"
+#include "kernels/products/gemm.h"
+#include "kernels/softmax_loss.h"
+
+#include <cmath>
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+struct RowLoss {
+  double cross_entropy, smoothed;
+};
+
+// Where things lie in the scratch. A chunk's logits are four times the size of the output table at
+// most. Depends on the sizes alone, so every sum has one order.
+struct Plan {
+  std::int64_t chunk, stride, losses, total;
+  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+    constexpr std::int64_t min_rows = 64, max_rows = 2048;
+    stride = divide_up(vocabulary, 32) * 32;
+    const std::int64_t fitting = std::clamp(4 * width, min_rows, max_rows);
+    chunk = divide_up(rows, divide_up(std::max<std::int64_t>(rows, 1), fitting));
+    losses = chunk * stride;
+    total = losses + rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float));
+  }
+};
+
+// The maximum of some numbers, and the sum of e^(x - maximum), kept together in one pass over them.
+// A NaN is in the sum.
+struct RunningSum {
+  float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
+  __device__ __forceinline__ void add(float x) {
+    if (x > top) {
+      sum = sum * math::exp(top - x) + 1.0f;
+      top = x;
+    } else if (x != -std::numeric_limits<float>::infinity()) {
+      sum += math::exp(x - top);
+    }
+  }
+  // Of all threads of the block.
+  __device__ __forceinline__ void join() {
+    const float whole = block_max(top);
+    sum = block_sum(sum == 0.0f ? 0.0f : sum * math::exp(top - whole));
+    top = whole;
+  }
+};
+
+// A block a row of logits, which becomes its gradient, scale (p - q), or stays as it is when none
+// is wanted.
+__global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, const float* bias,
+                                const std::int32_t* target, float smoothing, float scale,
+                                double information, bool gradient, float* logits, RowLoss* losses,
+                                Fault* fault) {
+  float* const x = logits + blockIdx.x * stride;
+  std::int32_t symbol = target[blockIdx.x];
+  if (symbol == no_target) {
+    if (threadIdx.x == 0) losses[blockIdx.x] = {0, 0};
+    for (std::int64_t i = threadIdx.x; gradient && i < vocabulary; i += blockDim.x) x[i] = 0.0f;
+    return;
+  }
+  if (symbol < 0 || symbol >= vocabulary) {  // the same for the whole block
+    if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, symbol, vocabulary);
+    symbol = 0;
+  }
+  const double label = static_cast<double>(x[symbol] + (bias ? bias[symbol] : 0.0f));
+  RunningSum running;
+  float all = 0.0f;
+  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    const float value = x[i] + (bias ? bias[i] : 0.0f);
+    running.add(value);
+    all += value;
+  }
+  running.join();
+  all = block_sum(all);
+  if (threadIdx.x == 0) {
+    // -sum q x + log sum exp + sum q log q (Szegedy et al. 2016, section 7)
+    const double log_sum = static_cast<double>(running.top) + log(static_cast<double>(running.sum));
+    const double s = static_cast<double>(smoothing);
+    losses[blockIdx.x] = {log_sum - label,
+                          log_sum - (1.0 - s) * label -
+                              s / static_cast<double>(vocabulary) * static_cast<double>(all) +
+                              information};
+  }
+  if (!gradient) return;
+  __syncthreads();  // every thread has read the label
+  const float factor = scale / running.sum,
+              rest = scale * smoothing / static_cast<float>(vocabulary);
+  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
+    const float value = x[i] + (bias ? bias[i] : 0.0f);
+    x[i] = math::exp(value - running.top) * factor - rest -
+           (i == symbol ? scale * (1.0f - smoothing) : 0.0f);
+  }
+}
+
+__global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, double* cross_entropy,
+                                  double* smoothed) {
+  double entropy = 0, smooth = 0;
+  for (std::int64_t r = threadIdx.x; r < rows; r += blockDim.x) {
+    entropy += losses[r].cross_entropy;
+    smooth += losses[r].smoothed;
+  }
+  entropy = block_sum(entropy);
+  smooth = block_sum(smooth);
+  if (threadIdx.x == 0) {
+    *cross_entropy += entropy;
+    *smoothed += smooth;
+  }
+}
+
+// A block a row.
+__global__ void log_sum_exp_kernel(std::int64_t vocabulary, const float* logits, float* out) {
+  const float* const x = logits + blockIdx.x * vocabulary;
+  RunningSum running;
+  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) running.add(x[i]);
+  running.join();
+  if (threadIdx.x == 0)
+    out[blockIdx.x] = static_cast<float>(static_cast<double>(running.top) +
+                                         log(static_cast<double>(running.sum)));
+}
+
+constexpr std::int64_t max_threads = 512;  // a block's
+
+}  // namespace
+
+std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t width,
+                                  std::int64_t vocabulary) {
+  return Plan(rows, width, vocabulary).total;
+}
+
+void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
+  const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
+  const Plan plan(rows, width, vocabulary);
+  float* const logits = loss.scratch;
+  RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
+  const double information = smoothing_information(static_cast<double>(loss.smoothing), vocabulary);
+  for (std::int64_t first = 0; first < rows; first += plan.chunk) {
+    const std::int64_t count = std::min(plan.chunk, rows - first), stride = plan.stride;
+    const float* const x = loss.x + first * width;
+    gemm(cuda, false, true, count, vocabulary, width, x, width, loss.table, width, 0.0f, logits,
+         stride);
+    launch(row_loss_kernel, static_cast<unsigned>(count), threads_for(vocabulary, max_threads), 0,
+           cuda, vocabulary, stride, loss.bias, loss.target + first, loss.smoothing, loss.scale,
+           information, loss.dx != nullptr, logits, losses + first, state_of(cuda).device_fault);
+    if (!loss.dx) continue;
+    gemm(cuda, false, false, count, width, vocabulary, logits, stride, loss.table, width, 0.0f,
+         loss.dx + first * width, width);
+    gemm(cuda, true, false, vocabulary, width, count, logits, stride, x, width, 1.0f, loss.dtable,
+         width);
+    if (loss.dbias)
+      add_columns(
+          cuda, count, vocabulary,
+          [=] __device__(std::int64_t r, std::int64_t i) { return logits[r * stride + i]; },
+          loss.dbias);
+  }
+  launch(add_losses_kernel, rows > 0 ? 1 : 0, 256, 0, cuda, rows, losses, loss.cross_entropy,
+         loss.smoothed);
+}
+
+void log_sum_exp(const Cuda& cuda, std::int64_t rows, std::int64_t vocabulary, const float* logits,
+                 float* out) {
+  launch(log_sum_exp_kernel, static_cast<unsigned>(rows), threads_for(vocabulary, max_threads), 0,
+         cuda, vocabulary, logits, out);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "cuda/kernels/elementwise.h"
+#include "kernels/products/bfloat16.h"
+
+namespace nmt::cuda {
+
+constexpr unsigned tile_width = 32, tile_rows = 8;
+
+__device__ __forceinline__ void store_as(float* to, float x) {
+  *to = x;
+}
+__device__ __forceinline__ void store_as(kernels::Bfloat16* to, float x) {
+  *to = kernels::to_bf16(x);
+}
+
+/// out[j,i] = x[i,j], in float32 or bfloat16, through a tile of shared memory, so that both sides
+/// are read and written along their rows. The odd width of the tile keeps its columns in different
+/// banks.
+template <class T>
+__global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const float* x,
+                                 std::int64_t x_stride, T* out, std::int64_t out_stride) {
+  NMT_SHARED(tile, float[tile_width][tile_width + 1]);
+  const std::int64_t row = std::int64_t{blockIdx.y} * tile_width,
+                     column = std::int64_t{blockIdx.x} * tile_width;
+  for (unsigned i = threadIdx.y; i < tile_width; i += tile_rows)
+    if (row + i < rows && column + threadIdx.x < width)
+      tile[i][threadIdx.x] = x[(row + i) * x_stride + column + threadIdx.x];
+  __syncthreads();
+  for (unsigned i = threadIdx.y; i < tile_width; i += tile_rows)
+    if (column + i < width && row + threadIdx.x < rows)
+      store_as(&out[(column + i) * out_stride + row + threadIdx.x], tile[threadIdx.x][i]);
+}
+
+/// out [width,rows] = x [rows,width] transposed.
+template <class T>
+void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
+               std::int64_t x_stride, T* out, std::int64_t out_stride) {
+  // The grid's y axis is the short one.
+  constexpr std::int64_t max_rows = std::int64_t{65535} * tile_width;
+  for (std::int64_t row = 0; row < rows; row += max_rows) {
+    const std::int64_t count = std::min(max_rows, rows - row);
+    const dim3 grid(static_cast<unsigned>(divide_up(width, tile_width)),
+                    static_cast<unsigned>(divide_up(count, tile_width)));
+    launch(transpose_kernel<T>, grid, dim3(tile_width, tile_rows), 0, cuda, count, width,
+           x + row * x_stride, x_stride, out + row, out_stride);
+  }
+}
+
+/// Copies x [rows,width] between matrices of other widths.
+template <class T>
+void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
+                 std::int64_t x_stride, T* out, std::int64_t out_stride) {
+  each(cuda, rows * width, [=] __device__(std::int64_t i) {
+    const std::int64_t r = i / width, column = i % width;
+    store_as(&out[r * out_stride + column], x[r * x_stride + column]);
+  });
+}
+
+}  // namespace nmt::cuda

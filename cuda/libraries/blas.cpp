@@ -1,0 +1,110 @@
+#include "cuda/libraries/blas.h"
+
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/state.h"
+
+#include <cublas_v2.h>
+#include <dlfcn.h>
+
+namespace nmt::cuda {
+namespace {
+
+// cuBLAS is 0.6 GB with its parts and is opened when a product first needs it, so that programs
+// start quickly and without it.
+class Library {
+ public:
+  static const Library& get() {
+    static const Library library;
+    return library;
+  }
+  decltype(&::cublasCreate_v2) cublasCreate_v2;
+  decltype(&::cublasDestroy_v2) cublasDestroy_v2;
+  decltype(&::cublasSetStream_v2) cublasSetStream_v2;
+  decltype(&::cublasSetWorkspace_v2) cublasSetWorkspace_v2;
+  decltype(&::cublasGetStatusString) cublasGetStatusString;
+  cublasStatus_t (*cublasGemmStridedBatchedEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t,
+                                               int, int, int, const void*, const void*,
+                                               cudaDataType, int, long long, const void*,
+                                               cudaDataType, int, long long, const void*, void*,
+                                               cudaDataType, int, long long, int,
+                                               cublasComputeType_t, cublasGemmAlgo_t);
+
+ private:
+  Library() {
+    constexpr const char* name = "libcublas.so.13";
+    static_assert(CUBLAS_VER_MAJOR == 13);
+    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+      NMT_FAIL(
+          "--device cuda needs {}: {}; it belongs beside the program's libraries or into "
+          "LD_LIBRARY_PATH",
+          name, dlerror());
+    find(handle, "cublasCreate_v2", cublasCreate_v2);
+    find(handle, "cublasDestroy_v2", cublasDestroy_v2);
+    find(handle, "cublasSetStream_v2", cublasSetStream_v2);
+    find(handle, "cublasSetWorkspace_v2", cublasSetWorkspace_v2);
+    find(handle, "cublasGemmStridedBatchedEx", cublasGemmStridedBatchedEx);
+    find(handle, "cublasGetStatusString", cublasGetStatusString);
+  }
+  template <class Function>
+  static void find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    NMT_CHECK(function, "libcublas has no {}", name);
+  }
+};
+
+}  // namespace
+
+static void check(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS)
+    NMT_FAIL("{}: {}", call_name(call), Library::get().cublasGetStatusString(status));
+}
+
+// What NVIDIA recommends for Hopper; older devices are content with less (cuBLAS,
+// cublasSetWorkspace).
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+/// A handle of cuBLAS on the device's stream, with a workspace of its own: cuBLAS's would be
+/// allocated within a graph.
+class Blas {
+ public:
+  explicit Blas(CudaDevice::State& state) {
+    const Library& library = Library::get();
+    NMT_CUDA_CHECK(library.cublasCreate(&handle_));
+    NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // which forgets the workspace
+    NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace_.get(state, workspace_bytes),
+                                              workspace_bytes));
+  }
+  ~Blas() { Library::get().cublasDestroy(handle_); }
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+  cublasHandle_t handle() const { return handle_; }
+
+ private:
+  Workspace workspace_;
+  cublasHandle_t handle_ = nullptr;
+};
+
+void library_product(const Cuda& cuda, const Product& p, Precision precision) {
+  CudaDevice::State& state = state_of(cuda);
+  if (!state.blas) state.blas = std::make_shared<Blas>(state);
+  NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
+  const bool rounded = p.a.bf16 != nullptr;
+  const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
+  const auto data = [&](const Operand& x) {
+    return rounded ? static_cast<const void*>(x.bf16) : static_cast<const void*>(x.f32);
+  };
+  const auto operation = [](const Operand& x) { return x.transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const cublasComputeType_t compute =
+      precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  const float one = 1.0f;
+  // cuBLAS is column-major: it sees all matrices transposed, and C^T = op(B)^T op(A)^T.
+  NMT_CUDA_CHECK(Library::get().cublasGemmStridedBatchedEx(
+      state.blas->handle(), operation(p.b), operation(p.a), static_cast<int>(p.n),
+      static_cast<int>(p.m), static_cast<int>(p.k), &one, data(p.b), type, static_cast<int>(p.b.ld),
+      p.b.stride, data(p.a), type, static_cast<int>(p.a.ld), p.a.stride, &p.beta, p.c, CUDA_R_32F,
+      static_cast<int>(p.ldc), p.c_stride, static_cast<int>(p.count), compute,
+      CUBLAS_GEMM_DEFAULT));
+}
+
+}  // namespace nmt::cuda

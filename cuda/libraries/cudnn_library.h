@@ -1,0 +1,52 @@
+#pragma once
+
+#include "cuda/runtime/check.h"
+
+#include <string>
+
+#include <cudnn.h>
+
+namespace nmt::cuda {
+
+// What is called of cuDNN.
+#define NMT_CUDNN_FUNCTIONS(function)                                                         \
+  function(cudnnCreate) function(cudnnDestroy) function(cudnnSetStream)                       \
+      function(cudnnGetErrorString) function(cudnnCreateTensorDescriptor)                     \
+          function(cudnnDestroyTensorDescriptor) function(cudnnSetTensorNdDescriptor)         \
+              function(cudnnGetTensorNdDescriptor) function(cudnnCreateDropoutDescriptor)     \
+                  function(cudnnDestroyDropoutDescriptor) function(cudnnSetDropoutDescriptor) \
+                      function(cudnnCreateRNNDescriptor) function(cudnnDestroyRNNDescriptor)  \
+                          function(cudnnSetRNNDescriptor_v8)                                  \
+                              function(cudnnCreateRNNDataDescriptor)                          \
+                                  function(cudnnDestroyRNNDataDescriptor)                     \
+                                      function(cudnnSetRNNDataDescriptor)                     \
+                                          function(cudnnGetRNNWeightSpaceSize)                \
+                                              function(cudnnGetRNNTempSpaceSizes)             \
+                                                  function(cudnnGetRNNWeightParams)           \
+                                                      function(cudnnRNNForward)               \
+                                                          function(cudnnRNNBackwardData_v8)   \
+                                                              function(cudnnRNNBackwardWeights_v8)
+
+/// Its functions, by name: opened at first use (cudnn_library.cpp), or the emulator's stand-in
+/// (tests/emulator/cudnn.cpp).
+struct CudnnLibrary {
+#define NMT_CUDNN_MEMBER(name) decltype(&::name) name = nullptr;
+  NMT_CUDNN_FUNCTIONS(NMT_CUDNN_MEMBER)
+#undef NMT_CUDNN_MEMBER
+
+  /// Null, and the reason in `why`, where there is none.
+  static const CudnnLibrary* open(std::string& why);
+  /// The one that was opened.
+  static const CudnnLibrary& get();
+};
+
+inline void check(cudnnStatus_t status, const char* call) {
+  if (status == CUDNN_STATUS_SUCCESS) return;
+  const std::string message =
+      fmt::format("{}: {}", call_name(call), CudnnLibrary::get().cudnnGetErrorString(status));
+  if (status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED)
+    throw OutOfMemory(message + "; smaller batches need less");
+  NMT_FAIL("{}", message);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,69 @@
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/graph.h"
+#include "cuda/runtime/state.h"
+
+#include <utility>
+
+namespace nmt {
+namespace {
+
+// The second branch's stream, workspaces and products' library change places with the first's.
+void exchange(CudaDevice::State& state) noexcept {
+  cuda::Branch& branch = state.branch;
+  std::swap(state.stream, branch.stream);
+  state.workspace.swap(branch.workspace);
+  state.rounded.swap(branch.rounded);
+  state.blas.swap(branch.blas);
+  state.blas_lt.swap(branch.blas_lt);
+  branch.current = !branch.current;
+}
+
+}  // namespace
+
+bool CudaDevice::fork() {
+  cuda::Branch& branch = state_->branch;
+  if (branch.open) return false;
+  if (!branch.stream) {
+    NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&branch.stream, cudaStreamNonBlocking));
+    for (cudaEvent_t* event : {&branch.forked, &branch.joined})
+      NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+  }
+  branch.open = true;
+  cuda::queue(handle(), {cuda::a_fork}, [&] {
+    NMT_CUDA_CHECK(cudaEventRecord(branch.forked, state_->stream));
+    NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.forked, 0));
+  });
+  return true;
+}
+
+void CudaDevice::second_branch() {
+  NMT_CHECK(state_->branch.open && !state_->branch.current, "a second branch without a fork");
+  cuda::queue(handle(), {cuda::a_second_branch}, [] {});
+  exchange(*state_);
+}
+
+void CudaDevice::join() {
+  cuda::Branch& branch = state_->branch;
+  NMT_CHECK(branch.open, "a join without a fork");
+  if (!branch.current) second_branch();
+  cuda::queue(handle(), {cuda::a_join}, [&] {
+    NMT_CUDA_CHECK(cudaEventRecord(branch.joined, state_->stream));
+    // The first one's, while they have changed places.
+    NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.joined, 0));
+  });
+  exchange(*state_);
+  branch.open = false;
+}
+
+// Work that ended early: what is asked for next comes after both branches. A failure has nobody to
+// tell.
+void CudaDevice::abandon_branches() noexcept {
+  cuda::Branch& branch = state_->branch;
+  if (!branch.open) return;
+  if (branch.current) exchange(*state_);
+  branch.open = false;
+  cudaEventRecord(branch.joined, branch.stream);          // unchecked
+  cudaStreamWaitEvent(state_->stream, branch.joined, 0);  // unchecked
+}
+
+}  // namespace nmt

@@ -1,0 +1,248 @@
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/graph.h"
+#include "cuda/runtime/staging.h"
+#include "cuda/runtime/state.h"
+
+#include <cstring>
+#include <string_view>
+
+namespace nmt {
+namespace cuda {
+
+std::string call_name(const char* call) {
+  const std::string_view text(call), name = text.substr(0, text.find('('));
+  return std::string(name.substr(name.find_last_of('.') + 1));  // of "library.cublasCreate" too
+}
+
+Workspace::~Workspace() {
+  if (data_) cudaFree(data_);
+}
+
+namespace {
+
+constexpr double megabyte = 1024.0 * 1024.0;
+
+// Null where there is no more, even without the graphs.
+void* allocate(const CudaDevice::State& state, std::size_t bytes) {
+  void* data = nullptr;
+  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  if (state.recording) state.recording->memory_moves();
+  for (;;) {
+    const cudaError_t status = cudaMalloc(&data, bytes);
+    if (status != cudaErrorMemoryAllocation) {
+      cuda::check(status, "cudaMalloc");
+      return data;
+    }
+    cudaGetLastError();  // it is not an error of the next call
+    if (!state.graphs || !state.graphs->release()) return nullptr;
+  }
+}
+
+CudaDevice::Memory memory_of(const CudaDevice::State& state) {
+  CudaDevice::Memory memory;
+  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
+  return memory;
+}
+
+[[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes) {
+  const CudaDevice::Memory memory = memory_of(state);
+  throw OutOfMemory(fmt::format(
+      "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller "
+      "batches need less: "
+      "--mini-batch-words or --mini-batch, --beam-size",
+      state.index, state.name, static_cast<double>(bytes) / megabyte,
+      static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte));
+}
+
+}  // namespace
+
+void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
+  if (bytes > size_) {
+    if (state.recording) state.recording->memory_moves();
+    // Kernels that still use the old one come first.
+    NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
+    if (data_) NMT_CUDA_CHECK(cudaFree(data_));
+    data_ = nullptr;
+    size_ = 0;
+    data_ = allocate(state, bytes);
+    if (!data_) refuse(state, bytes);
+    size_ = bytes;
+  }
+  return data_;
+}
+
+namespace {
+
+// The oldest device that the kernels are built for: NMT_CUDA_OLDEST is 10 major + minor.
+void check_generation(int index, const cudaDeviceProp& properties) {
+  const int generation = 10 * properties.major + properties.minor;
+  if (generation < NMT_CUDA_OLDEST)
+    fail(ExitStatus::usage,
+         "CUDA device {} ({}) has compute capability {}.{}; this build needs {}.{} or later", index,
+         properties.name, properties.major, properties.minor, NMT_CUDA_OLDEST / 10,
+         NMT_CUDA_OLDEST % 10);
+}
+
+class DeviceMemory : public MemorySource {
+ public:
+  explicit DeviceMemory(CudaDevice& device) : device_(device) {}
+
+  char* allocate(std::size_t bytes) override {
+    return static_cast<char*>(cuda::allocate(device_.state(), bytes));
+  }
+  // cudaFree waits for the device; a failure while a program ends has nobody to tell.
+  void release(char* data) noexcept override {
+    if (device_.state().recording) device_.state().recording->memory_moves();
+    cudaFree(data);
+  }
+  [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
+
+ private:
+  CudaDevice& device_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+int CudaDevice::count(std::string& why) {
+  int driver = 0, devices = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    why = "no CUDA driver is installed";
+    return 0;
+  }
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess && devices > 0) return devices;
+  cudaGetLastError();
+  if (status == cudaErrorInsufficientDriver)
+    why = fmt::format(
+        "the CUDA driver is for CUDA {}.{}; this build needs one for CUDA {}.{} or later",
+        driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  else
+    why = status == cudaSuccess || status == cudaErrorNoDevice
+              ? "there is no CUDA device"
+              : fmt::format("cudaGetDeviceCount: {}", cudaGetErrorString(status));
+  return 0;
+}
+
+CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique<State>()) {
+  NMT_CHECK(precision != Precision::int8, "int8 is for the CPU");
+  std::string why;
+  const int devices = count(why);
+  if (devices == 0) fail(ExitStatus::usage, "--device cuda: {}", why);
+  if (index < 0 || index >= devices)
+    fail(ExitStatus::usage, "--device cuda:{}: there {} {} CUDA device{}, from 0 to {}", index,
+         devices == 1 ? "is" : "are", devices, devices == 1 ? "" : "s", devices - 1);
+  State& s = *state_;
+  s.index = index;
+  s.precision = precision;
+  cudaDeviceProp properties{};
+  NMT_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
+  cuda::check_generation(index, properties);
+  s.name = fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
+                       properties.minor);
+  s.multiprocessors = properties.multiProcessorCount;
+  NMT_CUDA_CHECK(cudaSetDevice(index));
+  NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
+  void* fault = nullptr;
+  NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
+  s.fault = new (fault) cuda::Fault{};
+  void* seen = nullptr;
+  NMT_CUDA_CHECK(cudaHostGetDevicePointer(&seen, fault, 0));
+  s.device_fault = static_cast<cuda::Fault*>(seen);
+}
+
+CudaDevice::~CudaDevice() {
+  cudaStreamSynchronize(state_->stream);
+  state_->staging.reset();
+  state_->graphs.reset();
+  if (state_->branch.stream) {
+    for (const cudaEvent_t event : {state_->branch.forked, state_->branch.joined})
+      cudaEventDestroy(event);
+    cudaStreamDestroy(state_->branch.stream);
+  }
+  cudaFreeHost(state_->fault);
+  cudaStreamDestroy(state_->stream);
+}
+
+int CudaDevice::index() const {
+  return state_->index;
+}
+
+const std::string& CudaDevice::name() const {
+  return state_->name;
+}
+
+CudaDevice::Memory CudaDevice::memory() const {
+  return cuda::memory_of(*state_);
+}
+
+std::unique_ptr<MemorySource> CudaDevice::memory_source() {
+  return std::make_unique<cuda::DeviceMemory>(*this);
+}
+
+void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
+  NMT_CHECK(bytes == 0 || !state_->branch.open, "host values cannot be sent within branches");
+  if (bytes == 0 || (state_->recording && !state_->recording->upload(device, host, bytes))) return;
+  if (bytes <= cuda::Staging::most) {
+    if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
+    return state_->staging->copy(device, host, bytes);
+  }
+  // From pageable memory: the call returns once the bytes are staged.
+  NMT_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream));
+}
+
+void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) {
+  if (state_->recording) state_->recording->refuse("a copy to the host");
+  if (bytes > 0)
+    NMT_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream));
+  synchronize();
+}
+
+void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  cuda::queue(
+      handle(),
+      {cuda::a_copy, cuda::number(to), cuda::number(from), static_cast<std::int64_t>(bytes)}, [&] {
+        NMT_CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, state_->stream));
+      });
+}
+
+void CudaDevice::clear(void* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  cuda::queue(handle(), {cuda::zeros, cuda::number(data), static_cast<std::int64_t>(bytes)},
+              [&] { NMT_CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, state_->stream)); });
+}
+
+std::int64_t CudaDevice::waits() const {
+  return state_->waits;
+}
+
+void CudaDevice::set_graphs(bool on) {
+  state_->with_graphs = on;
+}
+
+void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  if (!state_->with_graphs || state_->recording)
+    return work();  // within other such work it is a part of that
+  if (!state_->graphs) state_->graphs = std::make_shared<cuda::Graphs>(*this);
+  state_->graphs->repeat(key, work);
+}
+
+GraphCounts CudaDevice::graph_counts() const {
+  return state_->graphs ? state_->graphs->counts() : GraphCounts{};
+}
+
+void CudaDevice::synchronize() {
+  if (state_->recording) state_->recording->refuse("waiting for the device");
+  ++state_->waits;
+  NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
+  const cuda::Fault fault = *state_->fault;
+  if (fault.kind == cuda::no_fault) return;
+  *state_->fault = {};
+  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary, "symbol {} is not in a vocabulary of {}",
+            fault.value, fault.limit);
+  NMT_FAIL("a CUDA kernel left the unknown fault {}", fault.kind);
+}
+
+}  // namespace nmt

@@ -1,0 +1,383 @@
+#include "cuda/runtime/graph.h"
+
+#include "cuda/runtime/check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace nmt::cuda {
+namespace {
+
+// Nodes of all graphs: a node takes about a kilobyte of the device and some of the host.
+constexpr std::int64_t max_calls = std::int64_t{1} << 17;
+constexpr std::size_t max_keys = 8192;  // that have no graph
+constexpr int max_misfits = 8;          // in a row: then a key's work is done call by call for good
+
+std::size_t rounded_up(std::size_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
+// Nobody to tell.
+void destroy(cudaGraph_t& graph) {
+  if (graph) cudaGraphDestroy(graph);  // unchecked
+  graph = nullptr;
+}
+
+bool is_out_of_memory(cudaError_t status) {
+  if (status != cudaErrorMemoryAllocation) return false;
+  cudaGetLastError();
+  return true;
+}
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& values) {
+  return std::as_bytes(std::span(values));
+}
+
+bool same(const dim3& a, const dim3& b) {
+  return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+
+}  // namespace
+
+// While it lives, the work's calls come to `graphs`. What is left of a capture goes, whatever way
+// the work ends.
+class Graphs::Pass {
+ public:
+  Pass(Graphs& graphs, Mode mode, Entry& entry) : graphs_(graphs) {
+    graphs_.mode_ = mode;
+    graphs_.entry_ = &entry;
+    graphs_.at_ = graphs_.staged_ = 0;
+    graphs_.fresh_ = {};
+    graphs_.within_call_ = false;
+    // Of this thread: no other one's calls are in the way.
+    graphs_.origin_ = graphs_.state_.stream;
+    if (mode == Mode::capturing)
+      NMT_CUDA_CHECK(
+          cudaStreamBeginCapture(graphs_.state_.stream, cudaStreamCaptureModeThreadLocal));
+    graphs_.state_.recording = &graphs_;
+  }
+  ~Pass() {
+    graphs_.state_.recording = nullptr;
+    if (graphs_.mode_ == Mode::capturing) graphs_.drop();
+    graphs_.entry_ = nullptr;
+  }
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  /// Whether all went as the mode wants it.
+  bool finish() {
+    if (graphs_.mode_ == Mode::comparing) return graphs_.at_ == graphs_.entry_->notes.calls.size();
+    if (graphs_.mode_ == Mode::capturing) {
+      graphs_.note_node();
+      graphs_.mode_ = Mode::dropped;
+      NMT_CUDA_CHECK(cudaStreamEndCapture(graphs_.origin_, &graphs_.captured_));
+      return true;
+    }
+    return graphs_.mode_ == Mode::watching;
+  }
+
+ private:
+  Graphs& graphs_;
+};
+
+Graphs::~Graphs() {
+  release();
+}
+
+GraphCounts Graphs::counts() const {
+  GraphCounts counts = counts_;
+  for (const auto& [key, entry] : entries_) counts.held += entry.exec != nullptr;
+  counts.nodes = held_;
+  return counts;
+}
+
+bool Graphs::release() {
+  bool any = false;
+  for (auto& [key, entry] : entries_) {
+    if ((!entry.exec && !entry.staged) || &entry == entry_) continue;
+    forget(entry);
+    any = true;
+  }
+  return any;
+}
+
+// The launch that may still run comes first. Failures have nobody to tell.
+void Graphs::forget(Entry& entry) {
+  if (entry.exec) {
+    cudaStreamSynchronize(state_.stream);
+    cudaGraphExecDestroy(entry.exec);  // unchecked
+    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
+  }
+  destroy(entry.graph);
+  if (entry.staged) cudaFree(entry.staged);  // unchecked
+  const bool unfit = entry.unfit, seen = entry.seen;
+  entry = {};
+  entry.unfit = unfit;
+  entry.seen = seen;
+}
+
+// The graphs that were used longest ago go.
+void Graphs::make_room(std::int64_t calls) {
+  while (held_ > 0 && held_ + calls > max_calls) {
+    Entry* oldest = nullptr;
+    for (auto& [key, entry] : entries_)
+      if (entry.exec && &entry != entry_ && (!oldest || entry.used < oldest->used)) oldest = &entry;
+    if (!oldest) return;
+    forget(*oldest);
+  }
+}
+
+void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  std::vector<std::int64_t> name(key.begin(), key.end());
+  auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    if (entries_.size() >= max_keys)
+      std::erase_if(entries_,
+                    [](const auto& item) { return !item.second.exec && !item.second.staged; });
+    found = entries_.emplace(std::move(name), Entry{}).first;
+  }
+  Entry& entry = found->second;
+  entry.used = ++uses_;
+  if (entry.unfit || !entry.seen) return do_plainly(entry, work);
+  if (entry.exec) {
+    if (compare(entry, work)) return;
+    ++counts_.misfits;
+    if (++entry.misfits >= max_misfits) {
+      entry.unfit = true;
+      forget(entry);
+      return do_plainly(entry, work);
+    }
+  }
+  if (!capture(entry, work)) do_plainly(entry, work);
+}
+
+bool Graphs::run(Mode mode, Entry& entry, const std::function<void()>& work) {
+  Pass pass(*this, mode, entry);
+  work();
+  return pass.finish();
+}
+
+void Graphs::do_plainly(Entry& entry, const std::function<void()>& work) {
+  ++counts_.plain;
+  if (entry.unfit) return work();
+  run(Mode::watching, entry, work);
+  entry.uploads = staged_;
+  entry.seen = true;
+}
+
+bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
+  values_.resize(entry.room);
+  if (!run(Mode::comparing, entry, work)) return false;
+  if (!start(entry)) return false;
+  entry.misfits = 0;
+  ++counts_.replayed;
+  return true;
+}
+
+bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
+  if (entry.uploads > entry.room) {
+    if (entry.staged)
+      NMT_CUDA_CHECK(cudaFree(std::exchange(entry.staged, nullptr)));  // waits for the device
+    entry.room = 0;
+    void* data = nullptr;
+    if (is_out_of_memory(cudaMalloc(&data, entry.uploads))) return false;
+    entry.staged = static_cast<char*>(data);
+    entry.room = entry.uploads;
+  }
+  values_.resize(entry.room);
+  return run(Mode::capturing, entry, work) && take(entry) && start(entry);
+}
+
+// The captured graph becomes the entry's: its values those of the graph that is there, where both
+// have one form.
+bool Graphs::take(Entry& entry) {
+  const auto form = [](const Call& a, const Call& b) {
+    return a.kind == b.kind && a.kernel == b.kernel && a.bytes == b.bytes;
+  };
+  if (entry.exec && std::ranges::equal(entry.notes.calls, fresh_.calls, form)) {
+    cudaGraphExecUpdateResultInfo result{};
+    if (cudaGraphExecUpdate(entry.exec, captured_, &result) == cudaSuccess) {
+      // The nodes stay those of the first graph, which the executable one was made of.
+      for (std::size_t i = 0; i < fresh_.calls.size(); ++i)
+        fresh_.calls[i].node = entry.notes.calls[i].node;
+      entry.notes = std::move(fresh_);
+      destroy(captured_);
+      ++counts_.updated;
+      return true;
+    }
+    cudaGetLastError();
+  }
+  if (entry.exec) {
+    NMT_CUDA_CHECK(cudaStreamSynchronize(state_.stream));
+    NMT_CUDA_CHECK(cudaGraphExecDestroy(std::exchange(entry.exec, nullptr)));
+    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
+  }
+  destroy(entry.graph);
+  entry.graph = std::exchange(captured_, nullptr);
+  entry.notes = std::move(fresh_);
+  const auto calls = static_cast<std::int64_t>(entry.notes.calls.size());
+  make_room(calls);
+  const cudaError_t status = cudaGraphInstantiate(&entry.exec, entry.graph, 0);
+  if (is_out_of_memory(status)) {
+    entry.exec = nullptr;
+    forget(entry);
+    release();
+    return false;
+  }
+  check(status, "cudaGraphInstantiate");
+  held_ += calls;
+  ++counts_.recorded;
+  return true;
+}
+
+// False where the device has no memory left for the graph.
+bool Graphs::start(Entry& entry) {
+  device_.to_device(entry.staged, values_.data(),
+                    staged_);  // behind the last launch, which may still read
+  const cudaError_t status = cudaGraphLaunch(entry.exec, state_.stream);
+  if (is_out_of_memory(status)) {
+    forget(entry);
+    release();
+    return false;
+  }
+  check(status, "cudaGraphLaunch");
+  return true;
+}
+
+void Graphs::drop() {
+  if (mode_ == Mode::capturing) {
+    if (const Branch& branch = state_.branch; branch.open) {
+      cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);  // unchecked
+      cudaStreamWaitEvent(origin_, branch.joined, 0);                                  // unchecked
+    }
+    cudaStreamEndCapture(origin_, &captured_);  // unchecked: what became of it does not matter
+    cudaGetLastError();
+    destroy(captured_);
+  }
+  mode_ = Mode::dropped;
+}
+
+void Graphs::memory_moves() {
+  if (mode_ != Mode::watching) drop();
+}
+
+void Graphs::refuse(const char* what) {
+  NMT_CHECK(mode_ == Mode::watching, "{} within work that was recorded without it", what);
+  entry_->unfit = true;
+}
+
+// The node of the last kernel: what the next call would wait for.
+void Graphs::note_node() {
+  if (fresh_.calls.empty() || fresh_.calls.back().kind != Kind::kernel) return;
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* nodes = nullptr;
+  std::size_t count = 0;
+  NMT_CUDA_CHECK(
+      cudaStreamGetCaptureInfo(state_.stream, &status, nullptr, nullptr, &nodes, nullptr, &count));
+  NMT_CHECK(status == cudaStreamCaptureStatusActive && count == 1, "a captured kernel has {} nodes",
+            count);
+  fresh_.calls.back().node = nodes[0];
+}
+
+void Graphs::note(Kind kind, const Launch& launch, std::span<const std::byte> bytes) {
+  note_node();
+  fresh_.calls.push_back({kind, launch.kernel, launch.grid, launch.block, launch.shared,
+                          fresh_.bytes.size(), bytes.size(), nullptr});
+  fresh_.bytes.insert(fresh_.bytes.end(), bytes.begin(), bytes.end());
+}
+
+// The next call of the notes, or null, and the rest is dropped.
+Graphs::Call* Graphs::next(Kind kind, std::size_t bytes) {
+  std::vector<Call>& calls = entry_->notes.calls;
+  if (at_ < calls.size() && calls[at_].kind == kind && calls[at_].bytes == bytes)
+    return &calls[at_++];
+  drop();
+  return nullptr;
+}
+
+bool Graphs::kernel(const Launch& launch) {
+  if (mode_ == Mode::watching || within_call_) return true;
+  if (mode_ == Mode::dropped) return false;
+  if (mode_ == Mode::capturing) {
+    note(Kind::kernel, launch, {});
+    for (std::size_t i = 0; i < launch.sizes.size(); ++i) {
+      const auto* const value = static_cast<const std::byte*>(launch.arguments[i]);
+      fresh_.bytes.insert(fresh_.bytes.end(), value, value + launch.sizes[i]);
+    }
+    fresh_.calls.back().bytes = fresh_.bytes.size() - fresh_.calls.back().begin;
+    return true;
+  }
+  std::size_t bytes = 0;
+  for (const std::size_t size : launch.sizes) bytes += size;
+  Call* const call = next(Kind::kernel, bytes);
+  if (!call) return false;
+  if (call->kernel != launch.kernel) {
+    drop();
+    return false;
+  }
+  bool equal = same(call->grid, launch.grid) && same(call->block, launch.block) &&
+               call->shared == launch.shared;
+  std::byte* at = entry_->notes.bytes.data() + call->begin;
+  for (std::size_t i = 0; i < launch.sizes.size(); at += launch.sizes[i++]) {
+    if (std::memcmp(at, launch.arguments[i], launch.sizes[i]) == 0) continue;
+    std::memcpy(at, launch.arguments[i], launch.sizes[i]);
+    equal = false;
+  }
+  if (equal) return false;
+  call->grid = launch.grid;
+  call->block = launch.block;
+  call->shared = launch.shared;
+  const cudaKernelNodeParams node{
+      const_cast<void*>(launch.kernel),     launch.grid,      launch.block,
+      static_cast<unsigned>(launch.shared), launch.arguments, nullptr};
+  NMT_CUDA_CHECK(cudaGraphExecKernelNodeSetParams(entry_->exec, call->node, &node));
+  ++counts_.changed;
+  return false;
+}
+
+bool Graphs::call(std::span<const std::int64_t> identity) {
+  if (mode_ == Mode::watching || within_call_) return true;
+  if (mode_ == Mode::dropped) return false;
+  const std::span<const std::byte> bytes = std::as_bytes(identity);
+  if (mode_ == Mode::capturing) {
+    note(Kind::other, {}, bytes);
+    return within_call_ = true;
+  }
+  const Call* const call = next(Kind::other, bytes.size());
+  if (call &&
+      std::memcmp(entry_->notes.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
+    drop();
+  return false;
+}
+
+bool Graphs::upload(void* device, const void* host, std::size_t bytes) {
+  const std::size_t place = staged_;
+  staged_ += rounded_up(bytes);
+  if (mode_ == Mode::watching) return true;
+  if (mode_ == Mode::capturing && staged_ > entry_->room) {
+    entry_->seen = false;  // its uploads are measured again
+    drop();
+  }
+  if (mode_ == Mode::dropped) return false;
+  const std::array<std::int64_t, 2> identity{number(device), static_cast<std::int64_t>(bytes)};
+  if (mode_ == Mode::capturing) {
+    note(Kind::upload, {}, bytes_of(identity));
+    NMT_CUDA_CHECK(cudaMemcpyAsync(device, entry_->staged + place, bytes, cudaMemcpyDeviceToDevice,
+                                   state_.stream));
+  } else {
+    const Call* const call = next(Kind::upload, sizeof identity);
+    if (!call) return false;
+    if (std::memcmp(entry_->notes.bytes.data() + call->begin, identity.data(), sizeof identity) !=
+        0) {
+      drop();
+      return false;
+    }
+  }
+  std::memcpy(values_.data() + place, host, bytes);
+  return false;
+}
+
+}  // namespace nmt::cuda

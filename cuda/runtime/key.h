@@ -1,0 +1,35 @@
+#pragma once
+
+#include "cuda/kernels/reduce.h"
+
+#include <bit>
+#include <cstdint>
+
+namespace nmt::cuda {
+
+/// A float and its place as one number: the greater the float, the greater the key, and of equal
+/// ones the lower place is greater. A NaN is above all, below ~0; 0 is nothing.
+using Key = unsigned long long;
+
+__device__ __forceinline__ Key key_of(float x, std::int64_t place) {
+  std::uint32_t order = 0xFFFFFFFEu;
+  if (x == x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);  // -0 equals 0
+    order = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  }
+  return Key{order} << 32 | (0xFFFFFFFFu - static_cast<std::uint32_t>(place));
+}
+__device__ __forceinline__ std::int32_t place_of(Key key) {
+  return static_cast<std::int32_t>(0xFFFFFFFFu - static_cast<std::uint32_t>(key));
+}
+
+/// For block_reduce(): the greatest key.
+struct MaxKey {
+  __device__ __forceinline__ static Key join(Key a, Key b) { return a > b ? a : b; }
+  template <class>
+  __device__ __forceinline__ static Key none() {
+    return 0;
+  }
+};
+
+}  // namespace nmt::cuda

@@ -1,0 +1,101 @@
+#pragma once
+
+// What every .cu file starts with. docs/gpu.md says how a kernel is written here.
+
+#include "core/rng.h"
+#include "cuda/runtime/check.h"
+#include "cuda/runtime/graph.h"
+#include "cuda/runtime/state.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+#include <cuda_runtime.h>
+
+// Shared memory is declared through these, since the emulator of tests/emulator gives every block
+// its own, checked memory:
+//   NMT_SHARED(tile, float[32][33]);      a fixed size
+//   NMT_DYNAMIC_SHARED(scores, float);    the size that launch() was given, as float*
+#if defined(__CUDACC__)
+#define NMT_SHARED(name, ...) __shared__ ::nmt::cuda::Same<__VA_ARGS__> name
+#define NMT_DYNAMIC_SHARED(name, type)                                \
+  extern __shared__ __align__(16) unsigned char nmt_dynamic_shared[]; \
+  type* const name = reinterpret_cast<type*>(nmt_dynamic_shared)
+#else
+#define NMT_SHARED(name, ...) \
+  auto& name = ::nmt::emulator::shared<::nmt::cuda::Same<__VA_ARGS__>>([] {})
+#define NMT_DYNAMIC_SHARED(name, type) \
+  type* const name = static_cast<type*>(::nmt::emulator::dynamic_shared())
+#endif
+
+namespace nmt::cuda {
+
+template <class T>
+using Same = T;
+
+constexpr int warp_size = 32;
+constexpr unsigned all_lanes = 0xFFFFFFFFu;
+
+/// The only way a kernel is started. Arguments are converted to the kernel's parameter types. An
+/// empty grid starts nothing.
+template <class... Parameters, class... Arguments>
+void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,
+            const Cuda& cuda, Arguments&&... arguments) {
+  static_assert(sizeof...(Parameters) == sizeof...(Arguments),
+                "a kernel is launched with all of its arguments");
+  if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+  // More than 48 KB of dynamic shared memory is given to kernels that ask for it alone.
+  if (shared > 48 * 1024)
+    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared)));
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...),
+                "graphs keep arguments as bytes");
+  const CudaDevice::State& state = state_of(cuda);
+  std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
+  std::apply(
+      [&](Parameters&... value) {
+        void* pointers[] = {static_cast<void*>(&value)..., nullptr};
+        if (state.recording) {
+          static constexpr std::array<std::size_t, sizeof...(Parameters)> sizes{
+              sizeof(Parameters)...};
+          const void* const name = reinterpret_cast<const void*>(kernel);
+          if (!state.recording->kernel({name, grid, block, shared, pointers, sizes})) return;
+        }
+        NMT_CUDA_CHECK(cudaLaunchKernel(kernel, grid, block, pointers, shared, state.stream));
+      },
+      values);
+}
+
+NMT_HOST_DEVICE std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/// Blocks for n elements, `per_block` each, and no more than fill the device a few times: kernels
+/// loop with a grid's stride.
+inline unsigned blocks_for(const Cuda& cuda, std::int64_t n, std::int64_t per_block) {
+  const std::int64_t most = std::int64_t{16} * state_of(cuda).multiprocessors;
+  return static_cast<unsigned>(std::min(divide_up(n, per_block), most));
+}
+
+/// The thread's number in the grid and the number of threads, along x.
+__device__ __forceinline__ std::int64_t grid_index() {
+  return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ std::int64_t grid_stride() {
+  return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+}
+
+/// Leaves a fault for the host, which fails at its next synchronize(). The kernel goes on without
+/// the wrong value.
+__device__ __forceinline__ void report(Fault* fault, FaultKind kind, long long value,
+                                       long long limit) {
+  if (atomicCAS(&fault->kind, int{no_fault}, int{kind}) == no_fault) {
+    fault->value = value;
+    fault->limit = limit;
+  }
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,38 @@
+#include "cuda/runtime/staging.h"
+
+#include "cuda/runtime/check.h"
+
+#include <cstring>
+
+namespace nmt::cuda {
+Staging::Staging(CudaDevice::State& state) : stream_(state.stream) {
+  void* data = nullptr;
+  NMT_CUDA_CHECK(cudaHostAlloc(&data, 2 * half, cudaHostAllocDefault));
+  data_ = static_cast<char*>(data);
+  for (cudaEvent_t& event : done_) {
+    NMT_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    NMT_CUDA_CHECK(cudaEventRecord(event, stream_));
+  }
+}
+
+// While a program ends, a failure has nobody to tell.
+Staging::~Staging() {
+  cudaStreamSynchronize(stream_);
+  for (const cudaEvent_t event : done_) cudaEventDestroy(event);
+  cudaFreeHost(data_);
+}
+
+void Staging::copy(void* device, const void* host, std::size_t bytes) {
+  if (at_ + bytes > half) {
+    NMT_CUDA_CHECK(cudaEventRecord(done_[current_], stream_));
+    current_ = 1 - current_;
+    at_ = 0;
+    NMT_CUDA_CHECK(cudaEventSynchronize(done_[current_]));  // some hundred uploads ago
+  }
+  char* const place = data_ + current_ * half + at_;
+  std::memcpy(place, host, bytes);
+  NMT_CUDA_CHECK(cudaMemcpyAsync(device, place, bytes, cudaMemcpyHostToDevice, stream_));
+  at_ += (bytes + 63) / 64 * 64;
+}
+
+}  // namespace nmt::cuda

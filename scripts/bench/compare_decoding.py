@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Batched beam search of the same weights here and in PyTorch, in turn: nmt-translate beside the model of pytorch_model.py under a vectorized
+search by the same rules (hypotheses of a whole batch as one tensor, the encoder's memory shared by a sentence's beams, finished sentences
+leave the batch). Prints sentences a second and the ratio for every beam and batch.
+
+The weights: --model DIRECTORY of a model that scripts/bench/compare_pytorch.py could have made (deep, GRU with `reset: after` and biases, no layer
+normalization), else one that is trained here for --train-updates. The translations of both sides are compared first: lines that differ are
+counted, and more than 2 % of them end the script (sums in another order turn near ties).
+One thread is measured by processor time, more by the clock; our start, the translation of one line, is subtracted.
+Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/compare_pytorch.py."""
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from compare_pytorch import Clock, add_device_options, child_seconds, describe_device, ensure_packages, programs, train_ours  # noqa: E402
+
+BOS, EOS, UNK = 1, 2, 0
+
+
+class Search:
+    """Beam search over pytorch_model.Deep. A sentence with f finished hypotheses keeps the beam - f best extensions of its live ones and ends
+    when none is live, or when no live one can overtake the best finished one; scores are divided by ((5 + length)/6)^A (Wu et al. 2016)."""
+
+    def __init__(self, model, beam, device, penalty=0.6, factor=3.0, offset=10):
+        self.model, self.beam, self.device, self.penalty, self.factor, self.offset = model, beam, device, penalty, factor, offset
+
+    def rank(self, total, length):
+        return total / ((5 + length) / 6) ** self.penalty
+
+    def translate(self, sources):
+        """Ids without </s> of a batch -> the best ids of each."""
+        import torch
+
+        k, n = self.beam, len(sources)
+        lengths = torch.tensor([len(s) + 1 for s in sources])
+        ids = torch.full((int(lengths.max()), n), EOS)
+        for b, source in enumerate(sources):
+            ids[: len(source), b] = torch.tensor(source)
+        memory, keys, blocked, final = self.model.encode(ids.to(self.device), lengths.to(self.device))
+        states = [start(final).repeat_interleave(k, 0) for start in self.model.start]
+        spread = torch.arange(n, device=self.device).repeat_interleave(k)
+        memory, keys, blocked = memory[:, spread], keys[:, spread], blocked[spread]
+        totals = torch.full((n, k), -math.inf, device=self.device)
+        totals[:, 0] = 0
+        tokens = torch.full((n * k,), BOS, device=self.device)
+        history = torch.empty((n, k, 0), dtype=torch.long, device=self.device)
+        limit = [int(self.factor * len(s)) + self.offset for s in sources]
+        left, live = list(range(n)), [k] * n  # the sentences still searched; how many hypotheses each may keep
+        best = [(-math.inf, [])] * n
+        for step in range(max(limit) + 1):
+            features, states = self.model.decode(self.model.embedding(tokens)[None], states, memory, keys, blocked)
+            scores = torch.log_softmax(self.model.logits(features[0]), -1)
+            scores[:, [UNK, BOS]] = -math.inf
+            at_limit = torch.tensor([step >= limit[s] for s in left], device=self.device).repeat_interleave(k)
+            if at_limit.any():
+                ends = scores[:, EOS].clone()
+                scores[at_limit] = -math.inf
+                scores[:, EOS] = ends
+            vocabulary = scores.shape[-1]
+            totals, places = (totals[:, :, None] + scores.view(len(left), k, -1)).flatten(1).topk(k)
+            parents, words = places // vocabulary, places % vocabulary
+            totals = totals.masked_fill(torch.arange(k, device=self.device) >= torch.tensor(live, device=self.device)[:, None], -math.inf)
+            history = torch.cat([history.gather(1, parents[:, :, None].expand(-1, -1, step)), words[:, :, None]], -1)
+            host_words, host_totals = words.tolist(), totals.tolist()
+            keep = []
+            for i, sentence in enumerate(left):
+                for j in range(k):
+                    if host_words[i][j] == EOS and host_totals[i][j] > -math.inf:
+                        live[i] -= 1
+                        ranked = self.rank(host_totals[i][j], step + 1)
+                        if ranked > best[sentence][0]:
+                            best[sentence] = (ranked, history[i, j, :-1].tolist())
+                        host_totals[i][j] = -math.inf
+                # Log probabilities only fall, and the longest output divides by the most.
+                hope = self.rank(max(host_totals[i]), max(limit[sentence] + 1, step + 2))
+                if live[i] > 0 and max(host_totals[i]) > -math.inf and hope > best[sentence][0]:
+                    keep.append(i)
+            totals = totals.masked_fill(words == EOS, -math.inf)
+            if not keep:
+                break
+            rows = (torch.arange(len(left), device=self.device)[:, None] * k + parents)
+            if len(keep) < len(left):
+                chosen = torch.tensor(keep, device=self.device)
+                rows, totals, words, history = rows[chosen], totals[chosen], words[chosen], history[chosen]
+                spread = (chosen[:, None] * k + torch.arange(k, device=self.device)).flatten()
+                memory, keys, blocked = memory[:, spread], keys[:, spread], blocked[spread]
+                left, live = [left[i] for i in keep], [live[i] for i in keep]
+            states = [state[rows.flatten()] for state in states]
+            tokens = words.flatten()
+        return [ids for _, ids in best]
+
+
+def translate_torch(model, args, pieces, lines, beam, batch):
+    """The lines' translations and the seconds that they took, text to text."""
+    import torch
+
+    clock = Clock(args)
+    begin = clock()
+    with torch.inference_mode():
+        search = Search(model, beam, args.device)
+        sources = pieces.encode(lines)
+        order = sorted(range(len(lines)), key=lambda i: len(sources[i]))
+        out = [""] * len(lines)
+        for first in range(0, len(order), batch):
+            part = order[first : first + batch]
+            for i, ids in zip(part, search.translate([sources[i] for i in part])):
+                out[i] = pieces.decode(ids)
+    return out, clock() - begin
+
+
+def translate_ours(args, folder, lines, beam, batch):
+    command = [programs() / "nmt-translate", "-m", folder, "-b", beam, "--mini-batch", batch, "--cpu-threads", args.threads, "--device", args.device,
+               "--precision", args.precision, "--quiet"]  # fmt: skip
+    clock = Clock(args)
+    start, _ = child_seconds(clock, command, input=lines[0] + "\n")
+    seconds, out = child_seconds(clock, command, input="\n".join(lines) + "\n")
+    return out.split("\n")[:-1], seconds - start
+
+
+def read_model(folder):
+    from pytorch_model import Deep, read_safetensors
+
+    spec = json.loads((folder / "config.json").read_text())["model"]
+    wanted = {"type": "deep", "enc-cell": "gru", "dec-cell": "gru", "reset": "after", "bias": True, "layer-normalization": False,
+              "context-aware": False, "groups": 1, "attention": "additive", "heads": 1, "tied-embeddings-all": True}  # fmt: skip
+    for name, value in wanted.items():
+        if spec.get(name) != value:
+            sys.exit(f"{folder}: {name} is {spec.get(name)}, and pytorch_model.py has {value} alone")
+    if spec["enc-depth"] != spec["dec-depth"]:
+        sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, and pytorch_model.py has as many on each side")
+    newest = next(path for path in (folder / "best", folder / "latest") if path.exists())
+    weights = read_safetensors(newest / "model.safetensors")
+    query = "first-layer" if spec["attention-query"] == "first-layer" else "recurrent"
+    model = Deep(weights["decoder.embedding"].shape[0], spec["dim-emb"], spec["dim-rnn"], query, 0.0, spec["enc-depth"])
+    model.load(weights)
+    return model.eval()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder with train.en, train.de and test2016.en (default: $NMT_DATA/multi30k)")
+    parser.add_argument("--model", type=pathlib.Path, help="a model directory")
+    parser.add_argument("--train-updates", type=int, default=400, help="without --model (%(default)s)")
+    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="recurrent", help="of the model trained here")
+    parser.add_argument("--lines", type=int, default=200, help="of test2016 (%(default)s)")
+    parser.add_argument("--shapes", default="4x64,4x1,1x64,1x1", help="beam x batch, several (%(default)s)")
+    parser.add_argument("--precision", default="float32", help="of ours; other than float32, outputs may differ freely (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3)
+    add_device_options(parser)
+    args = parser.parse_args()
+    shapes = [tuple(map(int, re.fullmatch(r"(\d+)x(\d+)", shape).groups())) for shape in args.shapes.split(",")]
+    ensure_packages()
+    import sentencepiece
+
+    if not args.data and "NMT_DATA" not in os.environ:
+        parser.error("no data: give --data FOLDER or set NMT_DATA")
+    data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
+    lines = (data / "test2016.en").read_text(encoding="utf-8").split("\n")[: args.lines]
+    print(describe_device(args))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = args.model
+        if not folder:
+            folder = pathlib.Path(temporary) / "model"
+            trained = argparse.Namespace(**{**vars(args), "device": "cpu", "threads": os.cpu_count()})
+            train_ours(trained, data, folder, args.train_updates, 0.1)
+        model = read_model(folder).to(args.device)
+        pieces = sentencepiece.SentencePieceProcessor(model_file=str(next(folder.glob("*.spm"))))
+        print("\n| beam | batch | lines that differ | ours, sentences/s | PyTorch | ratio |\n|---|---|---|---|---|---|")
+        for beam, batch in shapes:
+            ours, theirs = [], []
+            for _ in range(args.rounds):
+                text, seconds = translate_ours(args, folder, lines, beam, batch)
+                ours.append(seconds)
+                rival, seconds = translate_torch(model, args, pieces, lines, beam, batch)
+                theirs.append(seconds)
+                differing = sum(a != b for a, b in zip(text, rival, strict=True))
+                if args.precision == "float32" and differing > 0.02 * len(lines):
+                    sys.exit(f"beam {beam}: {differing} of {len(lines)} translations differ: no ratio")
+            speed = [len(lines) / statistics.median(side) for side in (ours, theirs)]
+            print(f"| {beam} | {batch} | {differing} of {len(lines)} | {speed[0]:.1f} | {speed[1]:.1f} | {speed[0] / speed[1]:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""How a training pass (loss and gradients) grows with sentence length, width, depth, vocabulary and batch, here and in PyTorch, in turn: the
+rows of `nmt-bench growth` beside pytorch_model.py at the same sizes (deep, GRU with `reset: after` and biases, `attention-query:
+first-layer`, dropout 0.2, label smoothing 0.1; sentences of full length). Prints microseconds a target token on both sides and the ratio.
+That both compute the same loss is what scripts/bench/compare_pytorch.py shows; here the number of weights is compared.
+
+One thread is measured by processor time, more by the clock; shortest of the rounds. Our program is taken from $NMT_BUILD, else build/
+beside this folder. PyTorch comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
+
+
+def bench(args, filter, *more):
+    command = [programs() / "nmt-bench", "--filter", filter, "--cpu-threads", args.threads, "--device", args.device, *more]
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+class TorchPass:
+    def __init__(self, args, sentences, steps, width, layers, vocabulary):
+        import torch
+        from pytorch_model import Deep
+
+        self.clock, self.tokens = Clock(args), sentences * steps
+        model = Deep(vocabulary, width, width, "first-layer", 0.2, layers).to(args.device).train()
+        self.weights = sum(p.numel() for p in model.parameters())
+        self.model = torch.compile(model, dynamic=False) if args.compile else model
+        ids = torch.randint(3, vocabulary, (steps, sentences), device=args.device)
+        ids[-1] = 2
+        shifted = torch.cat([torch.ones_like(ids[:1]), ids[:-1]])
+        self.batch = (ids, torch.full((sentences,), steps, device=args.device), shifted, ids)
+
+    def seconds(self):
+        start = self.clock()
+        self.model.zero_grad(set_to_none=True)
+        self.model(*self.batch, 0.1)[0].backward()
+        return self.clock() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_device_options(parser)
+    parser.add_argument("--filter", default="", help="of the rows' names: `length`, say")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--min-time", type=float, default=0.3, help="seconds a row of nmt-bench in each round (%(default)s)")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
+    args = parser.parse_args()
+    ensure_packages("torch", "numpy")
+    print(describe_device(args) + (", compiled" if args.compile else ""))
+    # The sizes are those of the benchmark's rows; each is measured on its own, ours and PyTorch's in turn.
+    rows = [line.split("/", 1)[1] for line in bench(args, f"^growth/({args.filter})", "--list").splitlines()]
+    print("\n| growing | sizes | ours, us a target token | PyTorch | ratio | ours over its first row | PyTorch's |\n|---|---|---|---|---|---|---|")
+    first = {}
+    for name in rows:
+        what, sizes = name.split(": ")
+        numbers = map(int, re.fullmatch(r"B (\d+) T (\d+) H (\d+) layers (\d+) V (\d+)", sizes).groups())
+        rival = TorchPass(args, *numbers)
+        ours, theirs = [], []
+        rival.seconds()
+        for _ in range(args.rounds):
+            row = json.loads(bench(args, f"^growth/{name}$", "--min-time", args.min_time, "--format", "json"))["benchmarks"][0]
+            ours.append(row["extras"]["us a target token"])
+            theirs += [1e6 * rival.seconds() / rival.tokens for _ in range(3)]
+            if row["extras"]["weights"] != rival.weights:
+                sys.exit(f"{name}: {row['extras']['weights']} weights here and {rival.weights} in PyTorch: no ratio")
+        mine, other = min(ours), min(theirs)
+        begin = first.setdefault(what, (mine, other))
+        print(f"| {what} | {sizes} | {mine:.1f} | {other:.1f} | {other / mine:.2f} | {mine / begin[0]:.2f} | {other / begin[1]:.2f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

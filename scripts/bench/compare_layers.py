@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Forward + backward of one recurrent layer (T 32, B 64, width 512) here and in PyTorch, in turn, round after round: `nmt-bench layers`
+beside torch.nn.GRU and torch.nn.LSTM, and beside LRN written as a PyTorch user would, a loop over time, plain and compiled. Prints
+tables with ratios of the shortest times.
+
+Before any timing, torch.nn.GRU, torch.nn.LSTM and the loop are held against their equations in numpy, in double; nmt-bench does the same
+with every unit of ours. With --device cuda, GRU and LSTM run in float32, float16 and bfloat16, and the kernels that cuDNN took are named:
+it has persistent ones for some shapes and types alone.
+One thread is measured by processor time, more by the clock. Our program is taken from $NMT_BUILD, else build/ beside this folder.
+PyTorch comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from compare_pytorch import Clock, add_device_options, describe_device, ensure_packages, programs  # noqa: E402
+
+STEPS, BATCH, WIDTH = 32, 64, 512
+
+
+def sigmoid(x):
+    import numpy as np
+
+    return 1 / (1 + np.exp(-x))
+
+
+def equations(kind, layer, x):
+    """h after every step in double, by the formulas that PyTorch's documentation has for nn.GRU and nn.LSTM."""
+    import numpy as np
+
+    wi, wh, bi, bh = (getattr(layer, name).detach().double().numpy() for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"))
+    h = c = np.zeros((x.shape[1], wh.shape[1]))
+    out = []
+    for step in x:
+        a, b = step @ wi.T + bi, h @ wh.T + bh
+        if kind == "GRU":
+            (ar, az, an), (br, bz, bn) = np.split(a, 3, 1), np.split(b, 3, 1)
+            z = sigmoid(az + bz)
+            h = (1 - z) * np.tanh(an + sigmoid(ar + br) * bn) + z * h
+        else:
+            i, f, g, o = np.split(a + b, 4, 1)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+        out.append(h)
+    return np.stack(out)
+
+
+def lrn_equations(w, x):
+    import numpy as np
+
+    h, out = np.zeros(x.shape[1:]), []
+    for step in x @ w.T:
+        q, k, v = np.split(step, 3, 1)
+        h = np.tanh(sigmoid(k + h) * v + sigmoid(q - h) * h)
+        out.append(h)
+    return np.stack(out)
+
+
+def lrn_loop():
+    """LRN (Zhang & Sennrich, ACL 2019, eq. 1-4) in PyTorch: the product of all steps at once, then a loop."""
+    import torch
+
+    class Lrn(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.projection = torch.nn.Linear(WIDTH, 3 * WIDTH, bias=False)
+
+        def forward(self, x):
+            h, states = torch.zeros_like(x[0]), []
+            for q, k, v in (step.chunk(3, dim=-1) for step in self.projection(x)):
+                h = torch.tanh(torch.sigmoid(k + h) * v + torch.sigmoid(q - h) * h)
+                states.append(h)
+            return torch.stack(states)
+
+    return Lrn()
+
+
+class Rival:
+    def __init__(self, name, layer, args, dtype=None):
+        import torch
+
+        self.name, self.layer, self.clock, self.best, self.kernels = name, layer.to(args.device, dtype), Clock(args), float("inf"), ""
+        self.x = torch.randn(STEPS, BATCH, WIDTH, device=args.device, dtype=dtype, requires_grad=True)
+        self.dy = torch.randn(STEPS, BATCH, WIDTH, device=args.device, dtype=dtype)
+
+    def run(self):
+        out = self.layer(self.x)
+        (out[0] if isinstance(out, tuple) else out).backward(self.dy)
+
+    def round(self, runs):
+        for _ in range(runs):
+            start = self.clock()
+            self.run()
+            self.best = min(self.best, self.clock() - start)
+
+    def name_kernels(self):
+        """The kernels that take the longest on the GPU: whether cuDNN chose a persistent one stands in their names."""
+        from torch.profiler import ProfilerActivity, profile
+
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            self.run()
+        events = sorted(seen.key_averages(), key=lambda e: -e.self_device_time_total)
+        self.kernels = ", ".join(event.key.split("(")[0][:60] for event in events[:2])
+
+
+def check(name, value, expected, tolerance=2e-5):
+    difference = abs(value - expected).max()
+    print(f"{name}: at most {difference:.1e} from its equations in double")
+    if not difference <= tolerance:
+        sys.exit(f"{name} does not compute its equations: no ratio")
+
+
+def make_rivals(args):
+    import numpy as np
+    import torch
+
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((STEPS, 3, WIDTH)).astype(np.float32))
+    rivals = []
+    for kind in ("GRU", "LSTM"):
+        layer = getattr(torch.nn, kind)(WIDTH, WIDTH)
+        check(f"torch.nn.{kind}", layer(x)[0].detach().double().numpy(), equations(kind, layer, x.double().numpy()))
+        types = [("float32", None)] + ([("float16", torch.float16), ("bfloat16", torch.bfloat16)] if args.device == "cuda" else [])
+        rivals += [Rival(f"torch.nn.{kind} {name}", getattr(torch.nn, kind)(WIDTH, WIDTH), args, dtype) for name, dtype in types]
+    loop = lrn_loop()
+    check("the LRN loop", loop(x).detach().double().numpy(), lrn_equations(loop.projection.weight.detach().double().numpy(), x.double().numpy()))
+    rivals.append(Rival("LRN loop, eager", lrn_loop(), args))
+    if args.no_compile:
+        return rivals
+    try:
+        compiled = Rival("LRN loop, compiled", torch.compile(lrn_loop()), args)
+        compiled.run()
+        rivals.append(compiled)
+    except Exception as error:  # a machine without a compiler, say: the row is left out and said so
+        print(f"torch.compile does not work here: {str(error).splitlines()[0][:120]}")
+    return rivals
+
+
+def ours(args, names):
+    """unit -> ms of forward+backward; a row of nmt-bench compares itself with its equations first."""
+    command = [programs() / "nmt-bench", "--filter", f"^layers/({names}).*forward\\+backward", "--format", "json", "--cpu-threads", args.threads,
+               "--device", args.device, "--min-time", args.min_time]  # fmt: skip
+    rows = json.loads(subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout)["benchmarks"]
+    return {row["name"].split(" forward+backward")[0]: row["real_time"] for row in rows}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_device_options(parser)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--min-time", type=float, default=0.5, help="seconds a row of nmt-bench in each round (%(default)s)")
+    parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression (%(default)s)")
+    parser.add_argument("--no-compile", action="store_true", help="leave the compiled loop out: compiling it takes minutes")
+    args = parser.parse_args()
+    ensure_packages("torch", "numpy")
+    print(describe_device(args))
+    rivals = make_rivals(args)
+    times = {}
+    for _ in range(args.rounds):
+        for rival in rivals:
+            rival.round(4)
+        for name, ms in ours(args, args.units).items():
+            times[name] = min(ms, times.get(name, float("inf")))
+    if args.device == "cuda":
+        for rival in rivals:
+            rival.name_kernels()
+    print("\n| PyTorch | ms | kernels |\n|---|---|---|")
+    for rival in rivals:
+        print(f"| {rival.name} | {1e3 * rival.best:.2f} | {rival.kernels} |")
+    print("\n| ours | ms | " + " | ".join(f"{rival.name} over it" for rival in rivals) + " |\n|---|---|" + "---|" * len(rivals))
+    for name, ms in times.items():
+        print(f"| {name} | {ms:.2f} | " + " | ".join(f"{1e3 * rival.best / ms:.2f}" for rival in rivals) + " |")
+    for kind in ("GRU", "LSTM"):
+        fastest = min((rival for rival in rivals if rival.name.startswith(f"torch.nn.{kind} ")), key=lambda rival: rival.best)
+        print(f"fastest torch.nn.{kind}: {re.sub('.* ', '', fastest.name)}, {1e3 * fastest.best:.2f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Trains the same GRU model here and in PyTorch (PyPI) on the same data, in turn, and prints the ratio of target tokens a second.
+
+The model: `deep`, GRU (reset: after, what nn.GRU computes) of width 256, bidirectional first layer, one more encoder layer, two decoder
+layers, additive attention, 8K joint BPE, batches of 4096 padded target tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both
+have the same parameters; before the timing our weights are copied into PyTorch and the losses of one batch compared.
+One thread is measured by processor time (what others do on the machine does not count), more by the clock; on CUDA both sides by the
+clock after the device is done. Our programs are taken from $NMT_BUILD, else build/ beside this folder. Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de.
+The last line is `ratio: N.NN`: ours over PyTorch's, medians over the rounds.
+
+With PyTorch missing, this script makes a virtual environment in .venv and installs torch, numpy and sentencepiece there."""
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def ensure_packages(*names):
+    """Goes on in a virtual environment that has these packages (default: torch, numpy, sentencepiece) unless they are there."""
+    names = names or ("torch", "numpy", "sentencepiece")
+    try:
+        for name in names:
+            importlib.import_module(name)
+    except ImportError:
+        if os.environ.get("NMT_IN_VENV"):
+            raise
+        venv = ROOT / ".venv"
+        python = venv / "bin/python"
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *names], check=True)
+        os.execve(python, [str(python), *sys.argv], {**os.environ, "NMT_IN_VENV": "1"})
+
+
+def programs():
+    return pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
+
+
+def add_device_options(parser):
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the CPU, on both sides (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both sides compute (%(default)s)")
+
+
+class Clock:
+    """Seconds: processor time of this process with one thread on the CPU, else wall time with the GPU's work done."""
+
+    def __init__(self, args):
+        self.device, self.alone = args.device, args.device == "cpu" and args.threads == 1
+
+    def __call__(self):
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.synchronize()
+        return time.process_time() if self.alone else time.perf_counter()
+
+
+def child_seconds(clock, command, **more):
+    """Runs a program; the seconds that it took by the clock's rule, and what it wrote."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **more)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begin
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (used if clock.alone else wall), done.stdout
+
+
+def describe_device(args):
+    """The PyTorch side in a line; on CUDA with cuDNN's version."""
+    import torch
+
+    torch.set_num_threads(args.threads)
+    if args.device == "cpu":
+        how = "processor time" if args.threads == 1 else "wall time"
+        return f"PyTorch {torch.__version__}, CPU, {args.threads} thread{'s' * (args.threads > 1)}, {how}"
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}, float32 without TF32"
+
+
+def train_ours(args, data, folder, updates, dropout, vocabulary=None):
+    """Runs nmt-train for so many updates; returns target tokens a second over the second half."""
+    command = [
+        programs() / "nmt-train", data / "train.en", data / "train.de", "--model", folder, "--no-reload", "--type", "deep", "--unit", "gru",
+        "--reset", "after", "--bias", "--layer-normalization=false", "--attention-query", args.attention_query, "--dim-emb", "256",
+        "--dim-rnn", "256", "--enc-depth", "2", "--dec-depth", "2", "--tied-embeddings-all", "--mini-batch-words",
+        "4096", "--mini-batch", "0", "--after", f"{updates}u", "--disp-freq", f"{max(1, updates // 2)}u", "--valid-freq", "1000000u",
+        "--save-freq", "1000000u", "--optimizer", "adam", "--learn-rate", "0.0005", "--label-smoothing", "0.1", "--dropout-emb", str(dropout),
+        "--dropout-rnn", str(dropout), "--dropout-readout", str(dropout), "--cpu-threads", str(args.threads), "--quiet",
+    ]  # fmt: skip
+    command += ["--vocabs", vocabulary] if vocabulary else ["--dim-vocabs", "8000"]
+    command += ["--device", args.device]
+    clock = Clock(args)
+    seconds, _ = child_seconds(clock, command)
+    lines = [json.loads(line) for line in (pathlib.Path(folder) / "train.jsonl").read_text().splitlines()]
+    shown = [line for line in lines if line.get("event") == "display"]
+    if not clock.alone or updates < 8:
+        return shown[-1]["target_tokens_per_second"]
+    # By processor time: less that of half as many updates, which has the same start and the same end.
+    half = [updates // 2 if word == f"{updates}u" else word for word in command]
+    half[command.index("--after") + 1] = f"{updates // 2}u"
+    less, _ = child_seconds(clock, half)
+    return (shown[-1]["labels"] - shown[len(shown) // 2 - 1]["labels"]) / (seconds - less)
+
+
+def encoded(vocabulary, data):
+    import sentencepiece
+
+    sp = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
+    sides = [[line for line in (data / f"train.{side}").read_text(encoding="utf-8").split("\n")[:-1]] for side in ("en", "de")]
+    return [(s, t) for s, t in zip(*[sp.encode(side) for side in sides]) if s and t and len(s) < 100 and len(t) < 100]
+
+
+def batches_of(pairs, words, seed):
+    """Batches of at most `words` padded target tokens, of similar lengths, as tensors."""
+    import random
+
+    import torch
+
+    pairs = sorted(pairs, key=lambda p: (len(p[1]), len(p[0])))
+    batches, batch, longest = [], [], 0
+    for pair in pairs:
+        longest = max(longest, len(pair[1]) + 1)
+        if batch and longest * (len(batch) + 1) > words:
+            batches.append(batch)
+            batch, longest = [], len(pair[1]) + 1
+        batch.append(pair)
+    batches.append(batch)
+    random.Random(seed).shuffle(batches)
+
+    def padded(rows, fill):
+        out = torch.full((max(map(len, rows)), len(rows)), fill)
+        for b, row in enumerate(rows):
+            out[: len(row), b] = torch.tensor(row)
+        return out
+
+    for batch in batches:
+        sources, targets = [s + [2] for s, _ in batch], [t + [2] for _, t in batch]
+        yield (padded(sources, 2), torch.tensor([len(s) for s in sources]), padded([[1] + t[:-1] for t in targets], 2), padded(targets, -1))
+
+
+def train_torch(args, model, batches, updates):
+    import torch
+
+    model.train()
+    clock = Clock(args)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-4, betas=(0.9, 0.98), eps=1e-9, fused=not args.no_fused_adam)
+    tokens = 0
+    for i, batch in enumerate(batches[:updates]):
+        if i == updates // 2:
+            start = clock()
+        loss, n = model(*(tensor.to(args.device) for tensor in batch), 0.1)
+        (loss / n).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        tokens += n if i >= updates // 2 else 0
+    return tokens / (clock() - start)
+
+
+def check_losses(args, data, pairs, folder, vocabulary):
+    """The loss of 100 pairs with our weights, by nmt-score and by PyTorch."""
+    import sentencepiece
+    import torch
+    from pytorch_model import Deep, read_safetensors
+
+    weights = read_safetensors(pathlib.Path(folder) / "latest" / "model.safetensors")
+    model = Deep(weights["decoder.embedding"].shape[0], 256, 256, args.attention_query, 0.2)
+    model.load(weights)
+    ours_count = sum(w.numel() for w in weights.values())
+    theirs_count = sum(p.numel() for p in model.parameters())
+    print(f"parameters: ours {ours_count}, PyTorch's {theirs_count}")
+    with tempfile.TemporaryDirectory() as temporary:
+        paths = [pathlib.Path(temporary) / side for side in ("en", "de")]
+        for side, path in zip(("en", "de"), paths):
+            lines = (data / f"train.{side}").read_text(encoding="utf-8").split("\n")[:100]
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        out = subprocess.run([str(programs() / "nmt-score"), "-m", str(folder), "-t", *map(str, paths), "--normalize", "0", "--quiet"], check=True,
+                             capture_output=True, text=True).stdout  # fmt: skip
+        ours = -sum(float(line.split()[0]) for line in out.splitlines())
+        sp = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary))
+        texts = [sp.encode(path.read_text(encoding="utf-8").split("\n")[:-1]) for path in paths]
+    model.eval()
+    with torch.no_grad():
+        theirs = sum(model(*batch, 0.0)[0].item() for batch in batches_of(list(zip(*texts)), 4096, 1))
+    print(f"loss of 100 pairs: ours {ours:.3f}, PyTorch's {theirs:.3f}, relative difference {abs(ours - theirs) / theirs:.1e}")
+    if abs(ours - theirs) > 1e-4 * theirs or ours_count != theirs_count:
+        sys.exit("the two models are not the same: no ratio")
+    return model
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder with train.en and train.de (default: $NMT_DATA/multi30k)")
+    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="first-layer",
+                        help="first-layer lets PyTorch run every layer as one nn.GRU call; recurrent needs a loop of cells")  # fmt: skip
+    parser.add_argument("--updates", type=int, default=40, help="updates a round; the second half is timed")
+    parser.add_argument("--rounds", type=int, default=3)
+    add_device_options(parser)
+    parser.add_argument("--no-fused-adam", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
+    args = parser.parse_args()
+    ensure_packages()
+    sys.path.insert(0, str(ROOT / "scripts/bench"))
+    import torch
+
+    if not args.data and "NMT_DATA" not in os.environ:
+        parser.error("no data: give --data FOLDER or set NMT_DATA")
+    data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")
+    print(f"{describe_device(args)}, attention-query {args.attention_query}{', compiled' if args.compile else ''}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary) / "model"
+        train_ours(args, data, folder, 2, 0.2)
+        vocabulary = next(folder.glob("*.spm"))
+        kept = pathlib.Path(temporary) / "kept.spm"
+        kept.write_bytes(vocabulary.read_bytes())
+        pairs = encoded(kept, data)
+        model = check_losses(args, data, pairs, folder, kept)
+        batches = list(batches_of(pairs, 4096, 1))
+        model = model.to(args.device)
+        if args.compile:
+            model = torch.compile(model, dynamic=True)
+        ours, theirs = [], []
+        for round_number in range(1, args.rounds + 1):
+            ours.append(train_ours(args, data, folder, args.updates, 0.2, kept))
+            theirs.append(train_torch(args, model, batches, args.updates))
+            print(f"round {round_number}: ours {ours[-1]:.0f}, PyTorch {theirs[-1]:.0f} target tokens/s", flush=True)
+    print(f"ratio: {statistics.median(ours) / statistics.median(theirs):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+#!/usr/bin/env python3
+"""Trains recurrent units with the same data, settings, budget and seeds, and writes one table of them with figures.
+
+  scripts/bench/compare_units.py --config configs/multi30k.yaml --updates 2000 --work compare --train-sets train.en train.de \\
+      --valid-sets val.en val.de --test-sets test2016.en test2016.de gru lrn gru:groups=4,rearrange=true units/olrn.yaml
+  scripts/bench/compare_units.py --speed ...the same...        # on a quiet machine: training and decoding speed of all units in turn
+
+A unit is a name of units.def, with options of nmt-train behind a colon, or a YAML file that is laid over --config. All share one
+vocabulary. Finished trainings are kept, half-trained ones go on: stop it at any time (Ctrl-C, SIGTERM, kill -9) and give the same
+command again. A unit that fails gets a row that says why; the others go on, and the next run tries it again.
+
+In the folder --work: table.md, table.csv, PNG figures, vocab.spm, and a folder for every unit and seed (model, train.log,
+hypothesis, result.json). Figures need matplotlib (PyPI), which is installed into .venv if it is missing.
+Programs are taken from $NMT_BUILD/bin, else from build/bin beside this folder."""
+import argparse
+import ctypes
+import fcntl
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin"
+sys.path.insert(0, str(ROOT / "scripts/bench"))
+import units_table  # noqa: E402
+
+NEVER = "1000000000u"
+
+
+class Unit:
+    """One row: a name of units.def with options, or an overlay."""
+
+    def __init__(self, item):
+        self.item = item
+        if item.endswith((".yaml", ".yml")):
+            self.arguments = ["--config", str(pathlib.Path(item).resolve())]
+            self.name = pathlib.Path(item).stem
+        else:
+            name, _, options = item.partition(":")
+            self.arguments = ["--unit", name]
+            for option in filter(None, options.split(",")):
+                key, equals, value = option.partition("=")
+                if not key or not equals:
+                    sys.exit(f"compare_units.py: unit '{item}': '{option}' is no option=value")
+                self.arguments.append(f"--{key}={value}")
+            self.name = item
+        self.folder = re.sub(r"[^\w.-]+", "_", self.name)
+
+
+def die_with_parent():
+    """In a child: SIGTERM when this script is killed, so that no training is left alone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+def reason(log):
+    """The line of a program's log that says what went wrong."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return (errors or lines or ["it said nothing"])[-1]
+
+
+class Task:
+    """One training and the translation of the test set after it: a process at a time, started and polled by the main loop."""
+
+    def __init__(self, args, unit, seed):
+        self.args, self.unit, self.seed = args, unit, seed
+        self.folder = args.work / unit.folder / f"seed-{seed}"
+        self.model, self.hypothesis, self.result_file = (self.folder / n for n in ("model", "hypothesis", "result.json"))
+        self.command = train_command(args, unit, self.model, seed)
+        self.steps, self.process = None, None
+
+    def what(self):
+        return f"{self.unit.name}, seed {self.seed}"
+
+    def done(self):
+        try:
+            result = json.loads(self.result_file.read_text())
+        except (OSError, ValueError):
+            return False
+        return result["status"] == "ok" and result["command"] == self.command and self.hypothesis.exists()
+
+    def begin(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # A finished training of other settings: what it wrote tells nothing of the new ones.
+        for path in (self.result_file, self.hypothesis):
+            path.unlink(missing_ok=True)
+        translate = [BIN / "nmt-translate", "-m", self.model, "-i", self.args.test_sets[0], "-o", self.hypothesis,
+                     "--cpu-threads", self.args.threads]  # fmt: skip
+        self.steps = [("train.log", [BIN / "nmt-train", *self.command]), ("translate.log", translate)]
+        self.next()
+
+    def next(self):
+        name, command = self.steps.pop(0)
+        self.log = self.folder / name
+        with open(self.log, "ab" if name == "train.log" else "wb") as log:
+            self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, close_fds=False, start_new_session=True,
+                                            preexec_fn=die_with_parent)  # fmt: skip
+
+    def poll(self):
+        """True when all is over."""
+        status = self.process.poll()
+        if status is None:
+            return False
+        if status != 0:
+            self.finish({"status": "failed", "why": f"{self.log.stem}: status {status}: {reason(self.log)}"})
+        elif self.steps:
+            self.next()
+            return False
+        else:
+            result = units_table.read_training(BIN, self.model, self.folder / "train.log")
+            if self.args.updates and (result["updates"] or 0) > self.args.updates:
+                result = {"why": f"has {result['updates']} updates from an earlier run, more than the {self.args.updates} asked for: take another --work"}
+            self.finish({"status": "failed" if "why" in result else "ok", **result})
+        return True
+
+    def finish(self, result):
+        units_table.write_whole(self.result_file, json.dumps({**result, "unit": self.unit.name, "seed": self.seed, "command": self.command}, indent=1) + "\n")
+        say(f"{self.what()}: {result['status']}" + (f": {result['why']}" if "why" in result else ""))
+
+
+def say(text):
+    print(time.strftime("%H:%M:%S ") + text, flush=True)
+
+
+def train_command(args, unit, model, seed, after=None):
+    command = []
+    for config in args.config:
+        command += ["--config", str(pathlib.Path(config).resolve())]
+    command += unit.arguments + ["--train-sets", *args.train_sets, "--vocabs", str(args.vocabs or args.work / "vocab.spm"), "--model", str(model)]
+    command += ["--valid-sets", *args.valid_sets] if args.valid_sets else []
+    command += ["--seed", str(seed), "--cpu-threads", str(args.threads)]
+    if after or args.updates:
+        command += ["--after", f"{after or args.updates}u"]
+    else:
+        command += ["--after", NEVER, "--max-minutes", str(args.minutes)]
+    return command
+
+
+def make_vocabulary(args):
+    vocabulary = args.work / "vocab.spm"
+    if args.vocabs or vocabulary.exists():
+        return
+    made = args.work / "vocab.tmp.spm"
+    with open(args.work / "vocab.log", "wb") as log:
+        command = [BIN / "nmt-vocab", "train", *args.train_sets, "--size", str(args.pieces), "--model", made]
+        if subprocess.run(command, stdout=log, stderr=log).returncode != 0:
+            sys.exit(f"compare_units.py: no vocabulary: {reason(args.work / 'vocab.log')}")
+    made.rename(vocabulary)
+
+
+def train_all(args, units):
+    tasks = [Task(args, unit, seed) for seed in args.seeds for unit in units]
+    waiting = [task for task in tasks if not task.done()]
+    if len(waiting) < len(tasks):
+        say(f"{len(tasks) - len(waiting)} of {len(tasks)} trainings are done already")
+    running = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < args.jobs:
+                task = waiting.pop(0)
+                say(f"{task.what()}: {'goes on' if (task.model / 'latest').exists() else 'starts'}")
+                task.begin()
+                running.append(task)
+            running = [task for task in running if not task.poll()]
+            time.sleep(0.1)
+    finally:  # on a signal the trainings save what they have
+        for task in running:
+            task.process.terminate()
+        for task in running:
+            task.process.wait()
+
+
+def processor_seconds(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def decode_speed(args, model, batch, source):
+    """Milliseconds that nmt-translate reports, loading left out: of processor time with one thread, else of wall time."""
+    command = [BIN / "nmt-translate", "-m", model, "-i", source, "-o", args.work / "speed.hyp", "--cpu-threads", args.threads, "--mini-batch", batch]
+    log = args.work / "speed.log"
+    with open(log, "wb") as out:
+        status = subprocess.run([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent).returncode
+    if status != 0:
+        raise RuntimeError(f"status {status}: {reason(log)}")
+    wall, processor = re.search(r"lines in ([\d.]+) s \(([\d.]+) s of processor time\)", log.read_text(encoding="utf-8", errors="replace")).groups()
+    return 1000 * float(processor if args.threads == 1 else wall)
+
+
+def train_speed(args, unit):
+    """Target tokens a second over the second half of a short training: of processor time with one thread, else of wall time."""
+    model, log = args.work / "speed-model", args.work / "speed.log"
+    shutil.rmtree(model, ignore_errors=True)
+    half = max(1, args.speed_updates // 2)
+    command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER,
+               "--valid-metrics", "cross-entropy", "--valid-max-sentences", "1"]  # fmt: skip
+    marks = []  # processor time when each display was seen
+    with open(log, "wb") as out:
+        process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
+    while process.poll() is None:
+        if len(marks) < 2 and (model / "train.jsonl").exists():
+            now = processor_seconds(process)
+            if (model / "train.jsonl").read_text(encoding="utf-8").count('"event":"display"') > len(marks):
+                marks.append(now)
+        time.sleep(0.01)
+    if process.returncode != 0:
+        raise RuntimeError(f"status {process.returncode}: {reason(log)}")
+    displays = units_table.events(model, "display")
+    shutil.rmtree(model)
+    if args.threads == 1 and len(marks) == 2 and marks[1] > marks[0]:
+        return (displays[1]["labels"] - displays[0]["labels"]) / (marks[1] - marks[0])
+    return displays[-1]["target_tokens_per_second"]
+
+
+def measure_speed(args, units):
+    """All units in turn, round after round, so that what else the machine does hits all alike; the table takes medians."""
+    source = args.work / "speed.source"
+    lines = pathlib.Path(args.test_sets[0]).read_bytes().split(b"\n")[: args.speed_sentences]
+    lines = [line for line in lines if line]
+    source.write_bytes(b"\n".join(lines) + b"\n")
+    sentences = len(lines)
+    figures = {unit.name: {"tokens": [], "ms_1": [], "ms_batch": []} for unit in units}
+    for round_number in range(1, args.rounds + 1):
+        for unit in units:
+            mine = figures[unit.name]
+            if "why" in mine:
+                continue
+            try:
+                mine["tokens"].append(train_speed(args, unit))
+                model = args.work / unit.folder / f"seed-{args.seeds[0]}" / "model"
+                if (model / "latest").exists():
+                    for key, batch in (("ms_1", 1), ("ms_batch", 64)):
+                        mine[key].append(decode_speed(args, model, batch, source) / sentences)
+            except RuntimeError as error:
+                mine["why"] = str(error)
+            say(f"round {round_number}, {unit.name}: " + (mine.get("why") or f"{mine['tokens'][-1]:.0f} target tokens/s"))
+    result = {name: {k: v if k == "why" else statistics.median(v) for k, v in mine.items() if v} for name, mine in figures.items()}
+    conditions = {"rounds": args.rounds, "updates": args.speed_updates, "threads": args.threads, "date": time.strftime("%Y-%m-%d %H:%M"),
+                  "load": os.getloadavg()[1]}  # fmt: skip
+    units_table.write_whole(args.work / "speed.json", json.dumps({"units": result, "all": figures, "conditions": conditions}, indent=1) + "\n")
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:activation=identity, gru:groups=4,rearrange=true, overlay.yaml ...")
+    parser.add_argument("--work", required=True, type=pathlib.Path, metavar="DIR", help="where everything goes, and where a stopped run goes on")
+    parser.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="settings of nmt-train for all units; may be repeated")
+    for name, required in (("train", True), ("valid", False), ("test", True)):
+        parser.add_argument(f"--{name}-sets", nargs=2, required=required, metavar=("SRC", "TRG"))
+    parser.add_argument("--vocabs", type=pathlib.Path, metavar="FILE", help="the vocabulary of all; none: a joint one is learned")
+    parser.add_argument("--pieces", type=int, default=4000, help="its size (%(default)s)")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--updates", type=int, help="updates of each training (2000 where --minutes is not given either)")
+    budget.add_argument("--minutes", type=float, help="wall time of each training instead: only fair on a quiet machine with --jobs 1")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="each unit is trained once with each (%(default)s)")
+    parser.add_argument("--baseline", default="gru", metavar="UNIT", help="what p-values and ratios refer to (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each program (%(default)s)")
+    parser.add_argument("--speed", action="store_true", help="measure speed instead of training, then write the table again")
+    parser.add_argument("--rounds", type=int, default=3, help="of --speed (%(default)s)")
+    parser.add_argument("--speed-updates", type=int, default=40, help="updates of a round; the second half counts (%(default)s)")
+    parser.add_argument("--speed-sentences", type=int, default=200, help="test sentences that a round decodes (%(default)s)")
+    parser.add_argument("--no-figures", action="store_true", help="only the table")
+    args = parser.parse_args()
+    if not args.updates and not args.minutes:
+        args.updates = 2000
+    for name in ("updates", "minutes", "jobs", "threads", "rounds", "speed_updates", "speed_sentences", "pieces"):
+        value = getattr(args, name)
+        if value is not None and value <= 0:
+            parser.error(f"--{name.replace('_', '-')}: {value}, must be above 0")
+    args.work = args.work.resolve()
+    for name in ("train_sets", "valid_sets", "test_sets"):
+        files = getattr(args, name)
+        setattr(args, name, files and [str(pathlib.Path(file).resolve()) for file in files])
+        for file in files or []:
+            if not pathlib.Path(file).is_file():
+                parser.error(f"--{name.replace('_', '-')}: {file} is no file")
+    args.vocabs = args.vocabs and args.vocabs.resolve()
+    units = [Unit(item) for item in args.units]
+    twice = {unit.folder for unit in units if sum(other.folder == unit.folder for other in units) > 1}
+    if twice:
+        parser.error(f"units: {', '.join(sorted(twice))} is given twice")
+    if not (BIN / "nmt-train").exists():
+        parser.error(f"no nmt-train in {BIN}; build first, or set NMT_BUILD to the folder of the build")
+    return args, units
+
+
+def main():
+    args, units = parse()
+    args.work.mkdir(parents=True, exist_ok=True)
+    lock = open(args.work / ".lock", "w")
+    os.set_inheritable(lock.fileno(), True)  # a training that outlives a killed script still holds it
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"another run, or a training that one left, works in {args.work}: waiting for it")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, frame: sys.exit(128 + received))
+    make_vocabulary(args)
+    if args.speed:
+        measure_speed(args, units)
+    else:
+        train_all(args, units)
+    rows = units_table.rows(BIN, args, units)
+    units_table.write(args, rows, sys.argv)
+    say(f"written: {args.work / 'table.md'}, table.csv")
+    if not args.no_figures:
+        units_table.draw(args, ROOT)
+    sys.exit(1 if all(row["status"] != "ok" for row in rows) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Scores translations with the real sacreBLEU, in the project's virtual environment .venv (made on demand). Arguments are
+# sacreBLEU's, which are nmt-bleu's too:
+#   scripts/bench/score.sh ref.de -i mine.de -m bleu chrf
+#   scripts/bench/score.sh --python    only prints the path of a Python that has sacreBLEU
+set -euo pipefail
+environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
+python=$environment/bin/python
+packages=(sacrebleu==2.6.0 'numpy>=2')
+
+fail() {
+  echo "score: $1" >&2
+  exit 1
+}
+
+if ! "$python" -c 'import numpy, sacrebleu' 2>/dev/null; then
+  [ -x "$python" ] && "$python" -m pip --version >/dev/null 2>&1 || python3 -m venv "$environment" >&2 ||
+    fail "python3 cannot make a virtual environment in $environment; scripts/setup.sh installs python3-venv"
+  "$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "${packages[@]}" >&2 ||
+    fail "pip could not install ${packages[*]} in $environment"
+fi
+if [ "${1:-}" = --python ]; then
+  echo "$python"
+  exit 0
+fi
+exec "$python" -m sacrebleu "$@"

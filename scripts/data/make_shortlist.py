@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Builds the list that nmt-translate --shortlist reads, from alignments that the model itself gives over parallel text:
+nmt-score --alignment subword links each target piece to the source piece that gets most of its attention.
+
+    scripts/data/make_shortlist.py MODEL SOURCE TARGET -o LIST [--bin build/bin] [--keep 200]
+
+LIST has lines "TARGET SOURCE PROBABILITY": p(target piece | source piece), the likeliest first, at most --keep a source piece,
+and lines "TARGET NULL FREQUENCY" for every target piece of the text, the most frequent first. Pairs that are blank on one side
+or longer than --max-length pieces are left out."""
+import argparse
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=pathlib.Path, help="model directory")
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("target", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "build/bin",
+                        help="folder of the programs")
+    parser.add_argument("--keep", type=int, default=200, help="translations of each source piece (default 200)")
+    parser.add_argument("--max-length", type=int, default=200, help="pieces (default 200)")
+    parser.add_argument("--cpu-threads", type=int, default=0)
+    return parser.parse_args()
+
+
+def pieces(programs, vocabulary, path):
+    """Lines of the file as lists of pieces."""
+    out = subprocess.run([programs / "nmt-vocab", "inspect", vocabulary, "--encode", "-i", path], check=True, stdout=subprocess.PIPE).stdout
+    lines = out.decode("utf-8").split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return [line.split(" ") if line else [] for line in lines]
+
+
+def known_pieces(programs, vocabulary):
+    """What a list may hold: all but the symbols for unknown characters and for the ends of sentences."""
+    out = subprocess.run([programs / "nmt-vocab", "inspect", vocabulary, "--pieces"], check=True, stdout=subprocess.PIPE).stdout.decode("utf-8")
+    return {line.split("\t")[1] for line in out.split("\n") if line} - {"<unk>", "<s>", "</s>"}
+
+
+def alignments(programs, options, pairs, folder):
+    """Links of each pair, as (source position, target position)."""
+    files = [folder / "source", folder / "target"]
+    for side, path in enumerate(files):
+        path.write_text("".join(" ".join(pair[side]) + "\n" for pair in pairs), encoding="utf-8")
+    out = subprocess.run([programs / "nmt-score", "-m", options.model, "-t", *files, "--no-spm-encode", "--alignment", "subword",
+                          "--cpu-threads", str(options.cpu_threads), "--max-length", str(options.max_length)],
+                         check=True, stdout=subprocess.PIPE).stdout.decode("ascii")
+    for line in out.splitlines():
+        links = line.split(" ||| ")[1]
+        yield [tuple(map(int, link.split("-"))) for link in links.split()]
+
+
+def main():
+    options = arguments()
+    if options.keep < 1:
+        sys.exit(f"make_shortlist.py: --keep is {options.keep}, at least 1 is needed")
+    joint = options.model / "vocab.spm"
+    vocabularies = [joint, joint] if joint.exists() else [options.model / "src.spm", options.model / "trg.spm"]
+    sides = [pieces(options.bin, vocabulary, path) for vocabulary, path in zip(vocabularies, (options.source, options.target))]
+    if len(sides[0]) != len(sides[1]):
+        sys.exit(f"make_shortlist.py: {options.source} has {len(sides[0])} lines, {options.target} has {len(sides[1])}: they must be pairs")
+    pairs = [(s, t) for s, t in zip(*sides) if s and t and max(len(s), len(t)) <= options.max_length]
+    if not pairs:
+        sys.exit(f"make_shortlist.py: {options.source} and {options.target} have no pair to align")
+    known = [known_pieces(options.bin, vocabulary) for vocabulary in vocabularies]
+    together, frequency = collections.defaultdict(collections.Counter), collections.Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for (source, target), links in zip(pairs, alignments(options.bin, options, pairs, pathlib.Path(folder)), strict=True):
+            frequency.update(piece for piece in target if piece in known[1])
+            for s, t in links:
+                if source[s] in known[0] and target[t] in known[1]:
+                    together[source[s]][target[t]] += 1
+    aside = options.output.with_name(options.output.name + ".part")
+    with open(aside, "w", encoding="utf-8") as out:
+        total = frequency.total()
+        for piece, count in sorted(frequency.items(), key=lambda item: (-item[1], item[0])):
+            out.write(f"{piece} NULL {count / total:.8g}\n")
+        for source in sorted(together):
+            counts = together[source]
+            for target, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:options.keep]:
+                out.write(f"{target} {source} {count / counts.total():.6g}\n")
+    os.replace(aside, options.output)
+    kept = sum(min(options.keep, len(counts)) for counts in together.values())
+    print(f"{options.output}: {len(frequency)} target pieces, {len(together)} source pieces, {kept} translations", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} ended with status {error.returncode}")

@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# WMT14 English-German from the public archives to training files: train, newstest2013 (development) and newstest2014 (test), raw text.
+#
+#   scripts/data/prepare_wmt14.sh [FOLDER]          FOLDER: data/wmt14 when not given; some 6 GB while it works, 1.5 GB at the end
+#
+# FOLDER/archives holds what is downloaded; a download that broke off is resumed, one that is there is not repeated. An archive is
+# compared with a checksum that public software already relies on (the table below; statmt.org itself publishes none), and its
+# SHA-256 is recorded in FOLDER/archives/SHA256SUMS, which every later run compares with. Where an archive is another one, the script
+# asks on a terminal, and otherwise stops and says what line in SHA256SUMS accepts it. To prepare without a network, put the archives
+# there by hand (the script says which are missing, and from where). Every step is skipped whose result is newer than what it was made of.
+#
+# Europarl v7, Common Crawl, News Commentary v9 (statmt.org/wmt14/translation-task.html), cleaned by scripts/data/clean_corpus.py (the rules
+# are on top of it). $NMT_WMT14_MIRROR replaces the addresses' https://www.statmt.org.
+set -euo pipefail
+case ${1:-} in
+  -h | --help)
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+    exit 0
+    ;;
+esac
+scripts=$(cd "$(dirname "$0")" && pwd)
+folder=${1:-data/wmt14}
+mirror=${NMT_WMT14_MIRROR:-https://www.statmt.org}
+archives=$folder/archives
+# Name here, address, bytes (- not known), checksum, who published the checksum. That of dev.tgz stands in one research project alone,
+# and no second source confirms it.
+table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
+training-parallel-commoncrawl.tgz wmt13/training-parallel-commoncrawl.tgz 918311367 \
+sha256:c7a74e2ea01ac6c920123108627e35278d4ccb5701e15428ffa34de86fa3a9e5 TensorFlow-Datasets
+training-parallel-nc-v9.tgz wmt14/training-parallel-nc-v9.tgz 80418416 \
+sha256:cb8953f292298e6877ae433c98912b927cb0766b303f4540512ddd286c748485 TensorFlow-Datasets
+dev.tgz wmt14/dev.tgz - sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b525dae05fa0c145 one-project-alone
+test-full.tgz wmt14/test-full.tgz - md5:a8cd784e006feb32ac6f3d9ec7eb389a sacreBLEU"
+
+die() {
+  echo "prepare_wmt14: $*" >&2
+  exit 1
+}
+for tool in python3 tar sha256sum sha1sum md5sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
+mkdir -p "$archives"
+bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
+
+# 1. Archives. A part that broke off keeps the name .part, and curl or wget goes on from its end, at once while there is progress.
+download_once() {
+  if command -v curl >/dev/null; then
+    curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - --output "$2" "$1"
+  elif command -v wget >/dev/null; then
+    wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 --output-document="$2" "$1"
+  else
+    echo "neither curl nor wget is installed" >&2
+    return 1
+  fi
+}
+download() {  # address, file
+  local before
+  while before=$(bytes_of "$2"); ! download_once "$1" "$2"; do
+    [ "$(bytes_of "$2")" -gt "$before" ] || return 1
+  done
+}
+missing=()
+while read -r name path bytes _; do
+  file=$archives/$name
+  [ -s "$file" ] && continue
+  echo "prepare_wmt14: $mirror/$path"
+  # A part that is whole already makes the download fail, too: the archive itself says whether all is there.
+  complete=yes
+  reason=$(download "$mirror/$path" "$file.part" 2>&1) || complete=no
+  if gzip -t "$file.part" 2>/dev/null; then
+    mv "$file.part" "$file"
+    continue
+  fi
+  reason=${reason##*$'\n'}
+  # All bytes are there and they are no archive: going on from their end can never help.
+  if [ $complete = yes ] || { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
+    rm -f "$file.part"
+    reason="what came is no whole archive"
+  fi
+  missing+=("$name ($mirror/$path: ${reason:-it broke off})")
+done <<<"$table"
+if [ ${#missing[@]} -gt 0 ]; then
+  list=$(printf '; %s' "${missing[@]}")
+  die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere, put them into $archives under these names, and start again"
+fi
+
+# 2. Checksums: what was recorded or accepted before, else what is published.
+sums=$archives/SHA256SUMS
+touch "$sums"
+while read -r name path bytes published source; do
+  file=$archives/$name
+  sum=$(sha256sum "$file" | cut -d' ' -f1)
+  known=$(awk -v name="$name" '$2 == name {print $1}' "$sums")
+  if [ -n "$known" ]; then
+    [ "$sum" = "$known" ] || die "$file has SHA-256 $sum, and $known was recorded in $sums; remove the archive to fetch it again"
+    continue
+  fi
+  gzip -t "$file" || die "$file is no whole archive; remove it and start again"
+  kind=${published%%:*}
+  if [ "$("${kind}sum" "$file" | cut -d' ' -f1)" = "${published#*:}" ]; then
+    echo "prepare_wmt14: $name: ${kind^^} as published by $source"
+  else
+    size=$(bytes_of "$file")
+    other="$file has $size bytes$([ "$bytes" = - ] || echo " (published: $bytes)") and not the ${kind^^} ${published#*:} that $source published"
+    answer=no
+    if [ -t 3 ]; then read -r -p "prepare_wmt14: $other; its SHA-256 is $sum. Use it all the same? [y/N] " answer <&3; fi
+    case $answer in
+      [yY]*) ;;
+      *) die "$other; remove it to fetch it again, or accept it: echo '$sum  $name' >>$sums" ;;
+    esac
+  fi
+  echo "$sum  $name" >>"$sums"
+done 3<&0 <<<"$table"
+
+# 3. Text. Archives differ in the folders they put files into: a file is found by its name.
+work=$folder/work
+extract() {  # archive, name of a file in it -> path
+  local to=$work/$2
+  if [ ! -s "$to" ] || [ "$archives/$1" -nt "$to" ]; then
+    local inside
+    inside=$(tar -tzf "$archives/$1" | grep -E "(^|/)$2\$" | head -n 1 || true)
+    [ -n "$inside" ] || die "$archives/$1 has no file $2"
+    mkdir -p "$work"
+    tar -xzOf "$archives/$1" "$inside" >"$to.part"
+    touch "$to.part"
+    mv "$to.part" "$to"
+  fi
+  echo "$to"
+}
+hold_out() {  # archive, sgm file in it, result
+  local sgm
+  sgm=$(extract "$1" "$2")
+  if [ ! -s "$3" ] || [ "$sgm" -nt "$3" ]; then
+    python3 "$scripts/sgm_to_text.py" "$sgm" >"$3.part" || die "$sgm cannot be read"
+    mv "$3.part" "$3"
+  fi
+}
+for side in en de; do
+  case $side in en) kind=src ;; de) kind=ref ;; esac
+  hold_out dev.tgz "newstest2013-$kind.$side.sgm" "$folder/newstest2013.$side"
+  hold_out test-full.tgz "newstest2014-deen-$kind.$side.sgm" "$folder/newstest2014.$side"
+done
+for set in newstest2013 newstest2014; do
+  [ "$(wc -l <"$folder/$set.en")" -eq "$(wc -l <"$folder/$set.de")" ] || die "$set: the two sides have unequal numbers of lines"
+done
+
+english="" german="" newest=""
+for pair in europarl-v7-de-en.tgz:europarl-v7.de-en training-parallel-commoncrawl.tgz:commoncrawl.de-en \
+            training-parallel-nc-v9.tgz:news-commentary-v9.de-en; do
+  for side in en de; do
+    path=$(extract "${pair%%:*}" "${pair#*:}.$side")
+    case $side in en) english+=,$path ;; de) german+=,$path ;; esac
+    if [ -z "$newest" ] || [ "$path" -nt "$newest" ]; then newest=$path; fi
+  done
+done
+
+# 4. Training pairs.
+if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
+  echo "prepare_wmt14: cleaning"
+  python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder/train.en" "$folder/train.de" \
+    --hold-out "$folder"/newstest2013.{en,de} "$folder"/newstest2014.{en,de} || die "cleaning failed"
+fi
+wc -l "$folder"/{train,newstest2013,newstest2014}.{en,de}
+echo "prepare_wmt14: train with: nmt-train --train-sets $folder/train.en $folder/train.de --valid-sets $folder/newstest2013.en $folder/newstest2013.de"
+echo "prepare_wmt14: $work can be removed"

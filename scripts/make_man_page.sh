@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# The manual page of a program, from its --help and --version. Usage: scripts/make_man_page.sh PROGRAM PAGE
-set -euo pipefail
-program=$1 page=$2
-# The first line of --help is "PROGRAM: what it does", which is the page's name line.
-help=$("$program" --help)
-summary=${help%%$'\n'*}
-mkdir -p "$(dirname "$page")"
-help2man --no-info --name "${summary#*: }" --output "$page" "$program"

@@ -1,0 +1,174 @@
+#pragma once
+
+#include "app/benchmark/bounds.h"
+#include "app/benchmark/report.h"
+#include "core/error.h"
+#include "tensor/copy.h"
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <regex.h>
+
+namespace nmt::app::bench {
+
+struct Options {
+  std::string filter;
+  double min_time = 0.2;
+  int repetitions = 1;
+  std::string format = "text";
+  std::string out;
+  bool quick = false;
+  bool list = false;
+  int threads = 0;
+  std::string device = "cpu";
+  std::string precision = "float32";
+  std::string products = "auto";
+};
+
+class Bench;
+
+/// One row while it is made: buffers, the comparison with a slow reference, then the timing.
+class Case {
+ public:
+  Case(Bench& bench, Result& result);
+
+  const Context& context() const { return context_; }
+  /// The same with our own products alone.
+  Context with_own_products() const {
+    Context own = context_;
+    own.cpu.products = nullptr;
+    return own;
+  }
+  bool quick() const;
+  Bench& bench() { return bench_; }
+
+  /// Random floats in [-1,1), the same for the same seed; host values, and as a tensor of the
+  /// device.
+  static std::vector<float> values(std::int64_t n, std::uint64_t seed);
+  Tensor random(std::int64_t n, std::uint64_t seed) {
+    return upload(context_, values(n, seed), {n});
+  }
+  Tensor zeros(std::int64_t n);
+  std::vector<float> read(const Tensor& t) const { return download<float>(context_, t); }
+
+  /// How many sets of buffers of so many bytes are rotated, so that none is still in the cache.
+  int sets(std::size_t bytes_of_one) const;
+
+  /// Work of one run.
+  void work(double flops, double bytes, Traffic traffic = Traffic::copied) {
+    result_.work = {flops, bytes, traffic};
+  }
+  void extra(const std::string& name, double value) { result_.extras.emplace_back(name, value); }
+  /// Fails the row where a value is further from the reference than `tolerance` of `scale` (the
+  /// largest value, say).
+  void compare(const std::string& what, double value, double reference, double scale,
+               double tolerance) const;
+
+  /// Times the body by the options; returns the seconds of a run.
+  template <class Body>
+  double time(Body&& body) {
+    return time_erased(call<Body>, address(body));
+  }
+  /// On CUDA, what a body takes whose work recurs when its calls are made one by one, without
+  /// graphs.
+  template <class Body>
+  void time_without_graphs(Body&& body) {
+    CudaDevice* const device = context_.cuda.device;
+    if (!device) return;
+    device->set_graphs(false);
+    extra("ms without graphs", 1e3 * aside(body));
+    device->set_graphs(true);
+  }
+  /// The shortest time of a body that is only a rival or a part: no result of its own.
+  template <class Body>
+  double aside(Body&& body) {
+    std::int64_t runs = 0;
+    return shortest(call<Body>, address(body), runs);
+  }
+
+ private:
+  using Function = void (*)(void*);
+  template <class Body>
+  static void call(void* body) {
+    (*static_cast<std::remove_reference_t<Body>*>(body))();
+  }
+  template <class Body>
+  static void* address(const Body& body) {
+    return const_cast<void*>(static_cast<const void*>(&body));
+  }
+  double time_erased(Function body, void* context);
+  double shortest(Function body, void* context, std::int64_t& runs);
+
+  Bench& bench_;
+  Result& result_;
+  std::unique_ptr<Arena> arena_;
+  Context context_;
+};
+
+/// An extended regular expression (POSIX: g++ 12 cannot compile <regex> with sanitizers and
+/// warnings as errors). Empty: fits all. Errors (usage): not an expression.
+class Pattern {
+ public:
+  explicit Pattern(const std::string& text);
+  ~Pattern();
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  bool fits(const std::string& name) const;
+
+ private:
+  bool any_;
+  regex_t compiled_{};
+};
+
+/// The whole program: which rows are wanted, where they run, who writes them.
+class Bench {
+ public:
+  /// `products`: the library that training's products take, or null.
+  Bench(const Options& options, Compute& compute, const kernels::ProductLibrary* products,
+        Reports& reports);
+
+  const Options& options() const { return options_; }
+  Compute& compute() { return compute_; }
+  Clock& clock() { return *clock_; }
+  BoundsMeter& meter() { return meter_; }
+  const kernels::ProductLibrary* products() const { return products_; }
+
+  bool wants(const std::string& table, const std::string& name) const;
+  /// Makes a row when the filter takes `table/name`: body(Case&) sets buffers up, compares, and
+  /// times. What fails stands in its row with the reason; the program then ends with status 1.
+  template <class Body>
+  void row(const std::string& table, const std::string& name, Body&& body) {
+    if (!wants(table, name) || lists(table, name)) return;
+    Result result = begin(table, name);
+    try {
+      Case a_case(*this, result);
+      body(a_case);
+    } catch (const Error& error) {
+      result.error = error.what();
+    }
+    end(result);
+  }
+  /// A finished row of other origin: a part of a step.
+  void add(Result result) { end(result); }
+  int rows() const { return rows_; }
+  int failed() const { return failed_; }
+
+ private:
+  bool lists(const std::string& table, const std::string& name);
+  Result begin(const std::string& table, const std::string& name);
+  void end(Result& result);
+
+  Options options_;
+  Compute& compute_;
+  const kernels::ProductLibrary* products_;
+  Reports& reports_;
+  std::unique_ptr<Clock> clock_;
+  BoundsMeter meter_;
+  Pattern filter_;
+  int rows_ = 0, failed_ = 0;
+};
+
+}  // namespace nmt::app::bench

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "app/benchmark/bench.h"
+#include "config/specs.h"
+#include "data/batch.h"
+#include "model/model.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt::app::bench {
+
+/// A model of the shipped configs, and the batch that its training is timed with.
+struct ModelCase {
+  std::string name;
+  ModelSpec spec;
+  int vocabulary = 0;
+  int sentences = 0,
+      steps = 0;  ///< of the batch: so many sentences of so many tokens on each side, </s> included
+};
+
+/// configs/multi30k.yaml with a unit: deep, width 256, 2+2 layers.
+ModelCase small_model(const std::string& unit, const std::string& attention_query);
+/// configs/wmt14-en-de-lrn.yaml with a unit: deep, context-aware, width 1024, 6+6 layers.
+ModelCase deep_model(const std::string& unit);
+/// configs/wmt14-en-de-atr.yaml with a unit: rnnsearch, width 1000.
+ModelCase wide_model(const std::string& unit);
+/// configs/gnmt.yaml.
+ModelCase gnmt_model(const std::string& unit);
+/// What scripts/bench/pytorch_model.py has in PyTorch: deep, GRU with `reset: after` and biases, no
+/// layer normalization.
+ModelCase gru_model(int vocabulary, int width, int layers, int sentences, int steps);
+/// A few channels of everything, for tests.
+ModelCase tiny_model(const std::string& unit);
+
+/// Random sentences of full length.
+Batch random_batch(const ModelCase& model);
+
+/// Floating-point operations of the matrices in one pass over the batch, attention's scores left
+/// out; a training pass has three times as many.
+double forward_flops(Model& model, const Batch& batch);
+
+/// Fails the row unless the gradients of such a model, 16 channels wide and without dropout, are
+/// the slope of its loss along them by central differences.
+void check_gradients(Case& c, const ModelCase& model);
+
+}  // namespace nmt::app::bench

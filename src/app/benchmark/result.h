@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace nmt::app::bench {
+
+/// What the run's work is set beside: products beside the device's peak, moved bytes beside a copy
+/// or a reading loop.
+enum class Traffic { copied, read };
+
+/// What one run must do at least. Bytes: each tensor moved once, a written line counted once.
+struct Work {
+  double flops = 0;
+  double bytes = 0;
+  Traffic traffic = Traffic::copied;
+};
+
+/// What the device did in the same minute, measured around the row: the other side of every ratio.
+struct Bounds {
+  double flops = 0;   ///< multiply-adds in registers on the same threads (CPU), or a large product
+                      ///< (CUDA), a second
+  double copied = 0;  ///< bytes read and written a second by a copy
+  double read =
+      0;  ///< bytes a second of a loop that reads one, four or eight streams, whichever is fastest
+};
+
+/// One row of a table.
+struct Result {
+  std::string table, name;
+  std::string error;     ///< why there are no numbers, or empty
+  double seconds = 0;    ///< of one run: the shortest sample
+  double median = 0;     ///< of the repetitions' shortest samples
+  double deviation = 0;  ///< their standard deviation, 0 for one repetition
+  int repetitions = 0;
+  std::int64_t runs = 0;  ///< timed in all
+  Work work;
+  Bounds bounds;
+  std::vector<std::pair<std::string, double>> extras;  ///< the table's own columns, in order
+
+  double arithmetic_floor() const { return bounds.flops > 0 ? work.flops / bounds.flops : 0; }
+  double traffic_floor() const {
+    const double rate = work.traffic == Traffic::read ? bounds.read : bounds.copied;
+    return rate > 0 ? work.bytes / rate : 0;
+  }
+  /// Seconds that the loops measured around the row would take for the same: the longer of
+  /// arithmetic and traffic.
+  double floor() const { return std::max(arithmetic_floor(), traffic_floor()); }
+  const char* bound() const {
+    if (floor() == 0) return "";
+    return arithmetic_floor() >= traffic_floor() ? "arithmetic"
+           : work.traffic == Traffic::read       ? "reading"
+                                                 : "copying";
+  }
+  double share() const { return seconds > 0 ? floor() / seconds : 0; }
+};
+
+/// Facts about machine, program and run, in order: the head of every report.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace nmt::app::bench

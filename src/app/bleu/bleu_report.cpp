@@ -1,0 +1,247 @@
+#include "app/bleu/bleu_report.h"
+
+#include "core/log.h"
+#include "eval/metric.h"
+#include "eval/significance.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Lines = std::vector<std::string>;
+using Metrics = std::vector<std::unique_ptr<Metric>>;
+
+std::string digits(double value, int width) {
+  return fmt::format("{:.{}f}", value, width);
+}
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// In the order of their names, as sacreBLEU sorts them.
+Metrics metrics_of(const BleuCommand& command) {
+  Metrics metrics;
+  const auto wanted = [&](const char* name) {
+    return std::find(command.metrics.begin(), command.metrics.end(), name) != command.metrics.end();
+  };
+  if (wanted("bleu")) metrics.push_back(bleu_metric(command.bleu));
+  if (wanted("chrf")) metrics.push_back(chrf_metric(command.chrf));
+  return metrics;
+}
+
+// One score with its signature, in the forms that sacreBLEU's Score.format() has.
+struct Line {
+  std::string left, right;  // around " = "
+  std::string score;
+  Json json;
+};
+
+Line line_of(const Metric& metric, const std::vector<std::int64_t>& sum,
+             const std::optional<Interval>& interval, const std::string& signature, int width) {
+  Line line;
+  line.score = digits(metric.score(sum), width);
+  line.json = {{"name", metric.name()},
+               {"score", std::strtod(line.score.c_str(), nullptr)},
+               {"signature", signature}};
+  if (interval && interval->mean > 0) {
+    const std::string mean = digits(interval->mean, width),
+                      half = digits(interval->half_width, width);
+    const std::string text = fmt::format("μ = {} ± {}", mean, half);
+    line.score += fmt::format(" ({})", text);
+    line.json["confidence_mean"] = std::strtod(mean.c_str(), nullptr);
+    line.json["confidence_var"] = std::strtod(half.c_str(), nullptr);
+    line.json["confidence"] = text;
+  }
+  line.left = metric.name() + "|" + signature;
+  line.right = line.score;
+  if (const std::string more = metric.verbose(sum); !more.empty()) {
+    line.right += " " + more;
+    line.json["verbose_score"] = more;
+  }
+  for (std::size_t begin = 0; begin < signature.size();) {
+    const std::size_t end = std::min(signature.find('|', begin), signature.size()),
+                      colon = signature.find(':', begin);
+    line.json[signature.substr(begin, colon - begin)] =
+        signature.substr(colon + 1, end - colon - 1);
+    begin = end + 1;
+  }
+  return line;
+}
+
+std::string written(const std::vector<Line>& lines, const BleuCommand& command) {
+  const bool json = command.json;
+  std::string out;
+  std::size_t longest = 0;
+  for (const Line& line : lines) longest = std::max(longest, line.left.size());
+  for (const Line& line : lines) {
+    if (command.score_only)
+      out += line.score;
+    else if (json)
+      out += dump(line.json, 1);
+    else
+      out += fmt::format("{:>{}} = {}", line.left, longest, line.right);
+    out += json && lines.size() > 1 && &line != &lines.back() ? ",\n" : "\n";
+  }
+  return json && lines.size() > 1 ? "[\n" + out + "]\n" : out;
+}
+
+std::string one_system(const BleuCommand& command, const Metrics& metrics, const System& system,
+                       const std::vector<Lines>& references) {
+  std::vector<Line> lines;
+  for (const auto& metric : metrics) {
+    const SentenceCounts counts = sentence_counts(*metric, system.lines, references);
+    std::optional<Interval> interval;
+    std::string trials;
+    if (command.confidence) {
+      interval = confidence_interval(*metric, counts, command.confidence_samples, command.seed);
+      trials = fmt::format("bs:{}|seed:{}|", command.confidence_samples, command.seed);
+    }
+    lines.push_back(line_of(*metric, counts.sum(), interval,
+                            metric->signature(static_cast<int>(references.size()), trials),
+                            command.width));
+  }
+  return written(lines, command);
+}
+
+std::string lineage(const BleuCommand& command, const System& system,
+                    const std::vector<Lines>& references) {
+  std::size_t stops = 0, tokenized = 0;
+  for (const std::string& line : system.lines) {
+    stops += line.ends_with('.');
+    tokenized += line.ends_with(" .");
+  }
+  if (tokenized * 2 < stops)
+    log::warn(
+        "{}: does not look tokenized; the line tok:multi-bleu, for tokenized text, scores it as it "
+        "stands",
+        system.name);
+  BleuOptions cased, lowercased, international;
+  lowercased.lowercase = international.lowercase = true;
+  international.tokenizer = BleuTokenizer::intl;
+  std::vector<Line> lines;
+  for (const BleuOptions& options : {cased, lowercased, international, multi_bleu_options(false)}) {
+    const auto metric = bleu_metric(options);
+    const SentenceCounts counts = sentence_counts(*metric, system.lines, references);
+    lines.push_back(line_of(*metric, counts.sum(), {},
+                            metric->signature(static_cast<int>(references.size())), command.width));
+  }
+  return written(lines, command);
+}
+
+// sacreBLEU prints these in its text form always.
+std::string sentence_scores(const BleuCommand& command, const Metric& metric, const System& system,
+                            const std::vector<Lines>& references) {
+  const std::string signature = metric.signature(static_cast<int>(references.size()));
+  std::string out;
+  Lines of_sentence(references.size());
+  for (std::size_t i = 0; i < system.lines.size(); ++i) {
+    for (std::size_t k = 0; k < references.size(); ++k) of_sentence[k] = references[k][i];
+    const Line line =
+        line_of(metric, metric.row(system.lines[i], of_sentence), {}, signature, command.width);
+    out += (command.score_only ? line.score : line.left + " = " + line.right) + "\n";
+  }
+  return out;
+}
+
+std::size_t columns(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string table(const std::vector<Lines>& rows) {
+  std::vector<std::size_t> widths(rows[0].size(), 0);
+  for (const Lines& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], columns(row[c]));
+  std::string out;
+  for (const Lines& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c)
+      out += std::string(widths[c] - columns(row[c]) + (c ? 2 : 0), ' ') + row[c];
+    out += '\n';
+  }
+  return out;
+}
+
+std::string several_systems(const BleuCommand& command, const Metrics& metrics,
+                            const std::vector<System>& systems,
+                            const std::vector<Lines>& references) {
+  const bool paired = command.paired != PairedTest::none,
+             bootstrap = command.paired == PairedTest::bootstrap;
+  const std::string trials = paired ? fmt::format("{}:{}|seed:{}|", bootstrap ? "bs" : "ar",
+                                                  command.paired_samples, command.seed)
+                                    : "";
+  std::vector<Lines> rows{{"System"}};
+  std::vector<Json> json;
+  std::string signatures;
+  for (std::size_t s = 0; s < systems.size(); ++s) {
+    rows.push_back({paired && s == 0 ? "Baseline: " + systems[s].name : systems[s].name});
+    json.push_back({{"system", rows.back()[0]}});
+  }
+  for (const auto& metric : metrics) {
+    std::vector<SentenceCounts> counts;
+    for (const System& system : systems)
+      counts.push_back(sentence_counts(*metric, system.lines, references));
+    std::vector<PairedResult> results;
+    if (bootstrap)
+      results = paired_bootstrap(*metric, counts, command.paired_samples, command.seed);
+    else if (paired)
+      results = paired_randomization(*metric, counts, command.paired_samples, command.seed);
+    else
+      for (const SentenceCounts& c : counts)
+        results.push_back({metric->score(c.sum()), -1, false, {}});
+    rows[0].push_back(metric->name() + (bootstrap ? " (μ ± 95% CI)" : ""));
+    signatures += fmt::format("{:<8} {}\n", metric->name(),
+                              metric->signature(static_cast<int>(references.size()), trials));
+    for (std::size_t s = 0; s < systems.size(); ++s) {
+      const PairedResult& r = results[s];
+      std::string text = digits(r.score, command.width);
+      Json value = text;
+      if (paired)
+        value = {{"score", r.score}, {"p_value", nullptr}, {"mean", nullptr}, {"ci", nullptr}};
+      if (r.has_interval) {
+        text += fmt::format(" ({} ± {})", digits(r.interval.mean, command.width),
+                            digits(r.interval.half_width, command.width));
+        value["mean"] = r.interval.mean;
+        value["ci"] = r.interval.half_width;
+      }
+      if (r.p_value >= 0) {
+        text += fmt::format(" (p = {:.4f}){}", r.p_value, r.p_value > 0.05 ? " " : "*");
+        value["p_value"] = r.p_value;
+      } else if (paired) {
+        text += std::string(15, ' ');
+      }
+      rows[s + 1].push_back(text);
+      json[s][metric->name()] = value;
+    }
+  }
+  if (command.json) return dump(Json(json), 4) + "\n";
+  std::string out = table(rows) + "\n" + signatures;
+  if (paired)
+    out += fmt::format(
+        "p: chance of a difference at least as large as that from the baseline if both systems "
+        "were alike ({} {}); * p "
+        "< 0.05\n",
+        command.paired_samples,
+        bootstrap ? "paired bootstrap resamples" : "trials of approximate randomization");
+  return out;
+}
+
+}  // namespace
+
+std::string report(const BleuCommand& command, const std::vector<System>& systems,
+                   const std::vector<Lines>& references) {
+  if (command.lineage) return lineage(command, systems[0], references);
+  const Metrics metrics = metrics_of(command);
+  if (command.sentence_level) return sentence_scores(command, *metrics[0], systems[0], references);
+  if (systems.size() > 1) return several_systems(command, metrics, systems, references);
+  return one_system(command, metrics, systems[0], references);
+}
+
+}  // namespace nmt::app

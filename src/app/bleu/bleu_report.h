@@ -1,0 +1,21 @@
+#pragma once
+
+#include "app/bleu/bleu_options.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// What a translation system wrote, one line a sentence.
+struct System {
+  std::string name;
+  std::vector<std::string> lines;
+};
+
+/// Scores the systems and writes what the command asks for, in sacreBLEU's form. `references[k]` is
+/// reference stream k, as long as every system.
+std::string report(const BleuCommand& command, const std::vector<System>& systems,
+                   const std::vector<std::vector<std::string>>& references);
+
+}  // namespace nmt::app

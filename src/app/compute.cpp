@@ -1,0 +1,154 @@
+#include "app/compute.h"
+
+#include "core/log.h"
+#include "kernels/instruction_set.h"
+#include "kernels/products/product_library.h"
+#include "kernels/recurrent/cudnn.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace nmt::app {
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("model name")) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+Compute::Compute(const std::string& device, int threads, Precision precision,
+                 const std::string& recurrences)
+    : pool_(threads), precision_(precision) {
+  const DeviceChoice choice = parse_device(device, "--device");
+  if (choice.kind == DeviceChoice::Kind::cpu ||
+      (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
+    if (recurrences == "cudnn")
+      fail(ExitStatus::usage, "recurrences: cudnn is for a GPU (--device cuda), not for the CPU{}",
+           why_.empty() ? "" : "; " + why_);
+    if (precision == Precision::tf32)
+      fail(ExitStatus::usage, "precision: tf32 is for a GPU (--device cuda), not for the CPU{}",
+           why_.empty() ? "" : "; " + why_);
+    return;
+  }
+  if (precision == Precision::int8)
+    fail(ExitStatus::usage,
+         "precision: int8 is for the CPU, not for --device {}; --precision float32 widens such "
+         "weights",
+         device);
+  cuda_ = std::make_unique<CudaDevice>(choice.index, precision);
+  std::string why;
+  if (recurrences == "cudnn" && !kernels::open_cudnn(cuda_->handle(), why))
+    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
+}
+
+void Compute::use_graphs(const std::string& choice) {
+  if (cuda_)
+    cuda_->set_graphs(choice != "off");
+  else if (choice == "on")
+    fail(ExitStatus::usage, "cuda-graphs: on is for a GPU (--device cuda), not for the CPU{}",
+         why_.empty() ? "" : "; " + why_);
+}
+
+void Compute::check_training() const {
+  if (cuda_ || precision_ == Precision::float32) return;
+  fail(ExitStatus::usage,
+       "precision: {} trains on a GPU (--device cuda); the CPU trains in float32{}",
+       name_of(precision_), why_.empty() ? "" : "; " + why_);
+}
+
+std::unique_ptr<Arena> Compute::new_arena() {
+  if (!cuda_) return std::make_unique<Arena>();
+  // Asking the driver is slow.
+  const std::size_t growth =
+      std::clamp(cuda_->memory().total / 1024, std::size_t{1} << 20, std::size_t{64} << 20);
+  return std::make_unique<Arena>(growth, cuda_->memory_source());
+}
+
+std::unique_ptr<Arena> Compute::new_training_arena() {
+  constexpr std::size_t growth = std::size_t{1} << 30;
+  return cuda_ ? new_arena() : std::make_unique<Arena>(growth);
+}
+
+Context Compute::context(Arena& arena) {
+  Context context;
+  context.arena = &arena;
+  context.cpu = cpu();
+  if (!cuda_) {
+    if (precision_ == Precision::bfloat16) context.weights = Dtype::bf16;
+    if (precision_ == Precision::int8) context.weights = Dtype::i8;
+  } else {
+    context.device = {DeviceKind::cuda, cuda_->index()};
+    context.cuda = cuda_->handle();
+  }
+  return context;
+}
+
+const kernels::ProductLibrary* Compute::products(const std::string& choice) const {
+  if (cuda_) {
+    if (choice == "onednn")
+      fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
+    return nullptr;
+  }
+  if (choice == "own") return nullptr;
+  std::string why;
+  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  if (!library && choice == "onednn")
+    fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
+  log::info("matrix products: {}", library
+                                       ? library->name() + " and own tiles, each where it is faster"
+                                       : "own tiles; " + why);
+  return library;
+}
+
+std::string Compute::memory_used(const Arena& arena) const {
+  if (!cuda_) return "";
+  const auto megabytes = [](std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
+  const CudaDevice::Memory memory = cuda_->memory();
+  const GraphCounts graphs = cuda_->graph_counts();
+  std::string text = fmt::format(
+      "GPU memory: {:.0f} MB of tensors at most, {:.0f} MB held for them, {:.0f} of {:.0f} MB of "
+      "the device in use",
+      megabytes(arena.statistics().peak), megabytes(arena.statistics().reserved),
+      megabytes(memory.total - memory.free), megabytes(memory.total));
+  if (graphs.replayed > 0)
+    text +=
+        fmt::format("; {} of {} recurring pieces of work were replayed as graphs", graphs.replayed,
+                    graphs.replayed + graphs.plain + graphs.recorded + graphs.updated);
+  return text;
+}
+
+std::string Compute::describe(const std::string& program) const {
+  const std::string name = cuda_ ? cuda_->name() : processor();
+  const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
+  return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place,
+                     name.empty() ? "" : " (" + name + ")", pool_.size(),
+                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), name_of(precision_),
+                     why_.empty() ? "" : "; no GPU: " + why_);
+}
+
+void tell_recurrences(const Model& model) {
+  if (model.context().device.kind != DeviceKind::cuda || !kernels::uses_cudnn(model.context().cuda))
+    return;
+  std::vector<std::string> theirs, ours;
+  for (const RecurrentPlace& place : model.recurrences()) {
+    if (place.why_ours.empty())
+      theirs.push_back(place.layer);
+    else
+      ours.push_back(fmt::format("{} ({})", place.layer, place.why_ours));
+  }
+  const std::string rest = fmt::format("{}", fmt::join(ours, ", "));
+  if (theirs.empty())
+    fail(ExitStatus::usage, "recurrences: cudnn can run no layer of this model: {}; own runs them",
+         rest);
+  log::info("recurrences: cuDNN runs {}; ours {}", fmt::join(theirs, ", "),
+            ours.empty() ? "none" : rest);
+}
+
+}  // namespace nmt::app

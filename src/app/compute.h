@@ -1,0 +1,68 @@
+#pragma once
+
+#include "config/device.h"
+#include "config/precision.h"
+#include "core/thread_pool.h"
+#include "model/model.h"
+#include "tensor/context.h"
+#include "tensor/cuda_device.h"
+
+#include <memory>
+#include <string>
+
+namespace nmt::app {
+
+/// The processor's name as the system tells it; "" where it does not.
+std::string processor();
+
+/// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
+class Compute {
+ public:
+  /// `device` as parse_device() reads it. `precision`: on the CPU that of the weights of models
+  /// frozen for inference, on a GPU that of all products. Errors (usage): no such device, said with
+  /// the reason; int8 on a GPU, tf32 on the CPU. `recurrences`: "own", or "cudnn" for the layers of
+  /// models made there that cuDNN can run; usage errors: on the CPU, in bfloat16, no cuDNN.
+  Compute(const std::string& device, int threads, Precision precision = Precision::float32,
+          const std::string& recurrences = "own");
+  /// Error (usage): this precision is none for training on this device; the CPU trains in float32
+  /// alone.
+  void check_training() const;
+
+  /// Work that recurs as CUDA graphs: "auto" (on a GPU), "on" or "off", as --cuda-graphs says.
+  /// Error (usage): on, on the CPU.
+  void use_graphs(const std::string& choice);
+
+  ThreadPool& pool() { return pool_; }
+  Cpu cpu() { return {&pool_}; }
+  /// The GPU, or null on the CPU.
+  CudaDevice* cuda() { return cuda_.get(); }
+  /// An arena of the device's memory, for context(). Both live no longer than this.
+  std::unique_ptr<Arena> new_arena();
+  /// The same for training, whose batches differ in shape: on the CPU the tensors of a step share
+  /// chunks of a gigabyte, of which memory is what they touch. In chunks of their own, those that
+  /// one batch leaves idle do not fit the next one's.
+  std::unique_ptr<Arena> new_training_arena();
+  Context context(Arena& arena);
+  /// The library for a training context's products that --products asks for: "own" (null), "onednn"
+  /// or "auto"; said in the log. Errors (usage): onednn where it is not installed, or on a GPU.
+  const kernels::ProductLibrary* products(const std::string& choice) const;
+  /// The GPU's memory, for a last log line: "GPU memory: 812 MB of tensors at most, ..."; empty on
+  /// the CPU.
+  std::string memory_used(const Arena& arena) const;
+  /// What the first log line of a program says: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2
+  /// threads, x86-64-v3 (AVX2), float32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute
+  /// capability 9.0), 2 threads, ...".
+  std::string describe(const std::string& program) const;
+
+ private:
+  ThreadPool pool_;
+  Precision precision_;
+  std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
+  std::string why_;                   // "auto" took the CPU because of
+};
+
+/// Says in the log which layers of a model cuDNN runs, where it was opened for the model's device.
+/// Error (usage): none.
+void tell_recurrences(const Model& model);
+
+}  // namespace nmt::app

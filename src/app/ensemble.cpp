@@ -1,0 +1,107 @@
+#include "app/ensemble.h"
+
+#include "config/precision.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "model/directory/stored_weights.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace nmt::app {
+namespace {
+
+// The first symbol in which two vocabularies differ, or -1.
+int first_difference(const Vocabulary& a, const Vocabulary& b) {
+  if (a.bytes() == b.bytes()) return -1;
+  const int both = std::min(a.size(), b.size());
+  for (int id = 0; id < both; ++id)
+    if (a.piece(id) != b.piece(id)) return id;
+  return a.size() == b.size() ? -1 : both;
+}
+
+Compute& told(Compute& compute, const std::string& program, const SearchSpec& spec) {
+  compute.use_graphs(spec.cuda_graphs);
+  log::info("{}", compute.describe(program));
+  return compute;
+}
+
+}  // namespace
+
+std::vector<config::Option> fields(EnsembleRequest& request) {
+  using config::Option;
+  return config::in_group(
+      "files",
+      {Option(
+           "model", &request.models,
+           "the model directory; several are an ensemble, which must share the target vocabulary")
+           .alias({"m", "models"})
+           .meta("DIR..."),
+       Option("weights", &request.weights,
+              "weight of each model of an ensemble; all the same when not given")
+           .range(0)
+           .meta("W..."),
+       Option("ensemble", &request.combination,
+              "what is averaged over the models of an ensemble: log-probabilities (a geometric "
+              "mean) or probabilities")
+           .one_of({"log-probabilities", "probabilities"})});
+}
+
+Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models) {
+  if (precision != "auto") return parse_precision(precision);
+  // What is missing is told when it is loaded, behind the line that names the device.
+  if (models.empty() || !std::all_of(models.begin(), models.end(), [](const std::string& name) {
+        return std::filesystem::is_directory(name);
+      }))
+    return Precision::float32;
+  const Dtype weights = ModelDirectory::open(models.front()).weights();
+  const bool same = std::all_of(models.begin(), models.end(), [&](const std::string& name) {
+    return ModelDirectory::open(name).weights() == weights;
+  });
+  return same ? parse_precision(precision_name(weights)) : Precision::float32;
+}
+
+LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& context,
+                               const std::string& precision, int max_length, bool pieces_in) {
+  const auto& names = request.models;
+  if (names.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
+  if (!request.weights.empty() && request.weights.size() != names.size())
+    fail(ExitStatus::usage, "weights: {} numbers for {} models", request.weights.size(),
+         names.size());
+  std::vector<EnsembleScorer::Member> members;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    Context at = context;
+    if (precision == "auto" && context.device.kind == DeviceKind::cpu)
+      at.weights = ModelDirectory::open(names[i]).weights();
+    if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
+    models_.push_back(LoadedModel::load(names[i], at));
+    tell_recurrences(models_.back()->model());
+    LoadedModel &first = *models_.front(), &model = *models_.back();
+    if (const int id = first_difference(first.target_vocabulary(), model.target_vocabulary());
+        id >= 0)
+      fail(ExitStatus::usage,
+           "model: {} and {} have different target vocabularies ({} and {} symbols, different from "
+           "symbol {} on): no ensemble",
+           names[0], names[i], first.target_vocabulary().size(), model.target_vocabulary().size(),
+           id);
+    const bool own = first.source_vocabulary().bytes() != model.source_vocabulary().bytes();
+    if (own && pieces_in)
+      fail(ExitStatus::usage,
+           "no-spm-encode: {} and {} have different source vocabularies: give plain text", names[0],
+           names[i]);
+    members.push_back({&model.scorer(), own ? &model.source_vocabulary() : nullptr,
+                       request.weights.empty() ? 1.0 : request.weights[i]});
+  }
+  if (members.size() > 1)
+    ensemble_.emplace(context.cpu, std::move(members), combination_of(request.combination),
+                      max_length);
+}
+
+Inference::Inference(const std::string& program, const EnsembleRequest& request,
+                     const SearchSpec& spec, bool pieces_in)
+    : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models),
+              spec.recurrences),
+      arena(told(compute, program, spec).new_arena()),
+      models(request, compute.context(*arena), spec.precision, spec.max_length, pieces_in) {}
+
+}  // namespace nmt::app

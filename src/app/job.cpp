@@ -1,0 +1,118 @@
+#include "app/job.h"
+
+#include "config/device.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "tensor/cuda_device.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include <dlfcn.h>
+#include <sched.h>
+
+namespace nmt::app {
+namespace {
+
+// Open MPI; MPICH, Intel MPI and Slurm's PMI and PMI-2; Slurm's PMIx, which has no size of its own.
+struct Launcher {
+  const char *size, *rank;
+};
+constexpr Launcher launchers[] = {{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                  {"PMI_SIZE", "PMI_RANK"},
+                                  {"SLURM_STEP_NUM_TASKS", "PMIX_RANK"}};
+
+int number(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : -1;
+}
+
+int processors() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+}  // namespace
+
+Job::Job() {
+  for (const Launcher& launcher : launchers) {
+    const int size = number(launcher.size), rank = number(launcher.rank);
+    if (size < 2 || rank < 0 || rank >= size) continue;
+    rank_ = rank;
+    size_ = size;
+    launcher_ = fmt::format("{}={}", launcher.size, size);
+    // --help and --dump-config are rank 0's to answer.
+    if (!is_first() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
+    return;
+  }
+}
+
+Job::~Job() = default;
+
+train::Communicator& Job::join() {
+  if (size_ == 1) return train::alone();
+  void* const library = ::dlopen(
+      "libnmt_mpi.so", RTLD_NOW | RTLD_GLOBAL);  // Open MPI's own parts look for it globally
+  if (!library)
+    fail(ExitStatus::usage,
+         "{}: started as one of {} processes, which need MPI to train together: {}; start one, or "
+         "build with MPI (docs/parallel.md)",
+         launcher_, size_, ::dlerror());
+  const auto make =
+      reinterpret_cast<train::MakeCommunicator>(::dlsym(library, "nmt_mpi_communicator"));
+  NMT_CHECK(make, "libnmt_mpi.so has no nmt_mpi_communicator");
+  joined_.reset(make());
+  rank_ = joined_->rank();
+  NMT_CHECK(
+      joined_->size() == size_,
+      "{}: MPI knows of {} processes; libnmt_mpi.so was built with another MPI than that of mpirun",
+      launcher_, joined_->size());
+  if (!is_first()) {
+    log::set_speaker(fmt::format("rank {}: ", rank_));
+    log::set_level(std::max(log::level(), log::Level::error));
+  }
+  return *joined_;
+}
+
+std::string Job::device(const std::string& asked) const {
+  if (!joined_) return asked;
+  DeviceChoice choice = parse_device(asked, "--device");
+  std::string why;
+  if (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why) == 0)
+    choice.kind = DeviceChoice::Kind::cpu;
+  double gpus = choice.kind == DeviceChoice::Kind::cpu ? 0 : 1;
+  joined_->all_reduce_sum(&gpus, 1);
+  if (gpus == 0) return "cpu";
+  if (gpus < size_)
+    fail(ExitStatus::usage,
+         "--device {}: {} of {} ranks have a GPU; give all of them one, or --device cpu", asked,
+         gpus, size_);
+  if (asked != "cuda" && asked != "auto" && joined_->local_size() > 1)
+    fail(ExitStatus::usage,
+         "--device {}: one GPU for {} ranks of a machine; --device cuda gives each its own", asked,
+         joined_->local_size());
+  return asked == "cuda" || asked == "auto" ? fmt::format("cuda:{}", joined_->local_rank()) : asked;
+}
+
+int Job::threads(int asked) const {
+  return asked != 0 || !joined_ ? asked : std::max(1, processors() / joined_->sharing());
+}
+
+void Job::on_error() const {
+  // mpirun takes a second or two to end the others.
+  if (!is_first() && !(joined_ && joined_->has_lost()))
+    std::this_thread::sleep_for(std::chrono::seconds(4));
+}
+
+int Job::end(int status) {
+  const bool saved = status == static_cast<int>(ExitStatus::interrupted) ||
+                     status == static_cast<int>(ExitStatus::terminated);
+  if (joined_ && status != 0 && !saved) joined_->abort(status);
+  joined_.reset();
+  return status;
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,23 @@
+#include "app/model_text.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace nmt::app {
+
+std::string model_summary(const ModelSpec& spec) {
+  const std::string cells = spec.enc_cell == spec.dec_cell
+                                ? spec.enc_cell
+                                : spec.enc_cell + " encoder and " + spec.dec_cell + " decoder";
+  return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", spec.type, cells,
+                     spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
+}
+
+std::string directory_name(const std::string& directory) {
+  std::filesystem::path path = std::filesystem::weakly_canonical(directory);
+  if (path.filename().empty()) path = path.parent_path();  // "model/"
+  return path.filename().string();
+}
+
+}  // namespace nmt::app

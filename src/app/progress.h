@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+
+namespace nmt::app {
+
+/// Progress through a file on a terminal: how much is done, at what pace, and the time that is
+/// left. Writes nothing elsewhere.
+class ProgressLine {
+ public:
+  /// `path` names the input as on the command line ("" or "-": standard input); only a regular file
+  /// has a known end.
+  explicit ProgressLine(const std::string& path);
+  ~ProgressLine();
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// So many lines of so many bytes have been read, and so many are done.
+  void show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done);
+  double seconds() const;            ///< since it was made
+  double processor_seconds() const;  ///< of all threads, since then
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = start_;
+  std::clock_t processor_start_ = std::clock();
+  std::int64_t size_ = 0;
+  bool visible_;
+};
+
+}  // namespace nmt::app

@@ -1,0 +1,241 @@
+#include "app/report/training_history.h"
+
+#include "app/model_text.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "eval/significance.h"
+#include "model/directory/model_directory.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::array figures = {"updates",
+                                "epochs",
+                                "seconds",
+                                "loss",
+                                "perplexity",
+                                "learn_rate",
+                                "gradient_norm",
+                                "source_tokens_per_second",
+                                "target_tokens_per_second"};
+constexpr std::array metrics = {"bleu", "chrf", "cross-entropy", "perplexity"};
+constexpr int resamples = 1000;
+
+// The lines of the log that are whole; what a killed process left of its last line is none.
+std::vector<Json> read_log(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    fail(ExitStatus::data, "{}: is missing; nmt-train writes it into its model directory", path);
+  const std::string text = read_file(path);
+  std::vector<Json> lines;
+  std::int64_t number = 0, damaged = 0, first_damaged = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) break;
+    ++number;
+    Json line = Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                            text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    begin = end + 1;
+    const bool whole = line.is_object() && line.contains("event") && line["event"].is_string() &&
+                       line.contains("updates") && line["updates"].is_number();
+    if (whole) {
+      lines.push_back(std::move(line));
+    } else if (damaged++ == 0) {
+      first_damaged = number;
+    }
+  }
+  if (lines.empty()) fail(ExitStatus::data, "{}: holds no line of a training's log", path);
+  if (damaged > 0)
+    log::warn("{}: {} of {} lines are no lines of a training's log and left out, first line {}",
+              path, damaged, number, first_damaged);
+  return lines;
+}
+
+// A training that went back to a checkpoint computes again what came after it.
+void drop_undone(std::vector<Json>& lines) {
+  std::vector<Json> kept;
+  for (Json& line : lines) {
+    if (line["event"] == "recovery" || line["event"] == "resume")
+      std::erase_if(kept, [&](const Json& k) {
+        return (k["event"] == "display" || k["event"] == "validation") &&
+               k["updates"].get<double>() > line["updates"].get<double>();
+      });
+    kept.push_back(std::move(line));
+  }
+  lines = std::move(kept);
+}
+
+Json number_of(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_number() ? *found : Json();
+}
+
+Json columns(const std::vector<Json>& lines) {
+  Json displays = Json::object();
+  for (const char* name : figures) {
+    Json& column = displays[name] = Json::array();
+    for (const Json& line : lines)
+      if (line["event"] == "display") column.push_back(number_of(line, name));
+  }
+  return displays;
+}
+
+Json validations(const std::vector<Json>& lines) {
+  Json result{{"updates", Json::array()},
+              {"epochs", Json::array()},
+              {"took", Json::array()},
+              {"metrics", Json::object()}};
+  for (const Json& line : lines) {
+    if (line["event"] != "validation") continue;
+    for (const char* name : {"updates", "epochs", "took"})
+      result[name].push_back(number_of(line, name));
+  }
+  for (const char* name : metrics) {
+    Json column = Json::array();
+    bool any = false;
+    for (const Json& line : lines) {
+      if (line["event"] != "validation") continue;
+      column.push_back(number_of(line, name));
+      any = any || !column.back().is_null();
+    }
+    if (any) result["metrics"][name] = std::move(column);
+  }
+  return result;
+}
+
+// The value of the first metric at the last validation that was the best so far.
+Json best(const std::vector<Json>& lines) {
+  Json result;
+  for (const Json& line : lines) {
+    if (line["event"] != "validation" || !line.contains("best") || line["best"] != true) continue;
+    for (const auto& [key, value] : line.items())
+      if (std::find(metrics.begin(), metrics.end(), key) != metrics.end()) {
+        result = {{"metric", key}, {"value", value}, {"updates", line["updates"]}};
+        break;
+      }
+  }
+  return result;
+}
+
+// Tokens over time: the mean of the displays' speeds would give a slow stretch too little weight.
+Json mean_speed(const std::vector<Json>& lines) {
+  double tokens = 0, seconds = 0, before = 0;
+  for (const Json& line : lines) {
+    if (line["event"] != "display") continue;
+    const Json labels = number_of(line, "labels"),
+               speed = number_of(line, "target_tokens_per_second");
+    if (labels.is_null() || speed.is_null() || speed.get<double>() <= 0) continue;
+    tokens += labels.get<double>() - before;
+    seconds += (labels.get<double>() - before) / speed.get<double>();
+    before = labels.get<double>();
+  }
+  return seconds > 0 ? Json(tokens / seconds) : Json();
+}
+
+Json development(const std::string& path, int worst) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  std::vector<std::string> sources, references, outputs;
+  std::int64_t updates = 0;
+  try {
+    const Json json = Json::parse(read_file(path));
+    json.at("updates").get_to(updates);
+    json.at("sources").get_to(sources);
+    json.at("references").get_to(references);
+    json.at("outputs").get_to(outputs);
+  } catch (const Json::exception& problem) {
+    fail(ExitStatus::data, "{}: is no list of translations: {}", path, problem.what());
+  }
+  if (outputs.empty() || sources.size() != outputs.size() || references.size() != outputs.size())
+    fail(ExitStatus::data,
+         "{}: {} sources, {} references and {} outputs, where as many of each were expected", path,
+         sources.size(), references.size(), outputs.size());
+
+  Json result{{"updates", updates}, {"sentences", outputs.size()}};
+  const auto corpus = bleu_metric({});
+  const SentenceCounts counts = sentence_counts(*corpus, outputs, {references});
+  Json& bleu = result["bleu"] = {{"score", corpus->score(counts.sum())},
+                                 {"mean", nullptr},
+                                 {"half_width", nullptr},
+                                 {"signature", corpus->signature(1)}};
+  if (outputs.size() > 1) {
+    const Interval interval = confidence_interval(*corpus, counts, resamples);
+    bleu["mean"] = interval.mean;
+    bleu["half_width"] = interval.half_width;
+  }
+  result["chrf"] = {{"score", corpus_chrf(outputs, references)},
+                    {"signature", chrf_signature({}, 1)}};
+  const BleuScore words = corpus_bleu(outputs, references);
+  result["length_ratio"] =
+      static_cast<double>(words.counts.hypothesis_length) /
+      static_cast<double>(std::max<std::int64_t>(words.counts.reference_length, 1));
+  std::int64_t copied = 0, empty = 0;
+  std::vector<double> chrf, sentence_bleu;
+  BleuOptions effective;
+  effective.effective_order = true;  // else a short sentence is 0 for its length alone
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    copied += !sources[i].empty() && outputs[i] == sources[i];
+    empty += outputs[i].empty();
+    chrf.push_back(corpus_chrf({outputs[i]}, {references[i]}));
+    sentence_bleu.push_back(corpus_bleu({outputs[i]}, {references[i]}, effective).score);
+  }
+  result["copied"] = copied;
+  result["empty"] = empty;
+  std::vector<std::size_t> order(outputs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(chrf[a], sentence_bleu[a]) < std::pair(chrf[b], sentence_bleu[b]);
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(worst)));
+  result["worst"] = Json::array();
+  for (const std::size_t i : order)
+    result["worst"].push_back({{"line", i + 1},
+                               {"chrf", chrf[i]},
+                               {"bleu", sentence_bleu[i]},
+                               {"source", sources[i]},
+                               {"reference", references[i]},
+                               {"output", outputs[i]}});
+  return result;
+}
+
+}  // namespace
+
+Json training_report(const std::string& directory, int worst) {
+  const ModelDirectory model = ModelDirectory::open(directory);
+  std::vector<Json> lines = read_log(directory + "/train.jsonl");
+  drop_undone(lines);
+  Json report{{"format", "nmt-report"}, {"version", 1}, {"nmt", NMT_VERSION}};
+  report["model"] = {{"name", directory_name(directory)}, {"summary", model_summary(model.spec())}};
+  report["progress"] = {{"updates", lines.back()["updates"]},
+                        {"epochs", number_of(lines.back(), "epochs")}};
+  report["displays"] = columns(lines);
+  report["validations"] = validations(lines);
+  report["best"] = best(lines);
+  report["speed"] = mean_speed(lines);
+  report["runs"] = Json::array();
+  report["events"] = Json::array();
+  for (Json& line : lines) {
+    const std::string event = line["event"].get<std::string>();
+    if (event == "run") {
+      line.erase("event");
+      report["runs"].push_back(line);
+    } else if (line.contains("text") && line["text"].is_string()) {
+      report["events"].push_back(
+          {{"event", event}, {"updates", line["updates"]}, {"text", line["text"]}});
+    }
+  }
+  report["development"] = development(directory + "/development.json", worst);
+  return report;
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,19 @@
+#include "app/train/corpus_source.h"
+
+#include "core/log.h"
+
+#include <cmath>
+
+namespace nmt::app {
+
+const Batch& CorpusSource::next() {
+  batch_ = data_.next();
+  if (!told_ && data_.epochs() == std::floor(data_.epochs())) {  // a whole pass has been seen
+    told_ = true;
+    const std::string dropped = data_.drops().text(max_length_);
+    if (!dropped.empty()) log::warn("of {} pairs, {}", data_.pairs(), dropped);
+  }
+  return batch_;
+}
+
+}  // namespace nmt::app

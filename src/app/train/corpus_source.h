@@ -1,0 +1,28 @@
+#pragma once
+
+#include "data/training_data.h"
+#include "train/batch_source.h"
+
+namespace nmt::app {
+
+/// The trainer's view of a corpus.
+class CorpusSource : public train::BatchSource {
+ public:
+  /// The data outlive the source. `max_length` is for messages.
+  CorpusSource(TrainingData& data, int max_length) : data_(data), max_length_(max_length) {}
+  const Batch& next() override;
+  double epochs() const override { return data_.epochs(); }
+  std::string position() const override { return data_.state().text(); }
+  void restore(const std::string& position) override {
+    data_.restore(LoaderState::parse(position));
+  }
+  std::vector<Batch> largest() override { return data_.largest_batches(); }
+
+ private:
+  TrainingData& data_;
+  int max_length_;
+  bool told_ = false;
+  Batch batch_;
+};
+
+}  // namespace nmt::app

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "app/train/training_text.h"
+#include "config/specs.h"
+#include "core/thread_pool.h"
+#include "model/model.h"
+#include "text/vocabulary.h"
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace nmt::app {
+
+/// What a run of nmt-train was: written to the training's log when it begins or goes on, read by
+/// nmt-report.
+///   time       UTC, "2026-01-31T12:00:00Z"
+///   command    the program's arguments as a shell reads them; folder: where it was started
+///   versions   nmt, compiler, c_library;   machine: processor, cores, memory_gb, system, threads,
+///   instruction_set settings   YAML of all settings data       files, pairs, held_out (lines left
+///   out), development_pairs, max_length; weights; vocabularies' sizes processes  ranks of an
+///   mpirun, 1 alone (nmt-train adds it) lengths    histograms in pieces: {"pairs": sampled,
+///   "source": [[length, count], ...], "target": ...}
+nlohmann::ordered_json run_record(const std::vector<std::string>& command,
+                                  const std::string& settings, const ThreadPool& pool,
+                                  const TrainingText& text, const DataSpec& data,
+                                  const Vocabulary& source, const Vocabulary& target, Model& model);
+
+/// Arguments as a POSIX shell reads them back: "nmt-train 'my file.en' -o x".
+std::string shell_quoted(const std::vector<std::string>& words);
+
+/// Now, in UTC: "2026-01-31T12:00:00Z".
+std::string utc_time();
+
+}  // namespace nmt::app

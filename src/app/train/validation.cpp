@@ -1,0 +1,213 @@
+#include "app/train/validation.h"
+
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "eval/bleu.h"
+#include "eval/chrf.h"
+#include "model/model_scorer.h"
+#include "search/translator.h"
+#include "train/signals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+struct Interrupted {};  // a signal came; thrown between batches and caught in validate()
+
+void leave_on_signal() {
+  if (train::Signals::pending() != ExitStatus::ok) throw Interrupted{};
+}
+
+constexpr int batch_tokens = 4096;  // padded target tokens of a batch of the cross-entropy
+constexpr std::size_t longest = 1000;
+
+// Longest first, so that the first batch needs the most memory.
+std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& source,
+                                const Vocabulary& target) {
+  std::vector<Ids> sources, targets;
+  for (std::size_t i = 0; i < set.sources.size(); ++i) {
+    Ids s = source.encode(set.sources[i]), t = target.encode(set.references[i]);
+    if (s.empty() || t.empty()) continue;
+    s.resize(std::min(s.size(), longest));
+    t.resize(std::min(t.size(), longest));
+    sources.push_back(std::move(s));
+    targets.push_back(std::move(t));
+  }
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto size = [&](std::size_t i) { return std::max(sources[i].size(), targets[i].size()); };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  std::vector<Batch> batches;
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t count =
+        std::clamp<std::size_t>(batch_tokens / (size(order[begin]) + 1), 1, order.size() - begin);
+    std::vector<const Ids*> s, t;
+    for (std::size_t i = begin; i < begin + count; ++i) {
+      s.push_back(&sources[order[i]]);
+      t.push_back(&targets[order[i]]);
+    }
+    batches.push_back(make_batch(s, t, target.bos(), target.eos()));
+    begin += count;
+  }
+  return batches;
+}
+
+}  // namespace
+
+// A model with its own memory, so that training's arena stays as it is.
+struct TranslationValidator::Copy {
+  Copy(const ModelSpec& spec, int source_size, int target_size, Compute& compute)
+      : arena(compute.new_arena()),
+        context(compute.context(*arena)),
+        model(std::make_unique<Model>(spec, source_size, target_size, context, 0,
+                                      Model::Weights::unset)) {}
+  std::unique_ptr<Arena> arena;
+  Context context;
+  std::unique_ptr<Model> model;
+};
+
+TranslationValidator::TranslationValidator(const ModelSpec& model,
+                                           const std::vector<std::string>& metrics,
+                                           std::int64_t max_sentences, const SearchSpec& search,
+                                           const Vocabulary& source, const Vocabulary& target,
+                                           DevelopmentSet set, Compute& compute)
+    : model_(model),
+      metrics_(metrics),
+      search_(search),
+      source_(source),
+      target_(target),
+      set_(std::move(set)),
+      compute_(compute) {
+  if (metrics_.empty())
+    fail(ExitStatus::usage,
+         "valid-metrics: none given; at least one of bleu, chrf, cross-entropy, perplexity");
+  for (const std::string& metric : metrics_)
+    if (metric != "bleu" && metric != "chrf" && metric != "cross-entropy" && metric != "perplexity")
+      fail(ExitStatus::usage,
+           "valid-metrics: '{}' is none of bleu, chrf, cross-entropy, perplexity", metric);
+  if (max_sentences < 0)
+    fail(ExitStatus::usage, "valid-max-sentences: {} is below 0", max_sentences);
+  NMT_CHECK(set_.sources.size() == set_.references.size(),
+            "a development set of {} sources and {} references", set_.sources.size(),
+            set_.references.size());
+  const std::size_t decode =
+      max_sentences > 0 ? std::min(set_.sources.size(), static_cast<std::size_t>(max_sentences))
+                        : set_.sources.size();
+  decoded_sources_.assign(set_.sources.begin(),
+                          set_.sources.begin() + static_cast<std::ptrdiff_t>(decode));
+  decoded_references_.assign(set_.references.begin(),
+                             set_.references.begin() + static_cast<std::ptrdiff_t>(decode));
+  batches_ = make_batches(set_, source_, target_);
+  if (batches_.empty())
+    fail(ExitStatus::data, "the development set has no pair with text on both sides");
+}
+
+TranslationValidator::~TranslationValidator() = default;
+
+bool TranslationValidator::wants(const char* a, const char* b) const {
+  return std::any_of(metrics_.begin(), metrics_.end(),
+                     [&](const std::string& m) { return m == a || m == b; });
+}
+
+std::unique_ptr<TranslationValidator::Copy> TranslationValidator::copy(
+    const train::CopyWeights& weights) const {
+  auto copy = std::make_unique<Copy>(model_, source_.size(), target_.size(), compute_);
+  weights(copy->model->parameters());
+  return copy;
+}
+
+double TranslationValidator::cross_entropy(Copy& copy) const {
+  double sum = 0;
+  std::int64_t tokens = 0;
+  for (const Batch& batch : batches_) {
+    leave_on_signal();
+    const BatchLoss loss = copy.model->evaluate(batch);
+    sum += loss.cross_entropy;
+    tokens += loss.tokens;
+  }
+  return sum / static_cast<double>(tokens);
+}
+
+std::vector<std::string> TranslationValidator::translate(
+    Copy& copy, const std::vector<std::string>& lines) const {
+  copy.model->freeze();
+  ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
+  TranslatorOptions options = translator_options(search_, copy.context.cpu);
+  options.on_batch = [](std::int64_t) { leave_on_signal(); };
+  Translator translator(scorer, source_, target_, options);
+  std::vector<std::string> texts;
+  texts.reserve(lines.size());
+  const std::size_t window = translator.window();
+  for (std::size_t begin = 0; begin < lines.size(); begin += window) {
+    const std::span part(lines.data() + begin, std::min(window, lines.size() - begin));
+    for (Translation& t : translator.translate(part, static_cast<std::int64_t>(begin) + 1))
+      texts.push_back(std::move(t.outputs.at(0).text));
+  }
+  return texts;
+}
+
+train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights,
+                                                       const Progress& progress) {
+  try {
+    const auto model = copy(weights);
+    double entropy = 0;
+    std::vector<std::string> texts;
+    if (wants("cross-entropy", "perplexity")) entropy = cross_entropy(*model);
+    if (wants("bleu", "chrf")) {
+      texts = translate(*model, decoded_sources_);
+      keep(texts, progress.updates);
+    }
+    train::ValidationResult result;
+    for (const std::string& metric : metrics_) {
+      if (metric == "bleu")
+        result.push_back({metric, corpus_bleu(texts, decoded_references_).score, true});
+      if (metric == "chrf")
+        result.push_back({metric, corpus_chrf(texts, decoded_references_), true});
+      if (metric == "cross-entropy") result.push_back({metric, entropy, false});
+      if (metric == "perplexity") result.push_back({metric, std::exp(entropy), false});
+    }
+    return result;
+  } catch (const Interrupted&) {
+    return {};
+  }
+}
+
+void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
+  if (path_.empty()) return;
+  try {
+    write_file(path_, development_json(updates, decoded_sources_, decoded_references_, outputs));
+  } catch (const Error& error) {
+    log::warn("{}; training goes on without it", error.what());
+    path_.clear();
+  }
+}
+
+void TranslationValidator::dry_run(const train::CopyWeights& weights) {
+  const auto model = copy(weights);
+  model->model->evaluate(batches_.front());
+  const auto longest_line = std::max_element(
+      set_.sources.begin(), set_.sources.end(),
+      [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+  try {
+    translate(*model, {*longest_line});
+  } catch (const Interrupted&) {
+    return;  // the training loop sees the signal too
+  }
+}
+
+std::string development_json(std::int64_t updates, const std::vector<std::string>& sources,
+                             const std::vector<std::string>& references,
+                             const std::vector<std::string>& outputs) {
+  const nlohmann::ordered_json json{
+      {"updates", updates}, {"sources", sources}, {"references", references}, {"outputs", outputs}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace nmt::app

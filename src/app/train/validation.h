@@ -1,0 +1,69 @@
+#pragma once
+
+#include "app/compute.h"
+#include "config/specs.h"
+#include "data/batch.h"
+#include "text/vocabulary.h"
+#include "train/validator.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// The development set: lines of valid UTF-8 without their ends, as nmt-translate and nmt-bleu read
+/// them.
+struct DevelopmentSet {
+  std::vector<std::string> sources, references;
+};
+
+/// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that
+/// BLEU and chrF of a checkpoint are those that the two programs print. Cross-entropy is a target
+/// token's, </s> included, without label smoothing; perplexity its exponential; both over the pairs
+/// with text on both sides.
+class TranslationValidator : public train::Validator {
+ public:
+  /// All references outlive the validator. `max_sentences`: decode only the first so many; 0: all.
+  /// Errors (usage): a metric that is none of bleu, chrf, cross-entropy, perplexity; (data): no
+  /// pair with text on both sides.
+  TranslationValidator(const ModelSpec& model, const std::vector<std::string>& metrics,
+                       std::int64_t max_sentences, const SearchSpec& search,
+                       const Vocabulary& source, const Vocabulary& target, DevelopmentSet set,
+                       Compute& compute);
+  ~TranslationValidator() override;
+
+  train::ValidationResult validate(const train::CopyWeights& weights,
+                                   const Progress& progress) override;
+  void dry_run(const train::CopyWeights& weights) override;
+  const DevelopmentSet& set() const { return set_; }
+  /// Writes every validation's translations there, in place of those before, as development_json()
+  /// has it; "": nowhere. A file that cannot be written is told once and never stops a training.
+  void keep_translations(std::string path) { path_ = std::move(path); }
+
+ private:
+  struct Copy;
+  std::unique_ptr<Copy> copy(const train::CopyWeights& weights) const;
+  std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
+  double cross_entropy(Copy& copy) const;
+  bool wants(const char* a, const char* b) const;
+  void keep(const std::vector<std::string>& outputs, std::int64_t updates);
+
+  ModelSpec model_;
+  std::vector<std::string> metrics_;
+  SearchSpec search_;
+  const Vocabulary &source_, &target_;
+  DevelopmentSet set_;
+  std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
+  std::vector<Batch> batches_;                                     // for the cross-entropy
+  Compute& compute_;
+  std::string path_;  // of keep_translations()
+};
+
+/// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: three lists of the same
+/// length.
+std::string development_json(std::int64_t updates, const std::vector<std::string>& sources,
+                             const std::vector<std::string>& references,
+                             const std::vector<std::string>& outputs);
+
+}  // namespace nmt::app

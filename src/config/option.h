@@ -1,0 +1,98 @@
+#pragma once
+
+#include "core/error.h"
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace nmt::config {
+
+/// The member an option fills; monostate for a shorthand that only sets other options.
+using Target =
+    std::variant<std::monostate, bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
+                 std::vector<std::string>*, std::vector<int>*, std::vector<double>*>;
+
+/// What a text value must look like.
+enum class Form { plain, period, periods, device };
+
+/// One setting: everything that YAML, the command line, --help, --dump-config and JSON know of it.
+struct Option {
+  /// `name` in kebab-case; `help`: its meaning in one sentence without a full stop.
+  Option(std::string name_, Target target_, std::string help_);
+
+  std::string name;
+  Target target;
+  std::string help;
+  std::string group;
+  std::vector<std::string>
+      aliases;  ///< one letter: "-m"; two: "-lc" and "--lc"; more: "--batch-size"
+  std::vector<std::string> words;  ///< allowed values of a text; empty: any
+  double least = -std::numeric_limits<double>::infinity(),
+         most = std::numeric_limits<double>::infinity();
+  Form form = Form::plain;
+  std::string alone;    ///< the value of the option given without one; empty: it needs one
+  std::string metavar;  ///< what --help writes for the value
+  bool chosen =
+      false;  ///< the initial value stands for "picked automatically": read and written as "auto"
+  std::vector<std::string>
+      initial;         ///< the default as words; the target's value when the option is made
+  bool dumped = true;  ///< part of --dump-config
+  std::vector<std::string> sets;  ///< options that this one sets where they are not set themselves
+  std::string suffix;  ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
+  int item = -1;       ///< the value becomes this element of the list it sets
+
+  Option alias(std::initializer_list<const char*> names) &&;
+  Option one_of(std::vector<std::string> allowed) &&;
+  Option range(double low, double high = std::numeric_limits<double>::infinity()) &&;
+  Option with_form(Form f) &&;
+  Option value_alone(const char* value) &&;
+  Option meta(const char* text) &&;
+  Option chosen_by_default() &&;
+  Option never_dumped() &&;
+  Option spreads_to(std::vector<std::string> names, const char* ending = "", int element = -1) &&;
+
+  bool is_flag() const { return std::holds_alternative<bool*>(target); }
+  bool is_list() const;
+};
+
+/// The same options under a heading of --help.
+std::vector<Option> in_group(const char* group, std::vector<Option> options);
+
+/// The fields of a spec with the defaults of a fresh one, whatever the spec holds at present:
+/// `list` binds fields to a spec.
+template <class Spec, class List>
+std::vector<Option> with_defaults(Spec& spec, List list) {
+  Spec fresh;
+  std::vector<Option> options = list(spec);
+  const std::vector<Option> defaults = list(fresh);
+  for (std::size_t i = 0; i < options.size(); ++i) options[i].initial = defaults[i].initial;
+  return options;
+}
+
+/// Fills the target from words: one, or several for a list (`append`: after those it has). `where`
+/// names the setting in messages: "--beam-size", "c.yml:3: beam-size". Error (`status`): a word
+/// that is no such value; names what is expected.
+void assign(const Option& option, const std::vector<std::string>& words, const std::string& where,
+            bool append = false, ExitStatus status = ExitStatus::usage);
+/// Whether the word alone would be accepted.
+bool accepts(const Option& option, const std::string& word);
+/// The present value as words, each of which assign() reads back to the same value.
+std::vector<std::string> values(const Option& option);
+/// Whether the value was left to be picked automatically.
+bool is_auto(const Option& option);
+/// "an integer from 1 to 64", "one of: adam, adamw", ...
+std::string expected(const Option& option);
+
+/// Foreign text as it stands in a message of one line: control characters escaped, at most 80
+/// bytes.
+std::string shown(std::string_view text);
+/// The known name nearest by edit distance (insertions, deletions, replacements, swaps of
+/// neighbors); "" when none is near.
+std::string nearest(std::string_view name, const std::vector<std::string>& known);
+
+}  // namespace nmt::config

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nmt {
+
+// Plain structs with defaults. Each has one field list (fields.h) that serves YAML, the command
+// line, --help,
+// --dump-config and the copy stored in a model directory. Nothing below tools/ sees YAML or an
+// option string. 0, -1 or "" marked "chosen" means: picked from the corpus size by nmt-train when
+// not set, and printed; users write "auto".
+
+struct ModelSpec {
+  std::string type = "deep";  ///< rnnsearch | deep | seq2seq | gnmt
+  bool context_aware =
+      false;  ///< rnnsearch, deep: conditional units over forward states and over the context
+  std::string enc_cell = "lrn";          ///< unit of the encoder
+  std::string dec_cell = "lrn";          ///< unit of the decoder
+  std::string reset = "before";          ///< gru: before | after
+  std::string activation = "tanh";       ///< lrn, glrn, elrn, ran: tanh | identity
+  std::string forget_gate = "released";  ///< atr: released | paper
+  std::string input_gate = "own";        ///< atr: own | complement
+  std::string input = "xh";              ///< elstm1, elstm2: xh | x
+  int positions =
+      0;  ///< elstm1, elstm2: rows of their position vectors; 0: nmt-train takes max-length
+  bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
+  int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
+  bool rearrange = false;  ///< W and U read rows with the groups' channels interleaved
+  int dim_emb = 0;         ///< E, chosen
+  int dim_rnn = 0;         ///< H, chosen
+  int enc_depth = 0;       ///< layers, chosen
+  int dec_depth = 0;       ///< layers, chosen
+  bool layer_normalization = true;
+  std::string attention = "additive";  ///< additive | dot | none (seq2seq)
+  int heads = 1;
+  int dim_attention = 0;  ///< A; 0: the memory's width
+  std::string attention_query =
+      "auto";  ///< recurrent | first-layer; auto: first-layer in gnmt, else recurrent
+  bool tied_embeddings = true;       ///< target embedding = softmax weights
+  bool tied_embeddings_src = false;  ///< source embedding = target embedding
+  bool tied_embeddings_all = false;  ///< all three; needs a joint vocabulary
+  double dropout_emb = -1.0;         ///< on embeddings; -1: chosen
+  double dropout_rnn = -1.0;         ///< on layer outputs; -1: chosen
+  double dropout_readout = -1.0;     ///< -1: chosen
+  bool dropout_variational =
+      false;  ///< one mask a sentence for embeddings and layer outputs, not one a step
+  std::string init = "standard";  ///< standard | orthogonal | glorot-uniform | uniform | normal
+  double init_scale = 0.0;        ///< 0: 0.08 for uniform, 0.01 for normal, else 1
+};
+
+struct DataSpec {
+  std::vector<std::string> train_sets;  ///< source, target
+  std::vector<std::string> valid_sets;  ///< source, target; empty: held out from the training files
+  std::vector<std::string> vocabs;      ///< .spm files: none, one (joint) or two
+  std::vector<int> dim_vocabs;          ///< sizes to train, chosen
+  bool joint_vocab = true;              ///< one vocabulary for both sides when none is given
+  std::int64_t sentencepiece_max_lines = 2000000;
+  int max_length = 100;  ///< tokens; longer pairs are dropped, counted and told
+  bool max_length_crop = false;
+  int mini_batch = 0;            ///< sentences a batch at most; 0: no such limit
+  int mini_batch_words = 0;      ///< padded target tokens a batch, chosen
+  int maxi_batch = 100;          ///< batches a length-sorted window
+  std::int64_t valid_lines = 0;  ///< pairs to hold out, chosen
+  std::uint64_t seed = 1234;
+};
+
+struct TrainSpec {
+  std::string model = "model";     ///< the model directory
+  std::string optimizer = "adam";  ///< adam | adamw | adadelta | adagrad | sgd
+  std::vector<double>
+      optimizer_params;     ///< numbers of the update rule; empty: train/optimization/optimizer.h
+  double learn_rate = 0.0;  ///< chosen
+  std::string schedule = "inv-sqrt";          ///< inv-sqrt | rnmt+ | constant
+  std::string lr_warmup = "";                 ///< units u e t, chosen
+  std::string lr_decay_inv_sqrt = "";         ///< units u e t; empty: as lr_warmup
+  double lr_decay = 0.0;                      ///< factor of a decay step, 0: none
+  std::string lr_decay_strategy = "stalled";  ///< epoch | stalled | epoch+stalled
+  std::vector<int> lr_decay_start{10, 1};     ///< first epoch; stalled validations
+  std::vector<double> rnmt_schedule{4, 500, 600000,
+                                    1200000};  ///< n, p, s, e of RNMT+ (Chen et al. 2018)
+  std::string cost_type = "ce-mean-words";  ///< ce-mean-words | ce-mean: what an update's cost is
+                                            ///< divided by, target tokens or sentences
+  double clip_norm = 5.0;                   ///< 0: off
+  double label_smoothing = 0.1;
+  double exponential_smoothing = 0.0;  ///< decay of the moving average a update; 0: off
+  int optimizer_delay = 1;             ///< batches accumulated a update
+  std::string after = "";              ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
+  double max_minutes = 0.0;            ///< stop after so much wall time; 0: no limit
+  double rank_timeout = 600.0;  ///< seconds to wait for another process of an mpirun; 0: no limit
+  std::string disp_freq = "";   ///< chosen
+  std::string save_freq = "";   ///< chosen
+  std::string valid_freq = "";  ///< chosen
+  int keep_last = 5;
+  int keep_best = 1;
+  int early_stopping = 10;  ///< validations without progress
+  std::vector<std::string> valid_metrics{"bleu", "chrf", "cross-entropy",
+                                         "perplexity"};  ///< the first decides
+  std::int64_t valid_max_sentences = 0;                  ///< decode at most so many, 0: all
+  bool overwrite = false;  ///< start anew in a directory that has a model (Marian's --no-reload)
+  int cpu_threads = 0;     ///< 0: all processors
+  std::string device = "cpu";
+  std::string cuda_graphs = "auto";   ///< auto (on a GPU: on) | on (a GPU alone) | off
+  std::string precision = "float32";  ///< float32 | tf32 | bfloat16; the CPU: float32
+  std::string products = "auto";      ///< own | onednn | auto; on the CPU
+  std::string recurrences = "own";    ///< own | cudnn; on a GPU
+  std::uint64_t seed = 1234;
+};
+
+struct SearchSpec {
+  int beam_size = 4;
+  double normalize = 0.0;          ///< Marian: score / length^A; excludes length_penalty
+  double length_penalty = 0.6;     ///< GNMT: score / ((5+length)/6)^A (Wu et al. 2016, eq. 14)
+  double coverage_penalty = 0.0;   ///< GNMT beta
+  double max_length_factor = 3.0;  ///< longest output = factor * source tokens + offset
+  int max_length_offset = 10;
+  int max_length = 1000;  ///< longest source in tokens; longer lines are cropped with a warning
+  bool allow_unk = false;
+  bool n_best = false;
+  std::string alignment = "";           ///< "" | word | subword
+  std::vector<std::string> shortlist;   ///< file, then numbers: search/beam/shortlist.h
+  int mini_batch = 64;                  ///< sentences
+  int maxi_batch = 100;                 ///< batches a length-sorted window
+  std::string maxi_batch_sort = "src";  ///< src | none
+  std::string precision = "auto";  ///< auto (as the directory has the weights) | float32 | bfloat16
+                                   ///< | int8 (CPU) | tf32 (GPU)
+  std::string recurrences = "own";  ///< own | cudnn; on a GPU
+  int cpu_threads = 0;
+  std::string device = "cpu";
+  std::string cuda_graphs = "auto";  ///< auto (on a GPU: on) | on (a GPU alone) | off
+};
+
+}  // namespace nmt

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "eval/tokenize.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nmt {
+
+constexpr int bleu_order = 4;
+
+enum class BleuSmoothing { exp, floor, add_k, none };
+
+struct BleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
+  bool lowercase = false;
+  BleuSmoothing smoothing = BleuSmoothing::exp;
+  double smoothing_value = -1;  ///< below 0: floor 0.1, add-k 1
+  bool effective_order =
+      false;  ///< leave out orders that the text is too short for: for single sentences
+};
+
+/// n-gram counts of one sentence or of a corpus; adding them up gives the corpus.
+struct BleuCounts {
+  std::array<std::int64_t, bleu_order> correct{};  ///< clipped matches of each order
+  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis
+  std::int64_t hypothesis_length = 0;
+  std::int64_t reference_length = 0;  ///< of the reference closest in length
+  BleuCounts& operator+=(const BleuCounts& other);
+};
+
+struct BleuScore {
+  double score = 0;  ///< 0 to 100
+  std::array<double, bleu_order> precisions{};
+  double brevity_penalty = 0;
+  BleuCounts counts;
+};
+
+/// The definition of multi-bleu.perl (Moses), for text that was tokenized before: words as they
+/// stand, no smoothing.
+BleuOptions multi_bleu_options(bool lowercase);
+/// "exp", "floor", "add-k", "none"; fails (usage) on another name, with the known ones.
+BleuSmoothing bleu_smoothing(std::string_view name);
+const char* name_of(BleuSmoothing smoothing);
+
+/// Counts of one hypothesis against its references (at least one).
+BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
+                       const BleuOptions& options);
+/// BLEU (Papineni et al. 2002) of summed counts, as sacreBLEU 2 computes it (Post 2018).
+BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options);
+/// Corpus BLEU with one reference a line; fails (data) when the numbers of lines differ.
+BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
+                      const std::vector<std::string>& references, const BleuOptions& options = {});
+/// "65.0/38.9/25.6/17.2 (BP = 1.000 ratio = 1.012 hyp_len = 12 ref_len = 12)"
+std::string verbose(const BleuScore& score);
+/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.1.0"; `trials`,
+/// "bs:1000|seed:12345|", stands behind nrefs.
+std::string bleu_signature(const BleuOptions& options, int references,
+                           const std::string& trials = "");
+
+}  // namespace nmt

@@ -1,0 +1,74 @@
+#include "kernels/decoding/beam.h"
+
+#include "core/thread_pool.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace nmt::kernels {
+namespace {
+
+// The best extensions of a sentence's rows, every row's own being in order. False: a score is no
+// number.
+bool choose(const BeamStep& step, std::int32_t which, BeamSentence& sentence,
+            std::vector<BeamChoice>& choices) {
+  const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
+  std::vector<BeamChoice> heads;  // the best of each row that is not taken yet
+  std::vector<int> ranks(static_cast<std::size_t>(slots), 0);
+  for (std::int32_t row = first; row < first + slots; ++row) {
+    heads.push_back(beam_extension(step, sentence, row, 0));
+    if (beam_is_number(heads.back())) continue;
+    sentence.fault = score_is_no_number;
+    sentence.fault_at = heads.back().token;
+    sentence.fault_sum = heads.back().sum;
+    return false;
+  }
+  const int width = beam_width(step, sentence, step.to.slots[which]);
+  while (static_cast<int>(choices.size()) < width) {
+    const auto best =
+        std::max_element(heads.begin(), heads.end(), [](const BeamChoice& a, const BeamChoice& b) {
+          return a.token < 0 || b.token < 0 ? a.token < 0 && b.token >= 0
+                                            : a.sum < b.sum;  // of equals the first row's
+        });
+    if (best == heads.end() || best->token < 0) break;
+    choices.push_back(*best);
+    *best = beam_extension(step, sentence, best->row,
+                           ++ranks[static_cast<std::size_t>(best->row - first)]);
+  }
+  return true;
+}
+
+void extend(const BeamStep& step, std::int32_t which) {
+  BeamSentence sentence = step.state[which];
+  std::vector<BeamChoice> choices;
+  if (sentence.live > 0) {
+    if (choose(step, which, sentence, choices))
+      beam_settle(step, choices.data(), static_cast<int>(choices.size()), sentence);
+    else
+      sentence.live = 0;
+  }
+  const std::int64_t first = step.to.first[which];
+  BeamNode* const history = step.history + sentence.step % step.period * step.rows;
+  ++sentence.step;
+  step.state[which] = sentence;
+  const std::int32_t some_row = step.from.first[which];
+  for (std::int64_t i = 0; i < step.to.slots[which]; ++i) {
+    const bool taken = i < static_cast<std::int64_t>(choices.size());
+    const BeamChoice choice = taken ? choices[static_cast<std::size_t>(i)] : BeamChoice{some_row};
+    const bool lives = taken && sentence.live > 0 && choice.token != step.eos;
+    step.to.sums[first + i] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
+    step.parents[first + i] = choice.row;
+    step.next_tokens[first + i] = lives ? choice.token : step.eos;
+    history[first + i] = {choice.row, choice.token, choice.log_prob};
+  }
+}
+
+}  // namespace
+
+void beam_step(const Cpu& cpu, const BeamStep& step) {
+  cpu.pool->parallel_for(step.sentences, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) extend(step, step.active[i]);
+  });
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,54 @@
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/math.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace nmt::kernels {
+
+/// The scores of one model of an ensemble: log p = logits [rows,V] - log_normalizer [rows].
+struct MemberScores {
+  const float* logits = nullptr;
+  const float* log_normalizer = nullptr;
+  double weight = 1;
+};
+
+/// Models that an ensemble can have on CUDA.
+constexpr std::size_t max_members = 16;
+
+/// out [rows,V] = sum of weight * log p over the members, or, of probabilities, log of the sum of
+/// weight * p; sums in double, in the order of the members. `members` lies on the host.
+NMT_KERNEL(combine_scores, std::int64_t rows, std::int64_t vocabulary,
+           std::span<const MemberScores> members, bool probabilities, float* out);
+
+/// One element of combine_scores(): log p of `count` members at `row` and at element `i` of the
+/// logits.
+NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int64_t row,
+                               std::int64_t i, bool probabilities) {
+  double sum = 0;
+  if (!probabilities) {
+    for (int m = 0; m < count; ++m)
+      sum += members[m].weight * (members[m].logits[i] - members[m].log_normalizer[row]);
+    return static_cast<float>(sum);
+  }
+  // Relative to the greatest, which may be far below what e^x can say. -inf stays -inf, and what is
+  // no number none.
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  float greatest = none;
+  for (int m = 0; m < count; ++m) {
+    const float log_prob = members[m].logits[i] - members[m].log_normalizer[row];
+    if (log_prob > greatest) greatest = log_prob;
+  }
+  const double base = greatest == none ? 0.0 : static_cast<double>(greatest);
+  for (int m = 0; m < count; ++m)
+    sum += members[m].weight *
+           math::exp(static_cast<double>(members[m].logits[i] - members[m].log_normalizer[row]) -
+                     base);
+  return static_cast<float>(base + std::log(sum));
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/rng.h"
+
+#include <bit>
+#include <cstdint>
+
+namespace nmt::kernels {
+
+/// The upper half of a float32: 8 bits of exponent, so its range, and 7 of fraction.
+using Bfloat16 = std::uint16_t;
+
+/// To nearest, ties to even; what is beyond the largest, 3.39e38, becomes infinite. NaN stays NaN.
+NMT_HOST_DEVICE Bfloat16 to_bf16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  if (x != x) return static_cast<Bfloat16>(bits >> 16 | 0x40u);
+  return static_cast<Bfloat16>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+NMT_HOST_DEVICE float from_bf16(Bfloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,94 @@
+#include "kernels/products/gemm.h"
+
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/product.h"
+#include "kernels/products/tile.h"
+
+namespace nmt::kernels {
+
+void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+          float beta, float* c, std::int64_t ldc) {
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a product takes beta 0 or 1, not {}", beta);
+  if (m <= 0 || n <= 0) return;
+  run_product(cpu, {.m = m,
+                    .n = n,
+                    .k = k,
+                    .a = a,
+                    .lda = lda,
+                    .transpose_a = transpose_a,
+                    .packed = nullptr,
+                    .b = b,
+                    .ldb = ldb,
+                    .transpose_b = transpose_b,
+                    .accumulate = beta != 0.0f,
+                    .c = c,
+                    .ldc = ldc,
+                    .library = cpu.products});
+}
+
+std::int64_t packed_panel() {
+  return panel_width;
+}
+
+std::int64_t packed_size(std::int64_t k, std::int64_t n) {
+  return (n + panel_width - 1) / panel_width * panel_width * k;
+}
+
+void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
+          std::int64_t ldb, float* packed) {
+  cpu.pool->parallel_for(n, panel_width, [=](std::int64_t begin, std::int64_t end) {
+    pack_panels(transpose_b, 0, k, begin, end, b, ldb, packed + begin * k, k * panel_width);
+  });
+}
+
+void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                 std::int64_t lda, const float* packed, bool accumulate, float* c,
+                 std::int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  run_product(cpu, {.m = m,
+                    .n = n,
+                    .k = k,
+                    .a = a,
+                    .lda = lda,
+                    .packed = packed,
+                    .accumulate = accumulate,
+                    .c = c,
+                    .ldc = ldc});
+}
+
+void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
+               const float* w, const float* bias, float* y) {
+  gemm(cpu, false, false, rows, n, k, x, k, w, n, 0.0f, y, n);
+  add_bias(cpu, rows, n, y, bias, y);
+}
+
+void gemm_packed_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k,
+                      const float* x, const float* packed, const float* bias, float* y) {
+  gemm_packed(cpu, rows, n, k, x, k, packed, false, y, n);
+  add_bias(cpu, rows, n, y, bias, y);
+}
+
+void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                      std::int64_t lda, const float* packed, bool accumulate, float* c,
+                      std::int64_t ldc) {
+  product_part({.m = m,
+                .n = n,
+                .k = k,
+                .a = a,
+                .lda = lda,
+                .packed = packed,
+                .accumulate = accumulate,
+                .c = c,
+                .ldc = ldc},
+               0, m, 0, n);
+}
+
+void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out) {
+  const float* panel = packed + column / panel_width * panel_width * k + column % panel_width;
+  for (std::int64_t i = 0; i < k; ++i) out[i] = panel[i * panel_width];
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,291 @@
+#include "kernels/products/gemm_int8.h"
+
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "kernels/products/dot_tile.h"
+#include "kernels/products/product.h"
+#include "kernels/products/select_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace nmt::kernels {
+namespace {
+
+constexpr std::int64_t quantized_bytes =
+    96 * 1024;  // activations in one pass over the weights: stays in the second-level cache
+
+std::int64_t rounded(std::int64_t n, std::int64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+// Packed: panels of 16 columns, each [k/4][16][4] of q + 128; then the scales, one a column.
+std::int64_t panel_bytes(std::int64_t k) {
+  return rounded(k, dot_depth) * dot_columns;
+}
+const float* scales_of(std::int64_t k, std::int64_t n, const std::byte* packed) {
+  return reinterpret_cast<const float*>(packed +
+                                        rounded(n, dot_columns) / dot_columns * panel_bytes(k));
+}
+
+// x * scale to the nearest integer, by adding and taking away 1.5 * 2^23: vectorizes everywhere. |x
+// * scale| is at most 127.
+std::int32_t nearest(float scaled) {
+  constexpr float magic = 12582912.0f;
+  const float shifted = scaled + magic;
+  std::int32_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  return bits - 0x4B400000;
+}
+
+// Not finite is what the largest magnitude of a row is, by its bits, if anything in it is.
+float largest_magnitude(const float* x, std::int64_t n) {
+  std::uint32_t most = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::uint32_t bits;
+    std::memcpy(&bits, x + i, sizeof bits);
+    most = std::max(most, bits & 0x7FFFFFFFu);
+  }
+  float value;
+  std::memcpy(&value, &most, sizeof value);
+  return value;
+}
+
+// One row of activations: out[stride] int8, zeros past k; returns the step.
+float quantize_row(const float* x, std::int64_t k, std::int64_t stride, std::int8_t* out,
+                   std::int32_t& sum) {
+  const float most = largest_magnitude(x, k);
+  sum = 0;
+  std::fill(out + k, out + stride, std::int8_t{0});
+  // Below the smallest normal number the reciprocal overflows; such a row is 0. So it is where
+  // something is not finite.
+  if (!(most >= 1e-36f) || !std::isfinite(most)) {
+    std::fill_n(out, k, std::int8_t{0});
+    return std::isfinite(most) ? 0.0f : NAN;
+  }
+  const float scale = 127.0f / most;
+  std::int32_t total = 0;
+  for (std::int64_t i = 0; i < k; ++i) {
+    const std::int32_t q = nearest(x[i] * scale);
+    out[i] = static_cast<std::int8_t>(q);
+    total += q;
+  }
+  sum = total;
+  return most / 127.0f;
+}
+
+const DotTiles& tiles() {
+  static const DotTiles chosen;
+  return chosen;
+}
+
+struct QuantizedRows {
+  const std::int8_t* values;
+  std::int64_t stride;
+  const float* steps;
+  const std::int32_t* sums;
+};
+
+void finish_rows(std::int64_t rows, std::int64_t columns, const std::int32_t* sums,
+                 const float* steps, const float* scales, bool accumulate, float* c,
+                 std::int64_t ldc) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float value = static_cast<float>(sums[r * dot_columns + j]) * (steps[r] * scales[j]);
+      c[r * ldc + j] = accumulate ? c[r * ldc + j] + value : value;
+    }
+}
+
+void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, std::int64_t n_end,
+              std::int64_t n, std::int64_t k, const std::byte* packed, bool accumulate, float* c,
+              std::int64_t ldc) {
+  const float* scales = scales_of(k, n, packed);
+  const std::int64_t depth = a.stride / dot_depth, row_tiles = (rows + dot_rows - 1) / dot_rows;
+  alignas(64) std::int32_t sums[dot_rows * dot_columns];
+  for (std::int64_t j = n_begin; j < n_end; j += dot_columns) {
+    const auto* panel =
+        reinterpret_cast<const std::uint8_t*>(packed) + j / dot_columns * panel_bytes(k);
+    for (std::int64_t t = 0; t < row_tiles; ++t) {
+      const std::int64_t begin = rows * t / row_tiles, end = rows * (t + 1) / row_tiles;
+      tiles().tiles[end - begin - 1](depth, a.values + begin * a.stride, a.stride, a.sums + begin,
+                                     panel, sums);
+      finish_rows(end - begin, std::min<std::int64_t>(dot_columns, n_end - j), sums,
+                  a.steps + begin, scales + j, accumulate, c + begin * ldc + j, ldc);
+    }
+  }
+}
+
+// Rows [m_begin, m_end) and columns [n_begin, n_end), n_begin a multiple of 16, on the calling
+// thread.
+void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
+               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+               const std::byte* packed, bool accumulate, float* c, std::int64_t ldc) {
+  constexpr std::int64_t max_rows = 256;
+  alignas(64) std::int8_t values[quantized_bytes];
+  float steps[max_rows];
+  std::int32_t sums[max_rows];
+  const std::int64_t stride = rounded(k, dot_depth);
+  const std::int64_t group =
+      std::clamp<std::int64_t>(quantized_bytes / std::max<std::int64_t>(stride, 1), 1, max_rows);
+  for (std::int64_t m = m_begin; m < m_end; m += group) {
+    const std::int64_t rows = std::min(group, m_end - m);
+    for (std::int64_t r = 0; r < rows; ++r)
+      steps[r] = quantize_row(a + (m + r) * lda, k, stride, values + r * stride, sums[r]);
+    multiply({values, stride, steps, sums}, rows, n_begin, n_end, n, k, packed, accumulate,
+             c + m * ldc, ldc);
+  }
+}
+
+// Column j of op(B) with its scale.
+struct Column {
+  Column(bool transpose_b, std::int64_t k, std::int64_t j, const float* b, std::int64_t ldb)
+      : first(transpose_b ? b + j * ldb : b + j), stride(transpose_b ? 1 : ldb) {
+    float most = 0.0f;
+    for (std::int64_t i = 0; i < k; ++i) {
+      const float weight = first[i * stride];
+      if (!std::isfinite(weight))
+        fail(ExitStatus::data, "a weight is {}: it cannot be quantized", weight);
+      most = std::max(most, std::abs(weight));
+    }
+    scale = most / 127.0f;
+    inverse = most >= 1e-36f ? 127.0f / most : 0.0f;
+  }
+  std::int8_t rounded(std::int64_t i) const {
+    return static_cast<std::int8_t>(nearest(first[i * stride] * inverse));
+  }
+
+  const float* first;
+  std::int64_t stride;
+  float scale, inverse;
+};
+
+// fill(column, scale, put) sets the scale of a column and puts its k values.
+template <class Fill>
+void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* packed,
+                  const Fill& fill) {
+  NMT_CHECK(k <= max_int8_depth, "an int8 product over {} channels, at most {} are exact", k,
+            max_int8_depth);
+  auto* values = reinterpret_cast<std::uint8_t*>(packed);
+  float* scales = const_cast<float*>(scales_of(k, n, packed));
+  cpu.pool->parallel_for(
+      rounded(n, dot_columns), dot_columns, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+          std::uint8_t* column =
+              values + j / dot_columns * panel_bytes(k) + j % dot_columns * dot_depth;
+          const auto put = [&](std::int64_t i, int q) {
+            column[i / dot_depth * dot_depth * dot_columns + i % dot_depth] =
+                static_cast<std::uint8_t>(q + 128);
+          };
+          scales[j] = 0.0f;
+          if (j < n) fill(j, scales[j], put);
+          for (std::int64_t i = j < n ? k : 0; i < rounded(k, dot_depth); ++i) put(i, 0);
+        }
+      });
+}
+
+}  // namespace
+
+std::int64_t packed_int8_size(std::int64_t k, std::int64_t n) {
+  const std::int64_t columns = rounded(n, dot_columns);
+  return columns / dot_columns * panel_bytes(k) +
+         columns * static_cast<std::int64_t>(sizeof(float));
+}
+
+void round_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
+                std::int64_t ldb, std::int8_t* q, float* scales) {
+  cpu.pool->parallel_for(n, dot_columns, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      const Column column(transpose_b, k, j, b, ldb);
+      scales[j] = column.scale;
+      for (std::int64_t i = 0; i < k; ++i)
+        q[transpose_b ? j * k + i : i * n + j] = column.rounded(i);
+    }
+  });
+}
+
+void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
+               std::int64_t ldb, std::byte* packed) {
+  pack_columns(cpu, k, n, packed, [=](std::int64_t j, float& scale, const auto& put) {
+    const Column column(transpose_b, k, j, b, ldb);
+    scale = column.scale;
+    for (std::int64_t i = 0; i < k; ++i) put(i, column.rounded(i));
+  });
+}
+
+void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
+               const std::int8_t* q, std::int64_t ldq, const float* scales, std::byte* packed) {
+  pack_columns(cpu, k, n, packed, [=](std::int64_t j, float& scale, const auto& put) {
+    scale = scales[j];
+    for (std::int64_t i = 0; i < k; ++i) put(i, transpose_b ? q[j * ldq + i] : q[i * ldq + j]);
+  });
+}
+
+void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+               std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
+               std::int64_t ldc) {
+  if (m <= 0 || n <= 0) return;
+  ThreadPool& pool = *cpu.pool;
+  if (pool.size() == 1 || m * n * k < 128 * 1024)
+    return int8_part(0, m, 0, n, n, k, a, lda, packed, accumulate, c, ldc);
+  const Grid grid = choose_grid(pool.size(), m, n, true);
+  pool.run([&](int worker) {
+    if (worker >= grid.row_parts * grid.column_parts) return;
+    const Range rows = part_of(m, 1, worker % grid.row_parts, grid.row_parts);
+    const Range columns = part_of(n, dot_columns, worker / grid.row_parts, grid.column_parts);
+    int8_part(rows.begin, rows.end, columns.begin, columns.end, n, k, a, lda, packed, accumulate, c,
+              ldc);
+  });
+}
+
+void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                    std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
+                    std::int64_t ldc) {
+  int8_part(0, m, 0, n, n, k, a, lda, packed, accumulate, c, ldc);
+}
+
+void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column,
+                        const std::byte* packed, float* out) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(packed) +
+                     column / dot_columns * panel_bytes(k) + column % dot_columns * dot_depth;
+  const float scale = scales_of(k, n, packed)[column];
+  for (std::int64_t i = 0; i < k; ++i)
+    out[i] =
+        scale *
+        static_cast<float>(
+            static_cast<int>(from[i / dot_depth * dot_depth * dot_columns + i % dot_depth]) - 128);
+}
+
+void gather_int8(const Cpu& cpu, std::int64_t rows, std::int64_t k, std::int64_t n,
+                 const std::int32_t* ids, const std::byte* packed, float* out) {
+  cpu.pool->parallel_for(rows, 16, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      unpack_int8_column(k, n, ids[r], packed, out + r * k);
+  });
+}
+
+void select_columns(const Cpu& cpu, std::int64_t k, std::int64_t n,
+                    std::span<const std::int32_t> ids, const std::byte* packed, std::byte* out) {
+  const auto chosen = static_cast<std::int64_t>(ids.size()),
+             groups = rounded(k, dot_depth) / dot_depth;
+  const float* scales = scales_of(k, n, packed);
+  float* out_scales = const_cast<float*>(scales_of(k, chosen, out));
+  constexpr std::int64_t step = dot_columns * dot_depth;
+  cpu.pool->parallel_for(
+      rounded(chosen, dot_columns), dot_columns, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t j = begin; j < end; ++j) {
+          std::byte* to = out + j / dot_columns * panel_bytes(k) + j % dot_columns * dot_depth;
+          out_scales[j] = j < chosen ? scales[ids[j]] : 0.0f;
+          if (j >= chosen) {
+            for (std::int64_t i = 0; i < groups; ++i) std::memset(to + i * step, 128, dot_depth);
+            continue;
+          }
+          const std::byte* from =
+              packed + ids[j] / dot_columns * panel_bytes(k) + ids[j] % dot_columns * dot_depth;
+          for (std::int64_t i = 0; i < groups; ++i)
+            std::memcpy(to + i * step, from + i * step, dot_depth);
+        }
+      });
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,324 @@
+#include "kernels/products/product.h"
+
+#include "core/thread_pool.h"
+#include "kernels/products/product_library.h"
+#include "kernels/products/tile.h"
+
+#include <cstring>
+
+namespace nmt::kernels {
+namespace {
+
+// B's block, [stretch][columns], stays in the second-level cache while all rows of A pass over it.
+constexpr std::int64_t block_floats = 160 * 1024;
+
+std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+
+template <class B>
+using Tile = void (*)(const TileJob<B>&);
+
+// Few rows leave too few independent chains to hide the multiply-add's latency: they take several
+// panels at once.
+template <int rows>
+constexpr int wide = rows == 1   ? 4
+                     : rows <= 3 ? 2
+                                 : 1;
+
+template <class B>
+struct Tiles {
+  Tile<B> one, several;
+  int panels;
+};
+template <int rows, bool along_k, class B>
+constexpr Tiles<B> tiles_for = {tile<rows, 1, along_k, B>, tile<rows, wide<rows>, along_k, B>,
+                                wide<rows>};
+
+template <bool along_k, class B>
+Tiles<B> tiles(int rows) {
+  static_assert(tile_rows <= 14);
+  constexpr int top = tile_rows;
+  switch (rows) {
+#define NMT_ROWS(r) \
+  case r: return tiles_for < (r) <= top ? (r) : 1, along_k, B >
+    NMT_ROWS(1);
+    NMT_ROWS(2);
+    NMT_ROWS(3);
+    NMT_ROWS(4);
+    NMT_ROWS(5);
+    NMT_ROWS(6);
+    NMT_ROWS(7);
+    NMT_ROWS(8);
+    NMT_ROWS(9);
+    NMT_ROWS(10);
+    NMT_ROWS(11);
+    NMT_ROWS(12);
+    NMT_ROWS(13);
+    default: return tiles_for<top, along_k, B>;
+#undef NMT_ROWS
+  }
+}
+
+std::int64_t whole_panels(std::int64_t columns) {
+  return columns / panel_width * panel_width;
+}
+
+// A block of B over one stretch of k. The panel that is not whole, if there is one, may stand
+// elsewhere.
+template <class B>
+struct Block {
+  const B* panels;
+  std::int64_t panel_stride, step;
+  const B* edge;
+};
+
+// The rows of tile t when [begin, end) is shared evenly: no tile is left with one row.
+Range tile_range(std::int64_t begin, std::int64_t end, std::int64_t tiles_, std::int64_t t) {
+  return {begin + (end - begin) * t / tiles_, begin + (end - begin) * (t + 1) / tiles_};
+}
+
+// Copies rows of A over [k, k+depth) for tile(); A is stored as it is.
+void copy_rows(const Product& p, Range rows, std::int64_t k, std::int64_t depth, float* out) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride)
+    std::memcpy(out, p.a + r * p.lda + k, static_cast<std::size_t>(depth) * sizeof(float));
+}
+
+// The same where A is stored [k,m]: several tiles at once, so that a line of A is fetched once for
+// all of them.
+constexpr std::int64_t tile_group = 8;
+void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::int64_t row_tiles,
+                  std::int64_t first, std::int64_t last, std::int64_t k, std::int64_t depth,
+                  float* out) {
+  std::int64_t row[tile_group], rows[tile_group];
+  for (std::int64_t t = first; t < last; ++t) {
+    const Range range = tile_range(begin, end, row_tiles, t);
+    row[t - first] = range.begin;
+    rows[t - first] = range.end - range.begin;
+  }
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const float* from = p.a + (k + i) * p.lda;
+    for (std::int64_t line = 0; line < tile_group * tile_rows; line += 16)
+      __builtin_prefetch(from + 8 * p.lda + row[0] + line);
+    for (std::int64_t t = 0; t < last - first; ++t) {
+      float* to = out + t * tile_rows * stretch + i * tile_rows;
+      if (row[t] + tile_rows <= p.m) {
+        std::memcpy(to, from + row[t],
+                    tile_rows * sizeof(float));  // what is too much goes into unused places
+      } else {
+        for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
+      }
+    }
+  }
+}
+
+// The lines of A that the next copy will read, handed out two a tile, so that they come while the
+// tiles compute.
+struct Ahead {
+  const float* at;          // the first line; a tile walks along k from it
+  std::int64_t next, left;  // floats from one line to the next; lines to go
+  std::int64_t step;        // floats a step of k
+  template <class B>
+  void take(TileJob<B>& job) {
+    job.ahead_step = left > 0 ? step : 0;
+    for (const float*& line : job.ahead) {
+      line = at;
+      if (left > 1) at += next;
+      --left;
+    }
+  }
+};
+
+// One row of tiles: all panels of a block of B.
+template <class B>
+void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block<B>& b,
+                   std::int64_t columns, bool accumulate, float* c, std::int64_t ldc,
+                   Ahead& ahead) {
+  const Tiles<B> t = along_k ? tiles<true, B>(rows) : tiles<false, B>(rows);
+  const std::int64_t whole = whole_panels(columns);
+  TileJob<B> job = {depth, a, b.panels, b.panel_stride, b.step, accumulate, c, ldc, c, {a, a}, 0};
+  const auto run = [&](Tile<B> tile_function, std::int64_t width) {
+    job.next = job.c + width < c + columns ? job.c + width : c + rows * ldc;
+    ahead.take(job);
+    tile_function(job);
+    job.c += width;
+    job.b += width / panel_width * b.panel_stride;
+  };
+  std::int64_t n = 0;
+  for (const std::int64_t step = t.panels * panel_width; n + step <= whole; n += step)
+    run(t.several, step);
+  for (; n < whole; n += panel_width) run(t.one, panel_width);
+  if (n == columns) return;
+  // The last panel is not whole: through a buffer, so that nothing past the row's end is touched.
+  alignas(64) float edge[tile_rows * panel_width];
+  const std::size_t bytes = static_cast<std::size_t>(columns - n) * sizeof(float);
+  if (accumulate)
+    for (int r = 0; r < rows; ++r) {
+      std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
+      std::memcpy(edge + r * panel_width, c + r * ldc + n, bytes);
+    }
+  t.one({depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge, {a, a}, 0});
+  for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
+}
+
+// Columns [n, n+columns) of a packed B from row k on, where they lie.
+template <class B>
+Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns,
+                      std::int64_t k) {
+  const B* first = packed + n * p.k + k * panel_width;
+  return {first, p.k * panel_width, panel_width, first + whole_panels(columns) * p.k};
+}
+
+// Columns [n, n+columns) of B over [k, k+depth): where they lie, or packed into `buffer`.
+Block<float> take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k,
+                        std::int64_t depth, bool direct, float* buffer) {
+  const std::int64_t whole = whole_panels(columns);
+  if (p.packed) return packed_block(p, p.packed, n, columns, k);
+  if (direct) {
+    if (whole < columns)
+      pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
+    return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
+  }
+  pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer, depth * panel_width);
+  return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
+}
+
+// All rows over one block of B. a_copy: tile_group tiles of A.
+template <class B>
+void multiply_block(const Product& p, Range all, const Block<B>& block, std::int64_t n,
+                    std::int64_t columns, std::int64_t k, std::int64_t depth, float* a_copy) {
+  const std::int64_t row_tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
+  const std::int64_t group = p.transpose_a ? tile_group : 1;
+  for (std::int64_t first = 0; first < row_tiles; first += group) {
+    const std::int64_t last = smaller(first + group, row_tiles);
+    Ahead ahead = {};
+    if (p.transpose_a) {
+      copy_columns(p, all.begin, all.end, row_tiles, first, last, k, depth, a_copy);
+      const std::int64_t row = tile_range(all.begin, all.end, row_tiles, last).begin;
+      if (last < row_tiles)
+        ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
+    }
+    for (std::int64_t t = first; t < last; ++t) {
+      const Range rows = tile_range(all.begin, all.end, row_tiles, t);
+      if (!p.transpose_a) {
+        copy_rows(p, rows, k, depth, a_copy);
+        if (t + 1 < row_tiles)
+          ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
+      }
+      multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
+                    a_copy + (t - first) * tile_rows * stretch, block, columns,
+                    p.accumulate || k > 0, p.c + rows.begin * p.ldc + n, p.ldc, ahead);
+    }
+  }
+}
+
+}  // namespace
+
+void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
+                  std::int64_t n_end) {
+  if (m_begin >= m_end || n_begin >= n_end) return;
+  if (p.k == 0) {
+    if (!p.accumulate)
+      for (std::int64_t r = m_begin; r < m_end; ++r)
+        std::memset(p.c + r * p.ldc + n_begin, 0,
+                    static_cast<std::size_t>(n_end - n_begin) * sizeof(float));
+    return;
+  }
+  if (p.library && p.library->takes(p)) return p.library->run(p, m_begin, m_end, n_begin, n_end);
+  alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
+  alignas(64) float b_block[block_floats];
+  const std::int64_t stretches = (p.k + stretch - 1) / stretch;
+  const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
+  // Blocks of about the same number of columns, so that no copy of A serves a few columns only.
+  const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
+  const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
+  // Packing B pays from a few rows of tiles on.
+  const bool direct = !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
+  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
+    const std::int64_t columns = smaller(columns_step, n_end - n);
+    for (std::int64_t k = 0; k < p.k; k += depth_step) {
+      const std::int64_t depth = smaller(depth_step, p.k - k);
+      const auto multiply = [&](const auto& block) {
+        multiply_block(p, {m_begin, m_end}, block, n, columns, k, depth, a_copy);
+      };
+      if (p.packed_bf16) {
+        multiply(packed_block(p, p.packed_bf16, n, columns, k));
+      } else {
+        multiply(take_block(p, n, columns, k, depth, direct, b_block));
+      }
+    }
+  }
+}
+
+void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,
+                 std::int64_t n_end, const float* b, std::int64_t ldb, float* packed,
+                 std::int64_t panel_stride) {
+  const std::int64_t whole = whole_panels(n_end - n_begin);
+  if (!transpose_b) {
+    for (std::int64_t n = 0; n < whole; n += panel_width)
+      for (std::int64_t k = k_begin; k < k_end; ++k) {
+        const float* from = b + k * ldb + n_begin + n;
+        __builtin_prefetch(from + 16 * ldb);
+        __builtin_prefetch(from + 16 * ldb + 16);
+        std::memcpy(packed + n / panel_width * panel_stride + (k - k_begin) * panel_width, from,
+                    panel_width * sizeof(float));
+      }
+  } else {
+    // A cache line of k at a time, so that each line of B is read once.
+    for (std::int64_t n = 0; n < whole; n += panel_width)
+      for (std::int64_t k0 = k_begin; k0 < k_end; k0 += 16)
+        for (std::int64_t k = k0; k < smaller(k0 + 16, k_end); ++k)
+          for (std::int64_t j = 0; j < panel_width; ++j)
+            packed[n / panel_width * panel_stride + (k - k_begin) * panel_width + j] =
+                b[(n_begin + n + j) * ldb + k];
+  }
+  const std::int64_t left = n_end - n_begin - whole;
+  if (left == 0) return;
+  packed += whole / panel_width * panel_stride;
+  b += transpose_b ? (n_begin + whole) * ldb : n_begin + whole;
+  for (std::int64_t k = k_begin; k < k_end; ++k)
+    for (std::int64_t j = 0; j < panel_width; ++j)
+      packed[(k - k_begin) * panel_width + j] = j >= left     ? 0.0f
+                                                : transpose_b ? b[j * ldb + k]
+                                                              : b[k * ldb + j];
+}
+
+Range part_of(std::int64_t n, std::int64_t grain, int index, int parts) {
+  const std::int64_t blocks = (n + grain - 1) / grain;
+  return {smaller(n, blocks * index / parts * grain),
+          smaller(n, blocks * (index + 1) / parts * grain)};
+}
+
+Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed) {
+  Grid best;
+  double least = 0;
+  for (int rows = 1; rows <= workers; ++rows) {
+    const int columns = workers / rows;
+    const double part_m = static_cast<double>((m + rows - 1) / rows);
+    const double part_n = static_cast<double>(((n + panel_width - 1) / panel_width + columns - 1) /
+                                              columns * panel_width);
+    // In multiply-adds per k: the outputs, copying A once a block of columns, reading or packing B.
+    const double cost =
+        part_m * part_n + part_m * 3 * (1 + part_n / 400) + part_n * (packed ? 4 : 12);
+    if (rows == 1 || cost < least) {
+      least = cost;
+      best = {rows, columns};
+    }
+  }
+  return best;
+}
+
+void run_product(const Cpu& cpu, const Product& p) {
+  ThreadPool& pool = *cpu.pool;
+  // A small product is done before a second worker has woken.
+  if (pool.size() == 1 || p.m * p.n * p.k < 32 * 1024) return product_part(p, 0, p.m, 0, p.n);
+  const Grid grid = choose_grid(pool.size(), p.m, p.n, p.packed || p.packed_bf16);
+  pool.run([&](int worker) {
+    if (worker >= grid.row_parts * grid.column_parts) return;
+    const Range rows = part_of(p.m, 1, worker % grid.row_parts, grid.row_parts);
+    const Range columns = part_of(p.n, panel_width, worker / grid.row_parts, grid.column_parts);
+    product_part(p, rows.begin, rows.end, columns.begin, columns.end);
+  });
+}
+
+}  // namespace nmt::kernels

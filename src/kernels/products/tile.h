@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+
+#if defined(__AVX512F__) || defined(__FMA__)
+#include <immintrin.h>
+#endif
+
+// The innermost tile of every matrix product: `rows` x (`panels` * panel_width) outputs in
+// registers over a stretch of k. Everything here is local to the file that includes it: the same
+// code is compiled for several instruction sets.
+
+namespace nmt::kernels {
+namespace {
+
+#if defined(__AVX512F__)
+using Vector = __m512;
+constexpr int lanes = 16;
+constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 registers
+[[gnu::always_inline]] inline Vector load(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  // With a mask of all lanes: g++ 12 takes the plain ones for reading what is not set.
+  const __m512i wide =
+      _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 16));
+}
+[[gnu::always_inline]] inline void store(float* p, Vector v) {
+  _mm512_storeu_ps(p, v);
+}
+[[gnu::always_inline]] inline Vector broadcast(float x) {
+  return _mm512_set1_ps(x);
+}
+[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+#elif defined(__AVX2__) && defined(__FMA__)
+using Vector = __m256;
+constexpr int lanes = 8;
+constexpr int tile_rows = 6;  // 12 accumulators, 2 of B, 1 of A: 15 of 16 registers
+[[gnu::always_inline]] inline Vector load(const float* p) {
+  return _mm256_loadu_ps(p);
+}
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+[[gnu::always_inline]] inline void store(float* p, Vector v) {
+  _mm256_storeu_ps(p, v);
+}
+[[gnu::always_inline]] inline Vector broadcast(float x) {
+  return _mm256_set1_ps(x);
+}
+[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+#else
+using Vector = float __attribute__((vector_size(16)));
+constexpr int lanes = 4;
+constexpr int tile_rows = 4;
+[[gnu::always_inline]] inline Vector load(const float* p) {
+  Vector v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
+  using Bits = std::uint32_t __attribute__((vector_size(16)));
+  return reinterpret_cast<Vector>(Bits{p[0], p[1], p[2], p[3]} << 16);
+}
+[[gnu::always_inline]] inline void store(float* p, Vector v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+[[gnu::always_inline]] inline Vector broadcast(float x) {
+  return Vector{x, x, x, x};
+}
+[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
+  return a * b + c;
+}
+#endif
+
+constexpr int panel_width = 2 * lanes;
+/// Longest stretch of k whose rows of A (tile_rows of them) stay in a 32 KB first-level cache
+/// beside B's stream.
+constexpr int stretch = 256;
+/// Row distance of a copied A; no power of two, or the rows would share cache sets.
+constexpr int copied_stride = stretch + lanes;
+
+/// What a tile works on; B is float32, or bfloat16 as its upper halves, widened when it is loaded.
+template <class B>
+struct TileJob {
+  std::int64_t depth;  ///< steps of k
+  const float* a;      ///< [rows][copied_stride], or [depth][tile_rows] along k
+  const B* b;          ///< panel p starts at b + p * panel_stride, its rows are b_step apart
+  std::int64_t panel_stride, b_step;
+  bool accumulate;
+  float* c;
+  std::int64_t ldc;
+  const float* next;  ///< where the next tile of C starts: fetched meanwhile
+  const float*
+      ahead[2];  ///< what will be copied from A later is fetched too, ahead_step floats a step of k
+  std::int64_t ahead_step;
+};
+
+/// C[rows, panels*panel_width] (+)= A B over `depth` steps of k, one multiply-add chain an output,
+/// k ascending.
+template <int rows, int panels, bool along_k, class B>
+void tile(const TileJob<B>& job) {
+  const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
+                     ldc = job.ldc;
+  const std::int64_t ahead_step = job.ahead_step;
+  const float *a = job.a, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  const B* b = job.b;
+  float* const c = job.c;
+  Vector sum[rows][2 * panels];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v)
+      sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < 2 * panels; v += 16 / lanes)
+      __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
+#pragma GCC unroll 1
+  for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
+    if constexpr (2 * rows > tile_rows) {
+      __builtin_prefetch(ahead0);
+      __builtin_prefetch(ahead1);
+      ahead0 += ahead_step;
+      ahead1 += ahead_step;
+    }
+    Vector right[2 * panels];
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v)
+      right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
+#pragma GCC unroll 8
+      for (int v = 0; v < 2 * panels; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v) store(c + r * ldc + v * lanes, sum[r][v]);
+}
+
+}  // namespace
+}  // namespace nmt::kernels

@@ -1,0 +1,167 @@
+#include "kernels/recurrent/conditional.h"
+
+#include "kernels/layer_norm.h"
+#include "kernels/products/gemm.h"
+#include "kernels/recurrent/rearrange.h"
+#include "kernels/recurrent/rows.h"
+
+namespace nmt::kernels {
+namespace {
+
+UnitStep lower_step(const Conditional& a, std::int64_t t, std::int64_t at, std::int64_t begin,
+                    std::int64_t rows) {
+  const std::int64_t h = a.lower.width, row = t * a.batch + begin;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.x + row * a.lower.unit->inputs * h;
+  step.position = position_row(a.lower, a.position + t);
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = t == 0 ? a.initial[p] + begin * h : a.states[p] + (row - a.batch) * h;
+    step.next[p] = a.middle[p] + at * h;
+  }
+  return step;
+}
+
+UnitStep higher_step(const Conditional& a, std::int64_t t, std::int64_t at, std::int64_t begin,
+                     std::int64_t rows) {
+  const std::int64_t h = a.higher.width;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.xc + at * a.higher.unit->inputs * h;
+  step.position = position_row(a.higher, a.position + t);
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at * h;
+    step.next[p] = a.states[p] + (t * a.batch + begin) * h;
+  }
+  return step;
+}
+
+}  // namespace
+
+void conditional_forward(const Cpu& cpu, const Conditional& a) {
+  const Attention& att = a.attention;
+  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin;
+    for (std::int64_t t = 0; t < a.steps; ++t) {
+      const std::int64_t row = t * a.batch + begin, at = (a.keep ? t * a.batch : 0) + begin;
+      cell_forward(idle, a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
+      product_rows(idle, 1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false,
+                   a.queries + at * att.space);
+      for (std::int64_t r = 0; r < rows; ++r)
+        attention_row_forward(
+            att, a.sentence ? a.sentence[begin + r] : begin + r, a.queries + (at + r) * att.space,
+            a.weights + (row + r) * att.heads * att.steps, a.contexts + (row + r) * att.width);
+      float* xc = a.xc + at * wide;
+      if (a.context_bias)
+        for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a.context_bias, wide, xc + r * wide);
+      const float* context = a.contexts + row * att.width;
+      if (a.higher.rearrange) {
+        float* rearranged = a.contexts_rearranged + at * att.width;
+        rearrange_rows(rows, a.higher.groups, att.width, context, rearranged);
+        context = rearranged;
+      }
+      product_rows(idle, a.higher.groups, inputs, rows, att.width, h, context, a.context,
+                   a.context_bias != nullptr, xc);
+      if (a.context_gain)
+        layer_norm_rows(rows, inputs, h, xc, a.context_gain, a.context_norm_bias, xc,
+                        a.xc_normal ? a.xc_normal + at * wide : nullptr,
+                        a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
+      cell_forward(idle, a.higher, a.higher_record, at, higher_step(a, t, at, begin, rows));
+    }
+  });
+}
+
+namespace {
+
+// A share's sums: lower cell, higher cell, dv, gain and norm_bias of the context's projection, a
+// row of S for the softmax.
+struct Layout {
+  explicit Layout(const Conditional& a)
+      : higher(cell_sums(a.lower)),
+        v(higher + cell_sums(a.higher)),
+        gain(v + a.attention.space),
+        norm_bias(gain + a.higher.unit->inputs * a.higher.width),
+        softmax(norm_bias + a.higher.unit->inputs * a.higher.width),
+        stride(softmax + a.attention.steps) {}
+  std::int64_t higher, v, gain, norm_bias, softmax, stride;
+};
+
+// Floats a row for the context's gradient.
+std::int64_t context_space(const Conditional& a) {
+  return a.higher.rearrange ? 2 * a.attention.width : a.attention.width;
+}
+
+}  // namespace
+
+std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
+  return Shares(cpu, a.batch).count * Layout(a).stride +
+         a.batch * (cell_space(a.lower) + context_space(a));
+}
+
+void conditional_backward(const Cpu& cpu, const Conditional& a, const ConditionalGradient& g) {
+  const Attention& att = a.attention;
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  const Layout layout(a);
+  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
+  float* state_space = g.scratch + shares.count * layout.stride;
+  float* contexts = state_space + a.batch * cell_space(a.lower);
+  shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin;
+    float* sums = g.scratch + share * layout.stride;
+    float* temporary = state_space + begin * cell_space(a.lower);
+    float* dcontext = contexts + begin * context_space(a);
+    float* carry[max_states]{};
+    for (int p = 0; p < a.lower.unit->states; ++p) {
+      carry[p] = g.dinitial[p] + begin * h;
+      std::fill_n(carry[p], rows * h, 0.0f);
+    }
+    for (std::int64_t t = a.steps - 1; t >= 0; --t) {
+      const std::int64_t row = t * a.batch + begin;
+      const float* dh = g.dh + row * h;
+      for (std::int64_t j = 0; j < rows * h; ++j) carry[0][j] += dh[j];
+      cell_backward(idle, a.higher, a.higher_record, g.higher, row,
+                    higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
+      float* dxc = g.higher.dx + row * wide;
+      if (a.context_gain)
+        layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide,
+                                 a.xc_rstd + row * inputs, a.context_gain, dxc, sums + layout.gain,
+                                 sums + layout.norm_bias);
+      if (g.dcontexts) std::copy_n(g.dcontexts + row * att.width, rows * att.width, dcontext);
+      const bool add = g.dcontexts != nullptr;
+      if (a.higher.rearrange) {
+        float* rearranged = dcontext + rows * att.width;
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc,
+                                a.context_transposed, false, rearranged);
+        rearrange_back_rows(rows, a.higher.groups, att.width, rearranged, add, dcontext);
+      } else {
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc,
+                                a.context_transposed, add, dcontext);
+      }
+      for (std::int64_t r = 0; r < rows; ++r)
+        attention_row_backward(att, begin + r, a.queries + (row + r) * att.space,
+                               a.weights + (row + r) * att.heads * att.steps,
+                               dcontext + r * att.width, g.dqueries + (row + r) * att.space,
+                               g.dkeys, g.dmemory, sums + layout.v, sums + layout.softmax);
+      product_transposed_rows(idle, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
+                              a.query_transposed, true, carry[0]);
+      cell_backward(idle, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows),
+                    carry, sums, temporary);
+    }
+  });
+  add_cell_sums(a.lower, g.scratch, shares.count, layout.stride, g.lower);
+  add_cell_sums(a.higher, g.scratch + layout.higher, shares.count, layout.stride, g.higher);
+  if (att.kind == AttentionKind::additive)
+    add_shares(g.scratch + layout.v, shares.count, layout.stride, att.space, g.dv);
+  if (a.context_gain) {
+    add_shares(g.scratch + layout.gain, shares.count, layout.stride, wide, g.dcontext_gain);
+    add_shares(g.scratch + layout.norm_bias, shares.count, layout.stride, wide,
+               g.dcontext_norm_bias);
+  }
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "kernels/attention.h"
+#include "kernels/recurrent/recurrence.h"
+
+#include <cstdint>
+
+namespace nmt::kernels {
+
+/// The conditional (two-unit) decoder layer (Zhang et al., ATR, EMNLP 2018, section 4.1), a step of
+/// which is
+///   s = lower(h', y);  c = attention(s Wq);  h = higher(s, c Wc)
+/// As one loop over the steps; on the CPU every worker takes its share of the rows through all of
+/// them.
+struct Conditional {
+  Cell lower, higher;  ///< the same unit, width and groups
+  Attention attention;
+  std::int64_t steps = 0;     ///< T
+  std::int64_t batch = 0;     ///< rows: sentences in training, hypotheses in search
+  std::int64_t position = 0;  ///< of step 0 in its sentence
+  bool keep = true;           ///< records hold all steps (training) or one (inference)
+  const float* x = nullptr;   ///< [T,B,inputs*H] the lower unit's projections
+  const std::int32_t* sentence =
+      nullptr;           ///< [B] the memory's sentence of each row; null: row b reads sentence b
+  PackedWeight query;    ///< Wq [H,A]
+  PackedWeight context;  ///< Wc [M, inputs*H], with the higher cell's groups and rearrangement
+  const float* context_bias = nullptr;  ///< [inputs*H] or null
+  const float* context_gain =
+      nullptr;  ///< [inputs*H] layer normalization of each plane of cWc, or null: off
+  const float* context_norm_bias = nullptr;
+  const float* query_transposed = nullptr;    ///< backward: packed [A,H]
+  const float* context_transposed = nullptr;  ///< backward: packed [inputs*H, M]
+  const float* initial[max_states]{};         ///< [B,H]
+
+  float* states[max_states]{};  ///< [T,B,H] the higher unit's, written
+  float* contexts = nullptr;    ///< [T,B,M], written
+  float* weights = nullptr;     ///< [T,B,heads,S], written
+
+  float* middle[max_states]{};           ///< record [.., B,H] the lower unit's states
+  float* queries = nullptr;              ///< record [.., B,A]
+  float* contexts_rearranged = nullptr;  ///< record [.., B,M] where the context is rearranged
+  float* xc = nullptr;                   ///< record [.., B,inputs*H]
+  float* xc_normal = nullptr;            ///< record [.., B,inputs*H] with layer normalization
+  float* xc_rstd = nullptr;              ///< record [.., B,inputs]
+  CellRecord lower_record, higher_record;
+};
+
+struct ConditionalGradient {
+  const float* dh = nullptr;         ///< [T,B,H]
+  const float* dcontexts = nullptr;  ///< [T,B,M] or null
+  float* dinitial[max_states]{};     ///< [B,H], written
+  CellGradient lower;                ///< dx is that of x
+  CellGradient higher;               ///< dx is that of the bare product c Wc
+  float* dqueries = nullptr;         ///< [T,B,A], written
+  float* dkeys = nullptr;            ///< [S,B,A], added to
+  float* dmemory = nullptr;          ///< [S,B,M], added to
+  float* dv = nullptr;               ///< [A], added to
+  float* dcontext_gain = nullptr;    ///< [inputs*H], added to
+  float* dcontext_norm_bias = nullptr;
+  float* scratch = nullptr;  ///< conditional_scratch() floats
+};
+
+void conditional_forward(const Cpu&, const Conditional&);
+void conditional_forward(const Cuda&, const Conditional&);
+void conditional_backward(const Cpu&, const Conditional&, const ConditionalGradient&);
+void conditional_backward(const Cuda&, const Conditional&, const ConditionalGradient&);
+std::int64_t conditional_scratch(const Cpu&, const Conditional&);
+std::int64_t conditional_scratch(const Cuda&, const Conditional&);
+
+}  // namespace nmt::kernels

@@ -1,0 +1,88 @@
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/products/packed.h"
+#include "kernels/recurrent/unit.h"
+
+#include <cstdint>
+
+namespace nmt::kernels {
+
+/// One unit's recurrent weights. R = unit->recurrents, L = unit->late; the planes of R come first
+/// in [.. (R+L)*H]. With groups the planes of both matrices are block-diagonal and packed as a
+/// batch (BlockDiagonal in gemm_batched.h).
+struct Cell {
+  const Unit* unit = nullptr;
+  std::int64_t width = 0;       ///< H
+  std::int64_t groups = 1;      ///< K divides H
+  bool rearrange = false;       ///< the matrices read rows rearranged (rearrange.h)
+  PackedWeight recurrent;       ///< [H, R*H]
+  PackedWeight late;            ///< [H, L*H]
+  const float* bias = nullptr;  ///< [(R+L)*H] or null
+  const float* gain =
+      nullptr;  ///< [(R+L)*H] layer normalization of each plane of h'U, or null: off
+  const float* norm_bias = nullptr;  ///< [(R+L)*H]
+  const float* vectors = nullptr;    ///< [vectors*H]
+  const float* positions =
+      nullptr;  ///< [P, position_vectors*H]; past the last row the last row serves
+  std::int64_t position_rows = 0;               ///< P
+  const float* recurrent_transposed = nullptr;  ///< backward: packed [R*H, H]
+  const float* late_transposed = nullptr;       ///< backward: packed [L*H, H]
+};
+
+/// What a cell's forward pass leaves for the backward pass, a row a (step, sentence).
+struct CellRecord {
+  float* rearranged = nullptr;   ///< [.., H] the h' that the matrix reads, where it is rearranged
+  float* u = nullptr;            ///< [.., R*H]
+  float* u_normal = nullptr;     ///< [.., R*H] with layer normalization
+  float* u_rstd = nullptr;       ///< [.., R]
+  float* late = nullptr;         ///< [.., L*H]
+  float* late_normal = nullptr;  ///< [.., L*H]
+  float* late_rstd = nullptr;    ///< [.., L]
+  float* late_value = nullptr;   ///< [.., H] as the late matrix reads it
+};
+
+/// Gradients of a cell over all steps. du and dlate are those of the bare products, before bias and
+/// normalization.
+struct CellGradient {
+  float* dx = nullptr;          ///< [T,B,inputs*H], written
+  float* du = nullptr;          ///< [T,B,R*H], written
+  float* dlate = nullptr;       ///< [T,B,L*H], written
+  float* dvectors = nullptr;    ///< [vectors*H], added to
+  float* dpositions = nullptr;  ///< [P, position_vectors*H], added to
+  float* dgain = nullptr;       ///< [(R+L)*H], added to
+  float* dnorm_bias = nullptr;  ///< [(R+L)*H], added to
+};
+
+/// A whole recurrence over T steps: the fused scan of element-wise units and the alternation of
+/// product and point-wise step of matrix units. On the CPU every worker takes a share of the
+/// sentences through all the steps, without a barrier.
+struct Recurrence {
+  Cell cell;
+  std::int64_t steps = 0;       ///< T
+  std::int64_t batch = 0;       ///< B
+  bool reverse = false;         ///< from the last step to the first
+  std::int64_t position = 0;    ///< of step 0 in its sentence
+  bool keep = true;             ///< record holds all steps (training) or one (inference)
+  const float* x = nullptr;     ///< [T,B,inputs*H] projections, bias and normalization included
+  const float* mask = nullptr;  ///< [T,B] or null
+  const float* initial[max_states]{};  ///< [B,H]
+  float* states[max_states]{};         ///< [T,B,H], written
+  CellRecord record;
+};
+
+struct RecurrenceGradient {
+  const float* dh = nullptr;      ///< [T,B,H] gradient of states[0]
+  float* dinitial[max_states]{};  ///< [B,H], written
+  CellGradient cell;
+  float* scratch = nullptr;  ///< recurrence_scratch() floats
+};
+
+void recurrence_forward(const Cpu&, const Recurrence&);
+void recurrence_forward(const Cuda&, const Recurrence&);
+void recurrence_backward(const Cpu&, const Recurrence&, const RecurrenceGradient&);
+void recurrence_backward(const Cuda&, const Recurrence&, const RecurrenceGradient&);
+std::int64_t recurrence_scratch(const Cpu&, const Recurrence&);
+std::int64_t recurrence_scratch(const Cuda&, const Recurrence&);
+
+}  // namespace nmt::kernels

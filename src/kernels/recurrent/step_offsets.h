@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nmt::kernels {
+
+/// Where the rows of a share stand at one step of a loop over [T,B].
+struct StepOffsets {
+  std::int64_t position;  ///< in the sentence
+  std::int64_t row;       ///< of the first, in [T,B]
+  std::int64_t at;        ///< of the first, in the records
+  std::int64_t
+      previous;  ///< of the first in states [T,B,H], one step before; -1: the initial states
+};
+/// Of step number i of a Recurrence or Transition, for the share that begins at `begin`.
+template <class Loop>
+StepOffsets step_offsets(const Loop& a, std::int64_t i, std::int64_t begin) {
+  const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
+  return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin,
+          i == 0 ? -1 : before * a.batch + begin};
+}
+
+}  // namespace nmt::kernels

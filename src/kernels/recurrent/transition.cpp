@@ -1,0 +1,86 @@
+#include "kernels/recurrent/transition.h"
+
+#include "kernels/recurrent/rows.h"
+
+namespace nmt::kernels {
+namespace {
+
+UnitStep lower_step(const Transition& a, const StepOffsets& at, std::int64_t begin,
+                    std::int64_t rows) {
+  const std::int64_t h = a.lower.width;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.x + at.row * a.lower.unit->inputs * h;
+  step.position = position_row(a.lower, at.position);
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.lower.unit->states; ++p) {
+    step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
+    step.next[p] = a.middle[p] + at.at * h;
+  }
+  return step;
+}
+
+UnitStep higher_step(const Transition& a, const StepOffsets& at, std::int64_t rows) {
+  const std::int64_t h = a.higher.width;
+  UnitStep step;
+  step.rows = rows;
+  step.x = a.guide + at.row * a.higher.unit->inputs * h;
+  step.position = position_row(a.higher, at.position);
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  for (int p = 0; p < a.higher.unit->states; ++p) {
+    step.previous[p] = a.middle[p] + at.at * h;
+    step.next[p] = a.states[p] + at.row * h;
+  }
+  return step;
+}
+
+}  // namespace
+
+void transition_forward(const Cpu& cpu, const Transition& a) {
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = 0; i < a.steps; ++i) {
+      const StepOffsets at = step_offsets(a, i, begin);
+      cell_forward(idle, a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
+      cell_forward(idle, a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
+    }
+  });
+}
+
+// A share's sums of the lower cell, then of the higher one; then temporary space for all rows.
+std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
+  return Shares(cpu, a.batch).count * (cell_sums(a.lower) + cell_sums(a.higher)) +
+         a.batch * cell_space(a.lower);
+}
+
+void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
+  const Shares shares(cpu, a.batch);
+  const Cpu* const idle = shares.idle(cpu);
+  const std::int64_t h = a.lower.width, space = cell_space(a.lower),
+                     lower_sums = cell_sums(a.lower), stride = lower_sums + cell_sums(a.higher);
+  std::fill_n(g.scratch, shares.count * stride, 0.0f);
+  float* temporary = g.scratch + shares.count * stride;
+  shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin, n = rows * h;
+    float* sums = g.scratch + share * stride;
+    float* carry[max_states]{};
+    for (int p = 0; p < a.lower.unit->states; ++p) {
+      carry[p] = g.dinitial[p] + begin * h;
+      std::fill_n(carry[p], n, 0.0f);
+    }
+    for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+      const StepOffsets at = step_offsets(a, i, begin);
+      const float* dh = g.dh + at.row * h;
+      for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
+      cell_backward(idle, a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows),
+                    carry, sums + lower_sums, temporary + begin * space);
+      cell_backward(idle, a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows),
+                    carry, sums, temporary + begin * space);
+    }
+  });
+  add_cell_sums(a.lower, g.scratch, shares.count, stride, g.lower);
+  add_cell_sums(a.higher, g.scratch + lower_sums, shares.count, stride, g.higher);
+}
+
+}  // namespace nmt::kernels

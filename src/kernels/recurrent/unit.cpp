@@ -1,0 +1,151 @@
+#include "kernels/recurrent/unit.h"
+
+#include "units/all.h"
+
+#include <algorithm>
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::units;
+
+template <class U>
+[[gnu::always_inline]] inline Step<float, U> load(const UnitStep& a, std::int64_t r, std::int64_t j,
+                                                  bool with_late, bool with_position = true) {
+  const std::int64_t h = a.width;
+  Step<float, U> step;
+  for (int p = 0; p < U::inputs; ++p) step.x[p] = a.x[(r * U::inputs + p) * h + j];
+  for (int p = 0; p < U::recurrents; ++p) step.u[p] = a.u[(r * U::recurrents + p) * h + j];
+  for (int p = 0; p < U::late; ++p)
+    step.late[p] = with_late ? a.late[(r * U::late + p) * h + j] : 0.0f;
+  for (int p = 0; p < U::vectors; ++p) step.v[p] = a.vectors[p * h + j];
+  for (int p = 0; p < position_vectors_of<U>; ++p)
+    step.position[p] = with_position ? a.position[p * h + j] : 0.0f;
+  for (int p = 0; p < U::states; ++p) step.s[p] = a.previous[p][r * h + j];
+  return step;
+}
+
+template <class U>
+void forward(const UnitStep& a) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    if (a.mask && a.mask[r] == 0.0f) {
+      for (int p = 0; p < U::states; ++p) std::copy_n(a.previous[p] + r * h, h, a.next[p] + r * h);
+      continue;
+    }
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) {
+      const Step<float, U> step = load<U>(a, r, j, true);
+      float next[U::states];
+      U::forward(step, next);
+      for (int p = 0; p < U::states; ++p) a.next[p][r * h + j] = next[p];
+    }
+  }
+}
+
+template <class U>
+void backward(const UnitStep& a, const UnitStepGradient& g) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    if (a.mask && a.mask[r] == 0.0f) {
+      std::fill_n(g.dx + r * U::inputs * h, U::inputs * h, 0.0f);
+      if constexpr (U::recurrents > 0)
+        std::fill_n(g.du + r * U::recurrents * h, U::recurrents * h, 0.0f);
+      if constexpr (U::late > 0) std::fill_n(g.dlate + r * U::late * h, U::late * h, 0.0f);
+      for (int p = 0; p < U::states; ++p)
+        if (g.dprevious[p] != g.dnext[p])
+          std::copy_n(g.dnext[p] + r * h, h, g.dprevious[p] + r * h);
+      continue;
+    }
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) {
+      const Step<float, U> step = load<U>(a, r, j, true);
+      float dnext[U::states];
+      for (int p = 0; p < U::states; ++p) dnext[p] = g.dnext[p][r * h + j];
+      Step<float, U> d;
+      U::backward(step, dnext, d);
+      for (int p = 0; p < U::inputs; ++p) g.dx[(r * U::inputs + p) * h + j] = d.x[p];
+      for (int p = 0; p < U::recurrents; ++p) g.du[(r * U::recurrents + p) * h + j] = d.u[p];
+      for (int p = 0; p < U::late; ++p) g.dlate[(r * U::late + p) * h + j] = d.late[p];
+      for (int p = 0; p < U::vectors; ++p) g.dvectors[p * h + j] += d.v[p];
+      for (int p = 0; p < position_vectors_of<U>; ++p) g.dposition[p * h + j] += d.position[p];
+      for (int p = 0; p < U::states; ++p) g.dprevious[p][r * h + j] = d.s[p];
+    }
+  }
+}
+
+template <class U>
+void late_value(const UnitStep& a, float* out) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) out[r * h + j] = U::late_value(load<U>(a, r, j, false));
+  }
+}
+
+// Adds to dx, du and dprevious. A masked row's gradient is zero already and stays so.
+template <class U>
+void late_backward(const UnitStep& a, const float* dlate, const UnitStepGradient& g) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+    if (a.mask && a.mask[r] == 0.0f) continue;
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) {
+      const Step<float, U> step = load<U>(a, r, j, true);
+      Step<float, U> d{};
+      U::late_backward(step, dlate[r * h + j], d);
+      for (int p = 0; p < U::inputs; ++p) g.dx[(r * U::inputs + p) * h + j] += d.x[p];
+      for (int p = 0; p < U::recurrents; ++p) g.du[(r * U::recurrents + p) * h + j] += d.u[p];
+      for (int p = 0; p < U::states; ++p) g.dprevious[p][r * h + j] += d.s[p];
+    }
+  }
+}
+
+template <class U>
+concept Gated = requires(const Step<float, U>& step, float& gate) {
+  U::gates(step, gate, gate);
+};
+
+template <Gated U>
+void gates(const UnitStep& a, float* input, float* forget) {
+  const std::int64_t h = a.width;
+  for (std::int64_t r = 0; r < a.rows; ++r) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < h; ++j) {
+      float i, f;
+      U::gates(load<U>(a, r, j, false, false), i, f);
+      input[r * h + j] = i;
+      forget[r * h + j] = f;
+    }
+  }
+}
+
+template <class U>
+constexpr Unit describe(const char* name, const char* variant) {
+  Unit unit{name,    variant,    U::inputs,   U::recurrents, U::late, U::vectors, U::states,
+            U::bias, forward<U>, backward<U>, nullptr,       nullptr, nullptr};
+  if constexpr (U::late > 0) {
+    unit.late_value = late_value<U>;
+    unit.late_backward = late_backward<U>;
+  }
+  unit.position_vectors = position_vectors_of<U>;
+  if constexpr (requires { U::initial_output; })
+    unit.initial_output =
+        U::initial_output == Activation::tanh ? InitialOutput::tanh : InitialOutput::identity;
+  if constexpr (Gated<U>) unit.gates = gates<U>;
+  return unit;
+}
+
+constexpr Unit table[] = {
+#define NMT_UNIT(name, variant, ...) describe<__VA_ARGS__>(name, variant),
+#include "units/units.def"
+#undef NMT_UNIT
+};
+
+}  // namespace
+
+std::span<const Unit> units() {
+  return table;
+}
+
+}  // namespace nmt::kernels

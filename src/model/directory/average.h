@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tensor/safetensors.h"
+
+#include <memory>
+#include <vector>
+
+namespace nmt {
+
+/// The mean of the same tensors of several checkpoints.
+struct AveragedWeights {
+  std::vector<std::vector<float>> values;
+  std::vector<safetensors::View> tensors;  ///< of the values, in the order of the first file
+};
+
+/// Averages float32 tensors, summed in double in the order of the files. Errors (usage): no file;
+/// (data): a file that lacks a tensor of the first, holds another one, or holds it in another shape
+/// or dtype; by file and name.
+AveragedWeights average_weights(const std::vector<std::unique_ptr<safetensors::File>>& files);
+
+}  // namespace nmt

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt {
+
+inline constexpr const char* model_format = "nmt-model";
+inline constexpr int model_version = 1;
+inline constexpr const char* checkpoint_format = "nmt-checkpoint";
+inline constexpr int checkpoint_version = 1;
+
+/// A JSON file of a model directory: an object that says what it is and of which version.
+class JsonFile {
+ public:
+  /// Errors (data): missing, not JSON, not of this format, or of a version that this program does
+  /// not know.
+  JsonFile(const std::string& path, const std::string& format, int newest_version);
+  bool has(const char* key) const { return object_.contains(key); }
+  /// A value that must be there; errors (data) name file and key.
+  const nlohmann::ordered_json& at(const char* key) const;
+  std::int64_t integer(const char* key, std::int64_t least) const;
+  bool boolean(const char* key) const;
+  [[noreturn]] void wrong(const std::string& key, const std::string& expected) const;
+
+ private:
+  std::string path_;
+  nlohmann::ordered_json object_;
+};
+
+/// The object that JsonFile reads back, with format and version in front.
+std::string json_text(const std::string& format, int version, const nlohmann::ordered_json& object);
+
+}  // namespace nmt

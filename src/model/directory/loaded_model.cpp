@@ -1,0 +1,66 @@
+#include "model/directory/loaded_model.h"
+
+#include "core/error.h"
+#include "model/directory/stored_weights.h"
+
+#include <set>
+
+#include <fmt/ranges.h>
+
+namespace nmt {
+namespace {
+
+// The first names of a list that may be long.
+std::string some(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + most, ", "),
+                     names.size() - most);
+}
+
+}  // namespace
+
+void check_weights(const safetensors::File& file, Dtype weights, const ParameterSet& parameters) {
+  std::vector<std::string> missing, left_over;
+  std::set<std::string, std::less<>> known;
+  for (const Parameter& p : parameters.all()) {
+    known.insert(p.name);
+    if (weights == Dtype::i8 && p.may_be_rounded()) known.insert(scales_name(p));
+  }
+  for (const std::string& name : known)
+    if (!file.find(name)) missing.push_back(name);
+  for (const safetensors::View& view : file.tensors())
+    if (!known.contains(view.name)) left_over.push_back(view.name);
+  if (!missing.empty() || !left_over.empty()) {
+    std::string what;
+    if (!missing.empty()) what = "lacks " + some(missing);
+    if (!left_over.empty())
+      what += fmt::format("{}holds what the model has no place for: {}", what.empty() ? "" : "; ",
+                          some(left_over));
+    fail(ExitStatus::data, "{}: does not fit config.json: {}", file.path(), what);
+  }
+  for (const Parameter& p : parameters.all()) check_stored(file, p, weights);
+}
+
+void load_frozen(const safetensors::File& file, Dtype weights, Model& model) {
+  check_weights(file, weights, model.parameters());
+  model.freeze([&](Parameter& p) { fetch_stored(file, weights, model.context(), p); });
+}
+
+std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
+                                               const Context& context) {
+  const ModelDirectory place = ModelDirectory::open(directory);
+  const StoredCheckpoint checkpoint = place.published();
+  std::unique_ptr<LoadedModel> loaded(new LoadedModel);
+  loaded->updates_ = checkpoint.updates();
+  loaded->folder_ = checkpoint.folder();
+  loaded->vocabularies_ = place.load_vocabularies();
+  loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(),
+                                           context, 0, Model::Weights::none);
+  load_frozen(checkpoint.open_model(), place.weights(), *loaded->model_);
+  const Vocabulary& target = *loaded->vocabularies_.target;
+  loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());
+  return loaded;
+}
+
+}  // namespace nmt

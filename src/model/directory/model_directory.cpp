@@ -1,0 +1,306 @@
+#include "model/directory/model_directory.h"
+
+#include "config/fields.h"
+#include "config/json.h"
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "model/directory/json_file.h"
+#include "model/directory/stored_weights.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include <unistd.h>
+
+namespace nmt {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// A checkpoint's folder is named "<updates>", or "<updates>.<n>" where that name was taken by one
+// that a link still names.
+struct FolderName {
+  std::int64_t updates = 0, copy = 0;
+  auto operator<=>(const FolderName&) const = default;
+  std::string text() const {
+    return copy == 0 ? fmt::format("{}", updates) : fmt::format("{}.{}", updates, copy);
+  }
+};
+
+std::optional<FolderName> parse_name(const std::string& text) {
+  FolderName name;
+  const char* end = text.data() + text.size();
+  std::from_chars_result result = std::from_chars(text.data(), end, name.updates);
+  if (result.ec == std::errc() && result.ptr != end && *result.ptr == '.')
+    result = std::from_chars(result.ptr + 1, end, name.copy);
+  return result.ec == std::errc() && result.ptr == end && name.text() == text ? std::optional(name)
+                                                                              : std::nullopt;
+}
+
+std::string checkpoints_of(const std::string& path) {
+  return path + "/checkpoints";
+}
+
+std::vector<FolderName> folders_of(const std::string& path) {
+  std::vector<FolderName> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(checkpoints_of(path), error)) {
+    if (const auto name = parse_name(entry.path().filename().string())) names.push_back(*name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// The folder that a link names, if it is one of the checkpoints.
+std::optional<FolderName> linked(const std::string& path, const char* link) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(path + "/" + link, error);
+  return error ? std::nullopt : parse_name(target.filename().string());
+}
+
+// Renamed first: a kill inside leaves no half checkpoint under a checkpoint's name.
+void remove_folder(const std::string& path, const FolderName& name) {
+  const std::string folder = checkpoints_of(path) + "/" + name.text(),
+                    aside = checkpoints_of(path) + "/.tmp-old-" + name.text();
+  std::error_code error;
+  fs::remove_all(aside, error);
+  fs::rename(folder, aside, error);
+  if (!error) fs::remove_all(aside, error);
+  if (error) fail(ExitStatus::failed, "{}: cannot be removed: {}", folder, error.message());
+}
+
+// Nothing is known of an older checkpoint whose manifest is damaged; that must not stop the save of
+// a sound one.
+bool was_best(const std::string& folder) {
+  try {
+    return StoredCheckpoint(folder).is_best();
+  } catch (const Error& error) {
+    log::warn("{}; it counts as none of the best", error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+bool ModelDirectory::is_there(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path + "/config.json", error);
+}
+
+ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& spec,
+                                      const Vocabulary& source, const Vocabulary& target,
+                                      Dtype weights) {
+  make_directories(path);
+  // config.json says that there is a model: it goes first and comes last.
+  std::error_code error;
+  for (const char* name :
+       {"config.json", "latest", "best", "checkpoints", "vocab.spm", "src.spm", "trg.spm"}) {
+    fs::remove_all(path + "/" + name, error);
+    if (error)
+      fail(ExitStatus::failed, "{}/{}: cannot be removed: {}", path, name, error.message());
+    if (std::strcmp(name, "config.json") == 0) sync_directory(path);
+  }
+  make_directories(checkpoints_of(path));
+  const bool joint = &source == &target || source.bytes() == target.bytes();
+  if (joint) {
+    write_file(path + "/vocab.spm", source.bytes());
+  } else {
+    write_file(path + "/src.spm", source.bytes());
+    write_file(path + "/trg.spm", target.bytes());
+  }
+  ModelDirectory directory;
+  directory.path_ = path;
+  directory.spec_ = spec;
+  directory.source_size_ = source.size();
+  directory.target_size_ = target.size();
+  directory.weights_ = weights;
+  ordered_json config{{"source-vocabulary", source.size()}, {"target-vocabulary", target.size()}};
+  if (weights != Dtype::f32) config["precision"] = precision_name(weights);
+  config["model"] = config::to_json(config::fields(directory.spec_));
+  write_file(path + "/config.json", json_text(model_format, model_version, config));
+  return directory;
+}
+
+ModelDirectory ModelDirectory::open(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) fail(ExitStatus::usage, "model: there is no directory {}", path);
+  if (!fs::is_directory(path, error))
+    fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
+  if (!is_there(path))
+    fail(ExitStatus::usage, "model: {} holds no model: there is no config.json", path);
+  const std::string name = path + "/config.json";
+  const JsonFile config(name, model_format, model_version);
+  ModelDirectory directory;
+  directory.path_ = path;
+  constexpr std::int64_t max_words = 100'000'000;
+  const auto size_of = [&](const char* key) {
+    const std::int64_t size = config.integer(key, 1);
+    if (size > max_words) config.wrong(key, "the size of a vocabulary");
+    return static_cast<int>(size);
+  };
+  directory.source_size_ = size_of("source-vocabulary");
+  directory.target_size_ = size_of("target-vocabulary");
+  if (config.has("precision")) {
+    const ordered_json& precision = config.at("precision");
+    const auto weights =
+        precision.is_string() ? parse_weights(precision.get<std::string>()) : std::nullopt;
+    if (!weights) config.wrong("precision", "float32, bfloat16 or int8");
+    directory.weights_ = *weights;
+  }
+  config::from_json(config.at("model"), config::fields(directory.spec_), name);
+  return directory;
+}
+
+VocabularyPair ModelDirectory::load_vocabularies() const {
+  const auto load = [this](const char* name, int size) {
+    const std::string path = path_ + "/" + name;
+    auto vocabulary = std::make_shared<const Vocabulary>(Vocabulary::load(path));
+    if (vocabulary->size() != size)
+      fail(ExitStatus::data, "{}: has {} symbols, and the model has {}", path, vocabulary->size(),
+           size);
+    return vocabulary;
+  };
+  std::error_code error;
+  if (fs::exists(path_ + "/vocab.spm", error)) {
+    const auto joint = load("vocab.spm", target_size_);
+    if (source_size_ != target_size_)
+      fail(ExitStatus::data, "{}/config.json: {} source and {} target symbols, but one vocabulary",
+           path_, source_size_, target_size_);
+    return {joint, joint};
+  }
+  for (const char* name : {"src.spm", "trg.spm"}) {
+    if (!fs::exists(path_ + "/" + name, error))
+      fail(ExitStatus::data, "{}/{}: is missing", path_, name);
+  }
+  return {load("src.spm", source_size_), load("trg.spm", target_size_)};
+}
+
+void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, int keep_last,
+                          int keep_best) {
+  NMT_CHECK(keep_last >= 1 && keep_best >= 0,
+            "keep-last {} and keep-best {}: the newest checkpoint must stay", keep_last, keep_best);
+  const std::string all = checkpoints_of(path_);
+  make_directories(all);
+  FolderName name{checkpoint.updates, 0};
+  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  for (; fs::exists(all + "/" + name.text()); ++name.copy) {
+    if (name == latest || name == best) continue;
+    remove_folder(path_, name);  // of a process that was killed before its links were set
+    break;
+  }
+  std::uint64_t bytes = checkpoint.info.size() + 4096;
+  for (const auto* tensors : {&checkpoint.model, &checkpoint.state}) {
+    for (const safetensors::View& tensor : *tensors) bytes += tensor.bytes() + 256;
+  }
+  const std::string folder = all + "/" + name.text();
+  if (const std::int64_t room = free_bytes(all); room < static_cast<std::int64_t>(bytes))
+    fail(ExitStatus::failed, "{}: no room: {} bytes needed, {} free", folder, bytes, room);
+  write_directory(folder, [&](const std::string& aside) {
+    ordered_json files = ordered_json::object();
+    const auto record = [&](const char* file, const safetensors::Written& written) {
+      files[file] = {{"bytes", written.bytes}, {"crc32", written.crc32}};
+    };
+    const safetensors::Metadata metadata{{"format", "nmt"},
+                                         {"updates", std::to_string(checkpoint.updates)}};
+    record("model.safetensors",
+           safetensors::write(aside + "/model.safetensors", checkpoint.model, metadata));
+    record("state.safetensors",
+           safetensors::write(aside + "/state.safetensors", checkpoint.state, metadata));
+    write_file(aside + "/state.json", checkpoint.info);
+    record("state.json", {checkpoint.info.size(), crc32(checkpoint.info)});
+    const ordered_json manifest{{"updates", checkpoint.updates},
+                                {"best", is_best},
+                                {"checksum", "CRC-32 as in zlib"},
+                                {"files", files}};
+    write_file(aside + "/manifest.json",
+               json_text(checkpoint_format, checkpoint_version, manifest));
+  });
+  // The best first: a kill in between repeats the updates since `latest`, and finds the best again.
+  if (is_best) point("best", name.text());
+  point("latest", name.text());
+  remove_old(keep_last, keep_best);
+}
+
+void ModelDirectory::point(const char* link, const std::string& name) const {
+  const std::string aside = fmt::format("{}/.tmp-{}-{}", path_, link, ::getpid()),
+                    target = "checkpoints/" + name;
+  ::unlink(aside.c_str());
+  if (::symlink(target.c_str(), aside.c_str()) != 0 ||
+      ::rename(aside.c_str(), (path_ + "/" + link).c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(aside.c_str());
+    fail(ExitStatus::failed, "{}/{}: cannot be made to name {}: {}", path_, link, target,
+         std::strerror(reason));
+  }
+  sync_directory(path_);
+}
+
+void ModelDirectory::remove_old(int keep_last, int keep_best) const {
+  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  std::set<std::int64_t> counted, counted_best;  // updates; of two copies the newer stays
+  std::vector<FolderName> names = folders_of(path_);
+  std::reverse(names.begin(), names.end());
+  for (const FolderName& name : names) {
+    bool keep = name == latest || name == best;
+    const bool is_new = counted.insert(name.updates).second;
+    keep = keep || (is_new && counted.size() <= static_cast<std::size_t>(keep_last));
+    if (is_new && counted_best.size() < static_cast<std::size_t>(keep_best) &&
+        was_best(checkpoints_of(path_) + "/" + name.text()))
+      keep = counted_best.insert(name.updates).second || keep;
+    if (!keep) remove_folder(path_, name);
+  }
+}
+
+void ModelDirectory::clean_up() {
+  remove_asides(path_);
+  remove_asides(checkpoints_of(path_));
+  // A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
+  // again.
+  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  for (const FolderName& name : folders_of(path_)) {
+    if ((!latest || name > *latest) && name != best) remove_folder(path_, name);
+  }
+}
+
+std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
+  std::error_code error;
+  if (!fs::is_symlink(path_ + "/" + link, error)) return std::nullopt;
+  const auto name = linked(path_, link);
+  if (!name) fail(ExitStatus::data, "{}/{}: names no checkpoint", path_, link);
+  return StoredCheckpoint(checkpoints_of(path_) + "/" + name->text());
+}
+
+StoredCheckpoint ModelDirectory::published() const {
+  if (auto checkpoint = best()) return *checkpoint;
+  if (auto checkpoint = latest()) return *checkpoint;
+  fail(ExitStatus::data, "{}: has no checkpoint yet", path_);
+}
+
+std::vector<std::int64_t> ModelDirectory::checkpoints() const {
+  std::vector<std::int64_t> updates;
+  for (const FolderName& name : folders_of(path_)) {
+    if (updates.empty() || updates.back() != name.updates) updates.push_back(name.updates);
+  }
+  return updates;
+}
+
+StoredCheckpoint ModelDirectory::checkpoint(std::int64_t updates) const {
+  std::optional<FolderName> found;  // of two copies the newer
+  for (const FolderName& name : folders_of(path_))
+    if (name.updates == updates) found = name;
+  if (found) return StoredCheckpoint(checkpoints_of(path_) + "/" + found->text());
+  std::string there;
+  for (const std::int64_t each : checkpoints())
+    there += fmt::format("{}{}", there.empty() ? "" : ", ", each);
+  fail(ExitStatus::usage, "{}: has no checkpoint of update {}; there are: {}", path_, updates,
+       there.empty() ? "none" : there);
+}
+
+}  // namespace nmt

@@ -1,0 +1,76 @@
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "model/directory/json_file.h"
+#include "model/directory/model_directory.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In pieces whose pages are given back, so that a checked file does not count as memory.
+std::uint32_t crc32_of(const MappedFile& file) {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  const std::string_view bytes = file.bytes();
+  std::uint32_t sum = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    const std::string_view part = bytes.substr(at, piece);
+    sum = crc32(part, sum);
+    file.forget(at, part.size());
+  }
+  return sum;
+}
+
+}  // namespace
+
+StoredCheckpoint::StoredCheckpoint(const std::string& folder) : folder_(folder) {
+  const JsonFile manifest(folder + "/manifest.json", checkpoint_format, checkpoint_version);
+  updates_ = manifest.integer("updates", 0);
+  best_ = manifest.boolean("best");
+  const nlohmann::ordered_json& files = manifest.at("files");
+  if (!files.is_object()) manifest.wrong("files", "an object");
+  for (const auto& [name, record] : files.items()) {
+    const auto number = [&](const char* key) {
+      if (!record.is_object() || !record.contains(key) || !record[key].is_number_unsigned())
+        manifest.wrong(name, "bytes and crc32");
+      return record[key].get<std::uint64_t>();
+    };
+    files_.push_back({name, number("bytes"), static_cast<std::uint32_t>(number("crc32"))});
+  }
+}
+
+std::string StoredCheckpoint::verified(const std::string& name) const {
+  const std::string path = folder_ + "/" + name;
+  const auto record = std::find_if(files_.begin(), files_.end(),
+                                   [&](const FileRecord& file) { return file.name == name; });
+  if (record == files_.end())
+    fail(ExitStatus::data, "{}/manifest.json: names no {}", folder_, name);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) fail(ExitStatus::data, "{}: is missing", path);
+  const MappedFile file(path);
+  if (file.bytes().size() != record->bytes)
+    fail(ExitStatus::data, "{}: has {} bytes, and {} were written", path, file.bytes().size(),
+         record->bytes);
+  if (const std::uint32_t sum = crc32_of(file); sum != record->crc32)
+    fail(ExitStatus::data, "{}: is damaged: its CRC-32 is {:08x}, and {:08x} was written", path,
+         sum, record->crc32);
+  return path;
+}
+
+safetensors::File StoredCheckpoint::open_model() const {
+  return safetensors::File(verified("model.safetensors"));
+}
+safetensors::File StoredCheckpoint::open_state() const {
+  return safetensors::File(verified("state.safetensors"));
+}
+std::string StoredCheckpoint::read_info() const {
+  return read_file(verified("state.json"));
+}
+
+}  // namespace nmt

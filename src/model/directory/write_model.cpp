@@ -1,0 +1,32 @@
+#include "model/directory/write_model.h"
+
+#include "core/error.h"
+#include "core/file.h"
+
+#include <filesystem>
+
+namespace nmt {
+
+void expect_new(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+    fail(ExitStatus::usage, "output: {} exists already; name a new folder", path);
+}
+
+void write_model(const std::string& path, const ModelDirectory& like,
+                 std::span<const safetensors::View> tensors, Dtype weights, std::int64_t updates,
+                 const std::string& info) {
+  expect_new(path);
+  const VocabularyPair vocabularies = like.load_vocabularies();
+  write_directory(path, [&](const std::string& aside) {
+    ModelDirectory made = ModelDirectory::create(aside, like.spec(), *vocabularies.source,
+                                                 *vocabularies.target, weights);
+    CheckpointContents checkpoint;
+    checkpoint.updates = updates;
+    checkpoint.model.assign(tensors.begin(), tensors.end());
+    checkpoint.info = info;
+    made.save(checkpoint, true, 1, 1);
+  });
+}
+
+}  // namespace nmt

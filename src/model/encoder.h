@@ -1,0 +1,80 @@
+#pragma once
+
+#include "config/specs.h"
+#include "nn/recurrent_layer.h"
+
+#include <deque>
+#include <optional>
+
+namespace nmt {
+
+/// A linear layer, the bridge of a layer back to the embedding's width, with the residual sum and
+/// layer normalization of the `deep` model (units.md 3.2): LN(x + dropout(h W)).
+class Residual {
+ public:
+  Residual(const Builder& builder, std::int64_t from, std::int64_t to, bool layer_normalization);
+  Var operator()(Tape& tape, const Var& x, const Var& h, float dropout) const;
+  void freeze(const Context& context) const;
+
+ private:
+  Parameter* weight_;
+  Parameter* bias_ = nullptr;
+  Normalization normalization_;
+};
+
+/// Settings of a spec as layers take them.
+UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell);
+
+/// The first layer of every encoder, in both directions. Plain: the states of both side by side,
+/// [S,B,2H]. Context-aware (Zhang et al., ATR, EMNLP 2018, section 4.1): the backward pass reads
+/// the forward state of the same position through its second unit, and its states alone are the
+/// output, [S,B,H].
+class BidirectionalLayer {
+ public:
+  BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
+                     bool context_aware);
+  struct Result {
+    Var states;
+    Var final_state;  ///< [B, width()] after the last step of each direction
+  };
+  Result operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const;
+  std::int64_t width() const { return width_; }
+  void freeze(const Context& context) const;
+
+ private:
+  RecurrentLayer forward_;
+  std::optional<RecurrentLayer> backward_;
+  std::optional<TransitionLayer> aware_;
+  std::int64_t width_;
+};
+
+/// Source embeddings to annotations. The first layer reads both directions, the others go forward.
+///   rnnsearch  one layer; annotations are its states
+///   deep       each layer is followed by a Residual; annotations are as wide as the embedding
+///   seq2seq    layers upon each other; annotations are the top one's states
+///   gnmt       the same, and from the third layer on the output is the sum of input and states (Wu
+///   et al. 2016, section 3.1)
+class Encoder {
+ public:
+  Encoder(const Builder& builder, const ModelSpec& spec);
+  struct Result {
+    Var annotations;  ///< [S,B,M]
+    Var final_state;  ///< [B, final_width()]: of the top layer; both directions' when that is
+                      ///< bidirectional
+  };
+  /// x [S,B,E]. Callers move x in: without recording, no value outlives its last use.
+  Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const;
+  std::int64_t width() const { return width_; }  ///< M
+  std::int64_t final_width() const { return final_width_; }
+  void freeze(const Context& context) const;
+
+ private:
+  BidirectionalLayer first_;
+  std::deque<RecurrentLayer> upper_;
+  std::deque<Residual> residuals_;  // deep
+  bool sums_;                       // gnmt
+  float dropout_;
+  std::int64_t width_, final_width_;
+};
+
+}  // namespace nmt

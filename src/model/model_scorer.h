@@ -1,0 +1,26 @@
+#pragma once
+
+#include "model/model.h"
+#include "model/scorer.h"
+
+#include <memory>
+#include <string>
+
+namespace nmt {
+
+/// A frozen model as search sees it.
+class ModelScorer : public Scorer {
+ public:
+  /// The model must be frozen and outlive the scorer.
+  ModelScorer(Model& model, std::int32_t bos, std::int32_t eos);
+  using Scorer::begin;
+  int vocabulary() const override;
+  std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
+                                  bool want_attention) override;
+
+ private:
+  Model& model_;
+  std::int32_t bos_, eos_;
+};
+
+}  // namespace nmt

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "autograd/parameter.h"
+#include "config/specs.h"
+
+#include <string>
+
+namespace nmt {
+
+/// How the matrices of a model are drawn where that is not the layers' own choice (`standard`):
+/// recurrent matrices orthogonal, embeddings normal with deviation width^-1/2, the rest as Glorot &
+/// Bengio 2010. Biases and gains are not drawn.
+struct Initializer {
+  enum class Kind { standard, orthogonal, glorot_uniform, uniform, normal };
+  Kind kind = Kind::standard;
+  float scale = 1.0f;  ///< bound of `uniform`, deviation of `normal`, factor of the others
+  /// The initializer a spec asks for (init, init-scale). Errors (usage): an unknown name, a scale
+  /// that is not above 0.
+  static Initializer of(const ModelSpec& spec);
+};
+
+/// Makes parameters under a prefix; layers pass narrower ones on: Builder(b, "layer_0") names them
+/// "decoder.layer_0...".
+class Builder {
+ public:
+  using Init = ParameterSet::Init;
+  Builder(const Context& context, ParameterSet& parameters, Rng& rng, Initializer initializer = {})
+      : context_(context), parameters_(&parameters), rng_(&rng), initializer_(initializer) {}
+  Builder(const Builder& outer, const std::string& scope) : Builder(outer) {
+    prefix_ += scope + ".";
+  }
+  /// The same for parameters with another role.
+  Builder at(Parameter::Role role) const {
+    Builder builder(*this);
+    builder.role_ = role;
+    return builder;
+  }
+
+  Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
+  /// Notes the recurrent layer of this prefix; `why_ours`: as RecurrentPlace has it.
+  void note_recurrence(const std::string& why_ours) const {
+    parameters_->recurrences().push_back({scope(), why_ours});
+  }
+  const Context& context() const { return context_; }
+  /// The prefix without its last dot: "decoder.layer_0".
+  std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
+
+ private:
+  Context context_;
+  ParameterSet* parameters_;
+  Rng* rng_;
+  Initializer initializer_;
+  std::string prefix_;
+  Parameter::Role role_ = Parameter::Role::decoder;
+};
+
+/// A pair of gain (ones) and bias (zeros) for layer normalization of [n].
+struct Normalization {
+  Parameter* gain = nullptr;
+  Parameter* bias = nullptr;
+  Normalization() = default;
+  Normalization(const Builder& builder, const std::string& name, std::int64_t n)
+      : gain(&builder.add(name + "_gain", {n}, Builder::Init::one)),
+        bias(&builder.add(name + "_bias", {n}, Builder::Init::zero)) {}
+  explicit operator bool() const { return gain != nullptr; }
+};
+
+}  // namespace nmt

@@ -1,0 +1,106 @@
+#pragma once
+
+#include "autograd/ops.h"
+#include "nn/builder.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nmt {
+
+/// What all recurrent layers of a model share.
+struct UnitSettings {
+  const kernels::Unit* unit = nullptr;
+  std::int64_t width = 0;  ///< H
+  bool layer_normalization = false;
+  bool bias =
+      false;  ///< a bias on xW too; without effect beside layer normalization, which has its own
+  std::int64_t groups =
+      1;  ///< K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1)
+  bool rearrange = false;      ///< W and U read x and h' rearranged (section 2.2); the states
+                               ///< themselves stay in their order
+  std::int64_t positions = 0;  ///< rows of a unit's position vectors
+};
+
+/// xW for the planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for
+/// all steps as one product, batched over the groups. Error (usage): groups do not divide the
+/// input's or the unit's width.
+class InputProjection {
+ public:
+  InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
+                  std::int64_t input);
+  Var operator()(Tape& tape, const Var& x) const;
+  void freeze(const Context& context) const;
+
+  Parameter* weight = nullptr;  ///< [input, inputs*H], or with groups [K, input/K, inputs*H/K]
+  Parameter* bias = nullptr;    ///< [inputs*H] or null
+  Normalization normalization;  ///< [inputs*H] or none
+
+ private:
+  int planes_;
+  std::int64_t groups_;
+  bool rearrange_;
+};
+
+/// The recurrent parameters of a unit: recurrent_projection [H,(recurrents+late)*H], with groups
+/// [K,H/K,(recurrents+late)*H/K], its bias or normalization, vectors.
+ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
+
+/// Why cuDNN cannot run a layer of these settings; empty: it can.
+std::string why_not_cudnn(const UnitSettings& settings);
+
+/// One recurrent layer in one direction; by cuDNN where that was opened for the device and can run
+/// it.
+class RecurrentLayer {
+ public:
+  RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
+  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector (of the second, cuDNN
+  /// gives the last step alone, [1,B,H]). position: that of step 0 in its sentence.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
+                              const ops::PaddedSentences& sentences, bool reverse = false,
+                              std::int64_t position = 0) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_;
+  ops::Cell cell_;
+  std::optional<ops::CudnnLayer> cudnn_;
+};
+
+/// A layer of two units a step, the second over a given sequence (kernels/recurrent/transition.h).
+class TransitionLayer {
+ public:
+  TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
+                  std::int64_t guide);
+  /// x [T,B,input], guide [T,B,guide] -> the higher unit's states after each step, [T,B,H] a state
+  /// vector.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide,
+                              const std::vector<Var>& initial, const Tensor& mask,
+                              bool reverse = false, std::int64_t position = 0) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_, guide_;
+  ops::Cell lower_, higher_;
+};
+
+/// The conditional decoder layer with attention between its two units (units.md 3.1; ATR paper,
+/// section 4.1).
+class ConditionalLayer {
+ public:
+  /// memory: M; space: A.
+  ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
+                   std::int64_t memory, std::int64_t space, const ops::AttentionShape& attention);
+  ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory,
+                                    const std::vector<Var>& initial, const Tensor& sentence,
+                                    std::int64_t position = 0) const;
+  void freeze(const Context& context) const;
+
+ private:
+  InputProjection input_, context_;
+  ops::Conditional layer_;
+};
+
+}  // namespace nmt

@@ -1,0 +1,250 @@
+#include "search/beam/device_search.h"
+
+#include "core/error.h"
+#include "kernels/decoding/beam.h"
+#include "search/beam/search_tree.h"
+#include "search/beam/top_k.h"
+#include "tensor/copy.h"
+#include "tensor/repeat.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace nmt {
+namespace {
+
+using kernels::BeamNode;
+using kernels::BeamSentence;
+
+// Of the report's words.
+constexpr std::int64_t sentence_words = sizeof(BeamSentence) / sizeof(std::int32_t),
+                       node_words = sizeof(BeamNode) / sizeof(std::int32_t);
+
+// The key of a choice, as CudaDevice::repeat() wants one: no address of a model.
+constexpr std::int64_t choice_of_a_step = 1;
+
+/// Which rows belong to whom, for a time.
+struct Layout {
+  std::vector<std::int32_t> active, first,
+      slots;  // sentences with rows; of each sentence of the batch
+  std::int64_t rows = 0;
+  Tensor words;  // i32: active, first, slots, and the sentence of each row
+  Tensor sums;   // [rows]
+
+  const std::int32_t* at(std::size_t word) const { return words.data<std::int32_t>() + word; }
+  Tensor sentences() const { return words.slice(words.elements() - rows, rows); }
+  kernels::BeamRows on_device() const {
+    return {at(active.size()), at(active.size() + first.size()), sums.f32()};
+  }
+};
+
+}  // namespace
+
+struct DeviceSearch::Impl {
+  Impl(const Context& context, Decoding& decoding, int vocabulary,
+       std::span<const std::vector<std::int32_t>> sources, const SearchOptions& options)
+      : context_(context),
+        decoding_(decoding),
+        sources_(sources),
+        options_(options),
+        batch_(static_cast<std::int64_t>(sources.size())),
+        k_(std::min(options.beam_size, vocabulary)),
+        top_k_(options.cpu, vocabulary, k_, skipped_tokens(options), options.eos) {
+    const std::int64_t max_rows = batch_ * options.beam_size;
+    parents_ = context.empty({max_rows}, Dtype::i32);
+    tokens_ = context.empty({max_rows}, Dtype::i32);
+    report_ = context.empty(
+        {batch_ * sentence_words + tokens_between_looks * max_rows * node_words}, Dtype::i32);
+    for (const auto& source : sources)
+      sentences_.push_back({longest_output(options, source.size()), 0, 1});
+    std::vector<std::int32_t> words(static_cast<std::size_t>(batch_ * sentence_words));
+    std::memcpy(words.data(), sentences_.data(), words.size() * sizeof(words[0]));
+    upload(context, std::span<const std::int32_t>(words),
+           report_.slice(0, batch_ * sentence_words));
+
+    std::vector<double> divisors;
+    for (int tokens = 0; tokens < longest() + 2; ++tokens)
+      divisors.push_back(options.ranking.length_divisor(tokens));
+    divisors_ = upload(context, divisors, {static_cast<std::int64_t>(divisors.size())});
+
+    // The empty hypothesis of every sentence; the first step gives them all their rows.
+    rows_ = lay_out([](const BeamSentence&) { return 1; });
+    next_rows_ = lay_out([&](const BeamSentence&) { return options.beam_size; });
+    clear<float>(context, rows_.sums);
+    std::vector<std::int32_t> first(sources.size());
+    std::iota(first.begin(), first.end(), 0);
+    upload(context, std::span<const std::int32_t>(first), parents_.slice(0, batch_));
+    std::fill(first.begin(), first.end(), options.bos);
+    upload(context, std::span<const std::int32_t>(first), tokens_.slice(0, batch_));
+  }
+
+  std::vector<SentenceResult> run() {
+    while (!rows_.active.empty()) {
+      const int steps = std::min(tokens_between_looks, longest() + 1 - steps_);
+      for (int i = 0; i < steps; ++i) step();
+      look(steps);
+      leave_out_the_dead();
+    }
+    return tree_.collect(sources_, options_);
+  }
+
+  // Of the sentences that are still searched.
+  int longest() const {
+    int most = 0;
+    for (const BeamSentence& sentence : sentences_)
+      if (sentence.live > 0) most = std::max(most, sentence.longest);
+    return most;
+  }
+
+  // Rows for the sentences that are still searched, so many each.
+  template <class Slots>
+  Layout lay_out(Slots&& slots) const {
+    Layout layout;
+    layout.first.assign(sentences_.size(), 0);
+    layout.slots.assign(sentences_.size(), 0);
+    std::vector<std::int32_t> of_rows;
+    for (std::size_t i = 0; i < sentences_.size(); ++i) {
+      if (sentences_[i].live == 0) continue;
+      layout.active.push_back(static_cast<std::int32_t>(i));
+      layout.first[i] = static_cast<std::int32_t>(of_rows.size());
+      layout.slots[i] = slots(sentences_[i]);
+      of_rows.insert(of_rows.end(), static_cast<std::size_t>(layout.slots[i]),
+                     static_cast<std::int32_t>(i));
+    }
+    layout.rows = static_cast<std::int64_t>(of_rows.size());
+    std::vector<std::int32_t> words;
+    for (const auto* part : {&layout.active, &layout.first, &layout.slots, &of_rows})
+      words.insert(words.end(), part->begin(), part->end());
+    layout.words = upload(context_, words, {static_cast<std::int64_t>(words.size())});
+    layout.sums = context_.empty({layout.rows});
+    return layout;
+  }
+
+  // Queues a step. While the layout stays, each is the same work on the same memory.
+  void step() {
+    const DecodingStep next = decoding_.advance_on_device(
+        {parents_.slice(0, rows_.rows), tokens_.slice(0, rows_.rows), rows_.sentences()});
+    NMT_CHECK(next.rows == rows_.rows, "the scorer gave {} rows for {} hypotheses", next.rows,
+              rows_.rows);
+    if (next_rows_)
+      choose(next);
+    else
+      repeat(context_, {choice_of_a_step, rows_.rows, k_, steps_ % 2}, [&] { choose(next); });
+    if (next_rows_) rows_ = *std::exchange(next_rows_, std::nullopt);
+    ++steps_;
+  }
+
+  // May be done again: on the host it leaves nothing behind.
+  void choose(const DecodingStep& next) {
+    const TopK::OnDevice scores = top_k_.look_on_device(decoding_, next);
+    const Layout& to = next_rows_ ? *next_rows_ : rows_;
+    kernels::BeamStep beam;
+    beam.beam = options_.beam_size;
+    beam.eos = options_.eos;
+    beam.n_best = options_.n_best;
+    beam.sentences = static_cast<std::int64_t>(to.active.size());
+    beam.active = to.at(0);
+    beam.from = rows_.on_device();
+    beam.to = to.on_device();
+    beam.rows = to.rows;
+    beam.k = k_;
+    beam.tokens = scores.tokens;
+    beam.logits = scores.logits;
+    beam.eos_logits = scores.extras;
+    beam.eos_stride = scores.extra_stride;
+    beam.log_normalizers = scores.log_normalizers;
+    beam.length_divisors = divisors_.data<double>();
+    std::int32_t* const report = report_.data<std::int32_t>();
+    beam.state = reinterpret_cast<BeamSentence*>(report);
+    beam.history = reinterpret_cast<BeamNode*>(report + batch_ * sentence_words);
+    beam.period = tokens_between_looks;
+    beam.parents = parents_.data<std::int32_t>();
+    beam.next_tokens = tokens_.data<std::int32_t>();
+    dispatch(context_, [&](const auto& backend) { kernels::beam_step(backend, beam); });
+  }
+
+  // Fetches the last `steps` steps, all of which filled the present rows.
+  void look(int steps) {
+    const std::int64_t state = batch_ * sentence_words;
+    const auto words =
+        download<std::int32_t>(context_, report_.slice(0, state + steps * rows_.rows * node_words));
+    std::memcpy(static_cast<void*>(sentences_.data()), words.data(),
+                static_cast<std::size_t>(state) * sizeof(words[0]));
+    for (const std::int32_t i : rows_.active) {
+      const BeamSentence& sentence = sentences_[static_cast<std::size_t>(i)];
+      if (sentence.fault == kernels::score_is_no_number)
+        fail_score(sentence.fault_sum, sentence.fault_at, i);
+      if (sentence.fault == kernels::no_possible_translation) fail_dead_end(i, sentence.fault_at);
+    }
+    const std::int32_t* from = words.data() + state;
+    for (int t = steps_ - steps; t < steps_; ++t) {
+      const auto first_node = static_cast<std::int32_t>(tree_.nodes.size());
+      for (const std::int32_t i : rows_.active)
+        for (std::int32_t slot = 0; slot < rows_.slots[static_cast<std::size_t>(i)];
+             ++slot, from += node_words) {
+          BeamNode node;
+          std::memcpy(static_cast<void*>(&node), from, sizeof(node));
+          grow(i, t, node);
+        }
+      nodes_before_ = first_node;
+    }
+  }
+
+  // The next row of a step; rows without a hypothesis have a node too, so that nodes lie as rows
+  // do.
+  void grow(std::int32_t sentence, int t, const BeamNode& row) {
+    const std::int32_t parent = t == 0 || row.token < 0 ? -1 : nodes_before_ + row.parent;
+    const auto node = static_cast<std::int32_t>(tree_.nodes.size());
+    const float sum = tree_.sum_of(parent) + row.log_prob;
+    tree_.nodes.push_back({parent, row.token, row.log_prob, sum, -1});
+    if (row.token == options_.eos)
+      tree_.finished.push_back({sentence, node, t + 1, options_.ranking.score(sum, t + 1, 0.0)});
+  }
+
+  void leave_out_the_dead() {
+    std::int64_t wanted = 0;
+    for (const BeamSentence& sentence : sentences_)
+      if (sentence.live > 0) wanted += options_.beam_size - sentence.finished;
+    if (wanted == 0) rows_ = {};
+    if (wanted == 0 || 2 * wanted > rows_.rows) return;
+    next_rows_ = lay_out(
+        [&](const BeamSentence& sentence) { return options_.beam_size - sentence.finished; });
+  }
+
+  const Context& context_;
+  Decoding& decoding_;
+  const std::span<const std::vector<std::int32_t>> sources_;
+  const SearchOptions& options_;
+  const std::int64_t batch_;
+  const int k_;  // extensions looked at in every row
+  TopK top_k_;
+  std::vector<BeamSentence> sentences_;  // as last seen
+  Layout rows_;                          // of the hypotheses that the next step extends
+  std::optional<Layout> next_rows_;      // of its own, where that is another
+  int steps_ = 0;
+  Tensor parents_, tokens_;  // i32 [rows]
+  Tensor divisors_;          // f64
+  Tensor report_;            // i32: BeamSentence [B], BeamNode [tokens_between_looks,rows]
+  SearchTree tree_;
+  std::int32_t nodes_before_ = 0;  // of the step before: the first of its rows
+};
+
+DeviceSearch::DeviceSearch(const Context& device, Decoding& decoding, int vocabulary,
+                           std::span<const std::vector<std::int32_t>> sources,
+                           const SearchOptions& options)
+    : impl_(std::make_unique<Impl>(device, decoding, vocabulary, sources, options)) {}
+
+DeviceSearch::~DeviceSearch() = default;
+
+std::vector<SentenceResult> DeviceSearch::run() {
+  return impl_->run();
+}
+
+void DeviceSearch::step() {
+  impl_->step();
+}
+
+}  // namespace nmt

@@ -1,0 +1,167 @@
+#include "search/beam/shortlist.h"
+
+#include "core/error.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace nmt {
+namespace {
+
+constexpr std::string_view blanks = " \t";
+constexpr std::string_view no_source = "NULL";
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// The three words of a line, if it has three.
+std::optional<std::array<std::string_view, 3>> three_words(std::string_view line) {
+  std::array<std::string_view, 3> words;
+  for (std::string_view& word : words) {
+    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    word = line.substr(0, line.find_first_of(blanks));
+    if (word.empty()) return std::nullopt;
+    line.remove_prefix(word.size());
+  }
+  if (line.find_first_not_of(blanks) != std::string_view::npos) return std::nullopt;
+  return words;
+}
+
+class Pieces {
+ public:
+  Pieces(const Vocabulary& vocabulary, const char* side) : side_(side) {
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id) ids_.emplace(vocabulary.piece(id), id);
+  }
+  std::int32_t id(std::string_view piece, const std::string& path, std::int64_t line) const {
+    const auto found = ids_.find(std::string(piece));
+    if (found == ids_.end())
+      fail(ExitStatus::data,
+           "shortlist: {}:{}: '{}' is no piece of the {} vocabulary: the list is of another model",
+           path, line, piece, side_);
+    return found->second;
+  }
+
+ private:
+  const char* side_;
+  std::unordered_map<std::string, std::int32_t> ids_;
+};
+
+struct Translation {
+  std::int32_t source, target;
+  double probability;
+};
+
+// By source, then the likeliest first; of equals the lower id.
+bool before(const Translation& a, const Translation& b) {
+  if (a.source != b.source) return a.source < b.source;
+  return a.probability != b.probability ? a.probability > b.probability : a.target < b.target;
+}
+
+void sort_unique(std::vector<std::int32_t>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+}  // namespace
+
+ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) {
+  if (words.empty() || words.size() > 4)
+    fail(ExitStatus::usage, "shortlist: {} words given, FILE [FIRST [BEST [PRUNE]]] is asked",
+         words.size());
+  ShortlistOptions options;
+  options.path = words[0];
+  const auto count = [&](std::size_t at, const char* name, int& value) {
+    if (words.size() <= at) return;
+    const auto parsed = number<int>(words[at]);
+    if (!parsed || *parsed < 0 || *parsed > 1000000)
+      fail(ExitStatus::usage, "shortlist: {} is '{}', a whole number of 0 to 1000000 is asked",
+           name, words[at]);
+    value = *parsed;
+  };
+  count(1, "FIRST", options.first);
+  count(2, "BEST", options.best);
+  if (words.size() > 3) {
+    const auto parsed = number<double>(words[3]);
+    if (!parsed || !(*parsed >= 0 && *parsed <= 1))
+      fail(ExitStatus::usage, "shortlist: PRUNE is '{}', a probability of 0 to 1 is asked",
+           words[3]);
+    options.prune = *parsed;
+  }
+  return options;
+}
+
+Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& source,
+                          const Vocabulary& target) {
+  const Pieces sources(source, "source"), targets(target, "target");
+  std::vector<Translation> translations;
+  std::vector<Translation> frequent;  // source: none
+  const auto is_symbol = [&](std::int32_t id) { return id == target.bos() || id == target.unk(); };
+  LineReader reader = LineReader::open(options.path);
+  std::string line;
+  std::int64_t lines = 0;
+  while (reader.next(line)) {
+    ++lines;
+    const auto words = three_words(line);
+    const auto probability = words ? number<double>((*words)[2]) : std::nullopt;
+    if (!probability || !(*probability >= 0 && *probability <= 1))
+      fail(ExitStatus::data,
+           "shortlist: {}:{}: is no 'TARGET SOURCE PROBABILITY' with a probability of 0 to 1",
+           options.path, lines);
+    const std::int32_t id = targets.id((*words)[0], options.path, lines);
+    const bool whole = (*words)[1] == no_source;
+    const std::int32_t from = whole ? -1 : sources.id((*words)[1], options.path, lines);
+    if (is_symbol(id) || (!whole && *probability < options.prune)) continue;
+    (whole ? frequent : translations).push_back({from, id, *probability});
+  }
+  reader.notes().warn(options.path);
+  if (lines == 0) fail(ExitStatus::data, "shortlist: {} is empty", options.path);
+
+  Shortlist list;
+  if (frequent.empty())
+    for (std::int32_t id = 0; id < target.size(); ++id)
+      if (!is_symbol(id)) frequent.push_back({-1, id, 0.0});
+  std::sort(frequent.begin(), frequent.end(), before);
+  for (const Translation& each : frequent)
+    if (list.always_.size() < static_cast<std::size_t>(options.first))
+      list.always_.push_back(each.target);
+  list.always_.push_back(target.eos());
+  sort_unique(list.always_);
+
+  std::sort(translations.begin(), translations.end(), before);
+  list.begin_.reserve(static_cast<std::size_t>(source.size()) + 1);
+  for (std::size_t at = 0, id = 0; id <= static_cast<std::size_t>(source.size()); ++id) {
+    list.begin_.push_back(list.size());
+    for (int rank = 0;
+         at < translations.size() && translations[at].source == static_cast<std::int32_t>(id);
+         ++at, ++rank)
+      if (rank < options.best) list.targets_.push_back(translations[at].target);
+  }
+  return list;
+}
+
+std::vector<std::int32_t> Shortlist::candidates(std::span<const std::int32_t> source) const {
+  std::vector<std::int32_t> ids = always_;
+  for (const std::int32_t piece : source) {
+    NMT_CHECK(piece >= 0 && piece + 1 < static_cast<std::int32_t>(begin_.size()),
+              "source id {} is outside the vocabulary of {}", piece, begin_.size() - 1);
+    const auto at = [&](std::int64_t index) {
+      return targets_.begin() + static_cast<std::ptrdiff_t>(index);
+    };
+    ids.insert(ids.end(), at(begin_[piece]), at(begin_[piece + 1]));
+  }
+  sort_unique(ids);
+  return ids;
+}
+
+}  // namespace nmt

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "tensor/context.h"
+#include "tensor/cuda_device.h"
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace nmt {
+
+// Copies between the host's memory and a context's device: plain ones on the CPU. All take place in
+// the order of the device's other work.
+
+inline void copy_in(const Cpu&, void* to, const void* host, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, host, bytes);
+}
+inline void copy_in(const Cuda& cuda, void* to, const void* host, std::size_t bytes) {
+  cuda.device->to_device(to, host, bytes);
+}
+inline void copy_out(const Cpu&, void* host, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(host, from, bytes);
+}
+inline void copy_out(const Cuda& cuda, void* host, const void* from, std::size_t bytes) {
+  cuda.device->from_device(host, from, bytes);
+}
+inline void copy_within(const Cpu&, void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+inline void copy_within(const Cuda& cuda, void* to, const void* from, std::size_t bytes) {
+  cuda.device->copy(to, from, bytes);
+}
+inline void clear_bytes(const Cpu&, void* data, std::size_t bytes) {
+  if (bytes > 0) std::memset(data, 0, bytes);
+}
+inline void clear_bytes(const Cuda& cuda, void* data, std::size_t bytes) {
+  cuda.device->clear(data, bytes);
+}
+
+/// Copies `count` floats from place to place on the context's device.
+inline void copy_floats(const Context& context, std::int64_t count, const float* from, float* to) {
+  dispatch(context, [&](const auto& backend) {
+    copy_within(backend, to, from, static_cast<std::size_t>(count) * sizeof(float));
+  });
+}
+
+/// Zeros.
+template <class T>
+void clear(const Context& context, const Tensor& tensor) {
+  dispatch(context, [&](const auto& backend) {
+    clear_bytes(backend, tensor.data<T>(), static_cast<std::size_t>(tensor.elements()) * sizeof(T));
+  });
+}
+
+/// Fills a tensor of the context's device with host values, as many as it has elements. They may be
+/// reused on return.
+template <class T>
+void upload(const Context& context, std::span<const T> values, const Tensor& to) {
+  NMT_CHECK(static_cast<std::int64_t>(values.size()) == to.elements(), "{} values for a tensor {}",
+            values.size(), to.shape().text());
+  dispatch(context, [&](const auto& backend) {
+    copy_in(backend, to.data<T>(), values.data(), values.size_bytes());
+  });
+}
+
+/// A new tensor of the context's device with these values.
+template <class T>
+Tensor upload(const Context& context, const std::vector<T>& values, Shape shape) {
+  const Tensor tensor = context.empty(shape, DtypeOf<T>::value);
+  upload(context, std::span<const T>(values), tensor);
+  return tensor;
+}
+
+/// Brings a tensor's values into one of the same shape in the host's memory; waits for them.
+inline void download(const Context& context, const Tensor& tensor, const Tensor& host) {
+  NMT_CHECK(tensor.shape() == host.shape() && host.device().kind == DeviceKind::cpu,
+            "{} cannot be brought into {}", tensor.shape().text(), host.shape().text());
+  dispatch(context, [&](const auto& backend) {
+    copy_out(backend, host.f32(), tensor.f32(),
+             static_cast<std::size_t>(tensor.elements()) * sizeof(float));
+  });
+}
+
+/// The values of a tensor on the context's device; waits for them.
+template <class T>
+std::vector<T> download(const Context& context, const Tensor& tensor) {
+  std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
+  dispatch(context, [&](const auto& backend) {
+    copy_out(backend, values.data(), tensor.data<T>(), values.size() * sizeof(T));
+  });
+  return values;
+}
+
+}  // namespace nmt

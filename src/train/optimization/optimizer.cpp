@@ -1,0 +1,227 @@
+#include "train/optimization/optimizer.h"
+
+#include "core/error.h"
+#include "kernels/pointwise.h"
+#include "tensor/copy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/ranges.h>
+
+namespace nmt::train {
+namespace {
+
+enum class Range { below_one, positive, not_negative };
+
+struct Number {
+  const char* name;
+  double initial;
+  Range range;
+};
+
+struct Kind {
+  const char* name;
+  double rate;  // when none is set; 0: by the corpus
+  std::vector<Number> numbers;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all{
+      {"adam",
+       0,
+       {{"beta1", 0.9, Range::below_one},
+        {"beta2", 0.98, Range::below_one},
+        {"epsilon", 1e-9, Range::positive}}},
+      {"adamw",
+       0,
+       {{"beta1", 0.9, Range::below_one},
+        {"beta2", 0.98, Range::below_one},
+        {"epsilon", 1e-9, Range::positive},
+        {"weight decay", 0.01, Range::not_negative}}},
+      {"adadelta", 1.0, {{"rho", 0.95, Range::below_one}, {"epsilon", 1e-6, Range::positive}}},
+      {"adagrad", 0.05, {{"epsilon", 1e-8, Range::positive}}},
+      {"sgd", 1.0, {{"momentum", 0, Range::below_one}}},
+  };
+  return all;
+}
+
+const Kind& kind_of(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds()) {
+    if (name == kind.name) return kind;
+    known.emplace_back(kind.name);
+  }
+  fail(ExitStatus::usage, "optimizer: '{}' is none of {}", name, fmt::join(known, ", "));
+}
+
+void check(const Number& number, double value) {
+  const bool fits = number.range == Range::below_one  ? value >= 0 && value < 1
+                    : number.range == Range::positive ? value > 0
+                                                      : value >= 0;
+  const char* allowed = number.range == Range::below_one  ? "not in [0, 1)"
+                        : number.range == Range::positive ? "not above 0"
+                                                          : "below 0";
+  if (!fits || !std::isfinite(value))
+    fail(ExitStatus::usage, "optimizer-params: {} is {}, {}", number.name, value, allowed);
+}
+
+// How many of (first, second) the rule keeps.
+int states_of(const std::string& name, const std::vector<double>& numbers) {
+  if (name == "sgd")
+    return numbers[0] > 0 ? kernels::MomentumStep::states : kernels::SgdStep::states;
+  return name == "adagrad" ? kernels::AdagradStep::states : 2;
+}
+
+}  // namespace
+
+void Optimizer::check(const TrainSpec& spec) {
+  const Kind& kind = kind_of(spec.optimizer);
+  const auto& params = spec.optimizer_params;
+  if (params.size() > kind.numbers.size()) {
+    std::vector<std::string> names;
+    for (const Number& number : kind.numbers) names.emplace_back(number.name);
+    fail(ExitStatus::usage, "optimizer-params: {} numbers; {} takes {}: {}", params.size(),
+         spec.optimizer, names.size(), fmt::join(names, ", "));
+  }
+  for (std::size_t i = 0; i < params.size(); ++i) train::check(kind.numbers[i], params[i]);
+  if (!(spec.clip_norm >= 0)) fail(ExitStatus::usage, "clip-norm: {} is below 0", spec.clip_norm);
+  if (!(spec.exponential_smoothing >= 0 && spec.exponential_smoothing < 1))
+    fail(ExitStatus::usage, "exponential-smoothing: {} is not in [0, 1)",
+         spec.exponential_smoothing);
+}
+
+std::optional<double> Optimizer::usual_rate(const std::string& optimizer) {
+  const double rate = kind_of(optimizer).rate;
+  return rate > 0 ? std::optional(rate) : std::nullopt;
+}
+
+int Optimizer::states(const TrainSpec& spec) {
+  check(spec);
+  std::vector<double> numbers;
+  for (const Number& number : kind_of(spec.optimizer).numbers) numbers.push_back(number.initial);
+  std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers.begin());
+  return states_of(spec.optimizer, numbers);
+}
+
+Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context)
+    : parameters_(parameters),
+      context_(context),
+      name_(spec.optimizer),
+      clip_norm_(spec.clip_norm),
+      smoothing_(spec.exponential_smoothing) {
+  check(spec);
+  for (const Number& number : kind_of(name_).numbers) numbers_.push_back(number.initial);
+  std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers_.begin());
+
+  figures_ = context_.empty({3}, Dtype::f64);
+  nmt::clear<double>(context_, figures_);
+  const int states = states_of(name_, numbers_);
+  states_.reserve(parameters.all().size());
+  slices_.reserve(parameters.all().size());
+  dispatch(context_, [&](const auto& device) {
+    for (Parameter& parameter : parameters_.all()) {
+      NMT_CHECK(parameter.value && parameter.gradient,
+                "parameter {} is frozen: it cannot be trained", parameter.name);
+      const std::int64_t n = parameter.shape.elements();
+      States& s = states_.emplace_back();
+      kernels::OptimizerSlice& slice = slices_.emplace_back();
+      slice = {n, parameter.value.f32(), parameter.gradient.f32(), nullptr, nullptr, nullptr};
+      const auto make = [&](Tensor& tensor, float*& pointer) {
+        tensor = context_.empty(parameter.shape);
+        pointer = tensor.f32();
+        kernels::fill(device, pointer, n, 0.0f);
+      };
+      if (states > 0) make(s.first, slice.first);
+      if (states > 1) make(s.second, slice.second);
+      if (smoothing_ > 0) {
+        make(s.average, slice.average);
+        kernels::add_scaled(device, n, 1.0f, slice.value, slice.average);
+      }
+    }
+  });
+}
+
+UpdateResult Optimizer::update(double rate, std::int64_t count) {
+  NMT_CHECK(count > 0, "an update over {} target tokens or sentences", count);
+  const auto slices = static_cast<std::int64_t>(slices_.size());
+  dispatch(context_, [&](const auto& device) {
+    kernels::gradient_norm_squared(device, slices_.data(), slices, figures_.data<double>() + 2);
+  });
+  const std::vector<double> figures = download<double>(context_, figures_);
+  const double share = 1.0 / static_cast<double>(count);
+  const double norm = std::sqrt(figures[2]) * share;
+  UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
+  if (!result.applied) {
+    clear();
+    return result;
+  }
+  nmt::clear<double>(context_, figures_);
+  ++steps_;
+  step(rate, share * (clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1.0));
+  return result;
+}
+
+void Optimizer::step(double rate, double gradient_scale) {
+  const double t = static_cast<double>(steps_);
+  const auto run = [&](auto rule, double rule_rate, auto kernel) {
+    rule.rate = static_cast<float>(rule_rate);
+    rule.gradient_scale = static_cast<float>(gradient_scale);
+    if (smoothing_ > 0) rule.smoothing = static_cast<float>(std::max(smoothing_, 9.0 / (t + 9.0)));
+    dispatch(context_, [&](const auto& device) {
+      kernel(device, slices_.data(), static_cast<std::int64_t>(slices_.size()), rule);
+    });
+  };
+  const auto number = [&](std::size_t i) { return static_cast<float>(numbers_[i]); };
+  if (name_ == "adadelta") {
+    kernels::AdadeltaStep rule;
+    rule.rho = number(0);
+    rule.epsilon = number(1);
+    run(rule, rate, [](const auto&... all) { kernels::adadelta(all...); });
+  } else if (name_ == "adagrad") {
+    kernels::AdagradStep rule;
+    rule.epsilon = number(0);
+    run(rule, rate, [](const auto&... all) { kernels::adagrad(all...); });
+  } else if (name_ == "sgd" && numbers_[0] > 0) {
+    kernels::MomentumStep rule;
+    rule.momentum = number(0);
+    run(rule, rate, [](const auto&... all) { kernels::momentum(all...); });
+  } else if (name_ == "sgd") {
+    run(kernels::SgdStep{}, rate, [](const auto&... all) { kernels::sgd(all...); });
+  } else {
+    // Kingma & Ba 2015, end of section 2: the bias corrections fold into the rate and epsilon.
+    const double correction = std::sqrt(1 - std::pow(numbers_[1], t));
+    kernels::AdamStep rule;
+    rule.epsilon = static_cast<float>(numbers_[2] * correction);
+    rule.beta1 = number(0);
+    rule.beta2 = number(1);
+    if (name_ == "adamw") rule.decay = static_cast<float>(rate * numbers_[3]);
+    run(rule, rate * correction / (1 - std::pow(numbers_[0], t)),
+        [](const auto&... all) { kernels::adam(all...); });
+  }
+}
+
+void Optimizer::clear() {
+  nmt::clear<double>(context_, figures_);
+  dispatch(context_, [&](const auto& device) {
+    for (const auto& slice : slices_) kernels::fill(device, slice.gradient, slice.n, 0.0f);
+  });
+}
+
+void Optimizer::for_each_published(const Visit& visit) {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    Parameter& parameter = parameters_.all()[i];
+    visit(parameter.name, smoothing_ > 0 ? states_[i].average : parameter.value);
+  }
+}
+
+void Optimizer::for_each_state(const Visit& visit) {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    Parameter& parameter = parameters_.all()[i];
+    if (states_[i].first) visit("first." + parameter.name, states_[i].first);
+    if (states_[i].second) visit("second." + parameter.name, states_[i].second);
+    if (smoothing_ > 0) visit("value." + parameter.name, parameter.value);
+  }
+}
+
+}  // namespace nmt::train

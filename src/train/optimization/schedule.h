@@ -1,0 +1,61 @@
+#pragma once
+
+#include "config/period.h"
+#include "config/specs.h"
+
+namespace nmt::train {
+
+/// What validations have done to the rate so far; kept in the training state.
+struct Stalls {
+  std::int64_t decays = 0;  ///< times a run of validations without progress reached a multiple of
+                            ///< lr_decay_start's number
+  double first_epoch = -1;  ///< epochs done when that first happened, or -1
+  std::int64_t recoveries =
+      0;  ///< returns to an older checkpoint after updates that were not finite
+};
+
+/// The learning rate: a pure function of the progress and the stalls.
+///   rate = learn_rate * warm-up * shape * lr_decay^(decay steps) * 1/2^(recoveries)
+/// warm-up  min(1, progress / lr_warmup), in lr_warmup's unit (Marian's --lr-warmup). Not with
+/// rnmt+, which has its own. shape    constant  1
+///          inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, when that is empty,
+///          lr_warmup
+///                    (Marian's --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
+///          rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of the update
+///          (Chen et al. 2018, section 3.3)
+/// decay steps (lr_decay > 0), by lr_decay_strategy, Marian's names and meanings:
+///          epoch          at the beginning of every epoch from number lr_decay_start[0] on, the
+///          second at the earliest: with 4, epoch 4
+///                         is the first at a decayed rate (marian src/training/scheduler.h,
+///                         actAfterEpoch)
+///          stalled        every time a run of stalled validations reaches a multiple of
+///          lr_decay_start[1] epoch+stalled  so too, or at the beginning of every epoch after a run
+///          of lr_decay_start[1] stalled validations
+/// With one number in lr_decay_start it serves either strategy.
+class Schedule {
+ public:
+  /// Errors (usage): an unknown name, a number out of its range; one line each.
+  explicit Schedule(const TrainSpec& spec);
+
+  double rate(const Progress& progress, const Stalls& stalls) const;
+  /// Whether a run of so many validations without progress is a decay step of `stalled`, or the
+  /// start of `epoch+stalled`.
+  bool stall_counts(std::int64_t stalled) const {
+    return stall_start_ > 0 && stalled > 0 && stalled % stall_start_ == 0;
+  }
+
+ private:
+  enum class Shape { constant, inv_sqrt, rnmt };
+  double shape(const Progress& progress) const;
+  double decay_steps(const Progress& progress, const Stalls& stalls) const;
+
+  double base_;
+  Shape shape_;
+  Period warmup_, inv_sqrt_;
+  double n_ = 1, p_ = 1, s_ = 0, e_ = 1;  // of RNMT+
+  double decay_;
+  bool at_epochs_, at_stalls_;
+  std::int64_t epoch_start_, stall_start_;
+};
+
+}  // namespace nmt::train

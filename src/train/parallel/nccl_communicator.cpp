@@ -1,0 +1,60 @@
+#include "tensor/nccl.h"
+#include "train/parallel/communicator.h"
+
+namespace nmt::train {
+namespace {
+
+// Hosts meet before GPUs are asked: a GPU that waits for a lost one waits without a word.
+class NcclCommunicator : public Communicator {
+ public:
+  NcclCommunicator(Communicator& host, CudaDevice& device) : host_(host) {
+    Nccl::Id id{};
+    if (host.rank() == 0) id = Nccl::new_id();
+    host.broadcast(id.data(), id.size());
+    gpus_ = std::make_unique<Nccl>(device, id, host.rank(), host.size());
+  }
+  int rank() const override { return host_.rank(); }
+  int size() const override { return host_.size(); }
+  int local_rank() const override { return host_.local_rank(); }
+  int local_size() const override { return host_.local_size(); }
+  int sharing() const override { return host_.sharing(); }
+  void wait_at_most(double seconds) override { host_.wait_at_most(seconds); }
+  void barrier() override { host_.barrier(); }
+  void all_reduce_sum(double* values, std::int64_t n) override { host_.all_reduce_sum(values, n); }
+  std::vector<std::vector<std::int32_t>> all_gather(
+      const std::vector<std::int32_t>& mine) override {
+    return host_.all_gather(mine);
+  }
+  void broadcast(void* data, std::size_t bytes) override { host_.broadcast(data, bytes); }
+  void abort(int status) override { host_.abort(status); }
+
+  void all_reduce_sum(float* values, std::int64_t n) override {
+    begin_sum(values, n);
+    finish_sums();
+  }
+  void begin_sum(float* values, std::int64_t n) override {
+    meet();
+    gpus_->begin_sum(values, n);
+  }
+  void finish_sums() override { gpus_->finish_sums(); }
+  void broadcast(float* values, std::int64_t n) override {
+    meet();
+    gpus_->broadcast(values, n);
+  }
+
+ private:
+  void meet() {
+    double nothing = 0;
+    host_.all_reduce_sum(&nothing, 1);
+  }
+  Communicator& host_;
+  std::unique_ptr<Nccl> gpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device) {
+  return std::make_unique<NcclCommunicator>(host, device);
+}
+
+}  // namespace nmt::train

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "model/model.h"
+#include "train/batch_source.h"
+#include "train/checkpoint_store.h"
+#include "train/heartbeat.h"
+#include "train/optimization/accumulator.h"
+#include "train/optimization/optimizer.h"
+#include "train/optimization/schedule.h"
+#include "train/parallel/communicator.h"
+#include "train/parallel/gradient_sums.h"
+#include "train/reporter.h"
+#include "train/training_state.h"
+#include "train/validator.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace nmt::train {
+
+/// The training loop: batches -> gradients -> update -> display -> validate -> save, until a stop
+/// rule holds. A resumed training computes what an undisturbed one would have, bit for bit. On
+/// several ranks each has its share of every batch; the sums of the gradients, losses and tokens,
+/// and thereby every decision, are the same on all.
+class Trainer {
+ public:
+  /// What the trainer works with; all outlive it. Without a validator nothing is measured and
+  /// nothing stops early.
+  struct Parts {
+    Model& model;
+    BatchSource& source;
+    Validator* validator = nullptr;
+    CheckpointStore& store;
+    Reporter& reporter;
+    Heartbeat& heartbeat;
+    std::string corpus;  ///< hash of the training files and of how they are batched: a position in
+                         ///< others is worth nothing
+    std::string development;  ///< hash of the development set: values on another do not compare
+    std::string settings;     ///< YAML of all settings, kept in the state
+    std::chrono::steady_clock::time_point started =
+        std::chrono::steady_clock::now();  ///< of this run, for max_minutes
+    Communicator& communicator =
+        alone();  ///< on several ranks store and validator are shared ones (shared.h)
+  };
+  /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.
+  Trainer(const TrainSpec& spec, const Parts& parts);
+
+  /// The same for the settings that need no model: before anything is written.
+  static void check(const TrainSpec& spec);
+
+  /// Goes on from the newest checkpoint; false when there is none.
+  bool resume();
+  /// Trains until a stop rule holds, or a signal asks to leave (Signals): saves then, and returns
+  /// its status.
+  ExitStatus run();
+
+  const TrainingState& state() const { return state_; }
+  /// Why the training is over, or empty: "update 100 of 100 (after: 100u)".
+  std::string finished() const;
+
+ private:
+  void dry_run();
+  TrainPass next_pass();
+  void update();
+  struct Counts {  // of an update
+    std::int64_t target = 0, source = 0, sentences = 0;
+  };
+  Counts sum_over_ranks(Counts own);
+  ExitStatus agree(bool& over);
+  void validate(bool counts);
+  void save(const std::string& reason, bool best);
+  void load();
+  void recover(double norm);
+  Figures figures() const;
+  double seconds() const;
+  std::optional<double> seconds_left() const;
+  Checkpoint checkpoint(Arena& host);
+  void exchange(Checkpoint& checkpoint,
+                const std::function<void(Tensor& host, Tensor& trained)>& copy);
+  void download_checkpoint(Checkpoint& checkpoint);  // from the device
+  void upload_checkpoint(Checkpoint& checkpoint);    // to the device
+  CopyWeights copy_weights();
+
+  const TrainSpec spec_;
+  Parts parts_;
+  Schedule schedule_;
+  std::unique_ptr<GradientSums> sums_;  // on several ranks
+  Optimizer optimizer_;
+  Accumulator accumulator_;
+  std::vector<Period> after_;
+  Period display_every_, save_every_, validate_every_;
+  std::string beginning_;  // the source's position there
+  TrainingState state_;
+  std::int64_t history_ = -1;  // where the log of a training that goes on is taken back to
+
+  Progress at_start_;              // of this run: where speed counts from
+  double seconds_before_ = 0;      // wall time of the runs before this one
+  double rate_ = 0;                // of the last update
+  double interval_seconds_ = 0;    // computing time since the last display
+  double computing_seconds_ = 0;   // and of this run
+  double validation_seconds_ = 0;  // of the last validation and save
+  std::int64_t interval_source_ = 0, interval_target_ = 0;
+  std::int64_t saved_update_ = -1;  // last update saved
+  bool was_cut_ = false;            // a batch was cut for memory since the last update
+};
+
+}  // namespace nmt::train

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "config/period.h"
+#include "train/optimization/schedule.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace nmt::train {
+
+/// Sums since the last display line; part of the state, so that a resumed run prints the same
+/// figures.
+struct DisplaySums {
+  double smoothed = 0, cross_entropy = 0;  ///< nats over target tokens
+  double norms = 0;                        ///< gradient norms
+  std::int64_t updates = 0, tokens = 0;
+};
+
+/// All of a training that is no tensor.
+struct TrainingState {
+  Progress progress;
+  std::int64_t batches = 0;          ///< batches ever computed: the counter dropout depends on
+  std::int64_t optimizer_steps = 0;  ///< Adam's t
+  double seconds = 0;                ///< wall time, over all runs
+  Stalls stalls;
+  std::int64_t stalled = 0;    ///< validations without progress in a row
+  std::optional<double> best;  ///< best value of the first metric
+  std::int64_t best_update = 0;
+  std::string best_metric;             ///< name of the first metric at the last validation
+  std::int64_t validated_update = -1;  ///< last update validated
+  bool validation_due = false;  ///< a signal came before the validation of this update was done
+  int bad_updates = 0;          ///< updates in a row that were not finite
+  DisplaySums shown;
+  std::string position;  ///< of the batch source
+  std::string corpus;    ///< what the position belongs to: a hash of the training files and of how
+                         ///< they are batched
+  std::string development;    ///< what the best value belongs to: a hash of the development set
+  std::int64_t history = -1;  ///< bytes of the training's log (Reporter::position()) when this was
+                              ///< saved; -1: not known
+  std::string settings;       ///< YAML of all settings, choices included
+
+  std::string to_json() const;
+  /// Error (data): no such state; `name` is for the message.
+  static TrainingState from_json(const std::string& text, const std::string& name);
+};
+
+}  // namespace nmt::train

@@ -1,0 +1,60 @@
+#pragma once
+
+// LSTM (Hochreiter & Schmidhuber 1997, with forget gate; as in the ELSTM paper, eq. 6-7). Planes of
+// xW: i, f, o, g. States: h, c.
+//   i, f, o = sigmoid(xW + h'U),  g = tanh(xWg + h'Ug)
+//   c = f * c' + i * g
+//   h = o * tanh(c)
+
+#include "units/step.h"
+
+namespace nmt::units {
+
+struct Lstm {
+  static constexpr int inputs = 4, recurrents = 4, late = 0, vectors = 0, states = 2;
+  static constexpr bool bias = true;
+
+  template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {
+    input = math::sigmoid<T>(step.x[0] + step.u[0]);
+    forget = math::sigmoid<T>(step.x[1] + step.u[1]);
+  }
+
+  template <class T>
+  struct Values {
+    T i, f, o, g, c;
+  };
+
+  template <class T>
+  NMT_HOST_DEVICE static Values<T> values(const Step<T, Lstm>& step) {
+    Values<T> at;
+    gates(step, at.i, at.f);
+    at.o = math::sigmoid<T>(step.x[2] + step.u[2]);
+    at.g = math::tanh<T>(step.x[3] + step.u[3]);
+    at.c = at.f * step.s[1] + at.i * at.g;  // eq. 6
+    return at;
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void forward(const Step<T, Lstm>& step, T (&next)[2]) {
+    const Values<T> at = values(step);
+    next[0] = at.o * math::tanh<T>(at.c);  // eq. 7
+    next[1] = at.c;
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void backward(const Step<T, Lstm>& step, const T (&dnext)[2],
+                                       Step<T, Lstm>& d) {
+    const Values<T> at = values(step);
+    const T y = math::tanh<T>(at.c);
+    const T dc = dnext[1] + dnext[0] * at.o * tanh_slope(y);
+    d.x[0] = d.u[0] = dc * at.g * sigmoid_slope(at.i);
+    d.x[1] = d.u[1] = dc * step.s[1] * sigmoid_slope(at.f);
+    d.x[2] = d.u[2] = dnext[0] * y * sigmoid_slope(at.o);
+    d.x[3] = d.u[3] = dc * at.i * tanh_slope(at.g);
+    d.s[0] = T(0);
+    d.s[1] = dc * at.f;
+  }
+};
+
+}  // namespace nmt::units

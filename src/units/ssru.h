@@ -1,0 +1,46 @@
+#pragma once
+
+// SSRU, simpler simple recurrent unit (Kim et al., From Research to Production and Back:
+// Ludicrously Fast Neural Machine Translation, WNGT 2019). Planes of xW: f, c; per-channel vector:
+// bf. States: h, c; the next step reads c alone. No product with the state.
+//   f = sigmoid(xWf + bf)
+//   c = f * c' + (1 - f) * xWc
+//   h = relu(c)
+
+#include "units/step.h"
+
+namespace nmt::units {
+
+struct Ssru {
+  static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 1, states = 2;
+  static constexpr bool bias = false;  // the paper's one bias is bf
+
+  template <class T>
+  NMT_HOST_DEVICE static void gates(const Step<T, Ssru>& step, T& input, T& forget) {
+    forget = math::sigmoid<T>(step.x[0] + step.v[0]);
+    input = T(1) - forget;
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void forward(const Step<T, Ssru>& step, T (&next)[2]) {
+    T i, f;
+    gates(step, i, f);
+    next[1] = f * step.s[1] + i * step.x[1];
+    next[0] = next[1] < T(0) ? T(0) : next[1];  // a NaN stays one
+  }
+
+  template <class T>
+  NMT_HOST_DEVICE static void backward(const Step<T, Ssru>& step, const T (&dnext)[2],
+                                       Step<T, Ssru>& d) {
+    T i, f;
+    gates(step, i, f);
+    const T c = f * step.s[1] + i * step.x[1];
+    const T dc = dnext[1] + (c > T(0) ? dnext[0] : T(0));
+    d.x[0] = d.v[0] = dc * (step.s[1] - step.x[1]) * sigmoid_slope(f);
+    d.x[1] = dc * i;
+    d.s[0] = T(0);
+    d.s[1] = dc * f;
+  }
+};
+
+}  // namespace nmt::units
