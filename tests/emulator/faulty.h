@@ -1,6 +1,6 @@
 #pragma once
 
-#include <nmt/kernels/backend.h>
+#include <kernels/backend.h>
 
 namespace nmt::test {
 
