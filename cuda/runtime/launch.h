@@ -1,6 +1,6 @@
 #pragma once
 
-// What every .cu file starts with. docs/gpu.md says how a kernel is written here.
+// What every .cu file starts with. docs/design/cuda.md says how a kernel is written here.
 
 #include "core/rng.h"
 #include "cuda/runtime/check.h"

@@ -108,7 +108,7 @@ def save(figure, path, plt):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", nargs="+", metavar="FILE.json")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs", help="folder (%(default)s)")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/benchmarks", help="folder (%(default)s)")
     args = parser.parse_args()
     ensure_packages("matplotlib")
     import matplotlib

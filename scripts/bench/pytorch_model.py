@@ -1,4 +1,4 @@
-"""The `deep` model of this project (docs/architecture.md) in PyTorch, as its users would write it: nn.GRU where a whole sequence is
+"""The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would write it: nn.GRU where a whole sequence is
 known, a loop of cells where attention needs the step before. Weights come from our model.safetensors, so that losses can be compared.
 Used by scripts/bench/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
 import json

@@ -59,7 +59,7 @@ train::Communicator& Job::join() {
   if (!library)
     fail(ExitStatus::usage,
          "{}: started as one of {} processes, which need MPI to train together: {}; start one, or "
-         "build with MPI (docs/parallel.md)",
+         "build with MPI (docs/guide/several-machines.md)",
          launcher_, size_, ::dlerror());
   const auto make =
       reinterpret_cast<train::MakeCommunicator>(::dlsym(library, "nmt_mpi_communicator"));

@@ -20,7 +20,7 @@ enum class ExitStatus : int {
 };
 
 /// The one exception of the library: a single line that names the thing, its value and what was
-/// allowed. Only tools/ catches it; docs/architecture.md names the two exceptions to that.
+/// allowed. Only tools/ catches it; docs/design/architecture.md names the two exceptions to that.
 class Error : public std::runtime_error {
  public:
   Error(ExitStatus status, const std::string& message)

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 using Number = std::atomic<std::int32_t>;  // of a width that the system can wait on
 
 // A step has hundreds of short parallel parts: who waits looks for so long before it sleeps.
-// docs/performance.md has the measurements.
+// docs/benchmarks/speed.md has the measurements.
 constexpr std::chrono::microseconds longest_look{100};
 
 void relax() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Worked examples of the recurrent units: each one written out in numpy from the papers' equations (docs/units.md), for two
+"""Worked examples of the recurrent units: each one written out in numpy from the papers' equations (docs/reference/units.md), for two
 sentences of three and two steps. Prints the states h of every step as unit_examples.inc holds them:
 
     python3 tests/nn/unit_examples.py > tests/nn/unit_examples.inc

@@ -89,7 +89,7 @@ class InfoTest(unittest.TestCase):
             self.assertEqual(two - one, 4 * (n * n + n * n) // k)
 
     def test_products_by_hand(self):
-        # deep lrn, one layer each side, not context-aware: by hand from docs/models.md.
+        # deep lrn, one layer each side, not context-aware: by hand from docs/reference/models.md.
         e, h, v = 6, 10, 50
         told = json.loads(run("--type", "deep", "--unit", "lrn", "--dim-emb", e, "--dim-rnn", h, "--enc-depth", 1, "--dec-depth", 1, "--dim-vocabs", v,
                               "--dim-attention", 8, "--json").stdout)["products"]

@@ -43,7 +43,7 @@ def defined(help_text):
 
 def script_options():
     """Every option that a script of the project names, its own or another program's."""
-    scripts = [path for path in (ROOT / "scripts").iterdir() if path.is_file()]
+    scripts = [path for path in (ROOT / "scripts").rglob("*") if path.suffix in (".py", ".sh")]
     return {name for path in scripts for name in re.findall(OPTION, path.read_text(encoding="utf-8"))}
 
 
@@ -91,7 +91,7 @@ class Options(unittest.TestCase):
         for text in self.help.values():
             known |= defined(text)
         known |= {f"no-{name}" for name in known}
-        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 for name in re.findall(OPTION, line):
                     self.assertTrue(name in known, f"{path.name}:{number}: --{name} is no option of any program")

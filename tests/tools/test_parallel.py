@@ -105,7 +105,7 @@ class ParallelTest(unittest.TestCase):
             difference = max(abs(x - y) for x, y in zip(a[tensor], b[tensor]))
             self.assertLessEqual(difference, bound * max(map(abs, a[tensor])), tensor)
 
-    # docs/parallel.md states these bounds.
+    # docs/guide/several-machines.md states these bounds.
     def test_two_processes_train_as_one(self):
         for ranks, more in ((3, ["--optimizer", "sgd", "--learn-rate", "0.5"]), (2, ["--optimizer-delay", "3", "--learn-rate", "0.003"])):
             with self.subTest(ranks=ranks, more=more):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the floors of docs/architecture.md: a file includes its own floor or a lower one, and the siblings of the
+"""Checks the floors of docs/design/architecture.md: a file includes its own floor or a lower one, and the siblings of the
 top library floor never include each other; nmt::Error is caught in src/app alone, but for two named files. Usage: check_floors.py [SOURCE_DIR]; exits 1 and names each broken rule."""
 import pathlib
 import re
@@ -18,7 +18,7 @@ FLOORS = [
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 SIBLINGS = FLOORS[5]
 CATCH = re.compile(r"catch\s*\(\s*(?:const\s+)?(?:(?:nmt::)?Error|std::exception|std::runtime_error)\b")
-CATCHERS = {"src/config/option.cpp", "src/model/directory/model_directory.cpp"}  # docs/architecture.md says why
+CATCHERS = {"src/config/option.cpp", "src/model/directory/model_directory.cpp"}  # docs/design/architecture.md says why
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z_]+)/', re.M)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules of docs/gpu.md that a compiler cannot: every kernel that is declared for CUDA is called by the parity table
+"""Checks the rules of docs/design/cuda.md that a compiler cannot: every kernel that is declared for CUDA is called by the parity table
 of tests/cuda or still named in cuda/not_yet.cpp; kernels are started by launch() alone; shared memory is declared by NMT_SHARED
 or NMT_DYNAMIC_SHARED; every call of a CUDA library is checked. Usage: check_kernels.py [SOURCE_DIR]; exits 1 and names
 what it found."""

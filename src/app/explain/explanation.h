@@ -12,7 +12,7 @@
 namespace nmt::app {
 
 /// Translations and what the model did on the way, as the page of nmt-explain and its JSON show
-/// them (docs/explaining.md names the members). Each translation is found by search and then forced
+/// them (docs/guide/explain.md names the members). Each translation is found by search and then forced
 /// through the model, which shows gates and attention.
 class Explanation {
  public:

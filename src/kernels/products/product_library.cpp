@@ -64,7 +64,7 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 
 bool ProductLibrary::takes(const Product& p) const {
   if (p.packed || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
-  // docs/products.md: ours are level or ahead for many rows of A B with a short k.
+  // docs/design/products.md: ours are level or ahead for many rows of A B with a short k.
   return p.transpose_a || p.k >= 512 || p.m < 1000;
 }
 
