@@ -104,11 +104,11 @@ bool Graphs::release() {
   return any;
 }
 
-// The launch that may still run comes first. Failures have nobody to tell.
+// A launch may still be running, hence the wait. Errors are ignored: the memory is gone either way.
 void Graphs::forget(Entry& entry) {
   if (entry.exec) {
-    cudaStreamSynchronize(state_.stream);
-    cudaGraphExecDestroy(entry.exec);  // unchecked
+    cudaStreamSynchronize(state_.stream);  // unchecked
+    cudaGraphExecDestroy(entry.exec);      // unchecked
     held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
   }
   destroy(entry.graph);

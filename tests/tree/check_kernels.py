@@ -1,16 +1,62 @@
 #!/usr/bin/env python3
-"""Checks the rules of docs/design/cuda.md that a compiler cannot: every kernel that is declared for CUDA is called by the parity table
-of tests/cuda or still named in cuda/not_yet.cpp; kernels are started by launch() alone; shared memory is declared by NMT_SHARED
-or NMT_DYNAMIC_SHARED; every call of a CUDA library is checked. Usage: check_kernels.py [SOURCE_DIR]; exits 1 and names
-what it found."""
+"""Checks the rules of  that a compiler cannot check:
+- every kernel declared for CUDA is called by the parity tests of tests/cuda;
+- kernels are launched by launch() alone;
+- shared memory is declared by NMT_SHARED or NMT_DYNAMIC_SHARED;
+- the status of every call of a CUDA library is checked. Destructors and noexcept functions are
+  exempt, since they cannot report an error; so are statements with the comment "// unchecked".
+Usage: check_kernels.py [SOURCE_DIR]. Prints every violation and exits with status 1 if there is one."""
 import pathlib
 import re
 import sys
 
 DECLARED = re.compile(r"^(?:NMT_KERNEL\(\s*(\w+)|[\w:]+ (\w+)\(const Cuda&)", re.M)
-CALL = re.compile(r"(?<![\w.>:\"&])((?:cuda|cublas|cudnn|nccl)[A-Z]\w*)\(")
-# Where nobody could be told, a failure is an answer, or the status is looked at by hand. Others say "// unchecked" on their line.
-UNCHECKED = {"cudaGetLastError", "cudaGetErrorString", "cudaGetErrorName", "cudaDriverGetVersion", "cudaGetDeviceCount"}
+CALL = re.compile(r"(?<![\w>:&])((?:cuda|cublas|cudnn|nccl)[A-Z]\w*)\(")
+IGNORED = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
+# Calls whose status is a value that the caller compares or stores.
+CHECKED = re.compile(r"NMT_CUDA_CHECK\(|(?:cudaError_t|cublasStatus_t|ncclResult_t) \w+ =|\bstatus = "
+                     r"|[!=]= cudaSuccess|is_out_of_memory\(")
+# They return no status, or a status that says what is being asked.
+NO_STATUS = re.compile(r"cudaGetLastError|cudaGetDeviceCount|\w+Get\w*(?:ErrorString|ErrorName|LastError|StatusString)")
+SILENT = re.compile(r"~\w+\(|\bnoexcept\b")
+
+
+def blank(text):
+    """The text with comments and string literals replaced by spaces of the same length."""
+    return IGNORED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def statements(code):
+    """(begin, end, silent) of every statement: what stands between semicolons and braces. `silent`: within a destructor or
+    a noexcept function."""
+    begin, enclosing = 0, []
+    for match in re.finditer(r"[;{}]", code):
+        yield begin, match.start(), any(enclosing)
+        if match[0] == "{":
+            enclosing.append(bool(SILENT.search(code, begin, match.start())))
+        elif match[0] == "}" and enclosing:
+            enclosing.pop()
+        begin = match.end()
+
+
+def check_source(path):
+    text = path.read_text(encoding="utf-8")
+    code = blank(text)
+    for begin, end, silent in statements(code):
+        statement = code[begin:end]
+
+        def at(offset):
+            return f"{path}:{text.count(chr(10), 0, begin + offset) + 1}"
+        if "<<<" in statement:
+            yield f"{at(statement.index('<<<'))}: a kernel is launched without launch()"
+        if "__shared__" in statement and path.name != "launch.h":
+            yield f"{at(statement.index('__shared__'))}: shared memory without NMT_SHARED or NMT_DYNAMIC_SHARED"
+        line_end = text.find("\n", end)
+        if silent or CHECKED.search(statement) or "// unchecked" in text[begin:line_end]:
+            continue
+        for match in CALL.finditer(statement):
+            if not NO_STATUS.fullmatch(match[1]):
+                yield f"{at(match.start())}: {match[1]} is called without NMT_CUDA_CHECK"
 
 
 def main():
@@ -18,34 +64,18 @@ def main():
     found = []
     declared = {}
     for header in sorted((root / "src/kernels").rglob("*.h")):
-        text = re.sub(r"//.*", "", header.read_text(encoding="utf-8"))
-        for match in DECLARED.finditer(text):
+        for match in DECLARED.finditer(blank(header.read_text(encoding="utf-8"))):
             declared[match[1] or match[2]] = header
     if not declared:
         found.append("src/kernels declares no kernel for CUDA")
-    missing = root / "cuda/not_yet.cpp"
-    missing = missing.read_text(encoding="utf-8") if missing.exists() else ""
-    table = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/cuda").glob("*.cpp")))
+    tests = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/cuda").glob("*.cpp")))
     for name, header in declared.items():
-        if re.search(rf"\b{name}\(const Cuda&", missing):
-            continue
-        if not re.search(rf"\b{name}\(", table):
-            found.append(f"{header}: {name} has a CUDA kernel and no row in the parity table (tests/cuda)")
+        if not re.search(rf"\b{name}\(", tests):
+            found.append(f"{header}: {name} has a CUDA kernel and no parity test (tests/cuda)")
     for path in sorted((root / "cuda").rglob("*")):
-        if path.suffix not in {".cu", ".h", ".cpp"}:
-            continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            code = line.split("//")[0]
-            if "<<<" in code:
-                found.append(f"{path}:{number}: a kernel is started without launch()")
-            if "__shared__" in code and path.name != "launch.h":
-                found.append(f"{path}:{number}: shared memory without NMT_SHARED or NMT_DYNAMIC_SHARED")
-            for match in CALL.finditer(code):
-                checked = re.search(r"NMT_CUDA_CHECK\(|cudaError_t \w+ = |^\s*(cudaFree|cudaFreeHost|cudaStreamSynchronize|"
-                                    r"cudaStreamDestroy)\(|cudaEventDestroy\(|[!=]= cudaSuccess|noexcept|is_out_of_memory\(|if \(data_\) cudaFree", code)
-                if match[1] not in UNCHECKED and not checked and "// unchecked" not in line:
-                    found.append(f"{path}:{number}: {match[1]} is called without NMT_CUDA_CHECK")
-    print("\n".join(found) or f"{len(declared)} kernels are declared for CUDA, all tested or known to be missing")
+        if path.suffix in {".cu", ".h", ".cpp"}:
+            found.extend(check_source(path))
+    print("\n".join(found) or f"{len(declared)} kernels are declared for CUDA and tested; no violations in cuda/")
     return 1 if found else 0
 
 
