@@ -56,8 +56,7 @@ std::vector<Option> options(app::bench::Options& o) {
              "faster; auto")
           .one_of({"auto", "own", "onednn"}),
       Option("precision", &o.precision,
-             "of the weights while decoding; on a GPU, of what products read")
-          .one_of({"float32", "tf32", "bfloat16", "int8"}),
+             "of the weights while decoding; on a GPU, of what products read"),
   };
   for (Option& option : list) option = std::move(option).never_dumped();
   return list;
@@ -95,7 +94,7 @@ app::bench::Facts facts(app::Compute& compute, const kernels::ProductLibrary* pr
                                       : "own tiles"},
           {"OpenBLAS", app::bench::openblas_name()},
           {"clock", clock.name()},
-          {"precision", o.precision},
+          {"precision", std::string(name_of(o.precision))},
           {"arithmetic", fmt::format("{:.1f} GFLOP/s", 1e-9 * bounds.flops)},
           {"copying", fmt::format("{:.1f} GB/s", 1e-9 * bounds.copied)},
           {"reading", fmt::format("{:.1f} GB/s", 1e-9 * bounds.read)}};
@@ -133,7 +132,7 @@ class File {
 };
 
 ExitStatus run(const app::bench::Options& o) {
-  app::Compute compute(o.device, o.threads, parse_precision(o.precision));
+  app::Compute compute(o.device, o.threads, o.precision);
   const kernels::ProductLibrary* const products = compute.products(o.products);
   const auto clock = app::bench::Clock::of(compute);
   const app::bench::Facts head = facts(

@@ -25,7 +25,8 @@ namespace nmt::app {
 namespace {
 
 struct Request {
-  std::string model, output, precision = "int8";
+  std::string model, output;
+  Precision precision = Precision::int8;
   std::vector<std::string> check;  // source and reference
   bool no_check = false;
   int sentences = 100, beam = 4, threads = 0;
@@ -91,7 +92,8 @@ CheckText check_text(const Request& request) {
 }
 
 double bleu_with(Dtype weights, const Request& request, const CheckText& text) {
-  Compute compute("cpu", request.threads, parse_precision(precision_name(weights)));
+  Compute compute("cpu", request.threads,
+                  parse_enum<Precision>(precision_name(weights), "precision"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const std::unique_ptr<LoadedModel> model =
       LoadedModel::load(request.model, compute.context(*arena));
@@ -111,11 +113,11 @@ nlohmann::ordered_json check(const Request& request, Dtype to) {
   const double before = bleu_with(Dtype::f32, request, text), after = bleu_with(to, request, text);
   const std::string found =
       fmt::format("BLEU {:.2f} in float32, {:.2f} in {}, over {} sentences of {}", before, after,
-                  request.precision, text.sources.size(), text.origin);
+                  name_of(request.precision), text.sources.size(), text.origin);
   if (before - after > request.tolerance)
     fail(ExitStatus::failed,
          "{}: {} harms this model: {}; it may fall by {} (--tolerance); nothing was written",
-         request.model, request.precision, found, request.tolerance);
+         request.model, name_of(request.precision), found, request.tolerance);
   log::info("{}", found);
   return {{"sentences", text.sources.size()}, {"bleu-float32", before}, {"bleu", after}};
 }
@@ -125,13 +127,13 @@ void convert(const Request& request) {
   if (request.output.empty()) fail(ExitStatus::usage, "no output: name a new folder with -o DIR");
   if (request.no_check && !request.check.empty())
     fail(ExitStatus::usage, "check and no-check: give one of them");
-  const Dtype to = *parse_weights(request.precision);
+  const Dtype to = *parse_weights(name_of(request.precision));
   const ModelDirectory directory = ModelDirectory::open(request.model);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
     fail(ExitStatus::usage, "model: {} holds {} weights already; {} ones are made of float32",
-         request.model, precision_name(directory.weights()), request.precision);
+         request.model, precision_name(directory.weights()), name_of(request.precision));
   expect_new(request.output);
-  nlohmann::ordered_json info{{"converted-to", request.precision}};
+  nlohmann::ordered_json info{{"converted-to", name_of(request.precision)}};
   // Widened weights are the same numbers: there is nothing to check.
   if (to != Dtype::f32 && !request.no_check) info["check"] = check(request, to);
   const StoredCheckpoint checkpoint = directory.published();
@@ -146,7 +148,7 @@ void convert(const Request& request) {
       "{}: {:.1f} MB of weights in {}, where {} has {:.1f}; translate with: nmt-translate -m {} < "
       "INPUT > OUTPUT",
       request.output, static_cast<double>(stored_bytes(names.parameters(), to)) * 1e-6,
-      request.precision, request.model,
+      name_of(request.precision), request.model,
       static_cast<double>(stored_bytes(names.parameters(), directory.weights())) * 1e-6,
       request.output);
 }

@@ -111,8 +111,8 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   const bool first = hosts.rank() == 0, several = hosts.size() > 1;
   hosts.wait_at_most(spec.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
-  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads),
-                  parse_precision(spec.precision), spec.recurrences);
+  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), spec.precision,
+                  spec.recurrences);
   compute.check_training();
   compute.use_graphs(spec.cuda_graphs);
   log::info("{}{}; seed {}", compute.describe("nmt-train"),

@@ -47,8 +47,9 @@ std::vector<config::Option> fields(EnsembleRequest& request) {
            .one_of({"log-probabilities", "probabilities"})});
 }
 
-Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models) {
-  if (precision != "auto") return parse_precision(precision);
+Precision decoding_precision(std::optional<Precision> precision,
+                             const std::vector<std::string>& models) {
+  if (precision) return *precision;
   // What is missing is told when it is loaded, behind the line that names the device.
   if (models.empty() || !std::all_of(models.begin(), models.end(), [](const std::string& name) {
         return std::filesystem::is_directory(name);
@@ -58,11 +59,11 @@ Precision decoding_precision(const std::string& precision, const std::vector<std
   const bool same = std::all_of(models.begin(), models.end(), [&](const std::string& name) {
     return ModelDirectory::open(name).weights() == weights;
   });
-  return same ? parse_precision(precision_name(weights)) : Precision::float32;
+  return same ? parse_enum<Precision>(precision_name(weights), "precision") : Precision::float32;
 }
 
 LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& context,
-                               const std::string& precision, int max_length, bool pieces_in) {
+                               std::optional<Precision> precision, int max_length, bool pieces_in) {
   const auto& names = request.models;
   if (names.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
   if (!request.weights.empty() && request.weights.size() != names.size())
@@ -71,7 +72,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
-    if (precision == "auto" && context.device.kind == DeviceKind::cpu)
+    if (!precision && context.device.kind == DeviceKind::cpu)
       at.weights = ModelDirectory::open(names[i]).weights();
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));

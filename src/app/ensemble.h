@@ -20,10 +20,10 @@ struct EnsembleRequest {
   std::vector<double> weights;
   std::string combination = "log-probabilities";
 };
-/// The precision to decode in, as --precision says: a name, or "auto", which is what the models'
-/// directories have, float32 where they differ. Errors (usage): an unknown name; as
-/// ModelDirectory::open.
-Precision decoding_precision(const std::string& precision, const std::vector<std::string>& models);
+/// The precision to decode in: `precision`, or without one that of the models' directories, float32
+/// where they differ. Errors (usage): as ModelDirectory::open.
+Precision decoding_precision(std::optional<Precision> precision,
+                             const std::vector<std::string>& models);
 /// --model, --weights, --ensemble.
 std::vector<config::Option> fields(EnsembleRequest& request);
 
@@ -32,10 +32,10 @@ class LoadedEnsemble {
  public:
   /// `pieces_in`: sources come in pieces of the first model's vocabulary. Errors (usage): no model,
   /// weights that do not fit, other target vocabularies or, with pieces_in, other source
-  /// vocabularies, by name; and as LoadedModel::load. `precision` "auto" leaves each model, on the
-  /// CPU, as its directory has it; else all have the context's dtype of weights.
+  /// vocabularies, by name; and as LoadedModel::load. Without a `precision`, on the CPU, each model
+  /// keeps that of its directory; else all have the context's dtype of weights.
   LoadedEnsemble(const EnsembleRequest& request, const Context& context,
-                 const std::string& precision, int max_length, bool pieces_in);
+                 std::optional<Precision> precision, int max_length, bool pieces_in);
   Scorer& scorer() {
     return ensemble_ ? static_cast<Scorer&>(*ensemble_) : models_.front()->scorer();
   }

@@ -19,9 +19,9 @@ std::string value_name(const Option& option) {
     name = fmt::format("{}", fmt::join(named, "|"));
   }
   if (name.empty())
-    name = std::holds_alternative<double*>(option.target)        ? "X"
-           : std::holds_alternative<std::string*>(option.target) ? "TEXT"
-                                                                 : "N";
+    name = std::holds_alternative<double*>(option.target) ? "X"
+           : option.is_text() && !option.is_list()        ? "TEXT"
+                                                          : "N";
   return option.alone.empty() ? " " + name : " [" + name + "]";
 }
 
@@ -46,7 +46,6 @@ std::string range(const Option& option) {
 std::string meaning(const Option& option) {
   std::string notes;
   const auto note = [&](const std::string& text) { notes += (notes.empty() ? "" : "; ") + text; };
-  const auto* text = std::get_if<std::string*>(&option.target);
   if (!option.words.empty() && !option.metavar.empty() && !option.is_flag()) note(expected(option));
   if (const std::string r = range(option);
       !r.empty() && option.words.empty() && option.form == Form::plain)
@@ -56,7 +55,8 @@ std::string meaning(const Option& option) {
     note("default: chosen from the corpus");
   else if (option.is_flag())
     note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
-  else if (option.is_list() ? option.initial.empty() : text && option.initial[0].empty())
+  else if (option.is_list() ? option.initial.empty()
+                            : option.is_text() && option.initial[0].empty())
     note("default: none");
   else if (!option.initial.empty())
     note(fmt::format("default: {}", fmt::join(option.initial, " ")));

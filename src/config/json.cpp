@@ -49,7 +49,13 @@ void read_value(const Option& option, const Json& value, const std::string& wher
                  expected(option));
           words.push_back(word(element));
         };
-        if constexpr (is_vector<T>) {
+        if constexpr (std::is_same_v<T, EnumTarget>) {
+          const std::string* const text = nullptr;
+          if (target.is_list() && !value.is_array())
+            fail(ExitStatus::data, "{}: not a list", where);
+          if (!target.is_list()) return take(value, text);
+          for (const Json& element : value) take(element, text);
+        } else if constexpr (is_vector<T>) {
           if (!value.is_array()) fail(ExitStatus::data, "{}: not a list", where);
           for (const Json& element : value)
             take(element, static_cast<typename T::value_type*>(nullptr));
@@ -96,8 +102,15 @@ nlohmann::ordered_json to_json(const std::vector<Option>& fields) {
     }
     std::visit(
         [&](auto target) {
-          if constexpr (!std::is_same_v<decltype(target), std::monostate>)
+          using T = decltype(target);
+          if constexpr (std::is_same_v<T, EnumTarget>) {
+            if (target.is_list())
+              json[option.name] = target.values();
+            else
+              json[option.name] = target.values()[0];
+          } else if constexpr (!std::is_same_v<T, std::monostate>) {
             json[option.name] = *target;
+          }
         },
         option.target);
   }

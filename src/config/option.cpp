@@ -13,8 +13,6 @@
 namespace nmt::config {
 namespace {
 
-constexpr const char* automatic = "auto";
-
 template <class... Cases>
 struct Overload : Cases... {
   using Cases::operator()...;
@@ -67,14 +65,17 @@ std::optional<T> parse(const std::string& word) {
   }
 }
 
+bool is_allowed(const Option& option, const std::string& word) {
+  return option.words.empty() ||
+         std::find(option.words.begin(), option.words.end(), word) != option.words.end();
+}
+
 template <class T>
 bool in_range(const Option& option, const T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return (option.words.empty() ||
-            std::find(option.words.begin(), option.words.end(), value) != option.words.end()) &&
-           has_form(option, value);
+    return is_allowed(option, value) && has_form(option, value);
   } else {
     const double number = static_cast<double>(value);
     return std::isfinite(number) && number >= option.least && number <= option.most;
@@ -88,6 +89,8 @@ std::vector<std::string> raw_values(const Option& option) {
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, std::monostate>)
           return;
+        else if constexpr (std::is_same_v<T, EnumTarget>)
+          words = target.values();
         else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>)
           words.push_back(fmt::format("{}", *target));
         else
@@ -104,6 +107,8 @@ void fill(const Option& option, const std::vector<std::string>& words, bool appe
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, std::monostate>) {
           return;
+        } else if constexpr (std::is_same_v<T, EnumTarget>) {
+          target.fill(words, append);
         } else if constexpr (std::is_same_v<T, typename ElementOf<T>::type>) {
           *target = *parse<T>(words[0]);
         } else {
@@ -118,7 +123,9 @@ void fill(const Option& option, const std::vector<std::string>& words, bool appe
 }  // namespace
 
 Option::Option(std::string name_, Target target_, std::string help_)
-    : name(std::move(name_)), target(target_), help(std::move(help_)), initial(raw_values(*this)) {}
+    : name(std::move(name_)), target(target_), help(std::move(help_)), initial(raw_values(*this)) {
+  if (const auto* enumeration = std::get_if<EnumTarget>(&target)) words = enumeration->words();
+}
 
 Option Option::alias(std::initializer_list<const char*> names) && {
   aliases.assign(names.begin(), names.end());
@@ -160,7 +167,14 @@ Option Option::spreads_to(std::vector<std::string> names, const char* ending, in
   return std::move(*this);
 }
 
+bool Option::is_text() const {
+  return std::holds_alternative<std::string*>(target) ||
+         std::holds_alternative<std::vector<std::string>*>(target) ||
+         std::holds_alternative<EnumTarget>(target);
+}
+
 bool Option::is_list() const {
+  if (const auto* enumeration = std::get_if<EnumTarget>(&target)) return enumeration->is_list();
   return std::holds_alternative<std::vector<std::string>*>(target) ||
          std::holds_alternative<std::vector<int>*>(target) ||
          std::holds_alternative<std::vector<double>*>(target);
@@ -205,6 +219,7 @@ std::string expected(const Option& option) {
                              [](bool*) -> std::string { return "true or false"; },
                              [&](std::string*) { return word(); },
                              [&](std::vector<std::string>*) { return word(); },
+                             [&](const EnumTarget&) { return word(); },
                              [&](double*) { return number("a number"); },
                              [&](std::vector<double>*) { return number("a number"); },
                              [&](auto*) { return number("an integer"); }},
@@ -218,6 +233,8 @@ bool accepts(const Option& option, const std::string& word) {
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, std::monostate>) {
           return true;
+        } else if constexpr (std::is_same_v<T, EnumTarget>) {
+          return is_allowed(option, word);
         } else {
           const auto value = parse<typename ElementOf<T>::type>(word);
           return value && in_range(option, *value);

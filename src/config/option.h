@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/enum_target.h"
 #include "core/error.h"
 
 #include <cstdint>
@@ -12,10 +13,10 @@
 
 namespace nmt::config {
 
-/// The member an option fills; monostate for a shorthand that only sets other options.
+/// The member that an option fills; monostate for a shorthand that only sets other options.
 using Target =
     std::variant<std::monostate, bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
-                 std::vector<std::string>*, std::vector<int>*, std::vector<double>*>;
+                 std::vector<std::string>*, std::vector<int>*, std::vector<double>*, EnumTarget>;
 
 /// What a text value must look like.
 enum class Form { plain, period, periods, device };
@@ -29,19 +30,20 @@ struct Option {
   Target target;
   std::string help;
   std::string group;
-  std::vector<std::string>
-      aliases;  ///< one letter: "-m"; two: "-lc" and "--lc"; more: "--batch-size"
-  std::vector<std::string> words;  ///< allowed values of a text; empty: any
+  /// One letter: "-m"; two: "-lc" and "--lc"; more: "--batch-size".
+  std::vector<std::string> aliases;
+  /// Allowed values of a text, all those of an enumeration unless one_of() says fewer; empty: any.
+  std::vector<std::string> words;
   double least = -std::numeric_limits<double>::infinity(),
          most = std::numeric_limits<double>::infinity();
   Form form = Form::plain;
   std::string alone;    ///< the value of the option given without one; empty: it needs one
   std::string metavar;  ///< what --help writes for the value
-  bool chosen =
-      false;  ///< the initial value stands for "picked automatically": read and written as "auto"
-  std::vector<std::string>
-      initial;         ///< the default as words; the target's value when the option is made
-  bool dumped = true;  ///< part of --dump-config
+  /// The initial value stands for "picked automatically"; it is read and written as "auto".
+  bool chosen = false;
+  /// The default as words: the target's value when the option is made.
+  std::vector<std::string> initial;
+  bool dumped = true;             ///< part of --dump-config
   std::vector<std::string> sets;  ///< options that this one sets where they are not set themselves
   std::string suffix;  ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
   int item = -1;       ///< the value becomes this element of the list it sets
@@ -56,6 +58,8 @@ struct Option {
   Option never_dumped() &&;
   Option spreads_to(std::vector<std::string> names, const char* ending = "", int element = -1) &&;
 
+  /// A text that the option's words or form limit, or that is free.
+  bool is_text() const;
   bool is_flag() const { return std::holds_alternative<bool*>(target); }
   bool is_list() const;
 };

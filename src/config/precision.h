@@ -1,11 +1,11 @@
 #pragma once
 
-#include <string_view>
+#include "config/enum_names.h"
 
 namespace nmt {
 
-/// What products read, as --precision says it. Everything else is float32: stored weights and their
-/// updates, gradients, states, sums.
+/// Precision of what matrix products read, as --precision says it. Everything else is float32:
+/// stored weights and their updates, gradients, states, sums.
 enum class Precision {
   float32,
   tf32,      ///< on a GPU: inputs of products rounded to 10 bits of fraction by the tensor cores
@@ -13,16 +13,9 @@ enum class Precision {
   int8       ///< on the CPU: weights of eight bits, while decoding
 };
 
-inline const char* name_of(Precision precision) {
-  switch (precision) {
-    case Precision::float32: return "float32";
-    case Precision::tf32: return "tf32";
-    case Precision::bfloat16: return "bfloat16";
-    case Precision::int8: break;
-  }
-  return "int8";
-}
-/// Error (usage): none of these.
-Precision parse_precision(std::string_view text);
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::array<std::string_view, 4> names{"float32", "tf32", "bfloat16", "int8"};
+};
 
 }  // namespace nmt

@@ -68,8 +68,7 @@ std::vector<Option> list(SearchSpec& s) {
                       "for few sentences at a "
                       "time and hardly rounds; int8 is two to three times as fast and rounds more "
                       "(nmt-convert checks BLEU); "
-                      "on a GPU, of what products read: float32, tf32 or bfloat16")
-                   .one_of({"auto", "float32", "tf32", "bfloat16", "int8"}),
+                      "on a GPU, of what products read: float32, tf32 or bfloat16"),
                Option("recurrences", &s.recurrences,
                       "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and "
                       "gru (reset: after) without layer "

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "config/precision.h"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,10 +104,10 @@ struct TrainSpec {
   bool overwrite = false;  ///< start anew in a directory that has a model (Marian's --no-reload)
   int cpu_threads = 0;     ///< 0: all processors
   std::string device = "cpu";
-  std::string cuda_graphs = "auto";   ///< auto (on a GPU: on) | on (a GPU alone) | off
-  std::string precision = "float32";  ///< float32 | tf32 | bfloat16; the CPU: float32
-  std::string products = "auto";      ///< own | onednn | auto; on the CPU
-  std::string recurrences = "own";    ///< own | cudnn; on a GPU
+  std::string cuda_graphs = "auto";          ///< auto (on a GPU: on) | on (a GPU alone) | off
+  Precision precision = Precision::float32;  ///< not int8; the CPU: float32
+  std::string products = "auto";             ///< own | onednn | auto; on the CPU
+  std::string recurrences = "own";           ///< own | cudnn; on a GPU
   std::uint64_t seed = 1234;
 };
 
@@ -123,8 +126,8 @@ struct SearchSpec {
   int mini_batch = 64;                  ///< sentences
   int maxi_batch = 100;                 ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";  ///< src | none
-  std::string precision = "auto";  ///< auto (as the directory has the weights) | float32 | bfloat16
-                                   ///< | int8 (CPU) | tf32 (GPU)
+  /// None ("auto"): as the model directory has the weights. int8 is for the CPU, tf32 for a GPU.
+  std::optional<Precision> precision;
   std::string recurrences = "own";  ///< own | cudnn; on a GPU
   int cpu_threads = 0;
   std::string device = "cpu";

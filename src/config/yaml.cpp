@@ -24,11 +24,6 @@ bool is_plain(const std::string& text) {
   });
 }
 
-bool is_text(const Option& option) {
-  return std::holds_alternative<std::string*>(option.target) ||
-         std::holds_alternative<std::vector<std::string>*>(option.target);
-}
-
 // Watches a document go by: settings are a map of lists at most, and nothing deeper is built in
 // memory.
 class DepthGuard : public YAML::EventHandler {
@@ -72,7 +67,7 @@ YAML::Node load(const std::string& text, const std::string& name) {
 }
 
 std::string scalar(const Option& option, const std::string& value) {
-  if (!is_text(option) || is_plain(value)) return value;
+  if (!option.is_text() || is_plain(value)) return value;
   YAML::Emitter emitter;
   emitter << YAML::DoubleQuoted << value;
   return emitter.c_str();

@@ -24,7 +24,7 @@ struct Options {
   bool list = false;
   int threads = 0;
   std::string device = "cpu";
-  std::string precision = "float32";
+  Precision precision = Precision::float32;
   std::string products = "auto";
 };
 
