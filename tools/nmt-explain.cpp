@@ -1,5 +1,6 @@
 // nmt-explain: what a model does inside while it translates, as one HTML page.
 
+#include "app/common_options.h"
 #include "app/compute.h"
 #include "app/explain/explanation.h"
 #include "app/page.h"

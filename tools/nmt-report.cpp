@@ -1,5 +1,6 @@
 // nmt-report DIR: a training run as one HTML page.
 
+#include "app/common_options.h"
 #include "app/page.h"
 #include "app/program.h"
 #include "app/report/training_history.h"

@@ -20,31 +20,43 @@ int first_difference(const Vocabulary& a, const Vocabulary& b) {
   return a.size() == b.size() ? -1 : both;
 }
 
-Compute& told(Compute& compute, const std::string& program, const SearchSpec& spec) {
-  compute.use_graphs(spec.cuda_graphs);
-  log::info("{}", compute.describe(program));
+const EnsembleSpec& checked(const EnsembleSpec& spec) {
+  check(spec);
+  return spec;
+}
+
+Compute& told(Compute& compute, const std::string& title, const SearchSpec& search) {
+  compute.use_graphs(search.cuda_graphs);
+  log::info("{}", compute.describe(title));
   return compute;
 }
 
 }  // namespace
 
-std::vector<config::Option> fields(EnsembleRequest& request) {
+std::vector<config::Option> fields(EnsembleSpec& spec) {
   using config::Option;
   return config::in_group(
       "files",
       {Option(
-           "model", &request.models,
+           "model", &spec.models,
            "the model directory; several are an ensemble, which must share the target vocabulary")
            .alias({"m", "models"})
            .meta("DIR..."),
-       Option("weights", &request.weights,
+       Option("weights", &spec.weights,
               "weight of each model of an ensemble; all the same when not given")
            .range(0)
            .meta("W..."),
-       Option("ensemble", &request.combination,
+       Option("ensemble", &spec.combination,
               "what is averaged over the models of an ensemble: log-probabilities (a geometric "
               "mean) or probabilities")
            .one_of({"log-probabilities", "probabilities"})});
+}
+
+void check(const EnsembleSpec& spec) {
+  if (spec.models.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
+  if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
+    fail(ExitStatus::usage, "weights: {} numbers for {} models", spec.weights.size(),
+         spec.models.size());
 }
 
 Precision decoding_precision(std::optional<Precision> precision,
@@ -62,13 +74,10 @@ Precision decoding_precision(std::optional<Precision> precision,
   return same ? parse_enum<Precision>(precision_name(weights), "precision") : Precision::float32;
 }
 
-LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& context,
+LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                                std::optional<Precision> precision, int max_length, bool pieces_in) {
-  const auto& names = request.models;
-  if (names.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  if (!request.weights.empty() && request.weights.size() != names.size())
-    fail(ExitStatus::usage, "weights: {} numbers for {} models", request.weights.size(),
-         names.size());
+  check(spec);
+  const std::vector<std::string>& names = spec.models;
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
@@ -91,18 +100,18 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleRequest& request, const Context& co
            "no-spm-encode: {} and {} have different source vocabularies: give plain text", names[0],
            names[i]);
     members.push_back({&model.scorer(), own ? &model.source_vocabulary() : nullptr,
-                       request.weights.empty() ? 1.0 : request.weights[i]});
+                       spec.weights.empty() ? 1.0 : spec.weights[i]});
   }
   if (members.size() > 1)
-    ensemble_.emplace(context.cpu, std::move(members), combination_of(request.combination),
+    ensemble_.emplace(context.cpu, std::move(members), combination_of(spec.combination),
                       max_length);
 }
 
-Inference::Inference(const std::string& program, const EnsembleRequest& request,
-                     const SearchSpec& spec, bool pieces_in)
-    : compute(spec.device, spec.cpu_threads, decoding_precision(spec.precision, request.models),
-              spec.recurrences),
-      arena(told(compute, program, spec).new_arena()),
-      models(request, compute.context(*arena), spec.precision, spec.max_length, pieces_in) {}
+Inference::Inference(const std::string& title, const EnsembleSpec& ensemble,
+                     const SearchSpec& search, bool pieces_in)
+    : compute(search.device, search.cpu_threads,
+              decoding_precision(search.precision, checked(ensemble).models), search.recurrences),
+      arena(told(compute, title, search).new_arena()),
+      models(ensemble, compute.context(*arena), search.precision, search.max_length, pieces_in) {}
 
 }  // namespace nmt::app

@@ -14,18 +14,21 @@
 
 namespace nmt::app {
 
-/// What users say of the models that translate together.
-struct EnsembleRequest {
-  std::vector<std::string> models;  ///< directories
-  std::vector<double> weights;
-  std::string combination = "log-probabilities";
+/// The models that translate or score together.
+struct EnsembleSpec {
+  std::vector<std::string> models;                ///< model directories; at least one
+  std::vector<double> weights;                    ///< one per model; empty: all the same
+  std::string combination = "log-probabilities";  ///< log-probabilities | probabilities
 };
+/// --model, --weights, --ensemble.
+std::vector<config::Option> fields(EnsembleSpec& spec);
+/// Error (usage): no model; another number of weights than of models.
+void check(const EnsembleSpec& spec);
+
 /// The precision to decode in: `precision`, or without one that of the models' directories, float32
 /// where they differ. Errors (usage): as ModelDirectory::open.
 Precision decoding_precision(std::optional<Precision> precision,
                              const std::vector<std::string>& models);
-/// --model, --weights, --ensemble.
-std::vector<config::Option> fields(EnsembleRequest& request);
 
 /// One model, or several as one.
 class LoadedEnsemble {
@@ -34,7 +37,7 @@ class LoadedEnsemble {
   /// weights that do not fit, other target vocabularies or, with pieces_in, other source
   /// vocabularies, by name; and as LoadedModel::load. Without a `precision`, on the CPU, each model
   /// keeps that of its directory; else all have the context's dtype of weights.
-  LoadedEnsemble(const EnsembleRequest& request, const Context& context,
+  LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                  std::optional<Precision> precision, int max_length, bool pieces_in);
   Scorer& scorer() {
     return ensemble_ ? static_cast<Scorer&>(*ensemble_) : models_.front()->scorer();
@@ -47,11 +50,10 @@ class LoadedEnsemble {
   std::optional<EnsembleScorer> ensemble_;
 };
 
-/// What translating and scoring begin with: where to compute, told in the log, and the models
-/// there.
+/// What translating and scoring begin with: the device and the models on it.
 struct Inference {
-  /// Errors: as Compute and LoadedEnsemble.
-  Inference(const std::string& program, const EnsembleRequest& request, const SearchSpec& spec,
+  /// Logs the device in a line that begins with `title`. Errors: as Compute and LoadedEnsemble.
+  Inference(const std::string& title, const EnsembleSpec& ensemble, const SearchSpec& search,
             bool pieces_in);
 
   Compute compute;

@@ -62,12 +62,6 @@ bool dump_if_asked(const config::Settings& settings) {
   return true;
 }
 
-config::Option output_option(std::string* path, const std::string& what) {
-  return config::Option("output", path, "where " + what + "; standard output when not given")
-      .alias({"o"})
-      .meta("FILE");
-}
-
 void allow_units(config::Settings& settings) {
   for (const char* name : {"unit", "enc-cell", "dec-cell"}) settings.allow(name, unit_names());
 }

@@ -27,9 +27,6 @@ int run_tool(int argc, char** argv, config::Settings& settings,
 /// Prints the settings as YAML if --dump-config asks for it; true: the program is done.
 bool dump_if_asked(const config::Settings& settings);
 
-/// --output: "where `what`; standard output when not given".
-config::Option output_option(std::string* path, const std::string& what);
-
 /// Lets --enc-cell, --dec-cell and --unit take the names of units.def.
 void allow_units(config::Settings& settings);
 

@@ -1,0 +1,33 @@
+#include "app/line_input.h"
+
+#include "core/error.h"
+
+namespace nmt::app {
+
+LineInput::LineInput(const std::string& path, const std::vector<std::string>& texts) {
+  if (texts.empty()) {
+    reader_.emplace(LineReader::open(path));
+    return;
+  }
+  if (!path.empty())
+    fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them", path);
+  for (const std::string& text : texts) {
+    std::vector<std::string> lines = split_lines(text);
+    if (lines.empty()) lines.emplace_back();
+    given_.insert(given_.end(), lines.begin(), lines.end());
+  }
+}
+
+bool LineInput::next(std::string& line) {
+  if (reader_ ? !reader_->next(line) : lines_ == std::ssize(given_)) return false;
+  if (!reader_) line = given_[static_cast<std::size_t>(lines_)];
+  ++lines_;
+  bytes_ += std::ssize(line) + 1;
+  return true;
+}
+
+void LineInput::warn() const {
+  if (reader_) reader_->notes().warn(reader_->name());
+}
+
+}  // namespace nmt::app

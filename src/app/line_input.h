@@ -1,0 +1,37 @@
+#pragma once
+
+#include "search/stream.h"
+#include "text/lines.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// The lines that a job reads: those of a file, of a pipe, or given as text.
+class LineInput : public LineSource {
+ public:
+  /// `path`: a file; "" and "-" are standard input. `texts`, where there are any, are read in place
+  /// of it; each may have several lines, and an empty one is an empty line. Errors (usage): both
+  /// are given; as LineReader::open.
+  LineInput(const std::string& path, const std::vector<std::string>& texts);
+
+  bool next(std::string& line) override;
+  bool ready() override { return !reader_ || reader_->available(); }
+
+  /// Whether the lines come from a regular file, whose size is known and which never blocks.
+  bool is_file() const { return reader_ && reader_->is_regular_file(); }
+  std::int64_t lines() const { return lines_; }  ///< read so far
+  std::int64_t bytes() const { return bytes_; }  ///< read so far, each line with its LF
+  /// Logs what was unusual about the lines so far, one warning of each kind.
+  void warn() const;
+
+ private:
+  std::optional<LineReader> reader_;
+  std::vector<std::string> given_;
+  std::int64_t lines_ = 0, bytes_ = 0;
+};
+
+}  // namespace nmt::app

@@ -1,0 +1,71 @@
+#include "app/score/score.h"
+
+#include "app/progress.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "search/stream.h"
+#include "search/translator.h"
+
+namespace nmt::app {
+namespace {
+
+const ScoreSpec& checked(const ScoreSpec& spec) {
+  check(spec);
+  return spec;
+}
+
+ScoreOutput format_of(const ScoreSpec& spec) {
+  ScoreOutput format = spec.format;
+  format.summary = summary_of(spec.summary);
+  format.alignment = !spec.search.alignment.empty();
+  return format;
+}
+
+}  // namespace
+
+OpenScorer::OpenScorer(const ScoreSpec& spec, const std::string& title)
+    : inference_(title, checked(spec).models, spec.search, spec.pieces_in),
+      scorer_(inference_.models.scorer(), inference_.models.source_vocabulary(),
+              inference_.models.target_vocabulary(), options(spec)) {}
+
+PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
+  const Cpu cpu = inference_.compute.cpu();
+  return {cpu,
+          search_options(spec.search, cpu).ranking,
+          translator_options(spec.search, cpu).batching,
+          alignment_of(spec.search.alignment),
+          spec.pieces_in,
+          [this](std::int64_t pairs) {
+            if (on_batch_) on_batch_(pairs);
+          }};
+}
+
+PairScorer::Totals score(const ScoreSpec& spec) {
+  check(spec.models);
+  if (spec.files.size() != 2)
+    fail(ExitStatus::usage, "{} files to score, a source and a target are needed",
+         spec.files.size());
+  LineReader source_reader = LineReader::open(spec.files[0]),
+             target_reader = LineReader::open(spec.files[1]);
+  LineWriter writer(spec.output);
+  OpenScorer open(spec, "nmt-score");
+  ReaderLines sources(source_reader), targets(target_reader);
+  ProgressLine progress(spec.files[1]);
+  std::int64_t done = 0;
+  open.on_batch([&](std::int64_t pairs) {
+    done += pairs;
+    progress.show(targets.lines(), targets.bytes(), done);
+  });
+  score_stream(open.scorer(), sources, source_reader.name(), targets, target_reader.name(), writer,
+               format_of(spec));
+  writer.commit();
+  source_reader.notes().warn(source_reader.name());
+  target_reader.notes().warn(target_reader.name());
+  const PairScorer::Totals totals = open.scorer().totals();
+  if (totals.cropped > 1)
+    log::warn("{} sides of pairs were longer than {} tokens and cropped (--max-length)",
+              totals.cropped, spec.search.max_length);
+  return totals;
+}
+
+}  // namespace nmt::app

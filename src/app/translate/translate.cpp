@@ -1,0 +1,80 @@
+#include "app/translate/translate.h"
+
+#include "app/line_input.h"
+#include "app/progress.h"
+#include "core/log.h"
+#include "search/stream.h"
+
+namespace nmt::app {
+namespace {
+
+const TranslateSpec& checked(const TranslateSpec& spec) {
+  check(spec);
+  return spec;
+}
+
+void log_summary(const TranslateSpec& spec, const TranslateResult& result,
+                 const ProgressLine& progress) {
+  const Translator::Statistics& statistics = result.statistics;
+  if (statistics.cropped > 1)
+    log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped,
+              spec.search.max_length);
+  if (statistics.repeating > 1)
+    log::warn("{} lines' translations repeat something {} times in a row or more",
+              statistics.repeating, repetitions_told);
+  const double seconds = progress.seconds();
+  log::info(
+      "{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
+      "{:.0f} target tokens/s",
+      result.lines, seconds, progress.processor_seconds(),
+      static_cast<double>(statistics.sentences) / seconds,
+      static_cast<double>(statistics.source_tokens) / seconds,
+      static_cast<double>(statistics.target_tokens) / seconds);
+}
+
+}  // namespace
+
+OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
+    : inference_(title, checked(spec).models, spec.search, spec.pieces_in) {
+  const LoadedEnsemble& models = inference_.models;
+  TranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
+  options.pieces_in = spec.pieces_in;
+  options.pieces_out = spec.pieces_out;
+  options.tell_repetitions = true;
+  options.on_batch = [this](std::int64_t sentences) {
+    if (on_batch_) on_batch_(sentences);
+  };
+  if (!spec.search.shortlist.empty()) {
+    shortlist_ = Shortlist::load(ShortlistOptions::parse(spec.search.shortlist),
+                                 models.source_vocabulary(), models.target_vocabulary());
+    log::info("shortlist {}: {} translations of source pieces", spec.search.shortlist.front(),
+              shortlist_->size());
+    options.search.shortlist = &*shortlist_;
+  }
+  translator_.emplace(inference_.models.scorer(), models.source_vocabulary(),
+                      models.target_vocabulary(), options);
+}
+
+TranslateResult translate(const TranslateSpec& spec) {
+  check(spec.models);
+  LineInput input(spec.input, spec.text);
+  LineWriter writer(spec.output);
+  OpenTranslator open(spec, "nmt-translate");
+  ProgressLine progress(spec.input);
+  std::int64_t done = 0;
+  open.on_batch([&](std::int64_t sentences) {
+    done += sentences;
+    if (input.is_file()) progress.show(input.lines(), input.bytes(), done);
+  });
+  TranslateResult result;
+  result.lines = translate_stream(open.translator(), input, writer, !input.is_file());
+  result.statistics = open.translator().statistics();
+  writer.commit();
+  input.warn();
+  log_summary(spec, result, progress);
+  Inference& inference = open.inference();
+  if (inference.compute.cuda()) log::info("{}", inference.compute.memory_used(*inference.arena));
+  return result;
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,32 @@
+#include "app/translate/translate_spec.h"
+
+#include "app/common_options.h"
+#include "config/fields.h"
+
+namespace nmt::app {
+
+std::vector<config::Option> fields(TranslateSpec& spec) {
+  using config::Option;
+  return joined(
+      {fields(spec.models),
+       config::in_group(
+           "files",
+           {Option("input", &spec.input, "what to translate; standard input when not given")
+                .alias({"i"})
+                .meta("FILE"),
+            output_option(&spec.output, "translations go, written whole or not at all"),
+            Option("text", &spec.text, "lines to translate, in place of an input")
+                .meta("TEXT")
+                .never_dumped(),
+            Option("no-spm-encode", &spec.pieces_in,
+                   "the input is in pieces of the vocabulary already"),
+            Option("no-spm-decode", &spec.pieces_out,
+                   "leave translations in pieces of the vocabulary")}),
+       config::fields(spec.search)});
+}
+
+void check(const TranslateSpec& spec) {
+  config::check(spec.search);
+}
+
+}  // namespace nmt::app
