@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Models of released versions: this build loads, translates, scores and resumes them as they did.
+
+    test_golden.py BIN_DIR
+
+Translations must be equal. Scores and the weights after resuming must be the same bits where the
+build has the release's compiler and no sanitizer; elsewhere other instructions may round
+differently, and they must agree to a relative 1e-3."""
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/golden"))
+import golden  # noqa: E402
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/bin").resolve()
+
+
+class GoldenTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.scratch = pathlib.Path(folder.name)
+
+    def compare(self, release, level):
+        expected = json.loads((release / "expected.json").read_text(encoding="utf-8"))
+        programs = golden.Programs(BIN, level)
+        exact = (programs.build_info("compiler") == expected["compiler"]
+                 and not os.environ.get("NMT_SANITIZE"))
+        copies = {name: golden.unpack(release, name, self.scratch / f"{name}.{level}")
+                  for name in expected["links"]}
+        for name, lines in expected["translations"].items():
+            with self.subTest(model=name, asked=level):
+                found = golden.translate(programs, release, copies[name])
+                self.assertEqual(found.splitlines(), lines)
+        used = level
+        for name, levels in expected["resumed"].items():
+            with self.subTest(resumed=name, asked=level):
+                used, sums = golden.resume(programs, release, copies[name], golden.MODELS[name])
+                reference = levels.get(used, levels["x86-64-v3"])
+                self.assertEqual(list(sums), list(reference))
+                for tensor, (checksum, norm) in reference.items():
+                    self.assertLess(abs(sums[tensor][1] - norm), 1e-3 * norm, tensor)
+                    if exact and used in levels:
+                        self.assertEqual(sums[tensor][0], checksum, f"{tensor} at {used}")
+        for name, levels in expected["scores"].items():
+            with self.subTest(scored=name, asked=level):
+                model = golden.unpack(release, name, self.scratch / f"{name}.{level}.scored")
+                found = golden.score(programs, release, model)
+                if exact and used in levels:
+                    self.assertEqual(found, levels[used])
+                self.assertEqual(len(found), len(levels["x86-64-v3"]))
+                for a, b in zip(found, levels["x86-64-v3"]):
+                    self.assertLess(abs(a - b), 1e-3 * abs(b))
+        return used
+
+    def test_every_release_at_every_level(self):
+        releases = sorted(path.parent for path in ROOT.glob("tests/golden/*/expected.json"))
+        self.assertTrue(releases)
+        for release in releases:
+            levels = {self.compare(release, level) for level in golden.installed_levels(BIN)}
+            print(f"{release.name}: compared at {', '.join(sorted(levels))}")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]], verbosity=2)
