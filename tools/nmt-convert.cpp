@@ -10,7 +10,7 @@
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
-#include "search/translator.h"
+#include "search/batch_translator.h"
 #include "text/lines.h"
 
 #include <algorithm>
@@ -99,10 +99,10 @@ double bleu_with(Dtype weights, const Request& request, const CheckText& text) {
       LoadedModel::load(request.model, compute.context(*arena));
   SearchSpec search;
   search.beam_size = request.beam;
-  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(),
-                        translator_options(search, compute.cpu()));
+  BatchTranslator translator(model->scorer(), model->source_vocabulary(),
+                             model->target_vocabulary(), translator_options(search, compute.cpu()));
   std::vector<std::string> outputs;
-  for (const Translation& translation : translator.translate(text.sources))
+  for (const LineTranslation& translation : translator.translate(text.sources))
     outputs.push_back(translation.outputs.at(0).text);
   return corpus_bleu(outputs, text.references).score;
 }

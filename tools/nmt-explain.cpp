@@ -61,8 +61,8 @@ ExitStatus explain(const Request& request) {
   search.beam_size = request.beam_size;
   search.length_penalty = request.length_penalty;
   search.max_length = request.max_length;
-  Translator translator(model->scorer(), model->source_vocabulary(), model->target_vocabulary(),
-                        translator_options(search, context.cpu));
+  BatchTranslator translator(model->scorer(), model->source_vocabulary(),
+                             model->target_vocabulary(), translator_options(search, context.cpu));
   Explanation explanation(*model, translator, request.model, !request.gates.empty());
   for (std::size_t i = 0; i < lines.size(); ++i)
     explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);

@@ -3,11 +3,11 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "data/corpus.h"
+#include "nmt/vocabulary.h"
 #include "search/line_writer.h"
 #include "search/piece_text.h"
 #include "text/lines.h"
 #include "text/train_vocabulary.h"
-#include "text/vocabulary.h"
 
 #include <algorithm>
 #include <charconv>

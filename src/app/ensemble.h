@@ -39,8 +39,8 @@ class LoadedEnsemble {
   /// keeps that of its directory; else all have the context's dtype of weights.
   LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                  std::optional<Precision> precision, int max_length, bool pieces_in);
-  Scorer& scorer() {
-    return ensemble_ ? static_cast<Scorer&>(*ensemble_) : models_.front()->scorer();
+  StepScorer& scorer() {
+    return ensemble_ ? static_cast<StepScorer&>(*ensemble_) : models_.front()->scorer();
   }
   const Vocabulary& source_vocabulary() const { return models_.front()->source_vocabulary(); }
   const Vocabulary& target_vocabulary() const { return models_.front()->target_vocabulary(); }

@@ -4,7 +4,7 @@
 #include "data/batch.h"
 #include "data/corpus.h"
 #include "data/loader_state.h"
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include <cstdint>
 #include <functional>

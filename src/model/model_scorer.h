@@ -1,7 +1,7 @@
 #pragma once
 
 #include "model/model.h"
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 
 #include <memory>
 #include <string>
@@ -9,11 +9,11 @@
 namespace nmt {
 
 /// A frozen model as search sees it.
-class ModelScorer : public Scorer {
+class ModelScorer : public StepScorer {
  public:
   /// The model must be frozen and outlive the scorer.
   ModelScorer(Model& model, std::int32_t bos, std::int32_t eos);
-  using Scorer::begin;
+  using StepScorer::begin;
   int vocabulary() const override;
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                   bool want_attention) override;

@@ -11,7 +11,7 @@
 
 namespace nmt {
 
-PairScorer::PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target,
+PairScorer::PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocabulary& target,
                        PairScorerOptions options)
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();

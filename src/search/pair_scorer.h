@@ -1,7 +1,8 @@
 #pragma once
 
 #include "kernels/backend.h"
-#include "model/scorer.h"
+#include "model/step_scorer.h"
+#include "nmt/vocabulary.h"
 #include "search/alignment.h"
 #include "search/batching.h"
 #include "search/beam/ranking.h"
@@ -9,7 +10,6 @@
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
 #include "search/stream.h"
-#include "text/vocabulary.h"
 
 #include <cstdint>
 #include <functional>
@@ -48,8 +48,8 @@ class PairScorer {
     std::int64_t cropped = 0;
   };
 
-  /// Errors: as Translator.
-  PairScorer(Scorer& scorer, const Vocabulary& source, const Vocabulary& target,
+  /// Errors: as BatchTranslator.
+  PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocabulary& target,
              PairScorerOptions options);
 
   /// Scores sources[i] with targets[i], in order. A pair of two empty lines scores 0 without the
@@ -63,7 +63,7 @@ class PairScorer {
 
  private:
   void crop(std::vector<std::int32_t>& ids, std::int64_t line, const char* side);
-  Scorer& scorer_;
+  StepScorer& scorer_;
   const Vocabulary& source_;
   const Vocabulary& target_;
   PairScorerOptions options_;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include <cstdint>
 #include <span>

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 
 namespace nmt {
 
 /// A scorer together with the lines that the sources of one batch were cut from: for members of an
 /// ensemble with vocabularies of their own. Lives as long as the batch.
-class SourceTextScorer : public Scorer {
+class SourceTextScorer : public StepScorer {
  public:
-  SourceTextScorer(Scorer& scorer, std::span<const std::string> lines)
+  SourceTextScorer(StepScorer& scorer, std::span<const std::string> lines)
       : scorer_(scorer), lines_(lines) {}
-  using Scorer::begin;
+  using StepScorer::begin;
   int vocabulary() const override { return scorer_.vocabulary(); }
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                   bool want_attention) override {
@@ -18,7 +18,7 @@ class SourceTextScorer : public Scorer {
   }
 
  private:
-  Scorer& scorer_;
+  StepScorer& scorer_;
   std::span<const std::string> lines_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace nmt {
 
-std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer,
+std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive) {
   std::int64_t read = 0, answered = 0;
   std::vector<std::string> lines;
@@ -19,7 +19,7 @@ std::int64_t translate_stream(Translator& translator, LineSource& source, LineWr
       if (more) lines.push_back(std::move(line));
     }
     read += static_cast<std::int64_t>(lines.size());
-    for (const Translation& translation : translator.translate(lines, answered + 1)) {
+    for (const LineTranslation& translation : translator.translate(lines, answered + 1)) {
       writer.write(format_translation(translation, answered, translator.options()));
       ++answered;
     }

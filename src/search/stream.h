@@ -1,7 +1,7 @@
 #pragma once
 
+#include "search/batch_translator.h"
 #include "search/line_writer.h"
-#include "search/translator.h"
 #include "text/lines.h"
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class ReaderLines : public LineSource {
 /// of lines is held at a time. `responsive` is for pipes and terminals: what has arrived is
 /// translated and flushed before more is waited for. Returns the number of lines; as many have been
 /// answered (else: error, failed). Does not commit the writer.
-std::int64_t translate_stream(Translator& translator, LineSource& source, LineWriter& writer,
+std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive);
 
 }  // namespace nmt

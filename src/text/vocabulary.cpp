@@ -1,4 +1,4 @@
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include "core/error.h"
 #include "text/charsmap.h"

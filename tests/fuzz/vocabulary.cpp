@@ -1,4 +1,4 @@
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include "tests/fuzz/target.h"
 

@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/decoding/ensemble.h"
+#include "search/batch_translator.h"
 #include "search/beam/force_decode.h"
-#include "search/translator.h"
 #include "table_scorer.h"
 #include "test_vocabulary.h"
 
@@ -157,7 +157,7 @@ TEST_F(EnsembleTest, MembersMayCutTheLineThemselves) {
   EnsembleScorer both(cpu, {{&first}, {&second, &words, 1}}, Combination::log_probabilities, 4);
   SearchSpec spec;
   spec.max_length = 4;
-  Translator translator(both, words, words, translator_options(spec, cpu)),
+  BatchTranslator translator(both, words, words, translator_options(spec, cpu)),
       single(first, words, words, translator_options(spec, cpu));
   const std::vector<std::string> lines{"the quick brown fox jumps over the lazy dog", "", "fox"};
   const auto together = translator.translate(lines), alone = single.translate(lines);

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/thread_pool.h"
-#include "search/translator.h"
+#include "search/batch_translator.h"
 #include "table_scorer.h"
 #include "test_vocabulary.h"
 
@@ -114,9 +114,9 @@ TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
   spec.coverage_penalty = 0.2;
   spec.n_best = true;
   for (const bool pieces : {false, true}) {
-    TranslatorOptions t = translator_options(spec, Cpu{&pool});
+    BatchTranslatorOptions t = translator_options(spec, Cpu{&pool});
     t.pieces_in = t.pieces_out = pieces;
-    Translator translator(table, vocabulary, vocabulary, t);
+    BatchTranslator translator(table, vocabulary, vocabulary, t);
     PairScorerOptions o = options();
     o.ranking = translator.options().search.ranking;
     o.pieces_in = pieces;

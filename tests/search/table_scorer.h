@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/rng.h"
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ using Ids = std::vector<std::int32_t>;
 
 /// A scorer without a model: logits and attention are any functions of a source and a prefix (which
 /// starts after <s>). It counts its calls and remembers how many rows each had.
-class TableScorer : public Scorer {
+class TableScorer : public StepScorer {
  public:
   using Logits = std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;  // [V]
   using Attention =
@@ -24,7 +24,7 @@ class TableScorer : public Scorer {
   TableScorer(int vocabulary, Logits logits, Attention attention = {})
       : vocabulary_(vocabulary), logits_(std::move(logits)), attention_(std::move(attention)) {}
 
-  using Scorer::begin;
+  using StepScorer::begin;
   int vocabulary() const override { return vocabulary_; }
 
   std::unique_ptr<Decoding> begin(std::span<const Ids> sources, bool want_attention) override {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include <string>
 #include <vector>

@@ -16,6 +16,7 @@ FLOORS = [
     {"tools"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+FLOOR["nmt"] = 0  # include/nmt: the public headers, which include nothing else of the project
 SIBLINGS = FLOORS[5]
 CATCH = re.compile(r"catch\s*\(\s*(?:const\s+)?(?:(?:nmt::)?Error|std::exception|std::runtime_error)\b")
 CATCHERS = {"src/config/option.cpp", "src/model/directory/model_directory.cpp"}  # docs/design/architecture.md says why

@@ -88,7 +88,7 @@ struct Explanation::Parts {
     std::vector<float> values;
   };
   LoadedModel& model;
-  Translator& translator;
+  BatchTranslator& translator;
   bool keep_gates;
   Json head, units = Json::array(), sentences = Json::array();
   std::vector<UnitTotals> totals;
@@ -176,8 +176,8 @@ Json Explanation::Parts::unit(const Probe& probe, std::size_t which, std::int64_
               {"strongest", strongest(weights, reverse)}};
 }
 
-Explanation::Explanation(LoadedModel& model, Translator& translator, const std::string& directory,
-                         bool keep_gates)
+Explanation::Explanation(LoadedModel& model, BatchTranslator& translator,
+                         const std::string& directory, bool keep_gates)
     : parts_(std::make_unique<Parts>(
           Parts{model, translator, keep_gates, {}, Json::array(), Json::array(), {}, {}})) {
   parts_->head = {{"format", "nmt-explain"},

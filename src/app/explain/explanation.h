@@ -1,7 +1,7 @@
 #pragma once
 
 #include "model/directory/loaded_model.h"
-#include "search/translator.h"
+#include "search/batch_translator.h"
 
 #include <cstdint>
 #include <memory>
@@ -12,12 +12,12 @@
 namespace nmt::app {
 
 /// Translations and what the model did on the way, as the page of nmt-explain and its JSON show
-/// them (docs/guide/explain.md names the members). Each translation is found by search and then forced
-/// through the model, which shows gates and attention.
+/// them (docs/guide/explain.md names the members). Each translation is found by search and then
+/// forced through the model, which shows gates and attention.
 class Explanation {
  public:
   /// `keep_gates`: for save_gates(). The model and the translator outlive this object.
-  Explanation(LoadedModel& model, Translator& translator, const std::string& directory,
+  Explanation(LoadedModel& model, BatchTranslator& translator, const std::string& directory,
               bool keep_gates);
   ~Explanation();
   /// A line without anything but white space is shown as such. Numbers from 1.

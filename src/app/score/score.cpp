@@ -3,8 +3,8 @@
 #include "app/progress.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "search/batch_translator.h"
 #include "search/stream.h"
-#include "search/translator.h"
 
 namespace nmt::app {
 namespace {

@@ -4,7 +4,7 @@
 #include "config/specs.h"
 #include "core/thread_pool.h"
 #include "model/model.h"
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 
 #include <string>
 #include <vector>

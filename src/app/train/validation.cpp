@@ -6,7 +6,7 @@
 #include "eval/bleu.h"
 #include "eval/chrf.h"
 #include "model/model_scorer.h"
-#include "search/translator.h"
+#include "search/batch_translator.h"
 #include "train/signals.h"
 
 #include <algorithm>
@@ -139,15 +139,15 @@ std::vector<std::string> TranslationValidator::translate(
     Copy& copy, const std::vector<std::string>& lines) const {
   copy.model->freeze();
   ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
-  TranslatorOptions options = translator_options(search_, copy.context.cpu);
+  BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [](std::int64_t) { leave_on_signal(); };
-  Translator translator(scorer, source_, target_, options);
+  BatchTranslator translator(scorer, source_, target_, options);
   std::vector<std::string> texts;
   texts.reserve(lines.size());
   const std::size_t window = translator.window();
   for (std::size_t begin = 0; begin < lines.size(); begin += window) {
     const std::span part(lines.data() + begin, std::min(window, lines.size() - begin));
-    for (Translation& t : translator.translate(part, static_cast<std::int64_t>(begin) + 1))
+    for (LineTranslation& t : translator.translate(part, static_cast<std::int64_t>(begin) + 1))
       texts.push_back(std::move(t.outputs.at(0).text));
   }
   return texts;

@@ -3,7 +3,7 @@
 #include "app/compute.h"
 #include "config/specs.h"
 #include "data/batch.h"
-#include "text/vocabulary.h"
+#include "nmt/vocabulary.h"
 #include "train/validator.h"
 
 #include <memory>

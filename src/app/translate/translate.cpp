@@ -15,7 +15,7 @@ const TranslateSpec& checked(const TranslateSpec& spec) {
 
 void log_summary(const TranslateSpec& spec, const TranslateResult& result,
                  const ProgressLine& progress) {
-  const Translator::Statistics& statistics = result.statistics;
+  const BatchTranslator::Statistics& statistics = result.statistics;
   if (statistics.cropped > 1)
     log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped,
               spec.search.max_length);
@@ -37,7 +37,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
     : inference_(title, checked(spec).models, spec.search, spec.pieces_in) {
   const LoadedEnsemble& models = inference_.models;
-  TranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
+  BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
   options.pieces_in = spec.pieces_in;
   options.pieces_out = spec.pieces_out;
   options.tell_repetitions = true;

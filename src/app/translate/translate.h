@@ -2,8 +2,8 @@
 
 #include "app/ensemble.h"
 #include "app/translate/translate_spec.h"
+#include "search/batch_translator.h"
 #include "search/beam/shortlist.h"
-#include "search/translator.h"
 
 #include <cstdint>
 #include <functional>
@@ -22,8 +22,8 @@ class OpenTranslator {
   OpenTranslator(const OpenTranslator&) = delete;
   OpenTranslator& operator=(const OpenTranslator&) = delete;
 
-  /// For lines at hand (Translator::translate) and for streams of lines (translate_stream).
-  Translator& translator() { return *translator_; }
+  /// For lines at hand (BatchTranslator::translate) and for streams of lines (translate_stream).
+  BatchTranslator& translator() { return *translator_; }
   /// Called after each batch with the number of sentences it had.
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
     on_batch_ = std::move(listener);
@@ -34,12 +34,12 @@ class OpenTranslator {
   Inference inference_;
   std::optional<Shortlist> shortlist_;
   std::function<void(std::int64_t)> on_batch_;
-  std::optional<Translator> translator_;
+  std::optional<BatchTranslator> translator_;
 };
 
 struct TranslateResult {
   std::int64_t lines = 0;  ///< read, and as many written
-  Translator::Statistics statistics;
+  BatchTranslator::Statistics statistics;
 };
 
 /// Translates the lines of spec.input, or spec.text, to spec.output, with progress and speed in the

@@ -20,7 +20,7 @@ class LoadedModel {
   static std::unique_ptr<LoadedModel> load(const std::string& directory, const Context& context);
 
   Model& model() { return *model_; }
-  Scorer& scorer() { return *scorer_; }
+  StepScorer& scorer() { return *scorer_; }
   const Vocabulary& source_vocabulary() const { return *vocabularies_.source; }
   const Vocabulary& target_vocabulary() const { return *vocabularies_.target; }
   /// Updates of the checkpoint that was loaded, and its folder.

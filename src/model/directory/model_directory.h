@@ -1,8 +1,8 @@
 #pragma once
 
 #include "config/specs.h"
+#include "nmt/vocabulary.h"
 #include "tensor/safetensors.h"
-#include "text/vocabulary.h"
 
 #include <cstdint>
 #include <memory>

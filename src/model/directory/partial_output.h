@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/ops.h"
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 
 #include <span>
 #include <vector>

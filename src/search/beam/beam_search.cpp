@@ -219,7 +219,7 @@ class BeamSearch {
 
 }  // namespace
 
-std::vector<SentenceResult> beam_search(Scorer& scorer,
+std::vector<SentenceResult> beam_search(StepScorer& scorer,
                                         std::span<const std::vector<std::int32_t>> sources,
                                         const SearchOptions& options) {
   NMT_CHECK(options.beam_size >= 1, "beam-size is {}, at least 1 is needed", options.beam_size);

@@ -2,7 +2,7 @@
 
 #include "config/specs.h"
 #include "kernels/backend.h"
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 #include "search/beam/ranking.h"
 #include "search/beam/shortlist.h"
 
@@ -64,7 +64,7 @@ struct SentenceResult {
 /// neither on other sentences nor on threads, as long as the scorer's numbers do not.
 ///
 /// Errors (failed): the scorer gives NaN or infinity, or leaves a sentence no possible extension.
-std::vector<SentenceResult> beam_search(Scorer& scorer,
+std::vector<SentenceResult> beam_search(StepScorer& scorer,
                                         std::span<const std::vector<std::int32_t>> sources,
                                         const SearchOptions& options);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 #include "search/beam/beam_search.h"
 
 #include <memory>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "kernels/backend.h"
-#include "model/scorer.h"
-#include "text/vocabulary.h"
+#include "model/step_scorer.h"
+#include "nmt/vocabulary.h"
 
 #include <string>
 #include <vector>
@@ -22,10 +22,10 @@ Combination combination_of(const std::string& name);
 /// cut the text of the source themselves. Attention is the mean over the members that read the
 /// source by the first one's vocabulary, under their weights. The scores of a row depend on that
 /// row alone if the members' do.
-class EnsembleScorer : public Scorer {
+class EnsembleScorer : public StepScorer {
  public:
   struct Member {
-    Scorer* scorer = nullptr;
+    StepScorer* scorer = nullptr;
     const Vocabulary* source =
         nullptr;  ///< where it is not that of the first member: cuts the lines
     double weight = 1;

@@ -8,7 +8,7 @@
 
 namespace nmt {
 
-std::vector<ForcedScore> force_decode(Scorer& scorer,
+std::vector<ForcedScore> force_decode(StepScorer& scorer,
                                       std::span<const std::vector<std::int32_t>> sources,
                                       std::span<const std::vector<std::int32_t>> targets,
                                       bool want_attention, std::int32_t bos, std::int32_t eos) {

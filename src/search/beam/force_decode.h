@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/scorer.h"
+#include "model/step_scorer.h"
 
 #include <cstdint>
 #include <span>
@@ -19,7 +19,7 @@ struct ForcedScore {
 /// scorer that search uses, all pairs together; a pair leaves the batch when its </s> is scored.
 /// Ids are of the target vocabulary. Errors (failed): numbers of sources and targets differ; an id
 /// outside the vocabulary; the scorer gives NaN or infinity.
-std::vector<ForcedScore> force_decode(Scorer& scorer,
+std::vector<ForcedScore> force_decode(StepScorer& scorer,
                                       std::span<const std::vector<std::int32_t>> sources,
                                       std::span<const std::vector<std::int32_t>> targets,
                                       bool want_attention = false, std::int32_t bos = 1,

@@ -1,4 +1,4 @@
-#include "search/translator.h"
+#include "search/batch_translator.h"
 
 #include "core/error.h"
 #include "core/log.h"
@@ -40,8 +40,8 @@ TableScorer copier() {
 class TranslatorTest : public testing::Test {
  protected:
   ThreadPool pool{2};
-  TranslatorOptions options() {
-    TranslatorOptions o = translator_options(SearchSpec{}, Cpu{&pool});
+  BatchTranslatorOptions options() {
+    BatchTranslatorOptions o = translator_options(SearchSpec{}, Cpu{&pool});
     return o;
   }
   static std::vector<std::string> some_lines(int n) {
@@ -57,9 +57,9 @@ class TranslatorTest : public testing::Test {
     }
     return lines;
   }
-  static std::vector<std::string> texts(const std::vector<Translation>& translations) {
+  static std::vector<std::string> texts(const std::vector<LineTranslation>& translations) {
     std::vector<std::string> result;
-    for (const Translation& t : translations) result.push_back(t.outputs.at(0).text);
+    for (const LineTranslation& t : translations) result.push_back(t.outputs.at(0).text);
     return result;
   }
 };
@@ -68,12 +68,12 @@ TEST_F(TranslatorTest, lines_come_back_in_order) {
   const std::vector<std::string> lines = some_lines(500);
   for (const bool sort : {true, false}) {
     TableScorer scorer = copier();
-    TranslatorOptions o = options();
+    BatchTranslatorOptions o = options();
     o.batching.sort_by_length = sort;
     o.batching.mini_batch = 7;
     std::int64_t told = 0;
     o.on_batch = [&](std::int64_t sentences) { told += sentences; };
-    Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
     EXPECT_EQ(texts(translator.translate(lines)), lines);
     const auto empty = std::count(lines.begin(), lines.end(), "");
     EXPECT_GT(empty, 0);
@@ -86,9 +86,9 @@ TEST_F(TranslatorTest, lines_come_back_in_order) {
 
 TEST_F(TranslatorTest, empty_lines_never_reach_the_model) {
   TableScorer scorer = copier();
-  TranslatorOptions o = options();
+  BatchTranslatorOptions o = options();
   o.search.n_best = true;
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
   const std::vector<std::string> lines{"", "  \t ", "\r", "\u3000\u00a0"};
   const auto translations = translator.translate(lines);
   EXPECT_EQ(texts(translations), std::vector<std::string>(4));
@@ -101,14 +101,14 @@ TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
   const std::vector<std::string> lines = some_lines(64);
   const auto run = [&](const std::vector<std::string>& input, int batch, bool sort) {
     TableScorer scorer = random_scorer(test_vocabulary().size(), 3.0);
-    TranslatorOptions o = options();
+    BatchTranslatorOptions o = options();
     o.search.n_best = true;
     o.alignment = AlignmentKind::word;
     o.batching.mini_batch = batch;
     o.batching.sort_by_length = sort;
-    Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+    BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
     std::vector<std::string> result;
-    for (const Translation& t : translator.translate(input))
+    for (const LineTranslation& t : translator.translate(input))
       result.push_back(format_translation(t, 0, translator.options()));
     return result;
   };
@@ -121,8 +121,8 @@ TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
 }
 
 /// Has memory for so many padded tokens alone.
-struct SmallScorer : Scorer {
-  SmallScorer(Scorer& inner_, std::size_t most_) : inner(inner_), most(most_) {}
+struct SmallScorer : StepScorer {
+  SmallScorer(StepScorer& inner_, std::size_t most_) : inner(inner_), most(most_) {}
   int vocabulary() const override { return inner.vocabulary(); }
   std::unique_ptr<Decoding> begin(std::span<const Ids> sources, bool want_attention) override {
     std::size_t longest = 0;
@@ -133,7 +133,7 @@ struct SmallScorer : Scorer {
     }
     return inner.begin(sources, want_attention);
   }
-  Scorer& inner;
+  StepScorer& inner;
   std::size_t most;
   int refused = 0;
 };
@@ -141,10 +141,10 @@ struct SmallScorer : Scorer {
 TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
   TableScorer scorer = copier();
   const std::vector<std::string> lines = some_lines(60);
-  Translator whole(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator whole(scorer, test_vocabulary(), test_vocabulary(), options());
   const std::vector<std::string> expected = texts(whole.translate(lines));
   SmallScorer small(scorer, 90);
-  Translator parts(small, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator parts(small, test_vocabulary(), test_vocabulary(), options());
   log::set_level(log::Level::off);
   EXPECT_EQ(texts(parts.translate(lines)), expected);
   EXPECT_GT(small.refused, 0);
@@ -152,7 +152,7 @@ TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
   EXPECT_EQ(texts(parts.translate(lines)), expected);
   EXPECT_EQ(small.refused, refused) << "what was too large is not tried again";
   SmallScorer none(scorer, 2);
-  Translator never(none, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator never(none, test_vocabulary(), test_vocabulary(), options());
   EXPECT_THROW(never.translate(lines), std::bad_alloc);
   log::set_level(log::Level::info);
 }
@@ -160,9 +160,9 @@ TEST_F(TranslatorTest, a_batch_without_memory_is_done_in_parts) {
 TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   log::set_level(log::Level::off);
   TableScorer scorer = copier();
-  TranslatorOptions o = options();
+  BatchTranslatorOptions o = options();
   o.batching.max_length = 5;
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
   const std::vector<std::string> lines{"the quick brown fox jumps over a lazy dog", "a",
                                        "the quick brown fox jumps over a lazy dog"};
   const auto translations = translator.translate(lines);
@@ -171,7 +171,7 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   EXPECT_EQ(translator.statistics().cropped, 2);
 
   TableScorer other = copier();
-  Translator wide(other, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator wide(other, test_vocabulary(), test_vocabulary(), options());
   std::string line;
   for (int i = 0; i < 100; ++i) line += "the quick brown fox jumps over a lazy dog ";
   const std::size_t tokens = std::min<std::size_t>(test_vocabulary().encode(line).size(), 1000);
@@ -186,11 +186,11 @@ TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
     logits[prefix.size() < 12 ? 7 : 2] = 5.0f;
     return logits;
   });
-  TranslatorOptions o = options();
+  BatchTranslatorOptions o = options();
   o.tell_repetitions = true;
-  Translator translator(stuck, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(stuck, test_vocabulary(), test_vocabulary(), o);
   testing::internal::CaptureStderr();
-  const std::vector<Translation> out =
+  const std::vector<LineTranslation> out =
       translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
   const std::string warnings = testing::internal::GetCapturedStderr();
   EXPECT_NE(warnings.find("line 12: its translation repeats something 12 times in a row"),
@@ -202,7 +202,7 @@ TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
   EXPECT_EQ(translator.statistics().repeating, 2);
 
   TableScorer copies = copier();
-  Translator fair(copies, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator fair(copies, test_vocabulary(), test_vocabulary(), o);
   EXPECT_EQ(fair.translate(std::vector<std::string>{"the the the the the the the the the the"})[0]
                 .repeated,
             0);
@@ -212,8 +212,8 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   TableScorer scorer = copier();
   SearchSpec spec;
   spec.alignment = "word";
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(),
-                        translator_options(spec, Cpu{&pool}));
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
+                             translator_options(spec, Cpu{&pool}));
   const std::vector<std::string> lines{"the  quick fox", "a\u00a0lazy dog fox", "the \u200b dog"};
   const auto translations = translator.translate(lines);
   EXPECT_EQ(format_translation(translations[0], 0, translator.options()),
@@ -223,8 +223,8 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   // ... and a zero-width space vanishes, though it stood as a word: "dog" is still raw word 2.
   EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
   spec.alignment = "subword";
-  Translator pieces(scorer, test_vocabulary(), test_vocabulary(),
-                    translator_options(spec, Cpu{&pool}));
+  BatchTranslator pieces(scorer, test_vocabulary(), test_vocabulary(),
+                         translator_options(spec, Cpu{&pool}));
   const auto copied = pieces.translate(lines);
   ASSERT_EQ(copied[0].outputs[0].alignment.size(), test_vocabulary().encode(lines[0]).size());
   for (std::size_t i = 0; i < copied[0].outputs[0].alignment.size(); ++i)
@@ -240,8 +240,8 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
   spec.length_penalty = 0;
   spec.normalize = 1;
   spec.alignment = "word";
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(),
-                        translator_options(spec, Cpu{&pool}));
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
+                             translator_options(spec, Cpu{&pool}));
   const auto translations = translator.translate(std::vector<std::string>{"a dog"});
   const std::string text = format_translation(translations[0], 41, translator.options());
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
@@ -262,11 +262,11 @@ TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
   EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
   spec = {};
   spec.mini_batch = 0;
-  EXPECT_THROW(Translator(scorer, test_vocabulary(), test_vocabulary(),
-                          translator_options(spec, Cpu{&pool})),
+  EXPECT_THROW(BatchTranslator(scorer, test_vocabulary(), test_vocabulary(),
+                               translator_options(spec, Cpu{&pool})),
                Error);
   TableScorer other(7, [](const Ids&, const Ids&) { return std::vector<float>(7); });
-  EXPECT_THROW(Translator(other, test_vocabulary(), test_vocabulary(), options()), Error);
+  EXPECT_THROW(BatchTranslator(other, test_vocabulary(), test_vocabulary(), options()), Error);
 }
 
 /// Lines that arrive in portions; waiting for a portion is counted.
@@ -300,7 +300,7 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   std::filesystem::create_directory(folder);
   const std::string path = folder / "out";
   TableScorer scorer = copier();
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), options());
   LineWriter writer(path);
   Portions source({{"the dog", "", "a fox"}, {"the fox"}, {}, {"a dog"}});
   std::vector<std::int64_t> answered;
@@ -325,7 +325,7 @@ TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {
   ASSERT_EQ(::pipe(in), 0);
   ASSERT_EQ(::pipe(out), 0);
   TableScorer scorer = copier();
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), options());
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), options());
   std::thread translating([&] {
     LineReader reader(in[0], "pipe");
     ReaderLines lines(reader);
@@ -349,10 +349,10 @@ TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {
 TEST_F(TranslatorTest, a_file_is_read_in_windows) {
   const std::string path = testing::TempDir() + "/translator_stream_windows";
   TableScorer scorer = copier();
-  TranslatorOptions o = options();
+  BatchTranslatorOptions o = options();
   o.batching.mini_batch = 2;
   o.batching.maxi_batch = 3;
-  Translator translator(scorer, test_vocabulary(), test_vocabulary(), o);
+  BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(), o);
   LineWriter writer(path);
   Portions source({std::deque<std::string>(20, "a dog")});
   EXPECT_EQ(translate_stream(translator, source, writer, false), 20);

@@ -1,4 +1,4 @@
-#include "search/translator.h"
+#include "search/batch_translator.h"
 
 #include "core/error.h"
 #include "core/log.h"
@@ -22,8 +22,8 @@ void keep_in_one_line(std::string& text) {
 
 }  // namespace
 
-TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
-  TranslatorOptions options;
+BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
+  BatchTranslatorOptions options;
   options.search = search_options(spec, cpu);
   options.alignment = alignment_of(spec.alignment);
   options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src",
@@ -31,8 +31,8 @@ TranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   return options;
 }
 
-Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabulary& target,
-                       TranslatorOptions options)
+BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
+                                 const Vocabulary& target, BatchTranslatorOptions options)
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(),
@@ -46,8 +46,8 @@ Translator::Translator(Scorer& scorer, const Vocabulary& source, const Vocabular
   options_.search.want_attention = options_.alignment != AlignmentKind::none;
 }
 
-std::vector<Translation> Translator::translate(std::span<const std::string> lines,
-                                               std::int64_t first_line) {
+std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::string> lines,
+                                                        std::int64_t first_line) {
   ThreadPool& pool = *options_.search.cpu.pool;
   std::vector<std::vector<std::int32_t>> ids(lines.size());
   pool.parallel_for(
@@ -57,7 +57,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
             ids[i] = source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
       });
 
-  std::vector<Translation> translations(lines.size());
+  std::vector<LineTranslation> translations(lines.size());
   std::vector<std::size_t> sentences, lengths(lines.size());
   const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -121,9 +121,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   return translations;
 }
 
-Translation Translator::read(const SentenceResult& result, std::string_view line,
-                             std::span<const std::int32_t> source) const {
-  Translation translation;
+LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_view line,
+                                      std::span<const std::int32_t> source) const {
+  LineTranslation translation;
   const int repeated = longest_repetition(result.hypotheses.front().ids).times;
   if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times)
     translation.repeated = repeated;
@@ -147,8 +147,8 @@ Translation Translator::read(const SentenceResult& result, std::string_view line
   return translation;
 }
 
-std::string format_translation(const Translation& translation, std::int64_t id,
-                               const TranslatorOptions& options) {
+std::string format_translation(const LineTranslation& translation, std::int64_t id,
+                               const BatchTranslatorOptions& options) {
   std::string text;
   const auto out = std::back_inserter(text);
   for (const Output& output : translation.outputs) {

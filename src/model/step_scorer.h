@@ -83,9 +83,9 @@ void for_each_block(Decoding& decoding, const DecodingStep& step, Use&& use) {
 
 /// All that search knows of a model (or of an ensemble): encode a batch of sources, then score step
 /// by step.
-class Scorer {
+class StepScorer {
  public:
-  virtual ~Scorer() = default;
+  virtual ~StepScorer() = default;
   virtual int vocabulary() const = 0;
   /// Sources are ids without </s>; the model adds it.
   virtual std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
