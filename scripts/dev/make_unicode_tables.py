@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/eval/unicode_tables.inc: the general categories P, S and N that BLEU's international tokenisation reads, white
+"""Writes src/eval/unicode_tables.inc: the general categories P, S and N that BLEU's international tokenization reads, white
 space as str.split() sees it, and what str.lower() needs. The categories come from the package "regex" (which sacreBLEU uses for
 them), all else from Python itself.
 Usage: make_unicode_tables.py > src/eval/unicode_tables.inc"""

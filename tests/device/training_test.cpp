@@ -60,7 +60,8 @@ struct Training {
 
 class TrainingOnDevice : public ModelOnDevice {};
 
-// The bound of docs/design/cuda.md: the loss of each of 20 updates within 1e-3 of the CPU's, relatively.
+// The bound of docs/design/cuda.md: the loss of each of 20 updates within 1e-3 of the CPU's,
+// relatively.
 TEST_P(TrainingOnDevice, TwentyUpdatesAgreeWithTheCpu) {
   Training cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
   double first = 0, last = 0;
@@ -96,9 +97,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 class PrecisionOnDevice : public ModelOnDevice {};
 
-// The bound of docs/design/cuda.md: a product's inputs are rounded to 8 (bfloat16) or 11 bits (tf32), so
-// that a term of it is wrong by 2^-7 or 2^-10 at most; the loss of each of 20 updates stays within
-// twice as much of the CPU's in float32.
+// The bound of docs/design/cuda.md: a product's inputs are rounded to 8 (bfloat16) or 11 bits
+// (tf32), so that a term of it is wrong by 2^-7 or 2^-10 at most; the loss of each of 20 updates
+// stays within twice as much of the CPU's in float32.
 TEST_P(PrecisionOnDevice, TwentyUpdatesStayNearFloat32) {
   Training exact(DeviceKind::cpu, GetParam()), tf32(DeviceKind::cuda, GetParam(), Precision::tf32),
       bfloat16(DeviceKind::cuda, GetParam(), Precision::bfloat16);

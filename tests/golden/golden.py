@@ -1,7 +1,7 @@
 """Models that a version of nmt wrote, and what that version computes with them.
 
 tests/golden/VERSION holds a corpus, one vocabulary, a directory per model and expected.json.
-make_golden.py writes such a folder; tests/tools/test_golden.py compares a build with it."""
+make_golden.py writes such a folder; test_golden.py compares a build with it."""
 import json
 import lzma
 import math

@@ -9,8 +9,8 @@ namespace nmt::kernels {
 // Matrix products, row-major. Leading dimensions are in elements.
 
 /// C[M,N] = op(A) op(B) + beta C, beta 0 or 1, for training. On the CPU: by Cpu::products where it
-/// is the faster one (docs/design/products.md), else by the same tiles as below, B packed block by block
-/// on the way; these results do not depend on the threads either. op(A) is [M,K]: A is stored
+/// is the faster one (docs/design/products.md), else by the same tiles as below, B packed block by
+/// block on the way; these results do not depend on the threads either. op(A) is [M,K]: A is stored
 /// [M,K], or [K,M] when transpose_a. Likewise B, [K,N] or [N,K]. beta 0 does not read C.
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,

@@ -8,8 +8,8 @@ namespace nmt::kernels {
 struct Product;
 
 /// oneDNN's matrix products in the place of our own tiles, for training: put into Cpu::products,
-/// gemm() and the gradient of softmax_loss() use it where docs/design/products.md found it faster. Its
-/// results may depend, in the last bits, on the number of rows and on the threads, so decoding,
+/// gemm() and the gradient of softmax_loss() use it where docs/design/products.md found it faster.
+/// Its results may depend, in the last bits, on the number of rows and on the threads, so decoding,
 /// which packs its weights, never does. It is opened by name when asked for: programs that do not
 /// train neither load nor need it.
 class ProductLibrary {

@@ -13,9 +13,9 @@ import sys
 import tempfile
 import unittest
 
+import golden
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/golden"))
-import golden  # noqa: E402
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/bin").resolve()
 
