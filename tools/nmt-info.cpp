@@ -1,13 +1,14 @@
 // nmt-info MODEL_DIR, or nmt-info --config FILE...: what a model weighs and costs, trained or not
 // yet.
 
+#include "app/info/architecture_list.h"
 #include "app/info/info_report.h"
 #include "app/program.h"
 #include "app/train/train_settings.h"
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "model/check.h"
+#include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "model/directory/stored_weights.h"
 #include "train/autoconfig.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct InfoOptions {
   bool json = false;
+  bool architectures = false;
   int sentence_length = 25;
 };
 
@@ -52,11 +54,15 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
   ModelSpec& spec = settings.model;
   DataSpec& data = settings.data;
   settings.check();
+  const LayerLimits layers = architecture_of(spec).common_layers();
+  if (layers.min == layers.max)
+    for (int* depth : {&spec.enc_depth, &spec.dec_depth})
+      if (*depth == 0) *depth = layers.min;
   const auto missing = [&]() -> const char* {
     if (spec.dim_emb == 0) return "dim-emb";
     if (spec.dim_rnn == 0) return "dim-rnn";
-    if (spec.enc_depth == 0 && spec.type != "rnnsearch") return "enc-depth";
-    if (spec.dec_depth == 0 && spec.type != "rnnsearch") return "dec-depth";
+    if (spec.enc_depth == 0) return "enc-depth";
+    if (spec.dec_depth == 0) return "dec-depth";
     return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
   };
   if (const char* name = missing()) {
@@ -72,8 +78,6 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
   train::choose_positions(spec, data);
   train::choose_attention_query(spec);
   if (!settings.ties_by_hand()) train::choose_tying(spec, data);
-  if (spec.type == "rnnsearch")
-    spec.enc_depth = std::max(1, spec.enc_depth), spec.dec_depth = std::max(1, spec.dec_depth);
   info.origin = "settings";
   info.spec = spec;
   if (data.vocabs.empty()) {
@@ -86,6 +90,10 @@ void read_settings(TrainSettings& settings, ModelInfo& info) {
 }
 
 ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
+  if (options.architectures) {
+    print(options.json ? architectures_json() : architectures_text());
+    return ExitStatus::ok;
+  }
   ModelInfo info;
   Dtype weights = Dtype::f32;
   if (asks_directory(settings.settings))
@@ -93,13 +101,13 @@ ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   else
     read_settings(settings, info);
   if (dump_if_asked(settings.settings)) return ExitStatus::ok;
-  Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
-  info.inventory = take_inventory(model);
   // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a
   // batch.
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
+  Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
+  info.inventory = take_inventory(model);
   const DataSpec& data = settings.data;
   const std::int64_t length = options.sentence_length,
                      words = data.mini_batch_words > 0 ? data.mini_batch_words : 4096;
@@ -109,8 +117,8 @@ ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   info.decoding_batch = {settings.search.mini_batch, length, length};
   info.beam = settings.search.beam_size;
   info.optimizer = settings.train.optimizer;
-  info.training = training_memory(info.spec, info.inventory, info.target_vocabulary,
-                                  info.training_batch, train::Optimizer::states(settings.train),
+  info.training = training_memory(model, info.inventory, info.training_batch,
+                                  train::Optimizer::states(settings.train),
                                   settings.train.exponential_smoothing > 0);
   info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary,
                                   info.decoding_batch, info.beam);
@@ -132,6 +140,8 @@ int main(int argc, char** argv) {
   settings.settings.add(nmt::config::in_group(
       "information", {
                          Option("json", &options.json, "print the numbers as JSON"),
+                         Option("architectures", &options.architectures,
+                                "describe every architecture of --type, and exit"),
                          Option("sentence-length", &options.sentence_length,
                                 "tokens of a sentence that memory is estimated for")
                              .range(1, 100000),

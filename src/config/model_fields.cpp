@@ -3,6 +3,12 @@
 namespace nmt::config {
 namespace {
 
+const std::vector<std::string> architectures = {
+#define NMT_ARCHITECTURE(name, ...) #name,
+#include "config/architectures.def"
+#undef NMT_ARCHITECTURE
+};
+
 std::vector<Option> list(ModelSpec& s) {
   const auto dropout = [](const char* name, double* member, const char* where) {
     return Option(name, member, fmt::format("share of values dropped {} in training", where))
@@ -12,17 +18,10 @@ std::vector<Option> list(ModelSpec& s) {
   return in_group(
       "model",
       {
-          Option("type", &s.type,
-                 "architecture: rnnsearch is one bidirectional layer and a conditional decoder, "
-                 "deep a stack of "
-                 "residual layers, seq2seq a plain stack with or without attention, gnmt a stack "
-                 "with residuals from "
-                 "the third layer on")
-              .one_of({"rnnsearch", "deep", "seq2seq", "gnmt"}),
+          Option("type", &s.type, "architecture; nmt-info --architectures describes them")
+              .one_of(architectures),
           Option("context-aware", &s.context_aware,
-                 "rnnsearch, deep: the encoder's backward pass reads the forward states through a "
-                 "second unit; in deep "
-                 "so do the upper decoder layers the context"),
+                 "conditional units over the encoder's forward states and over the context"),
           Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it")
               .alias({"cell"})
               .meta("UNIT")
@@ -75,8 +74,7 @@ std::vector<Option> list(ModelSpec& s) {
                  "layer normalization in units and between layers"),
           Option("attention", &s.attention,
                  "score of a query and a key: additive (Bahdanau) or scaled dot product; none: "
-                 "seq2seq reads the source "
-                 "through the initial state alone")
+                 "the source is read through the initial states alone")
               .one_of({"additive", "dot", "none"}),
           Option("heads", &s.heads,
                  "attention heads; divides the attention space and the memory's width")
@@ -87,7 +85,7 @@ std::vector<Option> list(ModelSpec& s) {
           Option("attention-query", &s.attention_query,
                  "what asks the source: the conditional layer's lower unit, or a plain first layer "
                  "for all steps at once; "
-                 "auto: first-layer in gnmt, else recurrent")
+                 "auto: as the architecture has it")
               .one_of({"auto", "recurrent", "first-layer"}),
           Option("tied-embeddings", &s.tied_embeddings,
                  "one matrix for target embedding and softmax"),

@@ -1,6 +1,7 @@
 #include "model/check.h"
 
 #include "core/error.h"
+#include "model/architecture.h"
 
 #include <algorithm>
 #include <string>
@@ -22,11 +23,11 @@ void one_of(const char* name, const std::string& value, const std::vector<std::s
 
 // The settings of attention mean nothing without it.
 void check_without_attention(const ModelSpec& spec) {
-  if (spec.type != "seq2seq")
+  if (!architecture_of(spec).without_attention)
     fail(ExitStatus::usage,
-         "attention none: type {} reads the source through attention, additive or dot; type "
-         "seq2seq takes none",
-         spec.type);
+         "attention none: type {} reads the source through attention, additive or dot; allowed for "
+         "type {}",
+         spec.type, architecture_names([](const Architecture& a) { return a.without_attention; }));
   if (spec.attention_query != "auto")
     fail(ExitStatus::usage,
          "attention-query: '{}' means nothing beside attention none; leave it auto",
@@ -39,6 +40,15 @@ void check_without_attention(const ModelSpec& spec) {
          spec.dim_attention);
 }
 
+void check_layers(const char* name, int value, const LayerLimits& limits, const ModelSpec& spec) {
+  if (value >= limits.min && value <= limits.max) return;
+  const std::string allowed = limits.min == limits.max ? fmt::format("exactly {}", limits.min)
+                              : limits.max == max_layers
+                                  ? fmt::format("at least {}", limits.min)
+                                  : fmt::format("from {} to {}", limits.min, limits.max);
+  fail(ExitStatus::usage, "{}: {} layers, but type {} has {}", name, value, spec.type, allowed);
+}
+
 }  // namespace
 
 void check_model(const ModelSpec& spec) {
@@ -47,31 +57,24 @@ void check_model(const ModelSpec& spec) {
   positive("enc-depth", spec.enc_depth);
   positive("dec-depth", spec.dec_depth);
   positive("heads", spec.heads);
-  one_of("type", spec.type, {"rnnsearch", "deep", "seq2seq", "gnmt"});
   one_of("attention", spec.attention, {"additive", "dot", "none"});
   one_of("attention-query", spec.attention_query, {"auto", "recurrent", "first-layer"});
+  const Architecture& architecture = architecture_of(spec);
   if (spec.attention == "none") check_without_attention(spec);
-  if (spec.type == "rnnsearch" && (spec.enc_depth != 1 || spec.dec_depth != 1))
+  check_layers("enc-depth", spec.enc_depth, architecture.encoder_layers, spec);
+  check_layers("dec-depth", spec.dec_depth, architecture.decoder_layers, spec);
+  if (spec.context_aware && !architecture.context_aware)
+    fail(ExitStatus::usage, "context-aware: allowed for types {}, not {}",
+         architecture_names([](const Architecture& a) { return a.context_aware; }), spec.type);
+  if (architecture.readout == ReadoutKind::none && architecture.output_width(spec) != spec.dim_emb)
     fail(ExitStatus::usage,
-         "type rnnsearch has one layer on each side, not enc-depth {} and dec-depth {}; type deep "
-         "takes any",
-         spec.enc_depth, spec.dec_depth);
-  if (spec.context_aware && spec.type != "rnnsearch" && spec.type != "deep")
-    fail(ExitStatus::usage, "context-aware: is for types rnnsearch and deep, not {}", spec.type);
-  if (spec.type == "gnmt" && spec.dim_emb != spec.dim_rnn)
-    fail(
-        ExitStatus::usage,
-        "type gnmt: dim-emb {} must equal dim-rnn {}, since the softmax reads the top layer itself",
-        spec.dim_emb, spec.dim_rnn);
-  if (spec.type == "gnmt" && spec.dec_depth < 2)
-    fail(ExitStatus::usage,
-         "type gnmt: dec-depth {}: the layers above the first read the context; at least 2",
-         spec.dec_depth);
+         "type {}: dim-emb {} must equal dim-rnn {}, since the softmax reads the top layer itself",
+         spec.type, spec.dim_emb, spec.dim_rnn);
 }
 
 bool asks_recurrently(const ModelSpec& spec) {
   return spec.attention_query == "recurrent" ||
-         (spec.attention_query == "auto" && spec.type != "gnmt");
+         (spec.attention_query == "auto" && architecture_of(spec).conditional_by_default);
 }
 
 }  // namespace nmt

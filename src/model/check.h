@@ -10,7 +10,7 @@ namespace nmt {
 void check_model(const ModelSpec& spec);
 
 /// Whether attention is asked by a conditional first decoder layer (true) or by a plain one for all
-/// steps at once; `attention-query: auto` is first-layer in gnmt and recurrent elsewhere.
+/// steps at once; the architecture says what `attention-query: auto` is.
 bool asks_recurrently(const ModelSpec& spec);
 
 }  // namespace nmt

@@ -17,25 +17,17 @@ std::string layer_name(std::size_t layer) {
 
 Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
                  std::int64_t final_width)
-    : type_(spec.type == "rnnsearch" ? Type::rnnsearch
-            : spec.type == "seq2seq" ? Type::seq2seq
-            : spec.type == "gnmt"    ? Type::gnmt
-                                     : Type::deep),
+    : architecture_(architecture_of(spec)),
       settings_(unit_settings(spec, spec.dec_cell)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
       dropout_readout_(static_cast<float>(spec.dropout_readout)),
+      embedding_(spec.dim_emb),
       layers_(static_cast<std::size_t>(spec.dec_depth)) {
-  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn,
-                     m = spec.attention == "none" ? 0 : memory_width;
+  const std::int64_t m = spec.attention == "none" ? 0 : memory_width;
   make_layers(builder, spec, m);
-  if (type_ == Type::gnmt) return;
-  make_initial_states(builder.at(Parameter::Role::initial_states), spec.dec_depth, final_width);
-  const Builder out = builder.at(Parameter::Role::readout);
-  readout_ = &out.add("readout", {type_ == Type::deep ? e + m : h + m + e, e}, Init::glorot);
-  if (spec.layer_normalization)
-    readout_normalization_ = Normalization(out, "readout_norm", e);
-  else
-    readout_bias_ = &out.add("readout_bias", {e}, Init::zero);
+  if (architecture_.initial_state != InitialState::zero)
+    make_initial_states(builder.at(Parameter::Role::initial_states), spec.dec_depth, final_width);
+  make_readout(builder.at(Parameter::Role::readout), spec, m);
 }
 
 void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
@@ -61,20 +53,31 @@ void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::i
 
 void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
-  const bool deep = type_ == Type::deep;
+  const std::int64_t below = architecture_.output_width(spec);
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     const Builder at(builder, layer_name(layer));
-    const std::int64_t input = deep ? e : h;  // what the layer below gives
     if (layer == 0 && m > 0)
       make_attention(at, spec, m);
     else if (layer == 0)
       first_.emplace(at, settings_, e);
-    else if (deep && spec.context_aware)
-      aware_.emplace_back(at, settings_, input, m);
+    else if (spec.context_aware)
+      aware_.emplace_back(at, settings_, below, m);
     else
-      upper_.emplace_back(at, settings_, input + m);
-    if (deep) residuals_.emplace_back(at, h, e, spec.layer_normalization);
+      upper_.emplace_back(at, settings_, below + m);
+    if (architecture_.is_projected()) residuals_.emplace_back(at, h, e, spec.layer_normalization);
   }
+}
+
+void Decoder::make_readout(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
+  const std::int64_t e = spec.dim_emb;
+  features_ = architecture_.output_width(spec);
+  if (architecture_.readout == ReadoutKind::none) return;
+  features_ += m + (architecture_.readout == ReadoutKind::states_context_input ? e : 0);
+  readout_ = &builder.add("readout", {features_, e}, Init::glorot);
+  if (spec.layer_normalization)
+    readout_normalization_ = Normalization(builder, "readout_norm", e);
+  else
+    readout_bias_ = &builder.add("readout_bias", {e}, Init::zero);
 }
 
 void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from) {
@@ -107,7 +110,9 @@ DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
       continue;
     }
     Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
-    start[i / states].push_back(type_ == Type::deep ? mapped : ops::tanh(tape, std::move(mapped)));
+    start[i / states].push_back(architecture_.initial_state == InitialState::tanh
+                                    ? ops::tanh(tape, std::move(mapped))
+                                    : mapped);
   }
   return start;
 }
@@ -130,10 +135,11 @@ std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memor
 std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c,
                                       const std::vector<Var>& initial,
                                       std::int64_t position) const {
-  if (!aware_.empty()) return aware_[layer - 1](tape, x, c, initial, {}, false, position);
-  Var input = c ? ops::concat(tape, {x, c}) : x;
-  return upper_[layer - 1](tape, type_ == Type::deep ? input : ops::dropout(tape, input, dropout_),
-                           initial, {}, false, position);
+  const float p = architecture_.is_projected() ? 0.0f : dropout_;
+  if (!aware_.empty())
+    return aware_[layer - 1](tape, ops::dropout(tape, x, p), c, initial, {}, false, position);
+  const Var input = c ? ops::concat(tape, {x, c}) : x;
+  return upper_[layer - 1](tape, ops::dropout(tape, input, p), initial, {}, false, position);
 }
 
 Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory,
@@ -155,21 +161,50 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
     std::vector<Var>& kept = result.state.emplace_back();
     if (!tape.recording())  // training runs all steps at once
       for (const Var& s : states) kept.push_back(ops::step(tape, s, s->value.shape()[0] - 1));
-    if (type_ == Type::deep)
+    if (architecture_.is_projected())
       x = residuals_[layer](tape, x, states[0], dropout_);
     else
-      x = type_ == Type::gnmt && layer >= 2 ? ops::add(tape, states[0], x) : states[0];
+      x = architecture_.adds_input(static_cast<int>(layer)) ? ops::add(tape, states[0], x)
+                                                            : states[0];
   }
-  if (type_ == Type::gnmt) {
-    result.features = x;
-  } else if (type_ == Type::deep) {
-    result.features = ops::concat(tape, {x, c});
-  } else {
-    std::vector<Var> read = {ops::dropout(tape, x, dropout_), y};
-    if (c) read.insert(read.begin() + 1, c);
-    result.features = ops::concat(tape, read);
-  }
+  if (architecture_.drops_top()) x = ops::dropout(tape, x, dropout_);
+  result.features = x;
+  if (architecture_.readout == ReadoutKind::none) return result;
+  std::vector<Var> read{x};
+  if (c) read.push_back(c);
+  if (architecture_.readout == ReadoutKind::states_context_input) read.push_back(y);
+  result.features = ops::concat(tape, read);
   return result;
+}
+
+std::int64_t Decoder::saved_floats(std::int64_t source_tokens) const {
+  const bool projected = architecture_.is_projected();
+  const std::int64_t h = settings_.width;
+  const auto dropped = [&](std::int64_t width) { return dropout_ > 0 && !projected ? width : 0; };
+  std::int64_t sum = conditional_ ? conditional_->saved_floats() : first_->saved_floats(), m = 0;
+  if (memory_projection_) {
+    m = memory_projection_->shape[0];
+    sum += memory_projection_->shape[1] + m + attention_.heads * source_tokens;
+  }
+  for (const Residual& residual : residuals_) sum += residual.saved_floats(dropout_ > 0);
+  const std::int64_t below = projected ? embedding_ : h;
+  for (const TransitionLayer& layer : aware_) sum += layer.saved_floats() + dropped(below);
+  for (const RecurrentLayer& layer : upper_)
+    sum += layer.saved_floats() + (m > 0 ? below + m : 0) + dropped(below + m);
+  for (std::size_t layer = 0; layer < layers_; ++layer)
+    if (architecture_.adds_input(static_cast<int>(layer))) sum += h;
+  if (architecture_.drops_top()) sum += dropped(h);
+  sum += 2 * features_;  // of all positions, then of the real tokens
+  if (readout_) sum += embedding_ * (readout_normalization_ ? 4 : 2);
+  if (dropout_readout_ > 0) sum += embedding_;
+  return sum + embedding_ + features_;  // their gradients when the backward pass begins
+}
+
+std::int64_t Decoder::saved_source_floats() const {
+  if (!memory_projection_) return 0;
+  // Additive attention keeps the exponentials of the keys as well (attention_exp_keys).
+  const int keys = attention_.kind == kernels::AttentionKind::additive ? 2 : 1;
+  return keys * memory_projection_->shape[1];
 }
 
 Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {

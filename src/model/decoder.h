@@ -16,14 +16,11 @@ struct DecoderState : std::vector<std::vector<Var>> {
 };
 
 /// Target embeddings and an encoded source to readout vectors, for any number of steps at once: all
-/// of them in training, one in search. The first layer is conditional (attention-query: recurrent),
-/// or a plain one whose outputs query the source; in seq2seq without attention it is plain and the
-/// source comes in through the initial states alone. The layers above:
-///   deep     read [x; c], or, context-aware, x with their first unit and c with their second; each
-///   followed by a Residual seq2seq  read [x; c], or x without attention gnmt     read [x; c]; from
-///   the third layer on their output is the sum of input and states
-/// Readout: tanh(W [h; c; y]) in rnnsearch and seq2seq, tanh(W [x; c]) in deep; gnmt's softmax
-/// reads the top layer itself.
+/// of them in training, one in search. With attention the first layer is conditional
+/// (attention-query: recurrent), or a plain one whose outputs query the source; the layers above
+/// read [x; c], or, context-aware, x with their first unit and c with their second. Without
+/// attention the source comes in through the initial states alone. Residuals, initial states and
+/// the readout are the architecture's (model/architecture.h).
 class Decoder {
  public:
   Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
@@ -32,7 +29,7 @@ class Decoder {
   /// What attention reads: the annotations [S,B,M], and their projection, once a source. Neither
   /// without attention.
   ops::Memory remember(Tape& tape, const Var& annotations, const Tensor& lengths) const;
-  /// Initial states from the encoder's final state [B,F]; zeros in gnmt.
+  /// Initial states from the encoder's final state [B,F]; or zeros.
   DecoderState start(Tape& tape, const Var& final_state) const;
 
   struct Result {
@@ -46,13 +43,17 @@ class Decoder {
   /// The readout of features [R,..] -> [R,E], with layer normalization and dropout. `rows` i32 [R]:
   /// where they stand in [T,B], for dropout.
   Var readout(Tape& tape, const Var& features, const Tensor& rows = {}) const;
+  /// As RecurrentLayer::saved_floats(): of a target position of all layers and the readout for a
+  /// source of so many tokens, and of what remember() makes for a source position.
+  std::int64_t saved_floats(std::int64_t source_tokens) const;
+  std::int64_t saved_source_floats() const;
   void freeze(const Context& context) const;
 
  private:
-  enum class Type { rnnsearch, deep, seq2seq, gnmt };
   void make_attention(const Builder& first, const ModelSpec& spec, std::int64_t memory_width);
   void make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width);
   void make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from);
+  void make_readout(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width);
   /// The states of the first layer, and the context, none without attention.
   std::vector<Var> first_layer(Tape& tape, const Var& y, const ops::Memory& memory,
                                const std::vector<Var>& initial, const Tensor& sentence,
@@ -60,9 +61,9 @@ class Decoder {
   std::vector<Var> upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c,
                                const std::vector<Var>& initial, std::int64_t position) const;
 
-  Type type_;
+  const Architecture& architecture_;
   UnitSettings settings_;
-  std::vector<Parameter*> initial_;  // a map [F,H] a layer and given state vector
+  std::vector<Parameter*> initial_;  // [F,H] for each layer and given state vector
   std::vector<Parameter*> initial_bias_;
   Parameter* memory_projection_ = nullptr;
   Parameter* query_ = nullptr;  // first-layer attention
@@ -71,11 +72,12 @@ class Decoder {
   std::optional<RecurrentLayer> first_;
   std::deque<RecurrentLayer> upper_;
   std::deque<TransitionLayer> aware_;  // in the place of upper_
-  std::deque<Residual> residuals_;     // deep
+  std::deque<Residual> residuals_;     // projected residuals
   Parameter* readout_ = nullptr;
   Parameter* readout_bias_ = nullptr;
   Normalization readout_normalization_;
   float dropout_, dropout_readout_;
+  std::int64_t embedding_, features_ = 0;  // E; width of what the readout or the softmax reads
   std::size_t layers_;
 };
 

@@ -22,6 +22,10 @@ Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) 
              : sum;
 }
 
+std::int64_t Residual::saved_floats(bool drops) const {
+  return weight_->shape[-1] * ((drops ? 3 : 2) + (normalization_ ? 2 : 0));
+}
+
 void Residual::freeze(const Context& context) const {
   ops::freeze(context, *weight_);
 }
@@ -62,10 +66,15 @@ BidirectionalLayer::Result BidirectionalLayer::operator()(
   directions.second();
   const Var back = (*backward_)(tape, x, {}, sentences, true)[0];
   directions.join();
-  const std::int64_t last =
-      x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
+  // The state of a shorter sentence is carried to the last step.
+  const std::int64_t last = x->value.shape()[0] - 1;
   return {ops::concat(tape, {ahead, back}),
           ops::concat(tape, {ops::step(tape, ahead, last), ops::step(tape, back, 0)})};
+}
+
+std::int64_t BidirectionalLayer::saved_floats() const {
+  return forward_.saved_floats() +
+         (aware_ ? aware_->saved_floats() : backward_->saved_floats() + width_);
 }
 
 void BidirectionalLayer::freeze(const Context& context) const {
@@ -77,15 +86,15 @@ void BidirectionalLayer::freeze(const Context& context) const {
 Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
     : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb,
              spec.context_aware),
-      sums_(spec.type == "gnmt"),
+      architecture_(architecture_of(spec)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
       width_(first_.width()),
       final_width_(first_.width()) {
-  const bool deep = spec.type == "deep";
+  const bool projected = architecture_.is_projected();
   const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
   const auto close = [&](const Builder& at, std::int64_t from) {
-    if (deep) residuals_.emplace_back(at, from, e, spec.layer_normalization);
-    width_ = deep ? e : from;
+    if (projected) residuals_.emplace_back(at, from, e, spec.layer_normalization);
+    width_ = projected ? e : from;
   };
   close(Builder(builder, "layer_0"), first_.width());
   for (int layer = 1; layer < spec.enc_depth; ++layer) {
@@ -98,23 +107,35 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
 
 Encoder::Result Encoder::operator()(Tape& tape, Var x,
                                     const ops::PaddedSentences& sentences) const {
-  const bool deep = !residuals_.empty();
-  const std::int64_t last =
-      x->value.shape()[0] - 1;  // a shorter sentence's state is carried to here
+  const bool projected = architecture_.is_projected();
+  // The state of a shorter sentence is carried to the last step.
+  const std::int64_t last = x->value.shape()[0] - 1;
   auto [out, final_state] = first_(tape, x, sentences);
-  if (deep) out = residuals_[0](tape, x, out, dropout_);
+  if (projected) out = residuals_[0](tape, x, out, dropout_);
   x = {};
   Var top;
   for (std::size_t i = 0; i < upper_.size(); ++i) {
-    top = upper_[i](tape, deep ? out : ops::dropout(tape, out, dropout_), {}, sentences)[0];
-    if (deep)
+    top = upper_[i](tape, projected ? out : ops::dropout(tape, out, dropout_), {}, sentences)[0];
+    if (projected)
       out = residuals_[i + 1](tape, out, top, dropout_);
     else
-      out = sums_ && i > 0 ? ops::add(tape, top, out) : top;
+      out = architecture_.adds_input(static_cast<int>(i) + 1) ? ops::add(tape, top, out) : top;
   }
   if (top) final_state = ops::step(tape, top, last);
-  // What attention reads; gnmt's has no dropout there, and a Residual has had it.
-  return {deep || sums_ ? out : ops::dropout(tape, out, dropout_), final_state};
+  return {architecture_.drops_top() ? ops::dropout(tape, out, dropout_) : out, final_state};
+}
+
+std::int64_t Encoder::saved_floats() const {
+  std::int64_t sum = first_.saved_floats();
+  for (const Residual& residual : residuals_) sum += residual.saved_floats(dropout_ > 0);
+  const bool drops_inputs = dropout_ > 0 && !architecture_.is_projected();
+  std::int64_t width = first_.width();
+  for (std::size_t i = 0; i < upper_.size(); ++i) {
+    sum += upper_[i].saved_floats() + (drops_inputs ? width : 0);
+    width = upper_[i].width();
+    if (architecture_.adds_input(static_cast<int>(i) + 1)) sum += width;
+  }
+  return sum + (dropout_ > 0 && architecture_.drops_top() ? width : 0);
 }
 
 void Encoder::freeze(const Context& context) const {

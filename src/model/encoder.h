@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/specs.h"
+#include "model/architecture.h"
 #include "nn/recurrent_layer.h"
 
 #include <deque>
@@ -14,6 +14,8 @@ class Residual {
  public:
   Residual(const Builder& builder, std::int64_t from, std::int64_t to, bool layer_normalization);
   Var operator()(Tape& tape, const Var& x, const Var& h, float dropout) const;
+  /// As RecurrentLayer::saved_floats(), with or without dropout.
+  std::int64_t saved_floats(bool drops) const;
   void freeze(const Context& context) const;
 
  private:
@@ -39,6 +41,8 @@ class BidirectionalLayer {
   };
   Result operator()(Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const;
   std::int64_t width() const { return width_; }
+  /// As RecurrentLayer::saved_floats().
+  std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
  private:
@@ -48,31 +52,29 @@ class BidirectionalLayer {
   std::int64_t width_;
 };
 
-/// Source embeddings to annotations. The first layer reads both directions, the others go forward.
-///   rnnsearch  one layer; annotations are its states
-///   deep       each layer is followed by a Residual; annotations are as wide as the embedding
-///   seq2seq    layers upon each other; annotations are the top one's states
-///   gnmt       the same, and from the third layer on the output is the sum of input and states (Wu
-///   et al. 2016, section 3.1)
+/// Source embeddings to annotations. The first layer reads both directions, the others go forward;
+/// what stands between and after them is said by the architecture (model/architecture.h).
 class Encoder {
  public:
   Encoder(const Builder& builder, const ModelSpec& spec);
   struct Result {
     Var annotations;  ///< [S,B,M]
-    Var final_state;  ///< [B, final_width()]: of the top layer; both directions' when that is
-                      ///< bidirectional
+    /// [B, final_width()]: of the top layer; both directions' when that is bidirectional.
+    Var final_state;
   };
   /// x [S,B,E]. Callers move x in: without recording, no value outlives its last use.
   Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const;
   std::int64_t width() const { return width_; }  ///< M
   std::int64_t final_width() const { return final_width_; }
+  /// As RecurrentLayer::saved_floats(), of all layers.
+  std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
  private:
   BidirectionalLayer first_;
   std::deque<RecurrentLayer> upper_;
-  std::deque<Residual> residuals_;  // deep
-  bool sums_;                       // gnmt
+  std::deque<Residual> residuals_;  // projected residuals
+  const Architecture& architecture_;
   float dropout_;
   std::int64_t width_, final_width_;
 };

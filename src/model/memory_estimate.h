@@ -9,29 +9,28 @@ namespace nmt {
 
 /// The size of one batch.
 struct BatchSize {
-  std::int64_t sentences = 0, source_tokens = 0,
-               target_tokens = 0;  ///< tokens of a sentence, padding included
+  std::int64_t sentences = 0;
+  std::int64_t source_tokens = 0, target_tokens = 0;  ///< of a sentence, padding included
 };
 
 /// Bytes of tensors in one training update.
 struct TrainingMemory {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, average = 0;
-  std::int64_t activations =
-      0;  ///< what the backward pass needs of the forward one, and its own scratch: an estimate
+  /// What the backward pass needs of the forward one, and its own scratch: an estimate.
+  std::int64_t activations = 0;
   std::int64_t total() const { return weights + gradients + optimizer + average + activations; }
 };
 /// `optimizer_states`: numbers that the update rule keeps for each weight; `average`: whether a
 /// moving average is kept.
-TrainingMemory training_memory(const ModelSpec& spec, const Inventory& inventory,
-                               int target_vocabulary, const BatchSize& batch, int optimizer_states,
-                               bool average);
+TrainingMemory training_memory(const Model& model, const Inventory& inventory,
+                               const BatchSize& batch, int optimizer_states, bool average);
 
 /// Bytes of tensors while a batch is translated.
 struct DecodingMemory {
   std::int64_t weights = 0;
   std::int64_t source = 0;  ///< annotations and keys
-  std::int64_t hypotheses =
-      0;  ///< states before and after a step, and the scores of a block of hypotheses
+  /// States before and after a step, and the scores of a block of hypotheses.
+  std::int64_t hypotheses = 0;
   std::int64_t total() const { return weights + source + hypotheses; }
 };
 DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory,

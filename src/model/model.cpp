@@ -181,6 +181,18 @@ BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass)
   return read(impl_->context, sums, batch);
 }
 
+std::int64_t Model::saved_floats(std::int64_t sentences, std::int64_t source_tokens,
+                                 std::int64_t target_tokens) const {
+  const Impl& m = *impl_;
+  const std::int64_t embedded = m.spec.dim_emb * (m.spec.dropout_emb > 0 ? 2 : 1);
+  const std::int64_t source =
+      embedded + m.encoder->saved_floats() + m.decoder->saved_source_floats();
+  const std::int64_t target = embedded + m.decoder->saved_floats(source_tokens);
+  const std::int64_t positions = sentences * target_tokens;
+  return sentences * source_tokens * source + positions * target +
+         kernels::softmax_loss_scratch(Cpu{}, positions, m.spec.dim_emb, m.target_vocabulary);
+}
+
 BatchLoss Model::evaluate(const Batch& batch, float label_smoothing) {
   Impl& m = *impl_;
   Tape tape(m.context, false);

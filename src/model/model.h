@@ -64,6 +64,10 @@ class Model {
   using Listener = std::function<void(Completed)>;
   void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                             const Listener& listener = {});
+  /// Floats that accumulate_gradients() of such a batch has in memory at most, beside parameters
+  /// and gradients: an estimate. Needs no weights.
+  std::int64_t saved_floats(std::int64_t sentences, std::int64_t source_tokens,
+                            std::int64_t target_tokens) const;
   /// The loss alone: no dropout, no gradients.
   BatchLoss evaluate(const Batch& batch, float label_smoothing = 0.0f);
 

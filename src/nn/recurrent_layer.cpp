@@ -21,13 +21,27 @@ Parameter& add_matrix(const Builder& builder, const std::string& name, const Uni
   return builder.add(name, {k, in / k, planes * out / k}, init, planes);
 }
 
+// Floats of one position that a cell keeps for its backward pass: its states, the products with
+// them, with layer normalization their normalized values as well, the late value, rearranged
+// states.
+std::int64_t saved_by(const ops::Cell& cell) {
+  const kernels::Unit& unit = *cell.unit;
+  const int products = unit.recurrents + unit.late;
+  const bool rearranged = cell.rearrange && unit.recurrents > 0;
+  return cell.width * (unit.states + products * (cell.gain ? 2 : 1) + (unit.late > 0 ? 1 : 0) +
+                       (rearranged ? 1 : 0));
+}
+
 }  // namespace
 
 InputProjection::InputProjection(const Builder& builder, const std::string& name,
                                  const UnitSettings& settings, std::int64_t input)
     : planes_(settings.unit->inputs),
       groups_(settings.groups),
+      saved_floats_(settings.unit->inputs * settings.width *
+                    (settings.layer_normalization ? 3 : 1)),
       rearrange_(settings.rearrange && settings.groups > 1) {
+  if (rearrange_) saved_floats_ += input;
   const std::int64_t wide = settings.unit->inputs * settings.width;
   weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
   if (settings.layer_normalization)
@@ -112,6 +126,10 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
   return ops::recurrence(tape, cell_, input_(tape, x), initial, sentences.mask, reverse, position);
 }
 
+std::int64_t RecurrentLayer::saved_floats() const {
+  return input_.saved_floats() + saved_by(cell_);
+}
+
 void RecurrentLayer::freeze(const Context& context) const {
   if (cudnn_) return ops::freeze(context, *cudnn_);
   input_.freeze(context);
@@ -132,6 +150,10 @@ std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var
                                              bool reverse, std::int64_t position) const {
   return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask,
                          reverse, position);
+}
+
+std::int64_t TransitionLayer::saved_floats() const {
+  return input_.saved_floats() + guide_.saved_floats() + saved_by(lower_) + saved_by(higher_);
 }
 
 void TransitionLayer::freeze(const Context& context) const {
@@ -163,6 +185,14 @@ ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
                                                     const Tensor& sentence,
                                                     std::int64_t position) const {
   return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence, position);
+}
+
+std::int64_t ConditionalLayer::saved_floats() const {
+  // The projection of the context, inside the loop, does not keep the product beside its
+  // normalized values.
+  const std::int64_t product = layer_.context_gain ? layer_.context_gain->shape.elements() : 0;
+  return input_.saved_floats() + context_.saved_floats() - product + saved_by(layer_.lower) +
+         saved_by(layer_.higher);
 }
 
 void ConditionalLayer::freeze(const Context& context) const {

@@ -15,12 +15,12 @@ struct UnitSettings {
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;  ///< H
   bool layer_normalization = false;
-  bool bias =
-      false;  ///< a bias on xW too; without effect beside layer normalization, which has its own
-  std::int64_t groups =
-      1;  ///< K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1)
-  bool rearrange = false;      ///< W and U read x and h' rearranged (section 2.2); the states
-                               ///< themselves stay in their order
+  /// A bias on xW too; without effect beside layer normalization, which has its own.
+  bool bias = false;
+  /// K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1).
+  std::int64_t groups = 1;
+  /// W and U read x and h' rearranged (section 2.2); the states themselves stay in their order.
+  bool rearrange = false;
   std::int64_t positions = 0;  ///< rows of a unit's position vectors
 };
 
@@ -32,6 +32,9 @@ class InputProjection {
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
                   std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
+  /// Floats of one position that training keeps for the backward pass: the product, with layer
+  /// normalization its normalized values and its output as well, and rearranged inputs.
+  std::int64_t saved_floats() const { return saved_floats_; }
   void freeze(const Context& context) const;
 
   Parameter* weight = nullptr;  ///< [input, inputs*H], or with groups [K, input/K, inputs*H/K]
@@ -40,7 +43,7 @@ class InputProjection {
 
  private:
   int planes_;
-  std::int64_t groups_;
+  std::int64_t groups_, saved_floats_;
   bool rearrange_;
 };
 
@@ -61,6 +64,9 @@ class RecurrentLayer {
   std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
                               const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
+  std::int64_t width() const { return cell_.width; }
+  /// Floats of one position that training keeps for the backward pass, an estimate for memory.
+  std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
  private:
@@ -79,6 +85,8 @@ class TransitionLayer {
   std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide,
                               const std::vector<Var>& initial, const Tensor& mask,
                               bool reverse = false, std::int64_t position = 0) const;
+  /// As RecurrentLayer::saved_floats().
+  std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
  private:
@@ -86,8 +94,8 @@ class TransitionLayer {
   ops::Cell lower_, higher_;
 };
 
-/// The conditional decoder layer with attention between its two units (units.md 3.1; ATR paper,
-/// section 4.1).
+/// The conditional decoder layer with attention between its two units (Zhang et al.,
+/// ATR, EMNLP 2018, section 4.1).
 class ConditionalLayer {
  public:
   /// memory: M; space: A.
@@ -96,6 +104,8 @@ class ConditionalLayer {
   ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory,
                                     const std::vector<Var>& initial, const Tensor& sentence,
                                     std::int64_t position = 0) const;
+  /// As RecurrentLayer::saved_floats(), without attention's.
+  std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
  private:

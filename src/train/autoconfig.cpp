@@ -2,6 +2,7 @@
 
 #include "config/fields.h"
 #include "config/period.h"
+#include "model/architecture.h"
 #include "model/check.h"
 #include "model/encoder.h"
 #include "train/optimization/optimizer.h"
@@ -86,13 +87,9 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (choose_attention_query(model))
     choices.push_back({"attention-query", model.attention_query, "type " + model.type});
-  // A single layer of each side is what rnnsearch is.
-  // gnmt's context is for the layers above the first.
-  const bool single = model.type == "rnnsearch", pair = model.type == "gnmt" && row.depth < 2;
-  const int depth = single ? 1 : pair ? 2 : row.depth;
-  const std::string why = single ? "rnnsearch has one layer"
-                          : pair ? "gnmt has at least two layers"
-                                 : by_size;
+  const LayerLimits limits = architecture_of(model).common_layers();
+  const int depth = std::clamp(row.depth, limits.min, limits.max);
+  const std::string why = depth == row.depth ? by_size : "type " + model.type;
   number("enc-depth", model.enc_depth, depth, why);
   number("dec-depth", model.dec_depth, depth, why);
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {

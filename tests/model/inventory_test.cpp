@@ -62,7 +62,7 @@ struct Activations {
     model.accumulate_gradients(batch_of(16, 20), {0.1f, 1, 0});
     seen = static_cast<double>(engine.arena.statistics().peak) - before;
     estimated = static_cast<double>(
-        training_memory(spec, take_inventory(model), symbols, {16, 20, 20}, 2, true).activations);
+        training_memory(model, take_inventory(model), {16, 20, 20}, 2, true).activations);
   }
 };
 
@@ -96,7 +96,7 @@ TEST(Inventory, memory_is_as_estimated) {
     const double before = static_cast<double>(engine.arena.statistics().in_use);
     model.accumulate_gradients(batch_of(16, 20), {0.1f, 1, 0});
     const double activations = static_cast<double>(engine.arena.statistics().peak) - before;
-    const TrainingMemory training = training_memory(spec, inventory, symbols, size, 2, true);
+    const TrainingMemory training = training_memory(model, inventory, size, 2, true);
     EXPECT_NEAR(static_cast<double>(training.weights + training.gradients), before, 0.02 * before)
         << name;
     EXPECT_NEAR(static_cast<double>(training.activations), activations, 0.25 * activations) << name;

@@ -394,17 +394,17 @@ TEST(Model, names_what_does_not_fit) {
   };
   refuses(
       "rnnsearch", [](ModelSpec& s) { s.enc_depth = 2; },
-      "one layer on each side, not enc-depth 2");
+      "enc-depth: 2 layers, but type rnnsearch has exactly 1");
   refuses(
       "rnnsearch", [](ModelSpec& s) { s.attention = "none"; },
       "type rnnsearch reads the source through attention");
   refuses(
-      "deep", [](ModelSpec& s) { s.attention = "none"; }, "type seq2seq takes none");
+      "deep", [](ModelSpec& s) { s.attention = "none"; }, "allowed for type seq2seq");
   refuses(
       "deep", [](ModelSpec& s) { s.attention_query = "never"; }, "attention-query: 'never'");
   refuses(
       "seq2seq", [](ModelSpec& s) { s.context_aware = true; },
-      "context-aware: is for types rnnsearch and deep, not seq2seq");
+      "context-aware: allowed for types deep and rnnsearch, not seq2seq");
   refuses(
       "gnmt", [](ModelSpec& s) { s.context_aware = true; }, "not gnmt");
   refuses(

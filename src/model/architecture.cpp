@@ -1,0 +1,48 @@
+#include "model/architecture.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace nmt {
+namespace {
+
+constexpr Architecture rows[] = {
+#define NMT_ARCHITECTURE(name_, description_, source_, ...) \
+  {.name = #name_, .description = description_, .source = source_, __VA_ARGS__},
+#include "config/architectures.def"
+#undef NMT_ARCHITECTURE
+};
+
+// The second layer of the encoder reads both directions and is half as wide as its input.
+static_assert(std::all_of(std::begin(rows), std::end(rows),
+                          [](const Architecture& row) { return row.first_sum >= 2; }));
+static_assert(std::all_of(std::begin(rows), std::end(rows), [](const Architecture& row) {
+  return row.common_layers().min <= row.common_layers().max;
+}));
+
+}  // namespace
+
+std::span<const Architecture> architectures() {
+  return rows;
+}
+
+const Architecture& architecture_of(const ModelSpec& spec) {
+  for (const Architecture& row : rows)
+    if (spec.type == row.name) return row;
+  fail(ExitStatus::usage, "type: '{}' is none of {}", spec.type,
+       architecture_names([](const Architecture&) { return true; }));
+}
+
+std::string architecture_names(bool (*condition)(const Architecture&)) {
+  std::vector<std::string> names;
+  for (const Architecture& row : rows)
+    if (condition(row)) names.emplace_back(row.name);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
+  return text;
+}
+
+}  // namespace nmt

@@ -1,0 +1,81 @@
+#pragma once
+
+#include "config/specs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+namespace nmt {
+
+/// What is added to the states h of a layer to give its output.
+enum class ResidualKind {
+  none,       ///< the output is h, [..,H]
+  projected,  ///< after every layer, LN(x + dropout(hW)) for its input x, [..,E]
+  sum         ///< from layer `first_sum` on h + x for the output x of the layer below, [..,H]
+};
+
+/// Initial states of the decoder, from the final state of the encoder's top layer.
+enum class InitialState {
+  tanh,    ///< tanh of a linear layer, one for each decoder layer and state vector
+  linear,  ///< the linear layer alone
+  zero
+};
+
+/// What becomes of the output of the decoder's top layer before the softmax.
+enum class ReadoutKind {
+  states_context_input,  ///< tanh(W [h; c; y']) with y' the embedding of the previous target word
+  output_context,        ///< tanh(W [x; c]) with x the output of the top layer
+  none                   ///< the softmax reads the top layer itself, which is then E wide
+};
+
+/// The smallest and largest number of layers of one side.
+struct LayerLimits {
+  int min = 1, max = 1;
+};
+constexpr int max_layers = std::numeric_limits<int>::max();
+
+/// One row of config/architectures.def: all in which architectures differ. What all share: the
+/// first encoder layer reads both directions, the others go forward; attention stands in the first
+/// decoder layer, and the layers above read its context c too.
+struct Architecture {
+  const char* name = "";
+  const char* description = "";
+  const char* source = "";  ///< the paper
+  LayerLimits encoder_layers = {1, max_layers}, decoder_layers = {1, max_layers};
+  ResidualKind residual = ResidualKind::none;
+  int first_sum = 2;  ///< ResidualKind::sum: the first layer, from 0, whose input is added
+  InitialState initial_state = InitialState::tanh;
+  ReadoutKind readout = ReadoutKind::states_context_input;
+  /// Dropout on the top layer's output of either side as well, besides the one on the inputs of
+  /// upper layers. Projected residuals have theirs inside and neither of these.
+  bool drops_top_output = true;
+  /// Whether `attention-query: auto` is recurrent, a conditional first decoder layer.
+  bool conditional_by_default = true;
+  bool without_attention = false;  ///< attention none is allowed
+  bool context_aware = false;      ///< context-aware is allowed
+
+  bool is_projected() const { return residual == ResidualKind::projected; }
+  bool adds_input(int layer) const { return residual == ResidualKind::sum && layer >= first_sum; }
+  bool drops_top() const { return drops_top_output && !is_projected(); }
+  /// Width of a layer's output.
+  std::int64_t output_width(const ModelSpec& spec) const {
+    return is_projected() ? spec.dim_emb : spec.dim_rnn;
+  }
+  /// Both sides' limits in one, for a depth that both are to have.
+  constexpr LayerLimits common_layers() const {
+    return {std::max(encoder_layers.min, decoder_layers.min),
+            std::min(encoder_layers.max, decoder_layers.max)};
+  }
+};
+
+/// All rows, in order.
+std::span<const Architecture> architectures();
+/// The row of spec.type. Error (usage): there is none; lists the known ones.
+const Architecture& architecture_of(const ModelSpec& spec);
+/// "deep and rnnsearch": the names of the rows that satisfy a condition.
+std::string architecture_names(bool (*condition)(const Architecture&));
+
+}  // namespace nmt
