@@ -4,6 +4,7 @@
 #include "app/benchmark/openblas.h"
 #include "app/benchmark/tables.h"
 #include "app/program.h"
+#include "config/fields.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
 
@@ -44,20 +45,11 @@ std::vector<Option> options(app::bench::Options& o) {
       Option("quick", &o.quick,
              "small shapes, each measured once: whether everything runs and is right, in seconds"),
       Option("list", &o.list, "print the names of the rows, and measure nothing"),
-      Option("cpu-threads", &o.threads, "threads of the CPU; 0: all processors")
-          .alias({"threads"})
-          .range(0, 1024),
-      Option("device", &o.device, "where to compute: cpu, cuda, cuda:N, or auto")
-          .alias({"d", "devices"})
-          .with_form(config::Form::device)
-          .meta("DEVICE"),
-      Option("products", &o.products,
-             "matrix products of training on the CPU: own tiles; onednn, the library's where it is "
-             "faster; auto")
-          .one_of({"auto", "own", "onednn"}),
-      Option("precision", &o.precision,
-             "of the weights while decoding; on a GPU, of what products read"),
   };
+  std::vector<Option> compute = config::only({"cpu-threads", "device", "products", "precision"},
+                                             config::fields(o.compute, float32_compute()));
+  config::named(compute, "precision").words = enum_words<Precision>();
+  list.insert(list.end(), compute.begin(), compute.end());
   for (Option& option : list) option = std::move(option).never_dumped();
   return list;
 }
@@ -94,7 +86,7 @@ app::bench::Facts facts(app::Compute& compute, const kernels::ProductLibrary* pr
                                       : "own tiles"},
           {"OpenBLAS", app::bench::openblas_name()},
           {"clock", clock.name()},
-          {"precision", std::string(name_of(o.precision))},
+          {"precision", std::string(name_of(*o.compute.precision))},
           {"arithmetic", fmt::format("{:.1f} GFLOP/s", 1e-9 * bounds.flops)},
           {"copying", fmt::format("{:.1f} GB/s", 1e-9 * bounds.copied)},
           {"reading", fmt::format("{:.1f} GB/s", 1e-9 * bounds.read)}};
@@ -132,8 +124,8 @@ class File {
 };
 
 ExitStatus run(const app::bench::Options& o) {
-  app::Compute compute(o.device, o.threads, o.precision);
-  const kernels::ProductLibrary* const products = compute.products(o.products);
+  app::Compute compute(o.compute);
+  const kernels::ProductLibrary* const products = compute.products();
   const auto clock = app::bench::Clock::of(compute);
   const app::bench::Facts head = facts(
       compute, products, *clock, app::bench::BoundsMeter(compute, *clock, o.quick).measure(), o);

@@ -2,6 +2,7 @@
 
 #include "app/compute.h"
 #include "app/program.h"
+#include "config/fields.h"
 #include "config/settings.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -29,7 +30,9 @@ struct Request {
   Precision precision = Precision::int8;
   std::vector<std::string> check;  // source and reference
   bool no_check = false;
-  int sentences = 100, beam = 4, threads = 0;
+  int sentences = 100;
+  SearchSpec search;
+  ComputeSpec compute;     // threads alone: the check runs on the CPU
   double tolerance = 0.5;  // BLEU
 };
 
@@ -92,15 +95,15 @@ CheckText check_text(const Request& request) {
 }
 
 double bleu_with(Dtype weights, const Request& request, const CheckText& text) {
-  Compute compute("cpu", request.threads,
-                  parse_enum<Precision>(precision_name(weights), "precision"));
+  ComputeSpec where = request.compute;
+  where.precision = parse_enum<Precision>(precision_name(weights), "precision");
+  Compute compute(where);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const std::unique_ptr<LoadedModel> model =
       LoadedModel::load(request.model, compute.context(*arena));
-  SearchSpec search;
-  search.beam_size = request.beam;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
-                             model->target_vocabulary(), translator_options(search, compute.cpu()));
+                             model->target_vocabulary(),
+                             translator_options(request.search, compute.cpu()));
   std::vector<std::string> outputs;
   for (const LineTranslation& translation : translator.translate(text.sources))
     outputs.push_back(translation.outputs.at(0).text);
@@ -140,7 +143,7 @@ void convert(const Request& request) {
   const safetensors::File file = checkpoint.open_model();
   Model names(directory.spec(), directory.source_size(), directory.target_size(), Context{}, 1);
   check_weights(file, directory.weights(), names.parameters());
-  ThreadPool pool(request.threads);
+  ThreadPool pool(request.compute.cpu_threads);
   const ConvertedWeights weights =
       convert_weights(file, directory.weights(), names.parameters(), to, {&pool});
   write_model(request.output, directory, weights.tensors, to, checkpoint.updates(), info.dump());
@@ -187,11 +190,11 @@ int main(int argc, char** argv) {
            Option("no-check", &request.no_check, "write the model unchecked"),
            Option("check-sentences", &request.sentences, "check by the first so many")
                .range(1, 1000000),
-           Option("tolerance", &request.tolerance, "refuse where BLEU falls by more").range(0, 100),
-           Option("beam-size", &request.beam, "beam of the check").alias({"b"}).range(1, 1024)}))
-      .add(nmt::config::in_group("common", {Option("cpu-threads", &request.threads,
-                                                   "compute threads; 0: as many as processors")
-                                                .range(0, 1024)}))
+           Option("tolerance", &request.tolerance, "refuse where BLEU falls by more")
+               .range(0, 100)}))
+      .add(nmt::config::in_group(
+          "conversion", nmt::config::only({"beam-size"}, nmt::config::fields(request.search))))
+      .add(nmt::config::only({"cpu-threads"}, nmt::config::fields(request.compute)))
       .positionals({"model", "output"});
   return nmt::app::run_tool(argc, argv, settings, [&] {
     if (nmt::app::dump_if_asked(settings)) return nmt::ExitStatus::ok;

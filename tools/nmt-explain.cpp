@@ -5,6 +5,7 @@
 #include "app/explain/explanation.h"
 #include "app/page.h"
 #include "app/program.h"
+#include "config/fields.h"
 #include "core/log.h"
 #include "text/lines.h"
 
@@ -15,11 +16,19 @@
 namespace nmt::app {
 namespace {
 
+// Pages of longer sentences are hard to read.
+SearchSpec explained_search() {
+  SearchSpec search;
+  search.max_length = 100;
+  return search;
+}
+
 struct Request {
-  std::string model, input, output, json, gates, device = SearchSpec().device;
+  std::string model, input, output, json, gates;
   std::vector<std::string> text;  // given on the command line, in place of an input
-  int sentences = 50, beam_size = 4, max_length = 100, threads = 0;
-  double length_penalty = 0.6;
+  int sentences = 50;
+  SearchSpec search = explained_search();
+  ComputeSpec compute;
 };
 
 std::vector<std::string> read_lines(const Request& request) {
@@ -49,7 +58,7 @@ std::vector<std::string> read_lines(const Request& request) {
 
 ExitStatus explain(const Request& request) {
   if (request.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  Compute compute(request.device, request.threads);
+  Compute compute(request.compute);
   log::info("{}", compute.describe("nmt-explain"));
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const Context context = compute.context(*arena);
@@ -57,12 +66,9 @@ ExitStatus explain(const Request& request) {
   const std::vector<std::string> lines = read_lines(request);
   PageOutput output(request.output, request.json);
 
-  SearchSpec search;
-  search.beam_size = request.beam_size;
-  search.length_penalty = request.length_penalty;
-  search.max_length = request.max_length;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
-                             model->target_vocabulary(), translator_options(search, context.cpu));
+                             model->target_vocabulary(),
+                             translator_options(request.search, context.cpu));
   Explanation explanation(*model, translator, request.model, !request.gates.empty());
   for (std::size_t i = 0; i < lines.size(); ++i)
     explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
@@ -98,19 +104,9 @@ int main(int argc, char** argv) {
            Option("gates", &r.gates, "writes every gate of every channel there, as safetensors")
                .meta("FILE"),
            Option("sentences", &r.sentences, "show so many lines at most").range(1, 10000)}))
-      .add(nmt::config::in_group(
-          "search",
-          {Option("beam-size", &r.beam_size, "hypotheses kept a step").alias({"b"}).range(1, 1000),
-           Option("length-penalty", &r.length_penalty, "score / ((5+length)/6)^A (Wu et al. 2016)")
-               .range(0, 10)
-               .meta("A"),
-           Option("max-length", &r.max_length, "crop longer sentences, in tokens").range(1, 1000),
-           Option("cpu-threads", &r.threads, "threads; 0: one a core").range(0, 1024),
-           Option("device", &r.device,
-                  "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if "
-                  "there is one")
-               .alias({"d", "devices"})
-               .with_form(nmt::config::Form::device)}))
+      .add(nmt::config::only({"beam-size", "length-penalty", "max-length"},
+                             nmt::config::fields(r.search, nmt::app::explained_search())))
+      .add(nmt::config::only({"cpu-threads", "device"}, nmt::config::fields(r.compute)))
       .positionals({"model", "text"});
   return nmt::app::run_tool(argc, argv, settings, [&] {
     if (nmt::app::dump_if_asked(settings)) return nmt::ExitStatus::ok;

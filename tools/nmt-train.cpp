@@ -109,17 +109,18 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   settings.check();
   train::Communicator& hosts = job.join();
   const bool first = hosts.rank() == 0, several = hosts.size() > 1;
-  hosts.wait_at_most(spec.rank_timeout);
+  hosts.wait_at_most(settings.compute.rank_timeout);
   train::Heartbeat heartbeat("reading the training text");
-  Compute compute(job.device(spec.device), job.threads(spec.cpu_threads), spec.precision,
-                  spec.recurrences);
+  ComputeSpec where = settings.compute;
+  where.device = job.device(where.device);
+  where.cpu_threads = job.threads(where.cpu_threads);
+  Compute compute(where);
   compute.check_training();
-  compute.use_graphs(spec.cuda_graphs);
   log::info("{}{}; seed {}", compute.describe("nmt-train"),
             several ? fmt::format(", one of {} processes", hosts.size()) : "", spec.seed);
   const std::unique_ptr<Arena> arena = compute.new_training_arena();
   Context context = compute.context(*arena);
-  context.cpu.products = compute.products(spec.products);
+  context.cpu.products = compute.products();
   settings.warn_of_idle();
   const std::unique_ptr<train::Communicator> gpus =
       several && context.cuda.device ? train::over_nccl(hosts, *context.cuda.device) : nullptr;

@@ -23,37 +23,33 @@ std::string processor() {
   return "";
 }
 
-Compute::Compute(const std::string& device, int threads, Precision precision,
-                 const std::string& recurrences)
-    : pool_(threads), precision_(precision) {
-  const DeviceChoice choice = parse_device(device, "--device");
+Compute::Compute(const ComputeSpec& spec)
+    : pool_(spec.cpu_threads),
+      products_(spec.products),
+      precision_(spec.precision.value_or(Precision::float32)) {
+  const DeviceChoice choice = parse_device(spec.device, "--device");
+  const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (choice.kind == DeviceChoice::Kind::cpu ||
       (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
-    if (recurrences == "cudnn")
-      fail(ExitStatus::usage, "recurrences: cudnn is for a GPU (--device cuda), not for the CPU{}",
+    const auto refuse = [&](const char* what) {
+      fail(ExitStatus::usage, "{} is for a GPU (--device cuda), not for the CPU{}", what,
            why_.empty() ? "" : "; " + why_);
-    if (precision == Precision::tf32)
-      fail(ExitStatus::usage, "precision: tf32 is for a GPU (--device cuda), not for the CPU{}",
-           why_.empty() ? "" : "; " + why_);
+    };
+    if (wants_cudnn) refuse("recurrences: cudnn");
+    if (precision_ == Precision::tf32) refuse("precision: tf32");
+    if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
     return;
   }
-  if (precision == Precision::int8)
+  if (precision_ == Precision::int8)
     fail(ExitStatus::usage,
          "precision: int8 is for the CPU, not for --device {}; --precision float32 widens such "
          "weights",
-         device);
-  cuda_ = std::make_unique<CudaDevice>(choice.index, precision);
+         spec.device);
+  cuda_ = std::make_unique<CudaDevice>(choice.index, precision_);
+  cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   std::string why;
-  if (recurrences == "cudnn" && !kernels::open_cudnn(cuda_->handle(), why))
+  if (wants_cudnn && !kernels::open_cudnn(cuda_->handle(), why))
     fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
-}
-
-void Compute::use_graphs(const std::string& choice) {
-  if (cuda_)
-    cuda_->set_graphs(choice != "off");
-  else if (choice == "on")
-    fail(ExitStatus::usage, "cuda-graphs: on is for a GPU (--device cuda), not for the CPU{}",
-         why_.empty() ? "" : "; " + why_);
 }
 
 void Compute::check_training() const {
@@ -90,16 +86,16 @@ Context Compute::context(Arena& arena) {
   return context;
 }
 
-const kernels::ProductLibrary* Compute::products(const std::string& choice) const {
+const kernels::ProductLibrary* Compute::products() const {
   if (cuda_) {
-    if (choice == "onednn")
+    if (products_ == ProductChoice::onednn)
       fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
     return nullptr;
   }
-  if (choice == "own") return nullptr;
+  if (products_ == ProductChoice::own) return nullptr;
   std::string why;
   const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
-  if (!library && choice == "onednn")
+  if (!library && products_ == ProductChoice::onednn)
     fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
   log::info("matrix products: {}", library
                                        ? library->name() + " and own tiles, each where it is faster"

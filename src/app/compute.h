@@ -1,7 +1,7 @@
 #pragma once
 
+#include "config/compute_spec.h"
 #include "config/device.h"
-#include "config/precision.h"
 #include "core/thread_pool.h"
 #include "model/model.h"
 #include "tensor/context.h"
@@ -18,19 +18,11 @@ std::string processor();
 /// Where a program computes: its threads, and the GPU that --device names or, with "auto", finds.
 class Compute {
  public:
-  /// `device` as parse_device() reads it. `precision`: on the CPU that of the weights of models
-  /// frozen for inference, on a GPU that of all products. Errors (usage): no such device, said with
-  /// the reason; int8 on a GPU, tf32 on the CPU. `recurrences`: "own", or "cudnn" for the layers of
-  /// models made there that cuDNN can run; usage errors: on the CPU, in bfloat16, no cuDNN.
-  Compute(const std::string& device, int threads, Precision precision = Precision::float32,
-          const std::string& recurrences = "own");
-  /// Error (usage): this precision is none for training on this device; the CPU trains in float32
-  /// alone.
+  /// Errors (usage): no such device, with the reason; int8 on a GPU; tf32, cuDNN or "on" for CUDA
+  /// graphs on the CPU; cuDNN in bfloat16 or not installed.
+  explicit Compute(const ComputeSpec& spec);
+  /// Error (usage): the precision does not train on this device; the CPU trains in float32 alone.
   void check_training() const;
-
-  /// Work that recurs as CUDA graphs: "auto" (on a GPU), "on" or "off", as --cuda-graphs says.
-  /// Error (usage): on, on the CPU.
-  void use_graphs(const std::string& choice);
 
   ThreadPool& pool() { return pool_; }
   Cpu cpu() { return {&pool_}; }
@@ -43,9 +35,9 @@ class Compute {
   /// one batch leaves idle do not fit the next one's.
   std::unique_ptr<Arena> new_training_arena();
   Context context(Arena& arena);
-  /// The library for a training context's products that --products asks for: "own" (null), "onednn"
-  /// or "auto"; said in the log. Errors (usage): onednn where it is not installed, or on a GPU.
-  const kernels::ProductLibrary* products(const std::string& choice) const;
+  /// The library for a training context's products, null for own tiles; logged. Errors (usage):
+  /// oneDNN is asked for and is not installed, or on a GPU.
+  const kernels::ProductLibrary* products() const;
   /// The GPU's memory, for a last log line: "GPU memory: 812 MB of tensors at most, ..."; empty on
   /// the CPU.
   std::string memory_used(const Arena& arena) const;
@@ -56,6 +48,7 @@ class Compute {
 
  private:
   ThreadPool pool_;
+  ProductChoice products_;
   Precision precision_;
   std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
   std::string why_;                   // "auto" took the CPU because of

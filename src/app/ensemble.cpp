@@ -25,10 +25,15 @@ const EnsembleSpec& checked(const EnsembleSpec& spec) {
   return spec;
 }
 
-Compute& told(Compute& compute, const std::string& title, const SearchSpec& search) {
-  compute.use_graphs(search.cuda_graphs);
+Compute& told(Compute& compute, const std::string& title) {
   log::info("{}", compute.describe(title));
   return compute;
+}
+
+// With the precision of the models' directories where none is asked for.
+ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
+  where.precision = decoding_precision(where.precision, ensemble.models);
+  return where;
 }
 
 }  // namespace
@@ -108,10 +113,9 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
 }
 
 Inference::Inference(const std::string& title, const EnsembleSpec& ensemble,
-                     const SearchSpec& search, bool pieces_in)
-    : compute(search.device, search.cpu_threads,
-              decoding_precision(search.precision, checked(ensemble).models), search.recurrences),
-      arena(told(compute, title, search).new_arena()),
-      models(ensemble, compute.context(*arena), search.precision, search.max_length, pieces_in) {}
+                     const SearchSpec& search, const ComputeSpec& where, bool pieces_in)
+    : compute(resolved(where, checked(ensemble))),
+      arena(told(compute, title).new_arena()),
+      models(ensemble, compute.context(*arena), where.precision, search.max_length, pieces_in) {}
 
 }  // namespace nmt::app

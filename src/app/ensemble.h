@@ -54,7 +54,7 @@ class LoadedEnsemble {
 struct Inference {
   /// Logs the device in a line that begins with `title`. Errors: as Compute and LoadedEnsemble.
   Inference(const std::string& title, const EnsembleSpec& ensemble, const SearchSpec& search,
-            bool pieces_in);
+            const ComputeSpec& where, bool pieces_in);
 
   Compute compute;
   std::unique_ptr<Arena> arena;

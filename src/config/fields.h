@@ -13,7 +13,11 @@ namespace nmt::config {
 std::vector<Option> fields(ModelSpec& spec);
 std::vector<Option> fields(DataSpec& spec);
 std::vector<Option> fields(TrainSpec& spec);
-std::vector<Option> fields(SearchSpec& spec);
+std::vector<Option> fields(SearchSpec& spec, const SearchSpec& defaults = {});
+std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults = {});
+/// Those that training has, with the defaults of float32_compute(); those that decoding has.
+std::vector<Option> training_fields(ComputeSpec& spec);
+std::vector<Option> decoding_fields(ComputeSpec& spec);
 /// The part of the search that validation uses: --beam-size and the like, --valid-mini-batch,
 /// --valid-max-length.
 std::vector<Option> validation_fields(SearchSpec& spec);

@@ -185,6 +185,27 @@ std::vector<Option> in_group(const char* group, std::vector<Option> options) {
   return options;
 }
 
+Option& named(std::vector<Option>& options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(),
+                                  [&](const Option& option) { return option.name == name; });
+  NMT_CHECK(found != options.end(), "there is no option --{}", name);
+  return *found;
+}
+
+std::vector<Option> only(const std::vector<std::string>& names, std::vector<Option> options) {
+  std::vector<Option> chosen;
+  for (const std::string& name : names) chosen.push_back(std::move(named(options, name)));
+  return chosen;
+}
+
+std::vector<Option> without(const std::vector<std::string>& names, std::vector<Option> options) {
+  for (const std::string& name : names) {
+    const Option* const option = &named(options, name);
+    options.erase(options.begin() + (option - options.data()));
+  }
+  return options;
+}
+
 std::string expected(const Option& option) {
   const auto number = [&](const char* one) {
     std::string range;

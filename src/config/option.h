@@ -67,11 +67,16 @@ struct Option {
 /// The same options under a heading of --help.
 std::vector<Option> in_group(const char* group, std::vector<Option> options);
 
+/// The options with these names, or all others. Names that are not there are an error.
+std::vector<Option> only(const std::vector<std::string>& names, std::vector<Option> options);
+std::vector<Option> without(const std::vector<std::string>& names, std::vector<Option> options);
+/// The option of that name. Error: there is none.
+Option& named(std::vector<Option>& options, std::string_view name);
+
 /// The fields of a spec with the defaults of a fresh one, whatever the spec holds at present:
 /// `list` binds fields to a spec.
 template <class Spec, class List>
-std::vector<Option> with_defaults(Spec& spec, List list) {
-  Spec fresh;
+std::vector<Option> with_defaults(Spec& spec, List list, Spec fresh = {}) {
   std::vector<Option> options = list(spec);
   const std::vector<Option> defaults = list(fresh);
   for (std::size_t i = 0; i < options.size(); ++i) options[i].initial = defaults[i].initial;

@@ -60,42 +60,14 @@ std::vector<Option> list(SearchSpec& s) {
                             .one_of({"src", "none"}),
                     }))
     options.push_back(std::move(option));
-  for (Option& option : in_group(
-           "common",
-           {
-               Option("precision", &s.precision,
-                      "of the weights: auto, as the model's directory has them; bfloat16 is faster "
-                      "for few sentences at a "
-                      "time and hardly rounds; int8 is two to three times as fast and rounds more "
-                      "(nmt-convert checks BLEU); "
-                      "on a GPU, of what products read: float32, tf32 or bfloat16"),
-               Option("recurrences", &s.recurrences,
-                      "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and "
-                      "gru (reset: after) without layer "
-                      "normalization or groups")
-                   .one_of({"own", "cudnn"}),
-               Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors")
-                   .range(0, 1024),
-               Option("device", &s.device,
-                      "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU if "
-                      "there is one")
-                   .alias({"d", "devices"})
-                   .with_form(Form::device)
-                   .meta("DEVICE"),
-               Option("cuda-graphs", &s.cuda_graphs,
-                      "on a GPU, start work that recurs all at once: the steps of a search, "
-                      "training on batches of one shape; auto: on "
-                      "where there is a GPU")
-                   .one_of({"auto", "on", "off"}),
-           }))
-    options.push_back(std::move(option));
   return options;
 }
 
 }  // namespace
 
-std::vector<Option> fields(SearchSpec& spec) {
-  return with_defaults(spec, [](auto& s) { return list(s); });
+std::vector<Option> fields(SearchSpec& spec, const SearchSpec& defaults) {
+  return with_defaults(
+      spec, [](auto& s) { return list(s); }, defaults);
 }
 
 std::vector<Option> validation_fields(SearchSpec& s) {

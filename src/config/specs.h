@@ -1,9 +1,8 @@
 #pragma once
 
-#include "config/precision.h"
+#include "config/compute_spec.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -91,10 +90,9 @@ struct TrainSpec {
   int optimizer_delay = 1;             ///< batches accumulated a update
   std::string after = "";              ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
   double max_minutes = 0.0;            ///< stop after so much wall time; 0: no limit
-  double rank_timeout = 600.0;  ///< seconds to wait for another process of an mpirun; 0: no limit
-  std::string disp_freq = "";   ///< chosen
-  std::string save_freq = "";   ///< chosen
-  std::string valid_freq = "";  ///< chosen
+  std::string disp_freq = "";          ///< chosen
+  std::string save_freq = "";          ///< chosen
+  std::string valid_freq = "";         ///< chosen
   int keep_last = 5;
   int keep_best = 1;
   int early_stopping = 10;  ///< validations without progress
@@ -102,12 +100,6 @@ struct TrainSpec {
                                          "perplexity"};  ///< the first decides
   std::int64_t valid_max_sentences = 0;                  ///< decode at most so many, 0: all
   bool overwrite = false;  ///< start anew in a directory that has a model (Marian's --no-reload)
-  int cpu_threads = 0;     ///< 0: all processors
-  std::string device = "cpu";
-  std::string cuda_graphs = "auto";          ///< auto (on a GPU: on) | on (a GPU alone) | off
-  Precision precision = Precision::float32;  ///< not int8; the CPU: float32
-  std::string products = "auto";             ///< own | onednn | auto; on the CPU
-  std::string recurrences = "own";           ///< own | cudnn; on a GPU
   std::uint64_t seed = 1234;
 };
 
@@ -126,12 +118,6 @@ struct SearchSpec {
   int mini_batch = 64;                  ///< sentences
   int maxi_batch = 100;                 ///< batches a length-sorted window
   std::string maxi_batch_sort = "src";  ///< src | none
-  /// None ("auto"): as the model directory has the weights. int8 is for the CPU, tf32 for a GPU.
-  std::optional<Precision> precision;
-  std::string recurrences = "own";  ///< own | cudnn; on a GPU
-  int cpu_threads = 0;
-  std::string device = "cpu";
-  std::string cuda_graphs = "auto";  ///< auto (on a GPU: on) | on (a GPU alone) | off
 };
 
 }  // namespace nmt

@@ -103,10 +103,6 @@ std::vector<Option> list(TrainSpec& s) {
                   .meta("N")
                   .range(0)
                   .spreads_to({"after"}, "u"),
-              Option("rank-timeout", &s.rank_timeout,
-                     "started by mpirun: a process that does not come to the others for so many "
-                     "seconds ends the training; 0: never")
-                  .range(0, 1e9),
               Option("max-minutes", &s.max_minutes,
                      "stop after so many minutes of wall time, over all runs; 0: no limit")
                   .range(0),
@@ -139,39 +135,9 @@ std::vector<Option> list(TrainSpec& s) {
                   .range(0, 1000000),
           }));
   append(options,
-         in_group(
-             "common",
-             {
-                 Option("cpu-threads", &s.cpu_threads, "compute threads; 0: as many as processors")
-                     .range(0, 1024),
-                 Option("device", &s.device,
-                        "where to compute: cpu; cuda or cuda:N, the N-th GPU from 0; auto, a GPU "
-                        "if there is one")
-                     .alias({"d", "devices"})
-                     .with_form(Form::device)
-                     .meta("DEVICE"),
-                 Option("cuda-graphs", &s.cuda_graphs,
-                        "on a GPU, start work that recurs all at once: the steps of a search, "
-                        "training on batches of one shape; auto: on "
-                        "where there is a GPU")
-                     .one_of({"auto", "on", "off"}),
-                 Option("precision", &s.precision,
-                        "on a GPU, of what products read: tf32 and bfloat16 are faster and round; "
-                        "weights, gradients and sums "
-                        "stay float32")
-                     .one_of({"float32", "tf32", "bfloat16"}),
-                 Option("products", &s.products,
-                        "matrix products of training on the CPU: own tiles, whose results do not "
-                        "depend on the threads; onednn, the library's where it is "
-                        "faster; auto: onednn where it is installed")
-                     .one_of({"auto", "own", "onednn"}),
-                 Option("recurrences", &s.recurrences,
-                        "whose recurrent layers on a GPU: our own, or NVIDIA's cuDNN for lstm and "
-                        "gru (reset: after) without layer "
-                        "normalization or groups; the first log lines say which layers run where")
-                     .one_of({"own", "cudnn"}),
-                 Option("seed", &s.seed, "start of all random numbers").range(1),
-             }));
+         in_group("common", {
+                                Option("seed", &s.seed, "start of all random numbers").range(1),
+                            }));
   return options;
 }
 

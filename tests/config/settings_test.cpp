@@ -15,9 +15,11 @@ struct All {
   DataSpec data;
   TrainSpec train;
   SearchSpec search;
+  ComputeSpec compute = float32_compute();
   Settings settings{"nmt-train", "[OPTIONS] [SOURCE TARGET]", "trains a translation model"};
   All() {
     settings.add(fields(data)).add(fields(model)).add(fields(train)).add(validation_fields(search));
+    settings.add(training_fields(compute));
     settings.positionals({"train-sets"});
   }
   explicit All(const std::vector<std::string>& arguments) : All() { settings.read(arguments); }
@@ -25,10 +27,11 @@ struct All {
 
 struct Translate {
   SearchSpec search;
+  ComputeSpec compute;
   std::string model, input;
   Settings settings{"nmt-translate", "[OPTIONS] [DIR]", "translates"};
   Translate() {
-    settings.add(fields(search));
+    settings.add(fields(search)).add(decoding_fields(compute));
     settings.add({Option("model", &model, "the model").alias({"m"}),
                   Option("input", &input, "text").alias({"i"})});
     settings.positionals({"model", "input"});

@@ -18,10 +18,12 @@ void nmt::fuzz::command_line(std::string_view bytes) {
     ModelSpec model;
     DataSpec data;
     TrainSpec train;
+    ComputeSpec compute = float32_compute();
     config::Settings settings("fuzz", "", "");
     settings.add(config::fields(model))
         .add(config::fields(data))
         .add(config::fields(train))
+        .add(config::training_fields(compute))
         .positionals({"train-sets"});
     settings.read(arguments);
     config::check(data);

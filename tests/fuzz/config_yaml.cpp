@@ -9,12 +9,14 @@ void nmt::fuzz::config_yaml(std::string_view bytes) {
     DataSpec data;
     TrainSpec train;
     SearchSpec search;
+    ComputeSpec compute = float32_compute();
     config::Settings settings{"fuzz", "", ""};
     Specs() {
       settings.add(config::fields(model))
           .add(config::fields(data))
           .add(config::fields(train))
-          .add(config::validation_fields(search));
+          .add(config::validation_fields(search))
+          .add(config::training_fields(compute));
     }
   };
   read([&] {

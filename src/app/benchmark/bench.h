@@ -2,6 +2,7 @@
 
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/report.h"
+#include "config/compute_spec.h"
 #include "core/error.h"
 #include "tensor/copy.h"
 
@@ -22,10 +23,7 @@ struct Options {
   std::string out;
   bool quick = false;
   bool list = false;
-  int threads = 0;
-  std::string device = "cpu";
-  Precision precision = Precision::float32;
-  std::string products = "auto";
+  ComputeSpec compute = float32_compute();
 };
 
 class Bench;

@@ -24,7 +24,7 @@ ScoreOutput format_of(const ScoreSpec& spec) {
 }  // namespace
 
 OpenScorer::OpenScorer(const ScoreSpec& spec, const std::string& title)
-    : inference_(title, checked(spec).models, spec.search, spec.pieces_in),
+    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in),
       scorer_(inference_.models.scorer(), inference_.models.source_vocabulary(),
               inference_.models.target_vocabulary(), options(spec)) {}
 

@@ -4,7 +4,6 @@
 #include "config/fields.h"
 #include "core/error.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -15,22 +14,16 @@ using config::Option;
 
 /// The part of the search's settings that scoring has.
 std::vector<Option> scoring_fields(SearchSpec& spec) {
-  const std::vector<std::string> names{
-      "normalize", "length-penalty", "coverage-penalty", "max-length",  "mini-batch",
-      "alignment", "maxi-batch",     "maxi-batch-sort",  "cpu-threads", "device",
-      "precision", "recurrences",    "cuda-graphs"};
-  std::vector<Option> chosen;
-  for (Option& option : config::fields(spec)) {
-    if (std::find(names.begin(), names.end(), option.name) == names.end()) continue;
+  std::vector<Option> chosen =
+      config::only({"normalize", "length-penalty", "coverage-penalty", "alignment", "max-length",
+                    "mini-batch", "maxi-batch", "maxi-batch-sort"},
+                   config::fields(spec, scoring_search()));
+  for (Option& option : chosen)
     if (option.group == "search") option.group = "scoring";
-    if (option.name == "alignment")
-      option.help =
-          "print behind each score which words, or subwords, each target word attended to";
-    if (option.name == "max-length")
-      option.help = "longest source or target in tokens; longer ones are cropped, with a warning";
-    option.initial = config::values(option);
-    chosen.push_back(std::move(option));
-  }
+  config::named(chosen, "alignment").help =
+      "print behind each score which words, or subwords, each target word attended to";
+  config::named(chosen, "max-length").help =
+      "longest source or target in tokens; longer ones are cropped, with a warning";
   return chosen;
 }
 
@@ -58,7 +51,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
             Option("summary", &spec.summary, "print one figure for all pairs in place of scores")
                 .one_of({"", "cross-entropy", "ce-mean-words", "ce-sum", "perplexity"})
                 .value_alone("cross-entropy")}),
-       scoring_fields(spec.search)});
+       scoring_fields(spec.search), config::decoding_fields(spec.compute)});
 }
 
 void separate_files(ScoreSpec& spec) {

@@ -10,12 +10,19 @@
 
 namespace nmt::app {
 
+/// Settings whose scores are plain log probabilities.
+inline SearchSpec scoring_search() {
+  SearchSpec search;
+  search.length_penalty = 0;
+  return search;
+}
+
 /// What scoring needs to know.
 struct ScoreSpec {
-  ScoreSpec() { search.length_penalty = 0; }  // scores are plain log probabilities by default
-
   EnsembleSpec models;
-  SearchSpec search;       ///< ranking, batches and device; no search takes place
+  /// Ranking and batches; no search takes place.
+  SearchSpec search = scoring_search();
+  ComputeSpec compute;
   bool pieces_in = false;  ///< both sides are in pieces of the vocabularies already
 
   // For score(), which reads and writes files.

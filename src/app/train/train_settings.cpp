@@ -45,7 +45,7 @@ TrainSettings::TrainSettings(const char* program, const char* usage, const char*
                              const char* positional)
     : settings(program, usage, summary) {
   for (auto& fields : {config::fields(model), config::fields(data), config::fields(train),
-                       config::validation_fields(search)}) {
+                       config::validation_fields(search), config::training_fields(compute)}) {
     options_.insert(options_.end(), fields.begin(), fields.end());
     settings.add(fields);
   }

@@ -22,6 +22,7 @@ class TrainSettings {
   DataSpec data;
   TrainSpec train;
   SearchSpec search;  ///< of validation
+  ComputeSpec compute = float32_compute();
   config::Settings settings;
 
   /// Errors (usage): settings that contradict each other.

@@ -35,7 +35,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 }  // namespace
 
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
-    : inference_(title, checked(spec).models, spec.search, spec.pieces_in) {
+    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in) {
   const LoadedEnsemble& models = inference_.models;
   BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
   options.pieces_in = spec.pieces_in;

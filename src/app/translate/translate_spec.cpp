@@ -22,7 +22,7 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
                    "the input is in pieces of the vocabulary already"),
             Option("no-spm-decode", &spec.pieces_out,
                    "leave translations in pieces of the vocabulary")}),
-       config::fields(spec.search)});
+       config::fields(spec.search), config::decoding_fields(spec.compute)});
 }
 
 void check(const TranslateSpec& spec) {

@@ -13,6 +13,7 @@ namespace nmt::app {
 struct TranslateSpec {
   EnsembleSpec models;
   SearchSpec search;
+  ComputeSpec compute;
   bool pieces_in = false;   ///< lines are in pieces of the source vocabulary already
   bool pieces_out = false;  ///< translations stay in pieces of the target vocabulary
 

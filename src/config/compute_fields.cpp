@@ -1,0 +1,51 @@
+#include "config/fields.h"
+
+namespace nmt::config {
+namespace {
+
+std::vector<Option> list(ComputeSpec& s) {
+  return in_group(
+      "compute",
+      {
+          Option("device", &s.device,
+                 "device: cpu, cuda, cuda:N (the N-th GPU from 0), or auto (a GPU if there is one)")
+              .alias({"d", "devices"})
+              .with_form(Form::device)
+              .meta("DEVICE"),
+          Option("cpu-threads", &s.cpu_threads, "compute threads; 0: one per processor")
+              .alias({"threads"})
+              .range(0, 1024),
+          Option("precision", &s.precision,
+                 "matmul input precision; auto: that of the model directory; int8: CPU; tf32: GPU"),
+          Option("recurrences", &s.recurrences,
+                 "GPU recurrent implementation: own kernels, or cuDNN where it has the layer"),
+          Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs"),
+          Option("products", &s.products,
+                 "CPU matmuls in training: own tiles, reproducible for any number of threads, or "
+                 "oneDNN; auto: oneDNN if installed"),
+          Option("rank-timeout", &s.rank_timeout,
+                 "abort when a rank does not respond within N seconds; 0: never")
+              .range(0, 1e9),
+      });
+}
+
+}  // namespace
+
+std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
+  return with_defaults(
+      spec, [](auto& s) { return list(s); }, defaults);
+}
+
+std::vector<Option> training_fields(ComputeSpec& spec) {
+  std::vector<Option> options = fields(spec, float32_compute());
+  named(options, "precision").words = {"float32", "tf32", "bfloat16"};
+  named(options, "precision").help =
+      "matmul input precision on a GPU; tf32 and bfloat16 are faster but less precise";
+  return options;
+}
+
+std::vector<Option> decoding_fields(ComputeSpec& spec) {
+  return without({"products", "rank-timeout"}, fields(spec));
+}
+
+}  // namespace nmt::config

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "config/precision.h"
+
+#include <optional>
+#include <string>
+
+namespace nmt {
+
+/// Whether recurring work is launched as CUDA graphs.
+enum class GraphUse {
+  automatic,  ///< on a GPU
+  on,         ///< an error on the CPU
+  off
+};
+/// The matrix products of training on the CPU.
+enum class ProductChoice {
+  automatic,  ///< oneDNN where it is installed
+  own,        ///< own tiles; results do not depend on the number of threads
+  onednn      ///< oneDNN where it is faster
+};
+/// The recurrent layers on a GPU.
+enum class RecurrenceChoice { own, cudnn };
+
+template <>
+struct EnumNames<GraphUse> {
+  static constexpr std::array<std::string_view, 3> names{"auto", "on", "off"};
+};
+template <>
+struct EnumNames<ProductChoice> {
+  static constexpr std::array<std::string_view, 3> names{"auto", "own", "onednn"};
+};
+template <>
+struct EnumNames<RecurrenceChoice> {
+  static constexpr std::array<std::string_view, 2> names{"own", "cudnn"};
+};
+
+/// Where and how a program computes: the same options in all programs, each of which has some.
+struct ComputeSpec {
+  std::string device = "cpu";          ///< as parse_device() reads it
+  int cpu_threads = 0;                 ///< 0: one per processor
+  std::optional<Precision> precision;  ///< none ("auto"): as the model directory has the weights
+  RecurrenceChoice recurrences = RecurrenceChoice::own;
+  GraphUse cuda_graphs = GraphUse::automatic;
+  ProductChoice products = ProductChoice::automatic;
+  double rank_timeout = 600.0;  ///< seconds to wait for another rank; 0: no limit
+};
+
+/// The defaults of programs that start from float32 weights: training and benchmarks.
+inline ComputeSpec float32_compute() {
+  ComputeSpec spec;
+  spec.precision = Precision::float32;
+  return spec;
+}
+
+}  // namespace nmt

@@ -1,0 +1,39 @@
+#include "config/fields.h"
+#include "config/settings.h"
+
+#include <gtest/gtest.h>
+
+namespace nmt::config {
+namespace {
+
+TEST(ComputeFields, TrainingStartsFromFloat32AndHasNoInt8) {
+  ComputeSpec spec = float32_compute();
+  Settings settings("test", "", "");
+  settings.add(training_fields(spec));
+  settings.read({"--cuda-graphs", "off", "--recurrences", "cudnn", "--products", "onednn"});
+  EXPECT_EQ(spec.precision, Precision::float32);
+  EXPECT_EQ(spec.cuda_graphs, GraphUse::off);
+  EXPECT_EQ(spec.recurrences, RecurrenceChoice::cudnn);
+  EXPECT_EQ(spec.products, ProductChoice::onednn);
+  try {
+    ComputeSpec other;
+    Settings refused("test", "", "");
+    refused.add(training_fields(other)).read({"--precision", "int8"});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "--precision: 'int8' is not one of: float32, tf32, bfloat16");
+  }
+}
+
+TEST(ComputeFields, DecodingTakesTheDirectorysPrecision) {
+  ComputeSpec spec;
+  Settings settings("test", "", "");
+  settings.add(decoding_fields(spec));
+  settings.read({});
+  EXPECT_EQ(spec.precision, std::nullopt);
+  EXPECT_NE(settings.yaml().find("precision: auto"), std::string::npos);
+  EXPECT_EQ(settings.yaml().find("products"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nmt::config
