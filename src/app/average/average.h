@@ -1,0 +1,30 @@
+#pragma once
+
+#include "config/option.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// Which checkpoints of one training to average, and where the result goes.
+struct AverageSpec {
+  std::string model;   ///< the model directory with the checkpoints
+  std::string output;  ///< a new model directory
+  // At most one of these three; without any, all checkpoints are averaged.
+  std::int64_t last = 0;                 ///< the newest; 0: not limited
+  std::int64_t best = 0;                 ///< the newest of the best; 0: not limited
+  std::vector<std::string> checkpoints;  ///< numbers of updates
+};
+
+/// The options of nmt-average.
+std::vector<config::Option> fields(AverageSpec& spec);
+
+/// Writes a model directory with the mean of the checkpoints' weights; it appears whole or not at
+/// all. Returns the updates of the checkpoints, oldest first. Errors (usage): no model, no output,
+/// a wrong choice of checkpoints, weights that are not float32; as ModelDirectory::open,
+/// average_weights and write_model.
+std::vector<std::int64_t> average(const AverageSpec& spec);
+
+}  // namespace nmt::app

@@ -1,0 +1,30 @@
+#include "app/report/report.h"
+
+#include "app/common_options.h"
+#include "app/page.h"
+#include "app/report/training_history.h"
+#include "core/error.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+
+std::vector<config::Option> fields(ReportSpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "files", {model_option(&spec.model, "the model directory"),
+                output_option(&spec.output, "the page goes"),
+                Option("json", &spec.json, "writes the page's numbers there too").meta("FILE"),
+                Option("worst", &spec.worst, "how many of the worst development sentences to show")
+                    .range(0, 100000)});
+}
+
+void report(const ReportSpec& spec) {
+  if (spec.model.empty())
+    fail(ExitStatus::usage, "no model directory: say which with nmt-report DIR");
+  PageOutput output(spec.output, spec.json);
+  const nlohmann::ordered_json data = training_report(spec.model, spec.worst);
+  output.write(make_page("report.html", data), data);
+}
+
+}  // namespace nmt::app

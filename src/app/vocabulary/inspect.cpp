@@ -1,0 +1,125 @@
+#include "app/vocabulary/inspect.h"
+
+#include "core/error.h"
+#include "nmt/vocabulary.h"
+#include "search/line_writer.h"
+#include "search/piece_text.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/ranges.h>
+
+namespace nmt::app {
+namespace {
+
+/// A piece's length in characters.
+std::size_t characters(const std::string& piece) {
+  return static_cast<std::size_t>(
+      std::count_if(piece.begin(), piece.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+/// A few lines about a vocabulary.
+std::string summary(const Vocabulary& vocabulary) {
+  int single = 0, starting = 0;
+  std::vector<std::string> pieces;
+  for (std::int32_t id = 3; id < vocabulary.size(); ++id) {
+    pieces.push_back(vocabulary.piece(id));
+    single += characters(pieces.back()) == 1;
+    starting += vocabulary.starts_word(id);
+  }
+  const std::size_t shown = std::min<std::size_t>(pieces.size(), 12);
+  const std::string first = fmt::format(
+      "{}", fmt::join(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown), " "));
+  std::partial_sort(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown),
+                    pieces.end(), [](const std::string& a, const std::string& b) {
+                      return std::pair(characters(b), a) < std::pair(characters(a), b);
+                    });
+  const std::string longest = fmt::format(
+      "{}", fmt::join(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown), " "));
+  return fmt::format(
+      "pieces             {} (0 {}, 1 {}, 2 {})\n"
+      "single characters  {}\n"
+      "begin a word       {} (those with \xe2\x96\x81, which stands for a space)\n"
+      "most frequent      {}\n"
+      "longest            {}\n",
+      vocabulary.size(), vocabulary.piece(0), vocabulary.piece(1), vocabulary.piece(2), single,
+      starting, first, longest);
+}
+
+/// The numbers of a line. Errors (data): something else, or no id of the vocabulary.
+std::vector<std::int32_t> ids_of(const std::string& line, const Vocabulary& vocabulary,
+                                 const LineReader& reader) {
+  std::vector<std::int32_t> ids;
+  const char* const end = line.data() + line.size();
+  for (const char* at = line.data();;) {
+    while (at < end && (*at == ' ' || *at == '\t')) ++at;
+    if (at == end) return ids;
+    std::int32_t id = -1;
+    const auto [next, error] = std::from_chars(at, end, id);
+    if (error != std::errc() || (next < end && *next != ' ' && *next != '\t') || id < 0 ||
+        id >= vocabulary.size()) {
+      fail(ExitStatus::data, "{}: line {}: \"{}\" is no id from 0 to {}", reader.name(),
+           reader.lines(), std::string(at, std::find(at, std::min(end, at + 20), ' ')),
+           vocabulary.size() - 1);
+    }
+    ids.push_back(id);
+    at = next;
+  }
+}
+
+}  // namespace
+
+std::vector<config::Option> fields(InspectVocabularySpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "vocabulary",
+      {Option("model", &spec.model, "the vocabulary").alias({"m"}).meta("MODEL.spm"),
+       Option("pieces", &spec.pieces, "print every piece after its id"),
+       Option("encode", &spec.encode, "cut lines of text into pieces"),
+       Option("decode", &spec.decode, "put lines of pieces together to text"),
+       Option("ids", &spec.ids, "with --encode and --decode: numbers instead of pieces"),
+       Option("input", &spec.input, "where lines come from").alias({"i"}).meta("FILE"),
+       Option("output", &spec.output, "where results go").alias({"o"}).meta("FILE")});
+}
+
+void inspect_vocabulary(const InspectVocabularySpec& spec) {
+  if (spec.model.empty())
+    fail(ExitStatus::usage,
+         "nmt-vocab inspect: no MODEL.spm to look into; nmt-vocab inspect --help says more");
+  if (spec.pieces + spec.encode + spec.decode > 1) {
+    fail(ExitStatus::usage,
+         "--pieces, --encode and --decode are three things to do: give one of them");
+  }
+  if (spec.ids && !spec.encode && !spec.decode)
+    fail(ExitStatus::usage, "--ids says how --encode or --decode write pieces: give one of them");
+  const Vocabulary vocabulary = Vocabulary::load(spec.model);
+  LineWriter writer(spec.output);
+  if (spec.encode || spec.decode) {
+    const PieceText pieces(vocabulary);
+    LineReader reader = LineReader::open(spec.input);
+    for (std::string line; reader.next(line);) {
+      if (spec.encode) {
+        const std::vector<std::int32_t> ids = vocabulary.encode(line);
+        writer.write(spec.ids ? fmt::format("{}", fmt::join(ids, " ")) : pieces.decode(ids));
+      } else {
+        writer.write(
+            vocabulary.decode(spec.ids ? ids_of(line, vocabulary, reader) : pieces.encode(line)));
+      }
+      writer.write("\n");
+      if (!reader.available()) writer.flush();  // whoever types waits for an answer
+    }
+    reader.notes().warn(reader.name());
+  } else if (spec.pieces) {
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id)
+      writer.write(fmt::format("{}\t{}\n", id, vocabulary.piece(id)));
+  } else {
+    writer.write(summary(vocabulary));
+  }
+  writer.commit();
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,78 @@
+#include "app/vocabulary/learn.h"
+
+#include "core/error.h"
+#include "core/log.h"
+#include "data/corpus.h"
+#include "search/line_writer.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+#include <fmt/ranges.h>
+
+namespace nmt::app {
+
+std::vector<config::Option> fields(LearnVocabularySpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "vocabulary",
+      {Option("files", &spec.files,
+              "text to learn from; the files of both languages give a joint vocabulary")
+           .meta("FILE..."),
+       Option("model", &spec.model, "where the vocabulary goes, a SentencePiece model")
+           .alias({"m"})
+           .meta("OUT.spm"),
+       Option(
+           "size", &spec.training.size,
+           "pieces; less where the text has no more, more where its characters alone need so many")
+           .alias({"s", "vocab-size"})
+           .range(4, 1000000),
+       Option("max-lines", &spec.training.max_lines,
+              "learn from at most so many lines, taken at even distances")
+           .range(1),
+       Option("max-line-bytes", &spec.training.max_line_bytes, "pass over longer lines")
+           .range(1, 1 << 20)});
+}
+
+int learn_vocabulary(const LearnVocabularySpec& spec) {
+  if (spec.files.empty())
+    fail(ExitStatus::usage,
+         "nmt-vocab train: no FILE to learn from; nmt-vocab train --help says more");
+  if (spec.model.empty())
+    fail(ExitStatus::usage,
+         "nmt-vocab train: --model OUT.spm is needed: where the vocabulary goes");
+  const auto start = std::chrono::steady_clock::now();
+  std::deque<TextFile> files;
+  std::int64_t lines = 0;
+  for (const std::string& path : spec.files) {
+    lines += files.emplace_back(path).lines();
+    files.back().notes().warn(path);
+  }
+  if (lines == 0)
+    fail(ExitStatus::data, "{}: no text to learn a vocabulary from", fmt::join(spec.files, ", "));
+  LineWriter writer(spec.model);  // before the work, so that a wrong name is told at once
+  std::string storage;
+  const LineAt line = [&](std::int64_t i) {
+    auto file = files.begin();
+    for (; i >= file->lines(); ++file) i -= file->lines();
+    return file->line(i, storage);
+  };
+  log::info("learning {} pieces from {} lines", spec.training.size,
+            std::min(lines, spec.training.max_lines));
+  const TrainedVocabulary trained =
+      train_vocabulary(lines, line, spec.training, fmt::format("{}", fmt::join(spec.files, ", ")));
+  writer.write(trained.vocabulary.bytes());
+  writer.commit();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  log::info("{}: {} pieces from {} lines in {:.1f} s{}", spec.model, trained.vocabulary.size(),
+            trained.lines_used, seconds.count(),
+            trained.lines_too_long > 0
+                ? fmt::format(", {} lines over {} bytes passed over", trained.lines_too_long,
+                              spec.training.max_line_bytes)
+                : "");
+  return trained.vocabulary.size();
+}
+
+}  // namespace nmt::app
