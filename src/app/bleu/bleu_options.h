@@ -12,8 +12,8 @@ namespace nmt::app {
 
 enum class PairedTest { none, bootstrap, randomization };
 
-/// The command line of nmt-bleu: sacreBLEU's names and letters with the same meaning.
-struct BleuCommand {
+/// What to score and how: the settings of sacreBLEU, with the same meaning.
+struct BleuSpec {
   std::vector<std::string> references;       ///< files, one a stream
   std::vector<std::string> inputs;           ///< hypothesis files; empty: standard input
   std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf
@@ -37,6 +37,6 @@ struct BleuCommand {
 /// Reads the arguments (without the program's name). False when --help or --version was asked for
 /// and has been printed. Errors (usage): unknown options with the nearest known name, wrong values
 /// with what is allowed, options that exclude each other.
-bool parse_bleu_command(const std::vector<std::string>& arguments, BleuCommand& command);
+bool parse_bleu_command(const std::vector<std::string>& arguments, BleuSpec& spec);
 
 }  // namespace nmt::app

@@ -26,13 +26,13 @@ std::string dump(const Json& json, int indent) {
 }
 
 // In the order of their names, as sacreBLEU sorts them.
-Metrics metrics_of(const BleuCommand& command) {
+Metrics metrics_of(const BleuSpec& spec) {
   Metrics metrics;
   const auto wanted = [&](const char* name) {
-    return std::find(command.metrics.begin(), command.metrics.end(), name) != command.metrics.end();
+    return std::find(spec.metrics.begin(), spec.metrics.end(), name) != spec.metrics.end();
   };
-  if (wanted("bleu")) metrics.push_back(bleu_metric(command.bleu));
-  if (wanted("chrf")) metrics.push_back(chrf_metric(command.chrf));
+  if (wanted("bleu")) metrics.push_back(bleu_metric(spec.bleu));
+  if (wanted("chrf")) metrics.push_back(chrf_metric(spec.chrf));
   return metrics;
 }
 
@@ -75,13 +75,13 @@ Line line_of(const Metric& metric, const std::vector<std::int64_t>& sum,
   return line;
 }
 
-std::string written(const std::vector<Line>& lines, const BleuCommand& command) {
-  const bool json = command.json;
+std::string written(const std::vector<Line>& lines, const BleuSpec& spec) {
+  const bool json = spec.json;
   std::string out;
   std::size_t longest = 0;
   for (const Line& line : lines) longest = std::max(longest, line.left.size());
   for (const Line& line : lines) {
-    if (command.score_only)
+    if (spec.score_only)
       out += line.score;
     else if (json)
       out += dump(line.json, 1);
@@ -92,25 +92,25 @@ std::string written(const std::vector<Line>& lines, const BleuCommand& command) 
   return json && lines.size() > 1 ? "[\n" + out + "]\n" : out;
 }
 
-std::string one_system(const BleuCommand& command, const Metrics& metrics, const System& system,
+std::string one_system(const BleuSpec& spec, const Metrics& metrics, const System& system,
                        const std::vector<Lines>& references) {
   std::vector<Line> lines;
   for (const auto& metric : metrics) {
     const SentenceCounts counts = sentence_counts(*metric, system.lines, references);
     std::optional<Interval> interval;
     std::string trials;
-    if (command.confidence) {
-      interval = confidence_interval(*metric, counts, command.confidence_samples, command.seed);
-      trials = fmt::format("bs:{}|seed:{}|", command.confidence_samples, command.seed);
+    if (spec.confidence) {
+      interval = confidence_interval(*metric, counts, spec.confidence_samples, spec.seed);
+      trials = fmt::format("bs:{}|seed:{}|", spec.confidence_samples, spec.seed);
     }
     lines.push_back(line_of(*metric, counts.sum(), interval,
                             metric->signature(static_cast<int>(references.size()), trials),
-                            command.width));
+                            spec.width));
   }
-  return written(lines, command);
+  return written(lines, spec);
 }
 
-std::string lineage(const BleuCommand& command, const System& system,
+std::string lineage(const BleuSpec& spec, const System& system,
                     const std::vector<Lines>& references) {
   std::size_t stops = 0, tokenized = 0;
   for (const std::string& line : system.lines) {
@@ -130,13 +130,13 @@ std::string lineage(const BleuCommand& command, const System& system,
     const auto metric = bleu_metric(options);
     const SentenceCounts counts = sentence_counts(*metric, system.lines, references);
     lines.push_back(line_of(*metric, counts.sum(), {},
-                            metric->signature(static_cast<int>(references.size())), command.width));
+                            metric->signature(static_cast<int>(references.size())), spec.width));
   }
-  return written(lines, command);
+  return written(lines, spec);
 }
 
 // sacreBLEU prints these in its text form always.
-std::string sentence_scores(const BleuCommand& command, const Metric& metric, const System& system,
+std::string sentence_scores(const BleuSpec& spec, const Metric& metric, const System& system,
                             const std::vector<Lines>& references) {
   const std::string signature = metric.signature(static_cast<int>(references.size()));
   std::string out;
@@ -144,8 +144,8 @@ std::string sentence_scores(const BleuCommand& command, const Metric& metric, co
   for (std::size_t i = 0; i < system.lines.size(); ++i) {
     for (std::size_t k = 0; k < references.size(); ++k) of_sentence[k] = references[k][i];
     const Line line =
-        line_of(metric, metric.row(system.lines[i], of_sentence), {}, signature, command.width);
-    out += (command.score_only ? line.score : line.left + " = " + line.right) + "\n";
+        line_of(metric, metric.row(system.lines[i], of_sentence), {}, signature, spec.width);
+    out += (spec.score_only ? line.score : line.left + " = " + line.right) + "\n";
   }
   return out;
 }
@@ -169,13 +169,13 @@ std::string table(const std::vector<Lines>& rows) {
   return out;
 }
 
-std::string several_systems(const BleuCommand& command, const Metrics& metrics,
+std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
                             const std::vector<System>& systems,
                             const std::vector<Lines>& references) {
-  const bool paired = command.paired != PairedTest::none,
-             bootstrap = command.paired == PairedTest::bootstrap;
+  const bool paired = spec.paired != PairedTest::none,
+             bootstrap = spec.paired == PairedTest::bootstrap;
   const std::string trials = paired ? fmt::format("{}:{}|seed:{}|", bootstrap ? "bs" : "ar",
-                                                  command.paired_samples, command.seed)
+                                                  spec.paired_samples, spec.seed)
                                     : "";
   std::vector<Lines> rows{{"System"}};
   std::vector<Json> json;
@@ -190,9 +190,9 @@ std::string several_systems(const BleuCommand& command, const Metrics& metrics,
       counts.push_back(sentence_counts(*metric, system.lines, references));
     std::vector<PairedResult> results;
     if (bootstrap)
-      results = paired_bootstrap(*metric, counts, command.paired_samples, command.seed);
+      results = paired_bootstrap(*metric, counts, spec.paired_samples, spec.seed);
     else if (paired)
-      results = paired_randomization(*metric, counts, command.paired_samples, command.seed);
+      results = paired_randomization(*metric, counts, spec.paired_samples, spec.seed);
     else
       for (const SentenceCounts& c : counts)
         results.push_back({metric->score(c.sum()), -1, false, {}});
@@ -201,13 +201,13 @@ std::string several_systems(const BleuCommand& command, const Metrics& metrics,
                               metric->signature(static_cast<int>(references.size()), trials));
     for (std::size_t s = 0; s < systems.size(); ++s) {
       const PairedResult& r = results[s];
-      std::string text = digits(r.score, command.width);
+      std::string text = digits(r.score, spec.width);
       Json value = text;
       if (paired)
         value = {{"score", r.score}, {"p_value", nullptr}, {"mean", nullptr}, {"ci", nullptr}};
       if (r.has_interval) {
-        text += fmt::format(" ({} ± {})", digits(r.interval.mean, command.width),
-                            digits(r.interval.half_width, command.width));
+        text += fmt::format(" ({} ± {})", digits(r.interval.mean, spec.width),
+                            digits(r.interval.half_width, spec.width));
         value["mean"] = r.interval.mean;
         value["ci"] = r.interval.half_width;
       }
@@ -221,27 +221,27 @@ std::string several_systems(const BleuCommand& command, const Metrics& metrics,
       json[s][metric->name()] = value;
     }
   }
-  if (command.json) return dump(Json(json), 4) + "\n";
+  if (spec.json) return dump(Json(json), 4) + "\n";
   std::string out = table(rows) + "\n" + signatures;
   if (paired)
     out += fmt::format(
         "p: chance of a difference at least as large as that from the baseline if both systems "
         "were alike ({} {}); * p "
         "< 0.05\n",
-        command.paired_samples,
+        spec.paired_samples,
         bootstrap ? "paired bootstrap resamples" : "trials of approximate randomization");
   return out;
 }
 
 }  // namespace
 
-std::string report(const BleuCommand& command, const std::vector<System>& systems,
+std::string report(const BleuSpec& spec, const std::vector<System>& systems,
                    const std::vector<Lines>& references) {
-  if (command.lineage) return lineage(command, systems[0], references);
-  const Metrics metrics = metrics_of(command);
-  if (command.sentence_level) return sentence_scores(command, *metrics[0], systems[0], references);
-  if (systems.size() > 1) return several_systems(command, metrics, systems, references);
-  return one_system(command, metrics, systems[0], references);
+  if (spec.lineage) return lineage(spec, systems[0], references);
+  const Metrics metrics = metrics_of(spec);
+  if (spec.sentence_level) return sentence_scores(spec, *metrics[0], systems[0], references);
+  if (systems.size() > 1) return several_systems(spec, metrics, systems, references);
+  return one_system(spec, metrics, systems[0], references);
 }
 
 }  // namespace nmt::app

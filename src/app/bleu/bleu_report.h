@@ -13,9 +13,9 @@ struct System {
   std::vector<std::string> lines;
 };
 
-/// Scores the systems and writes what the command asks for, in sacreBLEU's form. `references[k]` is
+/// Scores the systems and writes what the spec asks for, in sacreBLEU's form. `references[k]` is
 /// reference stream k, as long as every system.
-std::string report(const BleuCommand& command, const std::vector<System>& systems,
+std::string report(const BleuSpec& spec, const std::vector<System>& systems,
                    const std::vector<std::vector<std::string>>& references);
 
 }  // namespace nmt::app

@@ -1,0 +1,91 @@
+#include "app/bleu/bleu.h"
+
+#include "app/bleu/bleu_report.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "eval/tokenize.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace nmt::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines read_lines(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  Lines lines;
+  for (std::string line; reader.next(line);) lines.emplace_back(without_trailing_space(line));
+  if (lines.empty()) fail(ExitStatus::data, "{}: has no lines to score", reader.name());
+  reader.notes().warn(reader.name());
+  return lines;
+}
+
+// One file a stream, or one file with streams side by side.
+std::vector<Lines> read_references(const BleuSpec& spec) {
+  std::vector<Lines> streams;
+  for (const std::string& path : spec.references) streams.push_back(read_lines(path));
+  if (spec.reference_fields == 1) return streams;
+  const Lines lines = std::move(streams[0]);
+  streams.assign(static_cast<std::size_t>(spec.reference_fields), {});
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < streams.size(); ++k) {
+      const bool last = k + 1 == streams.size();  // what follows the last tab, tabs included
+      const std::size_t end = last ? lines[i].size() : lines[i].find('\t', begin);
+      if (end == std::string::npos)
+        fail(ExitStatus::data, "{}: line {} has {} fields, not {}", spec.references[0], i + 1,
+             k + 1, streams.size());
+      streams[k].push_back(lines[i].substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return streams;
+}
+
+void warn_if_tokenized(const System& system, const BleuSpec& spec) {
+  if (spec.force || spec.bleu.tokenizer == BleuTokenizer::multi_bleu) return;
+  std::size_t tokenized = 0;
+  for (const std::string& line : system.lines) tokenized += line.ends_with(" .");
+  if (tokenized >= 100)
+    log::warn(
+        "{}: {} lines end in a tokenized full stop (' .'); BLEU is for detokenized text (--force: "
+        "no warning)",
+        system.name, tokenized);
+}
+
+std::vector<System> read_systems(const BleuSpec& spec, const std::vector<Lines>& references) {
+  std::vector<System> systems;
+  std::vector<std::string> paths =
+      spec.inputs.empty() ? std::vector<std::string>{"-"} : spec.inputs;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j)
+      if (paths[i] == paths[j]) fail(ExitStatus::usage, "--input: {} is given twice", paths[i]);
+    if (paths[i] == "-" && isatty(STDIN_FILENO))
+      log::info("reading hypotheses from standard input");
+    systems.push_back({paths[i] == "-" ? "standard input" : paths[i], read_lines(paths[i])});
+    for (std::size_t k = 0; k < references.size(); ++k)
+      if (references[k].size() != systems.back().lines.size())
+        fail(ExitStatus::data, "{} has {} lines, the reference {} has {}", systems.back().name,
+             systems.back().lines.size(), spec.references[std::min(k, spec.references.size() - 1)],
+             references[k].size());
+    warn_if_tokenized(systems.back(), spec);
+  }
+  return systems;
+}
+
+}  // namespace
+
+std::string bleu(const BleuSpec& spec) {
+  const std::vector<Lines> references = read_references(spec);
+  const std::vector<System> systems = read_systems(spec, references);
+  return report(spec, systems, references);
+}
+
+}  // namespace nmt::app
