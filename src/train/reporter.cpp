@@ -96,7 +96,8 @@ std::string grouped(std::int64_t number) {
   return text;
 }
 
-Reporter::Reporter(std::string path) : path_(std::move(path)) {
+Reporter::Reporter(std::string path, ProgressListener listener)
+    : path_(std::move(path)), listener_(std::move(listener)) {
   if (path_.empty()) return;
   file_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) {
@@ -174,6 +175,7 @@ void Reporter::display(const Figures& f) {
   json["seconds"] = f.seconds;
   if (f.seconds_left) json["seconds_left"] = *f.seconds_left;
   append(json.dump());
+  if (listener_.on_display) listener_.on_display(f);
 }
 
 void Reporter::validation(const Progress& progress, const ValidationResult& result, bool best,
@@ -195,6 +197,7 @@ void Reporter::validation(const Progress& progress, const ValidationResult& resu
   json["stalled"] = stalled;
   json["took"] = seconds;
   append(json.dump());
+  if (listener_.on_validation) listener_.on_validation(progress, result, best);
 }
 
 void Reporter::saved(const Progress& progress, std::string_view reason, double seconds) {

@@ -2,6 +2,7 @@
 
 #include "train/validator.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,12 @@ struct Figures {
   double norm = 0;  ///< mean of the updates' gradient norms, before clipping
 };
 
+/// Functions that are called with what a Reporter shows; each may be empty.
+struct ProgressListener {
+  std::function<void(const Figures&)> on_display;  ///< by disp-freq
+  std::function<void(const Progress&, const ValidationResult&, bool best)> on_validation;
+};
+
 /// The voice of a training: a bar on a terminal, plain lines otherwise, and the same figures as
 /// JSON lines in a file. Each line is one write to the file's end: a process killed at any moment
 /// leaves at most its last line cut off.
@@ -31,7 +38,7 @@ class Reporter {
  public:
   /// Appends to `path`, without what a killed process left of a last line; "" writes no file. A
   /// file that cannot be written is told once and never stops a training.
-  explicit Reporter(std::string path);
+  explicit Reporter(std::string path, ProgressListener listener = {});
   ~Reporter();
   Reporter(const Reporter&) = delete;
 
@@ -59,6 +66,7 @@ class Reporter {
   void close_with_warning();
   void append(const std::string& json);
   std::string path_;
+  ProgressListener listener_;
   int file_ = -1;
   double last_bar_ = 0;
 };

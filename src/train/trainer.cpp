@@ -3,7 +3,6 @@
 #include "core/log.h"
 #include "tensor/copy.h"
 #include "train/parallel/shared.h"
-#include "train/signals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -121,7 +120,7 @@ ExitStatus Trainer::run() {
     bool over = !why.empty();
     if (const ExitStatus signal = agree(over); signal != ExitStatus::ok) {
       if (saved_update_ != state_.progress.updates || state_.validation_due)
-        save(signal == ExitStatus::terminated ? "SIGTERM" : "SIGINT", false);
+        save(parts_.stop.reason(signal), false);
       return signal;
     }
     if (over) {
@@ -150,10 +149,10 @@ ExitStatus Trainer::run() {
   }
 }
 
-// What all ranks do next. A signal that any of them got counts for all; what ends by the clock ends
-// by rank 0's.
+// What all ranks do next. A request to stop that any of them got counts for all; what ends by the
+// clock ends by rank 0's.
 ExitStatus Trainer::agree(bool& over) {
-  ExitStatus signal = Signals::pending();
+  const ExitStatus signal = parts_.stop.pending();
   Communicator& ranks = parts_.communicator;
   if (ranks.size() == 1) return signal;
   double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,

@@ -10,6 +10,7 @@
 #include "train/parallel/communicator.h"
 #include "train/parallel/gradient_sums.h"
 #include "train/reporter.h"
+#include "train/stop_request.h"
 #include "train/training_state.h"
 #include "train/validator.h"
 
@@ -44,6 +45,7 @@ class Trainer {
         std::chrono::steady_clock::now();  ///< of this run, for max_minutes
     Communicator& communicator =
         alone();  ///< on several ranks store and validator are shared ones (shared.h)
+    StopRequest stop = StopRequest();
   };
   /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.
   Trainer(const TrainSpec& spec, const Parts& parts);
@@ -53,8 +55,8 @@ class Trainer {
 
   /// Goes on from the newest checkpoint; false when there is none.
   bool resume();
-  /// Trains until a stop rule holds, or a signal asks to leave (Signals): saves then, and returns
-  /// its status.
+  /// Trains until a stop rule holds, or until it is asked to stop (StopRequest): saves then, and
+  /// returns the request's status.
   ExitStatus run();
 
   const TrainingState& state() const { return state_; }

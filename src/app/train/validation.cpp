@@ -7,7 +7,6 @@
 #include "eval/chrf.h"
 #include "model/model_scorer.h"
 #include "search/batch_translator.h"
-#include "train/signals.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,11 +17,7 @@
 namespace nmt::app {
 namespace {
 
-struct Interrupted {};  // a signal came; thrown between batches and caught in validate()
-
-void leave_on_signal() {
-  if (train::Signals::pending() != ExitStatus::ok) throw Interrupted{};
-}
+struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
 
 constexpr int batch_tokens = 4096;  // padded target tokens of a batch of the cross-entropy
 constexpr std::size_t longest = 1000;
@@ -111,6 +106,10 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
 
 TranslationValidator::~TranslationValidator() = default;
 
+void TranslationValidator::leave_if_stopped() const {
+  if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+}
+
 bool TranslationValidator::wants(const char* a, const char* b) const {
   return std::any_of(metrics_.begin(), metrics_.end(),
                      [&](const std::string& m) { return m == a || m == b; });
@@ -127,7 +126,7 @@ double TranslationValidator::cross_entropy(Copy& copy) const {
   double sum = 0;
   std::int64_t tokens = 0;
   for (const Batch& batch : batches_) {
-    leave_on_signal();
+    leave_if_stopped();
     const BatchLoss loss = copy.model->evaluate(batch);
     sum += loss.cross_entropy;
     tokens += loss.tokens;
@@ -140,7 +139,7 @@ std::vector<std::string> TranslationValidator::translate(
   copy.model->freeze();
   ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
-  options.on_batch = [](std::int64_t) { leave_on_signal(); };
+  options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
   BatchTranslator translator(scorer, source_, target_, options);
   std::vector<std::string> texts;
   texts.reserve(lines.size());

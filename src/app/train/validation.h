@@ -4,10 +4,12 @@
 #include "config/specs.h"
 #include "data/batch.h"
 #include "nmt/vocabulary.h"
+#include "train/stop_request.h"
 #include "train/validator.h"
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nmt::app {
@@ -36,6 +38,8 @@ class TranslationValidator : public train::Validator {
   train::ValidationResult validate(const train::CopyWeights& weights,
                                    const Progress& progress) override;
   void dry_run(const train::CopyWeights& weights) override;
+  /// Validations end without a result when this asks to stop; without it, on signals.
+  void stop_on(train::StopRequest stop) { stop_ = std::move(stop); }
   const DevelopmentSet& set() const { return set_; }
   /// Writes every validation's translations there, in place of those before, as development_json()
   /// has it; "": nowhere. A file that cannot be written is told once and never stops a training.
@@ -47,6 +51,7 @@ class TranslationValidator : public train::Validator {
   std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
   double cross_entropy(Copy& copy) const;
   bool wants(const char* a, const char* b) const;
+  void leave_if_stopped() const;
   void keep(const std::vector<std::string>& outputs, std::int64_t updates);
 
   ModelSpec model_;
@@ -57,6 +62,7 @@ class TranslationValidator : public train::Validator {
   std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
   std::vector<Batch> batches_;                                     // for the cross-entropy
   Compute& compute_;
+  train::StopRequest stop_;
   std::string path_;  // of keep_translations()
 };
 
