@@ -55,8 +55,8 @@ struct Cell {
   std::string name;  ///< of its layer, for people
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;  ///< H
-  Parameter* recurrent =
-      nullptr;  ///< [H, (recurrents+late)*H], or with groups [K, H/K, (recurrents+late)*H/K]
+  /// [H, (recurrents+late)*H], or with groups [K, H/K, (recurrents+late)*H/K].
+  Parameter* recurrent = nullptr;
   Parameter* bias = nullptr;       ///< [(recurrents+late)*H]
   Parameter* gain = nullptr;       ///< [(recurrents+late)*H] layer normalization of h'U
   Parameter* norm_bias = nullptr;  ///< [(recurrents+late)*H]
@@ -141,8 +141,8 @@ struct Conditional {
   Cell lower, higher;
   AttentionShape attention;
   Parameter* query = nullptr;  ///< [H,A]
-  Parameter* context =
-      nullptr;  ///< [M, inputs*H], or with the higher cell's groups [K, M/K, inputs*H/K]
+  /// [M, inputs*H], or with the higher cell's groups [K, M/K, inputs*H/K].
+  Parameter* context = nullptr;
   Parameter* context_bias = nullptr;  ///< [inputs*H]
   Parameter* context_gain = nullptr;  ///< [inputs*H]
   Parameter* context_norm_bias = nullptr;

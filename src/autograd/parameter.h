@@ -22,14 +22,14 @@ struct Parameter {
   bool is_matrix = false;  ///< products read it: a multiply-add for each weight and row
   Tensor value;
   Tensor gradient;  ///< same shape; empty in a frozen model
-  Tensor
-      packed;  ///< frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose)
+  /// Frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose).
+  Tensor packed;
 
   // While a model is being frozen: a value may be what a file holds, bf16, or i8 with a scale a
   // column (a row of a table).
   Tensor scales;
-  std::function<void(Parameter&)>
-      fetch;  ///< fills the value just before it is packed; may be empty
+  /// Fills the value just before it is packed; may be empty.
+  std::function<void(Parameter&)> fetch;
 
   /// Fetches the value, if it is still to be fetched.
   void load();
@@ -55,13 +55,14 @@ class ParameterSet {
   enum class Init {
     zero,
     one,
-    glorot,      ///< uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a
-                 ///< gate matrix
-    embedding,   ///< normal with deviation width^-1/2
-    orthogonal,  ///< each plane (of each block) orthogonal (Saxe et al. 2014): its rows where they
-                 ///< are fewer, else its columns
-    uniform,     ///< uniform +-1
-    normal       ///< normal with deviation 1
+    /// Uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a gate matrix.
+    glorot,
+    embedding,  ///< normal with deviation width^-1/2
+    /// Each plane (of each block) orthogonal (Saxe et al. 2014): its rows where they are fewer,
+    /// else its columns.
+    orthogonal,
+    uniform,  ///< uniform +-1
+    normal    ///< normal with deviation 1
   };
   /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the
   /// matrix stands for so many gates side by side, each initialized alone. Rank 3 [K,rows,columns]

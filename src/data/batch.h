@@ -27,8 +27,8 @@ struct Batch {
   std::vector<std::int64_t> lines;       ///< [B], the pair's line in the corpus, from 0
   std::int64_t source_tokens = 0;        ///< without padding
   std::int64_t target_tokens = 0;        ///< without padding
-  BatchPlace place;  ///< of these sentences, where they are a part of a batch; dropout draws the
-                     ///< whole batch's masks
+  /// of these sentences, where they are a part of a batch; dropout draws the whole batch's masks.
+  BatchPlace place;
 };
 
 using Ids = std::vector<std::int32_t>;

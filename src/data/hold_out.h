@@ -10,8 +10,8 @@ namespace nmt {
 /// Pairs taken out of a training corpus to measure on.
 struct HoldOut {
   std::vector<std::int64_t> development;  ///< lines from 0, sorted
-  std::vector<std::int64_t>
-      excluded;  ///< sorted: those, and every line that shares its source or target with one
+  /// Sorted: those, and every line that shares its source or target with one.
+  std::vector<std::int64_t> excluded;
 };
 
 /// Picks n pairs at random (by the seed alone) such that no pair outside `excluded` has the source

@@ -21,8 +21,8 @@ class PairStream {
   /// How pieces travel. All may throw, to end the reading.
   struct Exchange {
     std::function<void(Ids mine)> send;  ///< hands over this process's share of the next piece
-    std::function<std::vector<Ids>()>
-        receive;  ///< waits for all processes' shares of the oldest that is under way
+    /// Waits for all processes' shares of the oldest that is under way.
+    std::function<std::vector<Ids>()> receive;
     std::function<void()> encoding;  ///< called before every pair that this process encodes
   };
   /// Begins at place `at` of pass number `epoch`'s order of these lines, which outlive the stream,

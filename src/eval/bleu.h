@@ -19,8 +19,8 @@ struct BleuOptions {
   bool lowercase = false;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   double smoothing_value = -1;  ///< below 0: floor 0.1, add-k 1
-  bool effective_order =
-      false;  ///< leave out orders that the text is too short for: for single sentences
+  /// Leave out orders that the text is too short for: for single sentences.
+  bool effective_order = false;
 };
 
 /// n-gram counts of one sentence or of a corpus; adding them up gives the corpus.

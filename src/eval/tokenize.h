@@ -8,12 +8,13 @@ namespace nmt {
 
 /// How a line is cut into words before n-grams are counted; sacreBLEU's names.
 enum class BleuTokenizer {
-  v13a,  ///< mteval-v13a, the default: separates ASCII punctuation, keeps numbers whole, resolves
-         ///< four entities
+  /// mteval-v13a, the default: separates ASCII punctuation, keeps numbers whole, resolves four
+  /// entities.
+  v13a,
   intl,  ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
   none,  ///< white space alone
-  multi_bleu  ///< multi-bleu.perl on text tokenized before: bytes, ASCII white space and letter
-              ///< case alone
+  /// multi-bleu.perl on text tokenized before: bytes, ASCII white space and letter case alone.
+  multi_bleu
 };
 /// "13a", "intl", "none", "multi-bleu"; fails (usage) on another name, with the known ones.
 BleuTokenizer bleu_tokenizer(std::string_view name);

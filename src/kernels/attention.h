@@ -20,10 +20,10 @@ struct Attention {
   std::int64_t space = 0;      ///< A, a multiple of heads
   std::int64_t width = 0;      ///< M, a multiple of heads
   std::int64_t heads = 1;
-  const float* keys = nullptr;      ///< [S,B,A] projected memory
-  const float* exp_keys = nullptr;  ///< [S,B,A] attention_exp_keys() of it: what the CPU reads,
-                                    ///< additive, in place of keys
-  const float* memory = nullptr;    ///< [S,B,M]
+  const float* keys = nullptr;  ///< [S,B,A] projected memory
+  /// [S,B,A] attention_exp_keys() of it: what the CPU reads, additive, in place of keys.
+  const float* exp_keys = nullptr;
+  const float* memory = nullptr;          ///< [S,B,M]
   const std::int32_t* lengths = nullptr;  ///< [B]
   const float* v = nullptr;               ///< [A], additive
 };

@@ -14,8 +14,8 @@ class ProductLibrary;
 /// The CPU: kernels split their work over this pool, which the handle does not own.
 struct Cpu {
   ThreadPool* pool = nullptr;
-  const kernels::ProductLibrary* products =
-      nullptr;  ///< null: our own tiles (kernels/products/product_library.h)
+  /// Null: our own tiles (kernels/products/product_library.h).
+  const kernels::ProductLibrary* products = nullptr;
 };
 
 /// One CUDA device and its stream (tensor/cuda_device.h), which the handle does not own. Pointers

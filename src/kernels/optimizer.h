@@ -13,9 +13,10 @@ struct OptimizerSlice {
   std::int64_t n = 0;
   float* value = nullptr;
   float* gradient = nullptr;  ///< set to zero after use
-  float* first = nullptr;   ///< Adam m; Adadelta E[g^2]; AdaGrad's sum of g^2; the velocity of SGD;
-                            ///< null where a rule has no state
-  float* second = nullptr;  ///< Adam v; Adadelta E[dx^2]; else null
+  /// Adam m; Adadelta E[g^2]; AdaGrad's sum of g^2; the velocity of SGD; null where a rule has no
+  /// state.
+  float* first = nullptr;
+  float* second = nullptr;   ///< Adam v; Adadelta E[dx^2]; else null
   float* average = nullptr;  ///< moving average of the weights, or null
 };
 

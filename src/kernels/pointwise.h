@@ -15,8 +15,8 @@ namespace nmt::kernels {
 struct RowPlaces {
   std::int64_t batch = 1;  ///< B
   std::int64_t step = 1, first = 0, stride = 1;
-  const std::int32_t* rows =
-      nullptr;  ///< where the tensor's own rows stand in [T,B], on its device; null: in their order
+  /// Where the tensor's own rows stand in [T,B], on its device; null: in their order.
+  const std::int32_t* rows = nullptr;
 
   NMT_HOST_DEVICE std::int64_t operator()(std::int64_t row) const {
     const std::int64_t at = rows ? rows[row] : row;

@@ -20,15 +20,15 @@ struct SoftmaxLoss {
   const float* table = nullptr;          ///< [V,E] output embedding
   const float* bias = nullptr;           ///< [V] or null
   const std::int32_t* target = nullptr;  ///< [R], symbols or no_target
-  float smoothing =
-      0.0f;  ///< label smoothing (Szegedy et al. 2016): (1-s) on the label, s/V on every symbol
+  /// Label smoothing (Szegedy et al. 2016): (1-s) on the label, s/V on every symbol.
+  float smoothing = 0.0f;
   float scale = 1.0f;               ///< factor on the gradients, 1/normalizer of the loss
   float* dx = nullptr;              ///< [R,E], written; null: no gradients wanted
   float* dtable = nullptr;          ///< [V,E], added to; null when dx is null
   float* dbias = nullptr;           ///< [V], added to, or null
   double* cross_entropy = nullptr;  ///< [1], added to: sum over rows of -log p(target)
-  double* smoothed =
-      nullptr;  ///< [1], added to: sum over rows of the smoothed loss less the smoothing's entropy
+  /// [1], added to: sum over rows of the smoothed loss less the smoothing's entropy.
+  double* smoothed = nullptr;
   float* scratch = nullptr;  ///< softmax_loss_scratch() floats
 };
 

@@ -25,10 +25,10 @@ struct BatchTranslatorOptions {
   Batching batching;
   bool pieces_in = false;   ///< lines are in the source vocabulary's pieces already (PieceText)
   bool pieces_out = false;  ///< outputs stay in the target vocabulary's pieces
-  bool tell_repetitions = false;  ///< warn once when an output repeats something `repetitions_told`
-                                  ///< times in a row or more
-  std::function<void(std::int64_t sentences)>
-      on_batch;  ///< after each batch, with the number of sentences it had; may be empty
+  /// Warn once when an output repeats something `repetitions_told` times in a row or more.
+  bool tell_repetitions = false;
+  /// After each batch, with the number of sentences it had; may be empty.
+  std::function<void(std::int64_t sentences)> on_batch;
 };
 
 /// The options that a SearchSpec asks for. Errors (usage): as search_options(), and unknown words.
@@ -46,8 +46,9 @@ struct Output {
 /// What becomes of one line: one output, or an n-best list, best first.
 struct LineTranslation {
   std::vector<Output> outputs;
-  int repeated = 0;  ///< times that the best output repeats something in a row, 0 when it is few or
-                     ///< the source does so too
+  /// Times that the best output repeats something in a row, 0 when it is few or the source does so
+  /// too.
+  int repeated = 0;
 };
 
 /// Text to text: encodes lines, sorts them by length into batches, searches, decodes. One thread

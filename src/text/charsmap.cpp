@@ -103,8 +103,8 @@ class Trie {
   }
   std::vector<std::uint32_t> units_;
   std::size_t values_;
-  std::vector<std::uint8_t>
-      matches_;  // of every node: kUnseen, kOpen, or what matches_from() says and 1
+  // of every node: kUnseen, kOpen, or what matches_from() says and 1.
+  std::vector<std::uint8_t> matches_;
 };
 
 /// A table is the size of a trie, the trie, and NUL-terminated replacements that its values point

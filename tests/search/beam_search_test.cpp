@@ -251,8 +251,8 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
   for (const int beam : {1, 4}) {
     SearchOptions o = options();
     o.beam_size = beam;
-    o.ranking.normalize =
-        1;  // else the wide beam would rightly stop at once: </s> costs as much now as later
+    // Else the wide beam would rightly stop at once: </s> costs as much now as later.
+    o.ranking.normalize = 1;
     o.max_length_factor = 1.5;
     o.max_length_offset = 2;
     const auto result = beam_search(scorer, std::vector<Ids>{{7}, {7, 7, 7}, {}}, o);

@@ -27,8 +27,8 @@ bool choose(const BeamStep& step, std::int32_t which, BeamSentence& sentence,
   while (static_cast<int>(choices.size()) < width) {
     const auto best =
         std::max_element(heads.begin(), heads.end(), [](const BeamChoice& a, const BeamChoice& b) {
-          return a.token < 0 || b.token < 0 ? a.token < 0 && b.token >= 0
-                                            : a.sum < b.sum;  // of equals the first row's
+          // of equals the first row's.
+          return a.token < 0 || b.token < 0 ? a.token < 0 && b.token >= 0 : a.sum < b.sum;
         });
     if (best == heads.end() || best->token < 0) break;
     choices.push_back(*best);

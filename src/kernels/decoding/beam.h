@@ -63,8 +63,8 @@ struct BeamStep {
   const float* eos_logits = nullptr;     ///< [from] with a stride
   std::int64_t eos_stride = 1;
   const float* log_normalizers = nullptr;  ///< [from]
-  const double* length_divisors =
-      nullptr;                    ///< [longest + 2]: of a hypothesis of so many tokens (Ranking)
+  /// [longest + 2]: of a hypothesis of so many tokens (Ranking).
+  const double* length_divisors = nullptr;
   BeamSentence* state = nullptr;  ///< [B]
   // Of the rows of `to`. What has no live hypothesis extends some row of its sentence by </s>, for
   // nobody.

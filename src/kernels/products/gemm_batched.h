@@ -22,8 +22,8 @@ struct GemmBatch {
 struct BlockDiagonal {
   std::int64_t groups = 1, planes = 1;
   std::int64_t k = 0, n = 0;
-  std::int64_t ld =
-      0;  ///< floats from row to row, P*n or more: the planes may be a part of a wider tensor
+  /// Floats from row to row, P*n or more: the planes may be a part of a wider tensor.
+  std::int64_t ld = 0;
 
   /// X [rows, K*k] W = Y [rows, P*K*n]: products [rows,k] [k,n].
   GemmBatch product() const { return {groups, planes, k, 0, k * ld, n, n, groups * n}; }

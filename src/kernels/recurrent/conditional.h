@@ -20,13 +20,13 @@ struct Conditional {
   std::int64_t position = 0;  ///< of step 0 in its sentence
   bool keep = true;           ///< records hold all steps (training) or one (inference)
   const float* x = nullptr;   ///< [T,B,inputs*H] the lower unit's projections
-  const std::int32_t* sentence =
-      nullptr;           ///< [B] the memory's sentence of each row; null: row b reads sentence b
+  /// [B] the memory's sentence of each row; null: row b reads sentence b.
+  const std::int32_t* sentence = nullptr;
   PackedWeight query;    ///< Wq [H,A]
   PackedWeight context;  ///< Wc [M, inputs*H], with the higher cell's groups and rearrangement
   const float* context_bias = nullptr;  ///< [inputs*H] or null
-  const float* context_gain =
-      nullptr;  ///< [inputs*H] layer normalization of each plane of cWc, or null: off
+  /// [inputs*H] layer normalization of each plane of cWc, or null: off.
+  const float* context_gain = nullptr;
   const float* context_norm_bias = nullptr;
   const float* query_transposed = nullptr;    ///< backward: packed [A,H]
   const float* context_transposed = nullptr;  ///< backward: packed [inputs*H, M]

@@ -44,8 +44,8 @@ struct CudnnPass {
   const float* x = nullptr;                      ///< [T,B,E]
   const float* initial[max_states]{};            ///< [B,H] each; null: zeros
   const float* weights = nullptr;                ///< as pack_cudnn() left them
-  float* h =
-      nullptr;  ///< [T,B,H], written: as recurrence.h has it, states behind a sentence's end too
+  /// [T,B,H], written: as recurrence.h has it, states behind a sentence's end too.
+  float* h = nullptr;
   float* last_cell = nullptr;  ///< [B,H], written: lstm's c after the last step
   float* reserve = nullptr;    ///< cudnn_sizes().reserve floats
   float* scratch = nullptr;    ///< cudnn_sizes().scratch floats

@@ -19,12 +19,12 @@ struct Cell {
   PackedWeight recurrent;       ///< [H, R*H]
   PackedWeight late;            ///< [H, L*H]
   const float* bias = nullptr;  ///< [(R+L)*H] or null
-  const float* gain =
-      nullptr;  ///< [(R+L)*H] layer normalization of each plane of h'U, or null: off
+  /// [(R+L)*H] layer normalization of each plane of h'U, or null: off.
+  const float* gain = nullptr;
   const float* norm_bias = nullptr;  ///< [(R+L)*H]
   const float* vectors = nullptr;    ///< [vectors*H]
-  const float* positions =
-      nullptr;  ///< [P, position_vectors*H]; past the last row the last row serves
+  /// [P, position_vectors*H]; past the last row the last row serves.
+  const float* positions = nullptr;
   std::int64_t position_rows = 0;               ///< P
   const float* recurrent_transposed = nullptr;  ///< backward: packed [R*H, H]
   const float* late_transposed = nullptr;       ///< backward: packed [L*H, H]

@@ -9,8 +9,8 @@ struct StepOffsets {
   std::int64_t position;  ///< in the sentence
   std::int64_t row;       ///< of the first, in [T,B]
   std::int64_t at;        ///< of the first, in the records
-  std::int64_t
-      previous;  ///< of the first in states [T,B,H], one step before; -1: the initial states
+  /// of the first in states [T,B,H], one step before; -1: the initial states.
+  std::int64_t previous;
 };
 /// Of step number i of a Recurrence or Transition, for the share that begins at `begin`.
 template <class Loop>

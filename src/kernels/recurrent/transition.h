@@ -21,8 +21,8 @@ struct Transition {
   bool reverse = false;       ///< from the last step to the first
   std::int64_t position = 0;  ///< of step 0 in its sentence
   bool keep = true;           ///< records hold all steps (training) or one (inference)
-  const float* x =
-      nullptr;  ///< [T,B,inputs*H] the lower unit's projections, bias and normalization included
+  /// [T,B,inputs*H] the lower unit's projections, bias and normalization included.
+  const float* x = nullptr;
   const float* guide = nullptr;        ///< [T,B,inputs*H] the higher unit's
   const float* mask = nullptr;         ///< [T,B] or null; 0: the states pass through both units
   const float* initial[max_states]{};  ///< [B,H]

@@ -17,13 +17,13 @@ struct SearchOptions {
   Cpu cpu;  ///< pool on which rows are searched
   int beam_size = 4;
   Ranking ranking;  ///< how finished hypotheses are compared
-  double max_length_factor =
-      3.0;  ///< longest output = factor * source tokens + offset, without </s>
+  /// Longest output = factor * source tokens + offset, without </s>.
+  double max_length_factor = 3.0;
   int max_length_offset = 10;
   bool allow_unk = false;
   bool n_best = false;  ///< keep beam_size hypotheses, not only the best
-  const Shortlist* shortlist =
-      nullptr;                  ///< which tokens a sentence may be translated with; null: all
+  /// Which tokens a sentence may be translated with; null: all.
+  const Shortlist* shortlist = nullptr;
   bool want_attention = false;  ///< fill Hypothesis::attention
   std::int32_t unk = 0, bos = 1, eos = 2;
 };
@@ -34,17 +34,17 @@ SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu);
 /// A finished translation.
 struct Hypothesis {
   std::vector<std::int32_t> ids;  ///< without </s>
-  std::vector<float>
-      log_probs;       ///< [T], natural logarithms, the last is that of </s>; T = ids.size() + 1
+  /// [T], natural logarithms, the last is that of </s>; T = ids.size() + 1.
+  std::vector<float> log_probs;
   float log_prob = 0;  ///< their sum, added in order
   float score = 0;     ///< log_prob under the ranking's penalties
-  std::vector<float>
-      attention;  ///< [T,S], S = source tokens + 1 (the source's </s>), or empty when not asked for
+  /// [T,S], S = source tokens + 1 (the source's </s>), or empty when not asked for.
+  std::vector<float> attention;
 };
 
 struct SentenceResult {
-  std::vector<Hypothesis>
-      hypotheses;  ///< best first; one, or at most beam_size distinct ones for an n-best list
+  /// Best first; one, or at most beam_size distinct ones for an n-best list.
+  std::vector<Hypothesis> hypotheses;
 };
 
 /// Translates the sources (ids without </s>) together; results are in the order of the sources.

@@ -55,8 +55,9 @@ class TopK {
   Candidates candidates_;
   std::vector<float> logits_, extras_, log_normalizers_;
   std::vector<std::int32_t> tokens_;
-  Tensor chosen_;  // i32 on the device, in this order: tokens [n,k]; as floats logits [n,k], extras
-                   // [n], normalizers [n]
+  // i32 on the device, in this order: tokens [n,k]; as floats logits [n,k], extras [n], normalizers
+  // [n].
+  Tensor chosen_;
 };
 
 /// log p of one given token in each row of a step.
