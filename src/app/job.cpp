@@ -71,7 +71,7 @@ train::Communicator& Job::join() {
       "{}: MPI knows of {} processes; libnmt_mpi.so was built with another MPI than that of mpirun",
       launcher_, joined_->size());
   if (!is_first()) {
-    log::set_speaker(fmt::format("rank {}: ", rank_));
+    log::set_prefix(fmt::format("rank {}: ", rank_));
     log::set_level(std::max(log::level(), log::Level::error));
   }
   return *joined_;

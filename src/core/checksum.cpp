@@ -7,7 +7,7 @@
 namespace nmt {
 namespace {
 
-// tables[k][b]: what byte b contributes when k more bytes follow it ("slicing by 8": Kounavis &
+// tables[k][b]: contribution of byte b when k more bytes follow it ("slicing by 8", Kounavis &
 // Berry 2005).
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
@@ -36,7 +36,7 @@ std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
     std::uint32_t low = 0, high = 0;
     std::memcpy(&low, at, 4);
     std::memcpy(&high, at + 4, 4);
-    low ^= rest;  // little-endian, as all machines this builds for are
+    low ^= rest;  // all supported targets are little-endian
     rest = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
            tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
            tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];

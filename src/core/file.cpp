@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view aside_prefix = ".tmp-";
+constexpr std::string_view temporary_prefix = ".tmp-";
 
 struct Descriptor {
   explicit Descriptor(int number_) : number(number_) {}
@@ -37,20 +37,18 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
-/// A name beside `path` that nobody else has, under which it is written: in the same folder, so
-/// that a rename is one step.
-std::string aside_of(const std::string& path) {
+/// A unique temporary name in the same directory as `path`, so that rename() is atomic.
+std::string temporary_name(const std::string& path) {
   static std::atomic<int> made{0};
   fs::path whole(path);
   if (!whole.has_filename()) whole = whole.parent_path();
-  return (folder_of(whole) / fmt::format("{}{}-{}-{}", aside_prefix,
+  return (folder_of(whole) / fmt::format("{}{}-{}-{}", temporary_prefix,
                                          whole.filename().string().substr(0, 200), ::getpid(),
                                          made++))
       .string();
 }
 
-/// What is there and no regular file, devices and pipes, is written in its place; so are open files
-/// by the names the system gives them
+/// Existing devices and pipes are written in place, and so are open files under their /proc names
 /// (/dev/stdout, /dev/fd/3).
 bool is_written_in_place(const fs::path& path) {
   std::error_code ignored;
@@ -60,15 +58,14 @@ bool is_written_in_place(const fs::path& path) {
   return ::statfs(folder_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-/// The file that a name stands for: links stay, what they lead to is replaced, also where that is
-/// not there yet.
+/// Resolves symbolic links, dangling ones too: the links stay and their target is replaced.
 fs::path behind_links(fs::path path) {
   std::error_code error;
   for (int links = 0; fs::is_symlink(fs::symlink_status(path, error)) && !is_written_in_place(path);
        ++links) {
     if (links == 40)
       fail(ExitStatus::usage, "{}: cannot be written: {}", path.string(), std::strerror(ELOOP));
-    path = folder_of(path) / fs::read_symlink(path);  // an absolute target stands for itself
+    path = folder_of(path) / fs::read_symlink(path);  // operator/ keeps an absolute target
   }
   return path;
 }
@@ -81,17 +78,17 @@ fs::path behind_links(fs::path path) {
 void sync_file(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.number < 0 || ::fsync(file.number) != 0)
-    fail_with_errno(path.string(), "write to the disk");
+    fail_with_errno(path.string(), "be synced to disk");
 }
 
 }  // namespace
 
-std::string read_file(const std::string& path, std::int64_t most) {
+std::string read_file(const std::string& path, std::int64_t max_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0)
     fail(ExitStatus::usage, "{}: cannot be read: {}", path, std::strerror(errno));
-  if (S_ISDIR(status.st_mode)) fail(ExitStatus::usage, "{}: is a folder, not a file", path);
+  if (S_ISDIR(status.st_mode)) fail(ExitStatus::usage, "{}: is a directory; expected a file", path);
   std::string contents;
   char buffer[1 << 16];
   for (;;) {
@@ -100,8 +97,8 @@ std::string read_file(const std::string& path, std::int64_t most) {
     if (n < 0) fail(ExitStatus::usage, "{}: cannot be read: {}", path, std::strerror(errno));
     if (n == 0) return contents;
     contents.append(buffer, static_cast<std::size_t>(n));
-    if (static_cast<std::int64_t>(contents.size()) > most)
-      fail(ExitStatus::data, "{}: is larger than {} bytes", path, most);
+    if (static_cast<std::int64_t>(contents.size()) > max_bytes)
+      fail(ExitStatus::data, "{}: is larger than {} bytes", path, max_bytes);
   }
 }
 
@@ -114,39 +111,39 @@ AtomicFile::AtomicFile(const std::string& path, std::int64_t expected)
   }
   std::error_code ignored;
   if (path.back() == '/' || fs::is_directory(path, ignored))
-    fail(ExitStatus::usage, "{}: is a folder, a file is needed", path);
+    fail(ExitStatus::usage, "{}: is a directory; expected a file", path);
   target_ = behind_links(path).string();
   if (is_written_in_place(target_)) {
     descriptor_ = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   } else {
-    do {  // past what a killed process of the same number has left
-      aside_ = aside_of(target_);
-      descriptor_ = ::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    do {  // skip temporaries of a killed process with the same PID
+      temporary_ = temporary_name(target_);
+      descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
   }
   if (descriptor_ < 0) {
     const int reason = errno;
-    aside_.clear();
+    temporary_.clear();
     const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EIO;
     fail(is_full ? ExitStatus::failed : ExitStatus::usage, "{}: cannot be written: {}", path,
          std::strerror(reason));
   }
-  if (aside_.empty()) return;
+  if (temporary_.empty()) return;
   const std::string folder = folder_of(target_).string();
   if (const std::int64_t room = free_bytes(folder); room < expected) {
-    give_up();
-    fail(ExitStatus::failed, "{}: no room: {} bytes needed, {} free in {}", path, expected, room,
-         folder);
+    discard();
+    fail(ExitStatus::failed, "{}: not enough disk space: {} bytes needed, {} free in {}", path,
+         expected, room, folder);
   }
 }
 
 AtomicFile::~AtomicFile() {
-  give_up();
+  discard();
 }
 
-void AtomicFile::give_up() {
+void AtomicFile::discard() {
   if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
-  if (!aside_.empty()) ::unlink(aside_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
@@ -168,12 +165,11 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 void AtomicFile::commit() {
   if (descriptor_ == STDOUT_FILENO) return;
-  if (!aside_.empty() && ::fsync(descriptor_) != 0)
-    fail_with_errno(name_, "be written to the disk");
+  if (!temporary_.empty() && ::fsync(descriptor_) != 0) fail_with_errno(name_, "be synced to disk");
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(name_, "be written");
-  if (aside_.empty()) return;
-  if (::rename(aside_.c_str(), target_.c_str()) != 0) fail_with_errno(name_, "be written");
-  aside_.clear();
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno(name_, "be written");
+  temporary_.clear();
   sync_directory(folder_of(target_).string());
 }
 
@@ -184,22 +180,22 @@ void write_file(const std::string& path, std::string_view contents) {
 }
 
 void write_directory(const std::string& path, const std::function<void(const std::string&)>& fill) {
-  struct Aside {
+  struct Temporary {
     std::string name;
-    ~Aside() {
+    ~Temporary() {
       std::error_code ignored;
       if (!name.empty()) fs::remove_all(name, ignored);
     }
-  } aside{aside_of(path)};
+  } temporary{temporary_name(path)};
   std::error_code error;
-  fs::remove_all(aside.name, error);
-  if (::mkdir(aside.name.c_str(), 0777) != 0) fail_with_errno(path, "be made");
-  fill(aside.name);
-  for (const auto& entry : fs::directory_iterator(aside.name)) sync_file(entry.path());
-  sync_directory(aside.name);
-  // rename() replaces an empty folder; whatever else is there makes it fail.
-  if (::rename(aside.name.c_str(), path.c_str()) != 0) fail_with_errno(path, "be made");
-  aside.name.clear();
+  fs::remove_all(temporary.name, error);
+  if (::mkdir(temporary.name.c_str(), 0777) != 0) fail_with_errno(path, "be made");
+  fill(temporary.name);
+  for (const auto& entry : fs::directory_iterator(temporary.name)) sync_file(entry.path());
+  sync_directory(temporary.name);
+  // rename() replaces an empty directory and fails on anything else.
+  if (::rename(temporary.name.c_str(), path.c_str()) != 0) fail_with_errno(path, "be made");
+  temporary.name.clear();
   sync_directory(folder_of(path).string());
 }
 
@@ -207,25 +203,25 @@ void make_directories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error || !fs::is_directory(path, error))
-    fail(ExitStatus::failed, "{}: the folder cannot be made: {}", path,
-         error ? error.message() : "a file has that name");
+    fail(ExitStatus::failed, "{}: cannot create directory: {}", path,
+         error ? error.message() : "a file with this name exists");
 }
 
-bool is_aside(std::string_view file_name) {
-  return file_name.starts_with(aside_prefix);
+bool is_temporary_name(std::string_view file_name) {
+  return file_name.starts_with(temporary_prefix);
 }
 
-void remove_asides(const std::string& directory) {
+void remove_temporaries(const std::string& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error))
-    if (is_aside(entry.path().filename().string())) fs::remove_all(entry.path(), error);
+    if (is_temporary_name(entry.path().filename().string())) fs::remove_all(entry.path(), error);
 }
 
 void sync_directory(const std::string& path) {
   const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync folders: they say EINVAL, and order names themselves.
+  // Some file systems cannot sync directories (EINVAL); those order directory entries themselves.
   if (directory.number < 0 || (::fsync(directory.number) != 0 && errno != EINVAL))
-    fail_with_errno(path, "write the folder to the disk");
+    fail_with_errno(path, "sync the directory");
 }
 
 std::int64_t free_bytes(const std::string& directory) {

@@ -16,7 +16,7 @@ constexpr const char* erase = "\r\033[K";
 
 std::atomic<Level> threshold{Level::info};
 std::mutex mutex;
-std::string speaker;  // under the mutex, like the next two
+std::string line_prefix;  // guarded by the mutex, like the next two
 std::string shown_status;
 Clock::time_point last_write = Clock::now();
 
@@ -24,7 +24,7 @@ void write_all(std::string_view text) {
   last_write = Clock::now();
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(STDERR_FILENO, text.data() + done, text.size() - done);
-    if (n <= 0) return;  // standard error is gone: nobody is left to tell
+    if (n <= 0) return;  // standard error is closed; there is nowhere to report this
     done += static_cast<std::size_t>(n);
   }
 }
@@ -43,17 +43,17 @@ Level level() {
   return threshold;
 }
 
-void set_speaker(std::string_view name) {
+void set_prefix(std::string_view name) {
   const std::lock_guard lock(mutex);
-  speaker = name;
+  line_prefix = name;
 }
 
 void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
   const std::lock_guard lock(mutex);
-  write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, speaker, text,
-                        shown_status));
+  write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, line_prefix,
+                        text, shown_status));
 }
 
 void status(std::string_view text) {
@@ -69,7 +69,7 @@ bool on_terminal() {
   return terminal;
 }
 
-double silence() {
+double seconds_since_last_write() {
   const std::lock_guard lock(mutex);
   return std::chrono::duration<double>(Clock::now() - last_write).count();
 }

@@ -12,21 +12,21 @@ enum class Level { debug, info, warn, error, off };
 void set_level(Level level);
 Level level();
 
-/// Who speaks, in front of every line: "rank 1: ". Default: nothing.
-void set_speaker(std::string_view name);
+/// Prefix of every line, for example "rank 1: ". Default: empty.
+void set_prefix(std::string_view name);
 
-/// Writes one whole line to standard error (one write, so that threads do not mix), warnings and
-/// errors with their name in front.
+/// Writes one line to standard error with a single write(), so that lines of different threads do
+/// not mix. Warnings and errors are prefixed with their level.
 void line(Level level, std::string_view text);
 
-/// One refreshed line below all others, for progress on a terminal: replaces the one before; ""
-/// removes it. Cut to the terminal's width. Does nothing when standard error is no terminal.
+/// Shows a progress line below the log, replacing the previous one; "" removes it. It is cut to the
+/// width of the terminal. No effect when standard error is not a terminal.
 void status(std::string_view text);
 /// Whether standard error is a terminal.
 bool on_terminal();
-/// Seconds since the last line or status was written; since the start of the program when there was
+/// Seconds since the last line or status was written, or since the program started when there was
 /// none.
-double silence();
+double seconds_since_last_write();
 
 template <class... Args>
 void info(fmt::format_string<Args...> format, Args&&... args) {

@@ -24,15 +24,16 @@ struct Descriptor {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  // Without O_NONBLOCK a pipe's name would wait here for a writer.
+  // Without O_NONBLOCK, opening a pipe would block until it has a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status {};
   if (file.number < 0 || ::fstat(file.number, &status) != 0) {
     fail(ExitStatus::usage, "{}: cannot be opened: {}", path, std::strerror(errno));
   }
-  if (S_ISDIR(status.st_mode)) fail(ExitStatus::usage, "{}: is a folder, a file is needed", path);
+  if (S_ISDIR(status.st_mode))
+    fail(ExitStatus::usage, "{}: is a directory; expected a regular file", path);
   if (!S_ISREG(status.st_mode))
-    fail(ExitStatus::usage, "{}: is a pipe or device, a regular file is needed", path);
+    fail(ExitStatus::usage, "{}: is a pipe or device; expected a regular file", path);
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ == 0) return;
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.number, 0);
@@ -50,15 +51,15 @@ MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<char*>(data_), size_);
 }
 
-// Advice only: what it answers does not matter.
-void MappedFile::expect_sequential() const {
+// madvise() is a hint only; its result is ignored.
+void MappedFile::advise_sequential() const {
   if (data_) ::madvise(const_cast<char*>(data_), size_, MADV_SEQUENTIAL);
 }
-void MappedFile::expect_random() const {
+void MappedFile::advise_random() const {
   if (data_) ::madvise(const_cast<char*>(data_), size_, MADV_NORMAL);
 }
 
-void MappedFile::forget(std::size_t begin, std::size_t count) const {
+void MappedFile::release(std::size_t begin, std::size_t count) const {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t first = (begin + page - 1) / page * page,
                     last = std::min(begin + count, size_) / page * page;

@@ -6,11 +6,11 @@
 
 namespace nmt {
 
-/// A regular file's bytes, mapped for reading: the kernel brings pages in as they are touched and
-/// may drop them again.
+/// A regular file mapped read-only into memory. The kernel loads pages on access and may evict
+/// them.
 class MappedFile {
  public:
-  /// Errors (usage): not there, not readable, not a regular file.
+  /// Errors (usage): missing, unreadable, not a regular file.
   explicit MappedFile(const std::string& path);
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;
@@ -19,13 +19,13 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
-  /// What the kernel may expect: read from front to back, or here and there (with some read-ahead:
-  /// lines lie close together).
-  void expect_sequential() const;
-  void expect_random() const;
-  /// Gives back the memory of whole pages in [begin, begin + count); what is read again comes from
+  /// Hints the access pattern to the kernel: sequential, or random with some read-ahead (lines that
+  /// are read together lie close together).
+  void advise_sequential() const;
+  void advise_random() const;
+  /// Releases the memory of the whole pages in [begin, begin + count). Later reads load them from
   /// the file again.
-  void forget(std::size_t begin, std::size_t count) const;
+  void release(std::size_t begin, std::size_t count) const;
 
  private:
   std::string path_;

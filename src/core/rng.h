@@ -12,7 +12,7 @@ namespace nmt {
 #endif
 
 /// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): four
-/// random words from a counter and a key. Without state, so a CPU and a GPU draw the same dropout
+/// random words from a counter and a key. It is stateless, so CPU and GPU draw the same dropout
 /// mask in any order.
 NMT_HOST_DEVICE std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint64_t counter,
                                                     std::uint64_t stream = 0) {
@@ -35,8 +35,8 @@ NMT_HOST_DEVICE std::array<std::uint32_t, 4> philox(std::uint64_t key, std::uint
   return {c0, c1, c2, c3};
 }
 
-/// A sequential generator over Philox. Its whole state is three numbers.
-/// Satisfies UniformRandomBitGenerator; below() and uniform() are the same on every platform.
+/// A sequential generator over Philox. Its state is seed, stream and position. Satisfies
+/// UniformRandomBitGenerator; below() and uniform() give the same values on every platform.
 class Rng {
  public:
   using result_type = std::uint32_t;

@@ -18,11 +18,11 @@ namespace nmt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Number = std::atomic<std::int32_t>;  // of a width that the system can wait on
+using Number = std::atomic<std::int32_t>;  // std::atomic::wait() maps to a futex at this width
 
-// A step has hundreds of short parallel parts: who waits looks for so long before it sleeps.
-// docs/benchmarks/speed.md has the measurements.
-constexpr std::chrono::microseconds longest_look{100};
+// A training step runs hundreds of short parallel sections, so waiting threads spin for this long
+// before they sleep. docs/benchmarks/speed.md has the measurements.
+constexpr std::chrono::microseconds spin_time{100};
 
 void relax() {
 #if defined(__x86_64__)
@@ -30,9 +30,9 @@ void relax() {
 #endif
 }
 
-// Looks until `seen` holds or the time is over; whether it holds.
+// Spins until `seen` returns true or the time is over. Returns whether `seen` returned true.
 template <class Seen>
-bool look(std::chrono::nanoseconds time, Seen&& seen) {
+bool spin_until(std::chrono::nanoseconds time, Seen&& seen) {
   if (seen()) return true;
   if (time.count() <= 0) return false;
   for (const auto end = Clock::now() + time; Clock::now() < end;)
@@ -51,15 +51,15 @@ int allowed_processors() {
 
 }  // namespace
 
-// The parts of a call of run() are taken, each by whoever comes first: its worker, or the caller
-// once it has done its own. So a worker that other processes keep from running is not waited for.
-// What a part computes depends on its number alone.
+// run() has one part per worker. A part is claimed either by its worker or by the caller once the
+// caller has finished its own part, so run() does not wait for a worker that the system has not
+// scheduled. The result of a part depends only on its number.
 struct ThreadPool::State {
   struct alignas(64) Part {
-    Number taken{0};  // the call in which it was taken last
+    Number claimed{0};  // the latest call in which it was claimed
   };
   explicit State(int size) : parts(static_cast<std::size_t>(size)) {}
-  // Those that were started, should some not start.
+  // Also joins the threads already started when the constructor of ThreadPool throws.
   ~State() {
     stop = true;
     begin_call();
@@ -67,24 +67,25 @@ struct ThreadPool::State {
   }
   std::vector<std::thread> threads;
   std::vector<Part> parts;
-  alignas(64) Number calls{0};    // begun so far; counts round and round
-  alignas(64) Number pending{0};  // parts of this call that are not done, the caller's left out
+  alignas(64) Number calls{0};  // number of calls so far; wraps around
+  // Unfinished parts of this call, except the caller's own.
+  alignas(64) Number pending{0};
   std::atomic<bool> stop{false};
   Function function = nullptr;
   void* context = nullptr;
   std::mutex mutex;
   std::exception_ptr error;
 
-  // Nobody else does this part of this call. Who comes late, when another call has begun, gets
-  // nothing.
-  bool take(int part, std::int32_t call) {
-    Number& taken = parts[static_cast<std::size_t>(part)].taken;
-    std::int32_t before = taken.load(std::memory_order_relaxed);
+  // Claims a part of a call. Fails when it has been claimed already, or when a later call has
+  // begun.
+  bool claim(int part, std::int32_t call) {
+    Number& claimed = parts[static_cast<std::size_t>(part)].claimed;
+    std::int32_t before = claimed.load(std::memory_order_relaxed);
     const auto is_older = [&] {
       return static_cast<std::int32_t>(static_cast<std::uint32_t>(call) -
                                        static_cast<std::uint32_t>(before)) > 0;
     };
-    return is_older() && taken.compare_exchange_strong(before, call, std::memory_order_acq_rel);
+    return is_older() && claimed.compare_exchange_strong(before, call, std::memory_order_acq_rel);
   }
 
   void do_part(int part) {
@@ -95,23 +96,23 @@ struct ThreadPool::State {
       if (!error) error = std::current_exception();
     }
   }
-  void part_is_done() {
+  void finish_part() {
     if (pending.fetch_sub(1) == 1) pending.notify_one();
   }
 
   void work(int worker) {
-    std::chrono::nanoseconds time = longest_look;
+    std::chrono::nanoseconds time = spin_time;
     for (std::int32_t seen = 0;;) {
-      if (!look(time, [&] { return calls.load(std::memory_order_acquire) != seen; }))
+      if (!spin_until(time, [&] { return calls.load(std::memory_order_acquire) != seen; }))
         calls.wait(seen, std::memory_order_acquire);
       seen = calls.load(std::memory_order_acquire);
       if (stop) return;
-      if (take(worker, seen)) {
+      if (claim(worker, seen)) {
         do_part(worker);
-        part_is_done();
-        time = longest_look;
+        finish_part();
+        time = spin_time;
       } else {
-        time /= 2;  // it came too late: other processes want the processor
+        time /= 2;  // the caller was faster: other processes compete for this processor
       }
     }
   }
@@ -124,14 +125,14 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(int threads) : size_(threads == 0 ? allowed_processors() : threads) {
-  NMT_CHECK(size_ >= 1 && size_ <= 1024, "threads: {} is not between 1 and 1024", size_);
+  NMT_CHECK(size_ >= 1 && size_ <= 1024, "invalid number of threads {}: expected 1 to 1024", size_);
   state_ = std::make_unique<State>(size_);
   state_->threads.reserve(static_cast<std::size_t>(size_ - 1));
   for (int worker = 1; worker < size_; ++worker) {
     try {
       state_->threads.emplace_back([state = state_.get(), worker] { state->work(worker); });
     } catch (const std::system_error& error) {
-      fail(ExitStatus::failed, "{} threads: only {} could be started: {}", size_, worker,
+      fail(ExitStatus::failed, "cannot start {} threads, only {}: {}", size_, worker,
            error.code().message());
     }
   }
@@ -148,11 +149,11 @@ void ThreadPool::run_erased(Function function, void* context) {
   const std::int32_t call = s.begin_call();
   s.do_part(0);
   for (int part = 1; part < size_; ++part)
-    if (s.take(part, call)) {
+    if (s.claim(part, call)) {
       s.do_part(part);
-      s.part_is_done();
+      s.finish_part();
     }
-  if (!look(longest_look, [&] { return s.pending.load(std::memory_order_acquire) == 0; }))
+  if (!spin_until(spin_time, [&] { return s.pending.load(std::memory_order_acquire) == 0; }))
     for (std::int32_t left; (left = s.pending.load(std::memory_order_acquire)) != 0;)
       s.pending.wait(left, std::memory_order_acquire);
   if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));

@@ -6,13 +6,12 @@
 
 namespace nmt {
 
-/// The one pool of the process's compute threads; whoever creates it owns the thread count. The
-/// caller of run() is worker 0, so a pool of one starts no thread. Not re-entrant: a task never
-/// calls run() on its own pool.
+/// The pool of compute threads of a process. The thread that calls run() is worker 0, so a pool of
+/// size 1 starts no thread. Not re-entrant: a task must not call run() on its own pool.
 class ThreadPool {
  public:
-  /// threads >= 1; 0 takes the number of processors this process may use. Error (failed): the
-  /// system starts fewer, with how many.
+  /// `threads` >= 1; 0 uses all processors that this process may run on. Error (failed): the system
+  /// cannot start this many threads; the message gives the number started.
   explicit ThreadPool(int threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -20,8 +19,8 @@ class ThreadPool {
 
   int size() const { return size_; }
 
-  /// Calls task(worker) once on every worker, 0 <= worker < size(), and returns when all are done.
-  /// An exception of any of them is thrown again here.
+  /// Calls task(worker) once on every worker, 0 <= worker < size(), and returns when all calls have
+  /// returned. Rethrows the first exception of any of them.
   template <class Task>
   void run(Task&& task) {
     run_erased([](void* context,
@@ -29,9 +28,9 @@ class ThreadPool {
                &task);
   }
 
-  /// Splits [0, n) into at most size() contiguous parts, in order, each a multiple of `grain` but
-  /// the last, and calls body(begin, end) for each. The split depends on n, grain and size() alone,
-  /// so results are reproducible.
+  /// Splits [0, n) into at most size() contiguous ranges and calls body(begin, end) for each. Every
+  /// range but the last is a multiple of `grain`. The split depends only on n, grain and size(), so
+  /// results are reproducible.
   template <class Body>
   void parallel_for(std::int64_t n, std::int64_t grain, Body&& body) {
     const std::int64_t blocks = (n + grain - 1) / grain;

@@ -53,7 +53,7 @@ std::int64_t first_suspect(const TextFile& longer, const TextFile& shorter) {
 }  // namespace
 
 TextFile::TextFile(const std::string& path) : file_(path) {
-  file_.expect_sequential();
+  file_.advise_sequential();
   const std::string_view bytes = file_.bytes();
   const auto each_line = [&](auto&& found) {
     for (std::size_t at = 0; at < bytes.size();) {
@@ -67,7 +67,7 @@ TextFile::TextFile(const std::string& path) : file_(path) {
   each_line([&](std::size_t) { ++count; });
   begins_.reserve(count);
   each_line([&](std::size_t at) { begins_.push_back(at); });
-  file_.expect_random();
+  file_.advise_random();
 }
 
 bool TextFile::ended(std::size_t i) const {

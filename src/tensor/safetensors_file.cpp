@@ -84,7 +84,7 @@ const View& File::require(const std::string& name, FileDtype dtype, const Shape&
 
 void File::forget(const View& tensor) const {
   const auto* start = reinterpret_cast<const std::byte*>(file_.bytes().data());
-  file_.forget(static_cast<std::size_t>(tensor.data - start), tensor.bytes());
+  file_.release(static_cast<std::size_t>(tensor.data - start), tensor.bytes());
 }
 
 }  // namespace nmt::safetensors

@@ -34,7 +34,7 @@ void Heartbeat::run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::chrono::milliseconds(static_cast<int>(every_ * 1000 / 9)),
                          [this] { return stop_; })) {
-    if (log::silence() < every_) continue;
+    if (log::seconds_since_last_write() < every_) continue;
     const std::string text =
         timed_ ? fmt::format("... {}: {:.0f} s", activity_, now() - since_) : "... " + activity_;
     if (log::on_terminal()) {

@@ -29,7 +29,7 @@ TEST(Philox, known_answers) {
             (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Rng, resumes_where_it_stood) {
+TEST(Rng, resumes_from_position) {
   Rng a(7, 3);
   for (int i = 0; i < 11; ++i) a();
   Rng b(a.seed(), a.stream(), a.position());
@@ -70,23 +70,22 @@ TEST(ThreadPool, covers_every_index_once) {
   }
 }
 
-// More threads than processors: parts are often taken by the caller, sometimes by their worker,
-// never by both or by none.
-TEST(ThreadPool, does_every_part_of_every_call_once) {
+// More threads than processors: most parts are claimed by the caller, some by their worker. None
+// may run twice or be skipped.
+TEST(ThreadPool, runs_every_part_of_every_call_once) {
   constexpr int threads = 8, calls = 3000;
   ThreadPool pool(threads);
   std::vector<std::array<int, 16>> done(threads);  // each in a cache line of its own
   for (int call = 0; call < calls; ++call) {
     pool.run([&](int worker) { ++done[static_cast<std::size_t>(worker)][0]; });
     if (call % 1000 == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the workers sleep
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // let the workers fall asleep
     for (const auto& part : done) ASSERT_EQ(part[0], call + 1);
   }
 }
 
-// In a process that may have 200 MB more of address space, which is room for some stacks of the
-// thousand.
-TEST(ThreadPool, says_how_many_threads_could_be_started) {
+// The process may map 200 MB more, which fits the stacks of only some of the 1000 threads.
+TEST(ThreadPool, error_names_number_of_started_threads) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need the address space";
 #endif
@@ -103,10 +102,10 @@ TEST(ThreadPool, says_how_many_threads_could_be_started) {
       std::exit(static_cast<int>(error.status()));
     }
   };
-  EXPECT_EXIT(start(), testing::ExitedWithCode(1), "1000 threads: only [0-9]+ could be started: ");
+  EXPECT_EXIT(start(), testing::ExitedWithCode(1), "cannot start 1000 threads, only [0-9]+: ");
 }
 
-TEST(ThreadPool, runs_many_times_and_passes_exceptions_on) {
+TEST(ThreadPool, runs_repeatedly_and_rethrows_exceptions) {
   ThreadPool pool(3);
   std::atomic<int> calls{0};
   for (int i = 0; i < 2000; ++i) pool.run([&](int) { ++calls; });

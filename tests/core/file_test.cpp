@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An empty folder that goes away with the test.
+// An empty directory, removed after the test.
 struct Folder {
   Folder() : path(testing::TempDir() + "nmt_file_test_" + std::to_string(::getpid())) {
     fs::remove_all(path);
@@ -32,7 +32,7 @@ struct Folder {
   std::string path;
 };
 
-// The largest file this process may write, as on a disk that is full beyond it.
+// Limits the file size (RLIMIT_FSIZE), which simulates a full disk.
 struct SizeLimit {
   explicit SizeLimit(rlim_t bytes) {
     ::getrlimit(RLIMIT_FSIZE, &before);
@@ -67,12 +67,12 @@ TEST(File, ReadsWhatWasWritten) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
-TEST(File, MissingFoldersAndLargeFilesAreErrors) {
+TEST(File, MissingDirectoriesAndLargeFilesAreErrors) {
   const Folder folder;
   EXPECT_NE(error_of([&] { read_file(folder / "none"); }, ExitStatus::usage)
                 .find("none: cannot be read: No such file"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a folder"),
+  EXPECT_NE(error_of([&] { read_file(folder.path); }, ExitStatus::usage).find("is a directory"),
             std::string::npos);
   write_file(folder / "a", "12345");
   EXPECT_NE(
@@ -82,7 +82,7 @@ TEST(File, MissingFoldersAndLargeFilesAreErrors) {
             folder / "none/a" + ": cannot be written: No such file or directory");
 }
 
-TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
+TEST(File, FullDiskKeepsTheOldFileAndLeavesNoTemporary) {
   const Folder folder;
   write_file(folder / "a", "old");
   const std::string large(100000, 'x');
@@ -94,8 +94,8 @@ TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
     EXPECT_NE(message.find("100000 bytes needed"), std::string::npos) << message;
     EXPECT_NE(error_of(
                   [&] {
-                    write_directory(folder / "d", [&](const std::string& aside) {
-                      write_file(aside + "/a", large);
+                    write_directory(folder / "d", [&](const std::string& directory) {
+                      write_file(directory + "/a", large);
                     });
                   },
                   ExitStatus::failed),
@@ -104,12 +104,13 @@ TEST(File, NoRoomLeavesTheOldFileAndNothingElse) {
   EXPECT_EQ(read_file(folder / "a"), "old");
   EXPECT_EQ(folder.entries(), 1u);
   const auto more = free_bytes(folder.path) + (std::int64_t{1} << 40);
-  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed).find("no room"),
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b", more); }, ExitStatus::failed)
+                .find("not enough disk space"),
             std::string::npos);
   EXPECT_EQ(folder.entries(), 1u);
 }
 
-TEST(File, LinksStayAndWhatTheyLeadToIsReplaced) {
+TEST(File, SymbolicLinksStayAndTheirTargetsAreReplaced) {
   const Folder folder;
   fs::create_directory(folder / "d");
   fs::create_symlink("d/target", folder / "link");  // to nothing yet
@@ -150,7 +151,7 @@ TEST(File, DashIsStandardOutput) {
   EXPECT_FALSE(fs::exists("-"));
 }
 
-TEST(File, NothingBesideTheFileIsTouched) {
+TEST(File, OtherFilesAreNotTouched) {
   const Folder folder;
   write_file(folder / "a.part", "a chapter");
   {
@@ -162,23 +163,23 @@ TEST(File, NothingBesideTheFileIsTouched) {
   }
   EXPECT_EQ(read_file(folder / "a"), "other");
   EXPECT_EQ(read_file(folder / "a.part"), "a chapter");
-  EXPECT_NE(error_of([&] { AtomicFile(folder / "b/"); }, ExitStatus::usage).find("is a folder"),
+  EXPECT_NE(error_of([&] { AtomicFile(folder / "b/"); }, ExitStatus::usage).find("is a directory"),
             std::string::npos);
-  EXPECT_NE(error_of([&] { AtomicFile(folder.path); }, ExitStatus::usage).find("is a folder"),
+  EXPECT_NE(error_of([&] { AtomicFile(folder.path); }, ExitStatus::usage).find("is a directory"),
             std::string::npos);
   EXPECT_EQ(folder.entries(), 2u);
 }
 
-TEST(File, FoldersAppearWhole) {
+TEST(File, DirectoriesAppearAtomically) {
   const Folder folder;
-  write_directory(folder / "d", [&](const std::string& aside) {
+  write_directory(folder / "d", [&](const std::string& directory) {
     EXPECT_FALSE(fs::exists(folder / "d"));
-    write_file(aside + "/a", "1");
+    write_file(directory + "/a", "1");
   });
   EXPECT_EQ(read_file(folder / "d/a"), "1");
   fs::create_directory(folder / ".tmp-left-9");
   write_file(folder / ".tmp-left-9/a", "half");
-  remove_asides(folder.path);
+  remove_temporaries(folder.path);
   EXPECT_EQ(folder.entries(), 1u);
 }
 

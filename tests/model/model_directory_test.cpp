@@ -240,7 +240,7 @@ TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "the child failed";
     for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints"))
-      kills_in_a_save += is_aside(entry.path().filename().string());
+      kills_in_a_save += is_temporary_name(entry.path().filename().string());
     const ModelDirectory directory = ModelDirectory::open(folder.path);
     ASSERT_TRUE(directory.latest() && directory.best());
     expect_whole(*directory.latest());
@@ -253,9 +253,9 @@ TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
   ModelDirectory directory = ModelDirectory::open(folder.path);
   directory.clean_up();
   for (const auto& entry : fs::directory_iterator(folder.path + "/checkpoints"))
-    EXPECT_FALSE(is_aside(entry.path().filename().string()));
+    EXPECT_FALSE(is_temporary_name(entry.path().filename().string()));
   for (const auto& entry : fs::directory_iterator(folder.path))
-    EXPECT_FALSE(is_aside(entry.path().filename().string())) << entry.path();
+    EXPECT_FALSE(is_temporary_name(entry.path().filename().string())) << entry.path();
 }
 
 TEST(ModelDirectory, AFullDiskLeavesTheOldCheckpoint) {

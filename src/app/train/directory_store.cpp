@@ -30,7 +30,7 @@ void refuse_foreign(const std::string& path) {
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() && !is_aside(name))
+    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() && !is_temporary_name(name))
       fail(ExitStatus::usage,
            "model: the folder {} holds something else than a model ({}); name a new folder", path,
            name);
@@ -66,7 +66,7 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
                             std::int64_t bytes, double most) {
   make_directories(path_);
   lock();
-  remove_asides(path_);
+  remove_temporaries(path_);
   const double room = static_cast<double>(free_bytes(path_)), each = static_cast<double>(bytes),
                kept = std::min(most, 1.0 * keep_last_ + keep_best_);
   if (room < 2 * each)

@@ -259,8 +259,8 @@ void ModelDirectory::remove_old(int keep_last, int keep_best) const {
 }
 
 void ModelDirectory::clean_up() {
-  remove_asides(path_);
-  remove_asides(checkpoints_of(path_));
+  remove_temporaries(path_);
+  remove_temporaries(checkpoints_of(path_));
   // A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
   // again.
   const auto latest = linked(path_, "latest"), best = linked(path_, "best");

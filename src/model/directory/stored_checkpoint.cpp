@@ -22,7 +22,7 @@ std::uint32_t crc32_of(const MappedFile& file) {
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const std::string_view part = bytes.substr(at, piece);
     sum = crc32(part, sum);
-    file.forget(at, part.size());
+    file.release(at, part.size());
   }
   return sum;
 }
