@@ -9,7 +9,7 @@ using namespace nmt::cuda;
 // A block a sentence, whose threads share its rows. Every row's extensions are in order, so the
 // best that is left is the best of the rows' heads: `ranks` counts what was taken of each.
 __device__ int choose(const BeamStep& step, std::int32_t which, const BeamSentence& sentence,
-                      int* ranks, BeamChoice* choices) {
+                      int* ranks, BeamCandidate* choices) {
   const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
   const int width = beam_width(step, sentence, step.to.slots[which]);
   for (int row = threadIdx.x; row < slots; row += blockDim.x) ranks[row] = 0;
@@ -17,7 +17,7 @@ __device__ int choose(const BeamStep& step, std::int32_t which, const BeamSenten
   for (; taken < width; ++taken) {
     Key own = 0;
     for (int row = threadIdx.x; row < slots; row += blockDim.x) {
-      const BeamChoice head = beam_extension(step, sentence, first + row, ranks[row]);
+      const BeamCandidate head = beam_extension(step, sentence, first + row, ranks[row]);
       if (head.token >= 0) own = MaxKey::join(own, key_of(head.sum, row));
     }
     const Key best = block_reduce<MaxKey>(own);
@@ -37,13 +37,13 @@ __device__ Key find_fault(const BeamStep& step, std::int32_t which, const BeamSe
   const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
   Key found = 0;
   for (int row = threadIdx.x; row < slots; row += blockDim.x)
-    if (!beam_is_number(beam_extension(step, sentence, first + row, 0)))
+    if (!beam_sum_is_finite(beam_extension(step, sentence, first + row, 0)))
       found = MaxKey::join(found, key_of(0.0f, row));
   return block_reduce<MaxKey>(found);
 }
 
 __global__ void beam_step_kernel(BeamStep step) {
-  NMT_DYNAMIC_SHARED(choices, BeamChoice);                         // [beam]
+  NMT_DYNAMIC_SHARED(choices, BeamCandidate);                      // [beam]
   int* const ranks = reinterpret_cast<int*>(choices + step.beam);  // [beam]
   NMT_SHARED(live, int);
   const std::int32_t which = step.active[blockIdx.x];
@@ -57,14 +57,14 @@ __global__ void beam_step_kernel(BeamStep step) {
   BeamSentence next = sentence;
   if (threadIdx.x == 0) {
     if (fault != 0) {
-      const BeamChoice wrong =
+      const BeamCandidate wrong =
           beam_extension(step, sentence, step.from.first[which] + place_of(fault), 0);
       next.live = 0;
-      next.fault = score_is_no_number;
+      next.fault = score_not_finite;
       next.fault_at = wrong.token;
       next.fault_sum = wrong.sum;
     } else if (sentence.live > 0) {
-      beam_settle(step, choices, taken, next);
+      beam_update(step, choices, taken, next);
     }
     ++next.step;
     live = next.live;
@@ -74,7 +74,7 @@ __global__ void beam_step_kernel(BeamStep step) {
   const std::int64_t first = step.to.first[which];
   BeamNode* const history = step.history + sentence.step % step.period * step.rows;
   for (int i = threadIdx.x; i < step.to.slots[which]; i += blockDim.x) {
-    BeamChoice choice;
+    BeamCandidate choice;
     choice.row = step.from.first[which];
     if (i < taken) choice = choices[i];
     const bool lives = i < taken && live > 0 && choice.token != step.eos;
@@ -90,7 +90,7 @@ __global__ void beam_step_kernel(BeamStep step) {
 void beam_step(const Cuda& cuda, const BeamStep& step) {
   const auto beam = static_cast<std::size_t>(step.beam);
   launch(beam_step_kernel, static_cast<unsigned>(step.sentences), threads_for(step.beam),
-         beam * (sizeof(BeamChoice) + sizeof(int)), cuda, step);
+         beam * (sizeof(BeamCandidate) + sizeof(int)), cuda, step);
 }
 
 }  // namespace nmt::kernels

@@ -10,7 +10,7 @@ using namespace nmt::cuda;
 void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a product takes beta 0 or 1, not {}", beta);
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm: beta is {}, expected 0 or 1", beta);
   multiply(cuda, {.m = m,
                   .n = n,
                   .k = k,

@@ -42,7 +42,7 @@ void multiply_groups(const Cuda& cuda, const GemmBatch& batch, Product product) 
 void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bool transpose_b,
                   std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                   const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a batched product takes beta 0 or 1, not {}", beta);
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm_batched: beta is {}, expected 0 or 1", beta);
   multiply_groups(cuda, batch,
                   {.m = m,
                    .n = n,

@@ -63,19 +63,19 @@ struct DropoutQuad {
 }  // namespace
 
 // A counter gives four words: a thread takes four elements.
-void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowPlaces& places,
-             float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
-  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
+void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowMap& map, float p,
+             std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: probability {} is not in [0, 1)", p);
   const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0),
                          1.0f / (1.0f - p), key, stream};
-  if (places.in_order()) {
+  if (map.in_order()) {
     const std::int64_t n = rows * width;
     each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });
     return;
   }
   const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);  // that a row may have a part in
   each(cuda, rows * quads, [=] __device__(std::int64_t i) {
-    const std::int64_t row = i / quads, first = places(row) * width;
+    const std::int64_t row = i / quads, first = map(row) * width;
     drop(first / 4 + i % quads, first, width, x + row * width, y + row * width);
   });
 }
@@ -132,9 +132,9 @@ void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
 }
 
 void add_to_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
-                 const std::int32_t* places, const float* from, float* to) {
+                 const std::int32_t* targets, const float* from, float* to) {
   each(cuda, rows * width,
-       [=] __device__(std::int64_t i) { to[places[i / width] * width + i % width] += from[i]; });
+       [=] __device__(std::int64_t i) { to[targets[i / width] * width + i % width] += from[i]; });
 }
 
 void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from,

@@ -7,7 +7,7 @@ namespace {
 using namespace nmt::cuda;
 
 struct Skipped {
-  std::int32_t columns[top_k_skipped];
+  std::int32_t columns[max_top_k_skip];
   int count = 0;
   __device__ __forceinline__ bool has(std::int64_t column) const {
     for (int i = 0; i < count; ++i)
@@ -54,8 +54,8 @@ __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipp
 void top_k(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
            std::span<const std::int32_t> skip, float* values, std::int32_t* columns) {
   NMT_CHECK(k >= 1, "top_k: k is {}, at least 1 is needed", k);
-  NMT_CHECK(skip.size() <= top_k_skipped, "top_k: {} columns to leave out, at most {} are possible",
-            skip.size(), top_k_skipped);
+  NMT_CHECK(skip.size() <= max_top_k_skip,
+            "top_k: {} columns to leave out, at most {} are possible", skip.size(), max_top_k_skip);
   Skipped skipped{};
   for (const std::int32_t column : skip) skipped.columns[skipped.count++] = column;
   launch(top_k_kernel, static_cast<unsigned>(rows), threads_for(width, 512), 0, cuda, width, x, k,

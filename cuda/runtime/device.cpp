@@ -240,8 +240,8 @@ void CudaDevice::synchronize() {
   const cuda::Fault fault = *state_->fault;
   if (fault.kind == cuda::no_fault) return;
   *state_->fault = {};
-  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary, "symbol {} is not in a vocabulary of {}",
-            fault.value, fault.limit);
+  NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary,
+            "token id {} is not in a vocabulary of size {}", fault.value, fault.limit);
   NMT_FAIL("a CUDA kernel left the unknown fault {}", fault.kind);
 }
 

@@ -27,7 +27,7 @@ Var rearrange(Tape& tape, const Var& x, std::int64_t groups);
 /// What embedding() looks up.
 struct Symbols {
   Tensor ids;        ///< i32 [..]
-  Tensor runs = {};  ///< kernels::symbol_runs() of them, for the gradient on a GPU
+  Tensor runs = {};  ///< kernels::id_runs() of them, for the gradient on a GPU
 };
 /// Brings symbols to the tape's device, with their runs where the gradient needs them.
 Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Shape shape);

@@ -64,7 +64,7 @@ Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Sha
   const Context& context = tape.context();
   Symbols symbols{upload(context, ids, shape)};
   if (tape.recording() && context.device.kind == DeviceKind::cuda)
-    symbols.runs = upload(context, kernels::symbol_runs(ids), {2 * shape.elements() + 1});
+    symbols.runs = upload(context, kernels::id_runs(ids), {2 * shape.elements() + 1});
   return symbols;
 }
 
@@ -133,7 +133,7 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
 
 namespace {
 
-kernels::RowPlaces places_of(const Tape& tape, const Shape& shape, const Tensor& rows) {
+kernels::RowMap row_map_of(const Tape& tape, const Shape& shape, const Tensor& rows) {
   const bool has_steps = shape.rank() == 3;
   if (!has_steps && !rows) return {};
   const Sentences& part = tape.sentences();
@@ -142,13 +142,13 @@ kernels::RowPlaces places_of(const Tape& tape, const Shape& shape, const Tensor&
             shape.text(), part.count);
   NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()), "dropout: {} rows of {}",
             rows.elements(), shape.text());
-  kernels::RowPlaces places{.batch = batch,
-                            .step = part.count > 0 ? part.whole : batch,
-                            .first = part.first,
-                            .stride = part.stride};
-  if (has_steps && tape.shares_dropout_over_steps()) places.step = 0;
-  if (rows) places.rows = rows.data<std::int32_t>();
-  return places;
+  kernels::RowMap map{.batch = batch,
+                      .step = part.count > 0 ? part.whole : batch,
+                      .first = part.first,
+                      .stride = part.stride};
+  if (has_steps && tape.shares_dropout_over_steps()) map.step = 0;
+  if (rows) map.rows = rows.data<std::int32_t>();
+  return map;
 }
 
 }  // namespace
@@ -157,11 +157,11 @@ Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
   if (p <= 0.0f || !tape.recording()) return x;
   Tensor y = tape.context().empty(x->value.shape());
   const auto apply = [&tape, p, rows, stream = tape.next_dropout_stream(),
-                      places = places_of(tape, y.shape(), rows), count = y.rows(),
-                      width = y.width(), work = traffic(y, 2)](const float* from, float* to) {
+                      map = row_map_of(tape, y.shape(), rows), count = y.rows(), width = y.width(),
+                      work = traffic(y, 2)](const float* from, float* to) {
     const Region region(tape.context().profile, "dropout", work);
     dispatch(tape.context(), [&](const auto& backend) {
-      kernels::dropout(backend, count, width, places, p, tape.dropout_key(), stream, from, to);
+      kernels::dropout(backend, count, width, map, p, tape.dropout_key(), stream, from, to);
     });
   };
   apply(x->value.f32(), y.f32());

@@ -9,13 +9,13 @@
 namespace nmt::kernels {
 namespace {
 
-// Channels of an additive score that are looked at together: their queries' exponentials stay in
-// the first cache.
+// Channels per block of an additive score; the exponentials of the query stay in the L1 cache.
 constexpr std::int64_t chunk = 512;
-// e^2(q+k) from which on tanh is 1; so that the product of two denominators stays finite.
+// e^2(q+k) from which on tanh is 1 in float. The clamp keeps the product of two denominators
+// finite.
 constexpr float saturated = 1e9f;
 
-// 1 + e^2q e^2k. A NaN passes through.
+// 1 + e^2q e^2k, clamped. NaN propagates.
 inline float denominator(float exp_q, float exp_k) {
   const float z = exp_q * exp_k;
   return 1.0f + (z > saturated ? saturated : z);
@@ -26,7 +26,7 @@ void exp_twice(std::int64_t n, const float* x, float* y) {
   for (std::int64_t j = 0; j < n; ++j) y[j] = math::exp<float>(2.0f * x[j]);
 }
 
-// v . tanh(q + k) less the sum of v, which no softmax sees. Two channels share a division: v/d +
+// v . tanh(q + k) minus sum(v), which cancels in the softmax. Two channels share a division: v/d +
 // w/e = (v e + w d) / (d e).
 float additive_score(std::int64_t n, const float* exp_q, const float* exp_k, const float* v) {
   const std::int64_t half = n / 2;
@@ -41,8 +41,8 @@ float additive_score(std::int64_t n, const float* exp_q, const float* exp_k, con
   return -2.0f * sum;
 }
 
-// With r = 1 / (1 + e^2(q+k)): tanh = 1 - 2r, its slope 4 r (1 - r). dv -= 2 r de, since a
-// softmax's de add up to 0; dq, still without its factor 4v, and dk.
+// With r = 1 / (1 + e^2(q+k)): tanh = 1 - 2r and its derivative is 4 r (1 - r). Adds dv -= 2 r de
+// (the de of a softmax sum to 0), dq without its factor 4v, and dk.
 void additive_score_backward(std::int64_t n, float de, const float* __restrict exp_q,
                              const float* __restrict exp_k, const float* __restrict v4,
                              float* __restrict dv, float* __restrict dq, float* __restrict dk) {
@@ -80,13 +80,13 @@ void add_scaled_row(std::int64_t n, float alpha, const float* x, float* y) {
   for (std::int64_t j = 0; j < n; ++j) y[j] += alpha * x[j];
 }
 
-// A sentence is work enough for a worker when it has several queries.
+// One sentence is enough work for a thread when it has several queries.
 Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
   return {cpu, rows, target_steps >= 4 ? 1 : 4};
 }
 
-// Sums run over the sentence's own length and in the order of its positions, so that a longer
-// neighbor changes nothing.
+// Sums run over the sentence's own length in order of position, so padding does not change the
+// result.
 void softmax(std::int64_t n, float* x) {
   float largest = -std::numeric_limits<float>::infinity();
   for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, x[s]);
@@ -147,7 +147,7 @@ void attention_row_backward(const Attention& a, std::int64_t b, const float* que
     const float* q = query + head * space;
     float* dq = dquery + head * space;
     for (std::int64_t s = 0; s < length; ++s)
-      dw[s] = w[s] * (dw[s] - mean);  // of the scores from here on
+      dw[s] = w[s] * (dw[s] - mean);  // from here on the gradient of the scores
     const auto key = [&](auto* keys, std::int64_t s) {
       return keys + (s * a.sentences + b) * a.space + head * space;
     };
@@ -182,7 +182,9 @@ void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_s
                        float* weights, float* context) {
   shares_of(cpu, rows, target_steps)
       .run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r)  // a sentence's keys stay near for all its steps
+        for (std::int64_t r = begin; r < end;
+             // The keys of a sentence stay in the cache for all its steps.
+             ++r)
           for (std::int64_t t = 0; t < target_steps; ++t) {
             const std::int64_t at = t * rows + r;
             attention_row_forward(a, sentence ? sentence[r] : r, query + at * a.space,

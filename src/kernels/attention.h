@@ -8,11 +8,11 @@ namespace nmt::kernels {
 
 enum class AttentionKind { additive, dot };
 
-/// Multi-head attention over an encoded source; each head reads its slice of the attention space
+/// Multi-head attention over an encoded source. Each head reads its slice of the attention space
 /// and of the memory.
 ///   additive  score = v . tanh(query + key)          (Bahdanau et al. 2015, appendix A.1.2)
 ///   dot       score = query . key / sqrt(A / heads)  (Vaswani et al. 2017, eq. 1)
-/// Softmax over the first lengths[b] source positions; the others weigh exactly 0.
+/// Softmax over the first lengths[b] source positions; padding has weight 0.
 struct Attention {
   AttentionKind kind = AttentionKind::additive;
   std::int64_t steps = 0;      ///< S
@@ -21,21 +21,22 @@ struct Attention {
   std::int64_t width = 0;      ///< M, a multiple of heads
   std::int64_t heads = 1;
   const float* keys = nullptr;  ///< [S,B,A] projected memory
-  /// [S,B,A] attention_exp_keys() of it: what the CPU reads, additive, in place of keys.
+  /// [S,B,A] attention_exp_keys() of the keys; the CPU reads it instead of `keys` for additive
+  /// attention.
   const float* exp_keys = nullptr;
   const float* memory = nullptr;          ///< [S,B,M]
   const std::int32_t* lengths = nullptr;  ///< [B]
   const float* v = nullptr;               ///< [A], additive
 };
 
-/// to = e^2k for n numbers of the keys. tanh(q + k) = 1 - 2 / (1 + e^2q e^2k): with the
-/// exponentials of queries and keys taken once, a score costs a multiply-add and half a division a
-/// channel. Exact to float rounding while |q| and |k| are below 43, and beyond that too unless q
-/// and k are so large with opposite signs. `to` may be `keys`.
+/// to[i] = e^(2 keys[i]), i < n; `to` may be `keys`. tanh(q + k) = 1 - 2 / (1 + e^2q e^2k), so with
+/// these exponentials computed once a score costs one FMA and half a division per channel. Exact to
+/// float rounding while |q| and |k| are below 43, and beyond that unless both are that large with
+/// opposite signs.
 void attention_exp_keys(const Cpu&, std::int64_t n, const float* keys, float* to);
 
-/// For T steps of rows queries each: query [T,rows,A]; row r reads sentence[r], or r itself when
-/// sentence is null. Writes weights [T,rows,heads,S] and context [T,rows,M].
+/// T steps of `rows` queries: query [T,rows,A]. Row r reads the source sentence[r], or r when
+/// `sentence` is null. Writes weights [T,rows,heads,S] and context [T,rows,M].
 NMT_KERNEL(attention_forward, const Attention& attention, std::int64_t target_steps,
            std::int64_t rows, const std::int32_t* sentence, const float* query, float* weights,
            float* context);
@@ -48,9 +49,10 @@ struct AttentionGradient {
   float* dv = nullptr;              ///< [A], added to, additive
   float* scratch = nullptr;         ///< attention_scratch() floats
 };
-/// rows = B sentences, one query a step each (training).
+/// For training: rows = B, one query per sentence and step.
 NMT_KERNEL(attention_backward, const Attention& attention, std::int64_t target_steps,
            const float* query, const float* weights, const AttentionGradient& gradient);
+/// Scratch size in floats.
 std::int64_t attention_scratch(const Cpu&, const Attention& attention, std::int64_t target_steps);
 std::int64_t attention_scratch(const Cuda&, const Attention& attention, std::int64_t target_steps);
 

@@ -8,19 +8,19 @@ namespace kernels {
 class ProductLibrary;
 }
 
-// A kernel is a plain function overloaded on one of these handles. Every kernel is declared for
-// both in one header; a missing one is a link error.
+// A kernel is a plain function overloaded on one of these handles. One header declares every kernel
+// for both backends, so a missing implementation is a link error.
 
-/// The CPU: kernels split their work over this pool, which the handle does not own.
+/// The CPU. Kernels split their work over this pool; the handle does not own it.
 struct Cpu {
   ThreadPool* pool = nullptr;
-  /// Null: our own tiles (kernels/products/product_library.h).
+  /// GEMM library for training; null: own kernels (kernels/products/product_library.h).
   const kernels::ProductLibrary* products = nullptr;
 };
 
-/// One CUDA device and its stream (tensor/cuda_device.h), which the handle does not own. Pointers
-/// that a kernel gets are into the device's memory unless its declaration says otherwise, and the
-/// work is only queued when it returns.
+/// A CUDA device and its stream (tensor/cuda_device.h); the handle does not own it. Pointer
+/// arguments are device memory unless the declaration says otherwise. Kernels are asynchronous:
+/// they only enqueue work.
 struct Cuda {
   CudaDevice* device = nullptr;
 };

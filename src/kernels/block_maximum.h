@@ -5,7 +5,7 @@
 
 namespace nmt::kernels {
 
-/// The greatest of n >= 1 elements, NaN if there is one among them.
+/// The maximum of n >= 1 elements; NaN if any of them is NaN.
 inline float block_maximum(const float* x, std::int64_t n) {
   float maximum = -std::numeric_limits<float>::infinity();
   int nans = 0;

@@ -2,7 +2,7 @@
 
 namespace nmt::kernels {
 
-/// The instruction set that the loaded kernels were built for: "x86-64-v3 (AVX2)".
+/// The instruction set of the loaded kernels, for example "x86-64-v3 (AVX2)".
 const char* instruction_set();
 
 }  // namespace nmt::kernels

@@ -24,7 +24,7 @@ void normalize(std::int64_t width, const float* x, const float* gain, const floa
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) normal[i] = (x[i] - mean) * scale;
   }
-  // y may be x, so it comes last.
+  // y may be x, so it is written last.
   if (bias) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * scale * gain[i] + bias[i];
@@ -94,7 +94,8 @@ void layer_norm_rows(std::int64_t rows, std::int64_t planes, std::int64_t width,
 void layer_norm_backward_rows(std::int64_t rows, std::int64_t planes, std::int64_t width,
                               const float* dy, const float* normal, const float* rstd,
                               const float* gain, float* dx, float* dgain, float* dbias) {
-  // dx may be dy, so the parameters come first; row by row, while the row is in the cache.
+  // dx may be dy, so the parameter gradients are computed first, row by row while the row is in the
+  // cache.
   const std::int64_t stride = planes * width;
   for (std::int64_t r = 0; r < rows; ++r) {
     parameter_gradients(1, stride, 0, stride, dy + r * stride, normal + r * stride, dgain, dbias);
@@ -120,8 +121,8 @@ void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes,
   const std::int64_t stride = planes * width;
   if (cpu.pool->size() == 1)
     return layer_norm_backward_rows(rows, planes, width, dy, normal, rstd, gain, dx, dgain, dbias);
-  // Columns are shared, not rows: each sum has one order, whatever the number of threads. dx may be
-  // dy, so this comes first.
+  // Threads split columns, not rows: the order of each sum does not depend on the number of
+  // threads. dx may be dy, so this runs first.
   cpu.pool->parallel_for(stride, columns_grain, [=](std::int64_t begin, std::int64_t end) {
     parameter_gradients(rows, stride, begin, end, dy, normal, dgain, dbias);
   });

@@ -9,14 +9,13 @@
 
 namespace nmt::math {
 
-// exp, tanh and sigmoid without branches, so that a loop over them becomes SIMD code as it stands
-// and the same lines run in a CUDA thread. In double they are the standard library's: gradient
-// checks are exact there. Bounds, checked by tests/kernels/math_test.cpp over all of float's range:
-// see each.
+// Branch-free exp, tanh and sigmoid: compilers vectorize loops over them, and the same code runs in
+// CUDA threads. In double they call the standard library, so gradient checks are exact.
+// tests/kernels/math_test.cpp checks the error bounds over the whole float range.
 
-/// e^x, relative error below 2e-7 for x in [-87, 88]; clamped outside, so never infinite (x > 88)
-/// nor subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and a polynomial of degree
-/// 6 (coefficients: Taylor-like minimax after Cephes expf, Moshier).
+/// e^x, relative error below 2e-7 for x in [-87, 88]. x is clamped to this range, so the result is
+/// never infinite or subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and a
+/// polynomial of degree 6 (coefficients: Cephes expf, Moshier).
 template <class T>
 NMT_HOST_DEVICE T exp(T x) {
   if constexpr (std::is_same_v<T, double>) {
@@ -24,8 +23,8 @@ NMT_HOST_DEVICE T exp(T x) {
   } else {
     x = x < -87.0f ? -87.0f : x;
     x = x > 88.0f ? 88.0f : x;
-    const float shifted =
-        x * 1.44269504088896341f + 12582912.0f;  // 1.5 * 2^23: rounds to the nearest integer
+    // Adding 1.5 * 2^23 rounds to the nearest integer.
+    const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float n = shifted - 12582912.0f;
     const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -35,7 +34,7 @@ NMT_HOST_DEVICE T exp(T x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     const float y = p * r * r + r + 1.0f;
-    // 2^n; multiplied, not added to the bits of y, so that every NaN passes through.
+    // Multiply by 2^n instead of adding n to the exponent bits of y, so that every NaN propagates.
     const std::int32_t exponent =
         static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000 + 127;
     return y * std::bit_cast<float>(static_cast<std::uint32_t>(exponent) << 23);

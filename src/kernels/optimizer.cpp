@@ -15,7 +15,8 @@ std::int64_t elements(const OptimizerSlice* slices, std::int64_t count) {
   return n;
 }
 
-// The pieces of slices that make up elements [begin, end) of all of them in a row.
+// Calls `body` for the parts of the slices that make up elements [begin, end) of their
+// concatenation.
 template <class Body>
 void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t begin,
                 std::int64_t end, Body&& body) {
@@ -30,7 +31,7 @@ void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t b
 template <class Rule>
 void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
                   const Rule& step) {
-  const Rule rule = step;  // of this loop alone: its numbers stay in registers
+  const Rule rule = step;  // a local copy keeps its members in registers
   float* const value = slice.value;
   float* const gradient = slice.gradient;
   float* const first = slice.first;
@@ -49,11 +50,11 @@ void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t 
   }
 }
 
-// The same with the moving average, whose store the loop above does not pay for.
+// With a moving average; separate, so that the loop above has no extra store.
 template <class Rule>
 void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
                           const Rule& step) {
-  constexpr std::int64_t part = 2048;  // the values are still in the first-level cache
+  constexpr std::int64_t part = 2048;  // the values are still in the L1 cache
   for (std::int64_t at = begin; at < end; at += part) {
     const std::int64_t stop = end - at < part ? end : at + part;
     update_piece(slice, at, stop, step);
@@ -82,8 +83,8 @@ void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, co
 
 void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
                            double* result) {
-  // The number of parts depends on the size alone, and they are added in order: so the sum does not
-  // depend on the threads.
+  // The number of parts depends only on the size, and parts are added in order, so the sum does not
+  // depend on the number of threads.
   constexpr std::int64_t most = 256;
   double sums[most] = {};
   const std::int64_t n = elements(slices, count), parts = n < 4 * grain ? 1 : most;

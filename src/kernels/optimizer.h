@@ -8,23 +8,22 @@
 
 namespace nmt::kernels {
 
-/// One parameter tensor in an update, all pointers of n floats.
+/// One parameter tensor of an update. Every pointer has n floats.
 struct OptimizerSlice {
   std::int64_t n = 0;
   float* value = nullptr;
   float* gradient = nullptr;  ///< set to zero after use
-  /// Adam m; Adadelta E[g^2]; AdaGrad's sum of g^2; the velocity of SGD; null where a rule has no
-  /// state.
+  /// First state: Adam m, Adadelta E[g^2], AdaGrad sum of g^2, momentum velocity; null for SGD.
   float* first = nullptr;
-  float* second = nullptr;   ///< Adam v; Adadelta E[dx^2]; else null
+  float* second = nullptr;   ///< second state: Adam v, Adadelta E[dx^2]; else null
   float* average = nullptr;  ///< moving average of the weights, or null
 };
 
-/// What every update rule has. A rule is a step of one weight, the same lines on every device:
-/// `states` says how many of (first, second) it keeps; g is the gradient times gradient_scale.
+/// Parameters common to all update rules. A rule updates one weight; CPU and GPU share its code.
+/// `states` is the number of state tensors (first, second); g is the gradient times gradient_scale.
 struct UpdateStep {
-  float rate = 0;            ///< the learning rate, times the rule's own factor where it says so
-  float gradient_scale = 1;  ///< clipping and accumulation
+  float rate = 0;            ///< learning rate, with the factor that the rule documents
+  float gradient_scale = 1;  ///< factor of clipping and gradient accumulation
   float smoothing = 0;       ///< moving average: average += smoothing (value - average); 0: off
 };
 
@@ -34,7 +33,7 @@ struct AdamStep : UpdateStep {  // rate: learning rate * sqrt(1-beta2^t) / (1-be
   static constexpr int states = 2;
   float epsilon = 0;  ///< times sqrt(1-beta2^t)
   float beta1 = 0.9f, beta2 = 0.999f;
-  float decay = 0;  ///< AdamW: learning rate * weight decay, subtracted from the weight itself
+  float decay = 0;  ///< AdamW: learning rate * weight decay
   NMT_HOST_DEVICE void operator()(float g, float& value, float& first, float& second) const {
     const float m = beta1 * first + (1.0f - beta1) * g;
     const float v = beta2 * second + (1.0f - beta2) * g * g;
@@ -44,7 +43,7 @@ struct AdamStep : UpdateStep {  // rate: learning rate * sqrt(1-beta2^t) / (1-be
   }
 };
 
-/// Adadelta (Zeiler 2012, algorithm 1); its rate is 1 there.
+/// Adadelta (Zeiler 2012, algorithm 1); the paper's learning rate is 1.
 struct AdadeltaStep : UpdateStep {
   static constexpr int states = 2;
   float rho = 0.95f, epsilon = 1e-6f;
@@ -76,7 +75,7 @@ struct SgdStep : UpdateStep {
   }
 };
 
-/// The same with classical momentum (Polyak 1964): v = momentum v + g; the weight moves by -rate v.
+/// SGD with classical momentum (Polyak 1964): v = momentum v + g, weight -= rate v.
 struct MomentumStep : UpdateStep {
   static constexpr int states = 1;
   float momentum = 0.9f;
@@ -87,11 +86,12 @@ struct MomentumStep : UpdateStep {
   }
 };
 
-/// sum [1] = the squares of all gradients, added up in double and in a fixed order. `slices` lie on
-/// the host here and below.
+/// sum [1] = sum of squares of all gradients, in double and in a fixed order. Here and below
+/// `slices` is host memory.
 NMT_KERNEL(gradient_norm_squared, const OptimizerSlice* slices, std::int64_t count, double* sum);
 
-// One pass over all tensors: states, weights, moving average, gradient reset.
+// Each updates states, weights and moving averages of all tensors and zeroes their gradients in one
+// pass.
 NMT_KERNEL(adam, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step);
 NMT_KERNEL(adadelta, const OptimizerSlice* slices, std::int64_t count, const AdadeltaStep& step);
 NMT_KERNEL(adagrad, const OptimizerSlice* slices, std::int64_t count, const AdagradStep& step);

@@ -24,7 +24,7 @@ std::int64_t multiply_add_loop(std::int64_t rounds) {
 
 namespace {
 
-// Vectors that are added independently, as many from every stream.
+// Independent accumulators, split evenly over the streams.
 constexpr int vectors = 8;
 
 template <int streams>

@@ -11,15 +11,15 @@
 namespace nmt::kernels {
 namespace {
 
-// Below two of these a second worker would wake for less than a few microseconds of work.
+// Minimum work per thread: below two of these, waking a second thread costs more than it saves.
 constexpr std::int64_t elements_grain = 8192, columns_grain = 32;
 
 std::int64_t rows_grain(std::int64_t width) {
   return width >= elements_grain ? 1 : elements_grain / (width > 0 ? width : 1);
 }
 
-// philox() for `lanes` counters from `first` on: their four words side by side, lane after lane.
-// Written over arrays, since the loop over philox() itself does not become SIMD code.
+// philox() for `lanes` consecutive counters: four arrays of words. Written over arrays, because the
+// compiler does not vectorize a loop over philox() itself.
 template <int lanes>
 void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream,
                   std::uint32_t* words) {
@@ -55,7 +55,7 @@ void philox_lanes(std::uint64_t key, std::uint64_t first, std::uint64_t stream,
   }
 }
 
-// Dropout of n elements, of which the first is number `first` in the mask.
+// Dropout of n elements starting at mask element `first`.
 class Mask {
  public:
   Mask(float p, std::uint64_t key, std::uint64_t stream)
@@ -67,7 +67,7 @@ class Mask {
   void apply(std::int64_t first, std::int64_t n, const float* x, float* y) const {
     for (std::int64_t done = 0; done < n;) {
       const std::int64_t left = n - done + (first + done) % 4;
-      // Four vectors of AVX-512 hide each other's latency; the rest of a short row takes one.
+      // Four AVX-512 vectors hide the latency; the rest of a short row uses one.
       done += left > 64 ? some<64>(first + done, n - done, x + done, y + done)
                         : some<16>(first + done, n - done, x + done, y + done);
     }
@@ -129,7 +129,8 @@ void add_bias(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float
 
 void sum_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const float* dy,
               float* dbias) {
-  // Columns are shared, rows ascend: one order of the sum, whatever the number of threads.
+  // Threads split columns and add rows in order, so the sum does not depend on the number of
+  // threads.
   const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
   cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = 0; r < rows; ++r)
@@ -152,11 +153,11 @@ void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* 
   });
 }
 
-void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPlaces& places,
-             float p, std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
-  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: {} is not in [0, 1)", p);
+void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowMap& map, float p,
+             std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
+  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: probability {} is not in [0, 1)", p);
   const Mask mask(p, key, stream);
-  if (places.in_order()) {
+  if (map.in_order()) {
     cpu.pool->parallel_for(rows * width, elements_grain, [=](std::int64_t begin, std::int64_t end) {
       mask.apply(begin, end - begin, x + begin, y + begin);
     });
@@ -164,7 +165,7 @@ void dropout(const Cpu& cpu, std::int64_t rows, std::int64_t width, const RowPla
   }
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r)
-      mask.apply(places(r) * width, width, x + r * width, y + r * width);
+      mask.apply(map(r) * width, width, x + r * width, y + r * width);
   });
 }
 
@@ -182,12 +183,13 @@ void pick(const Cpu&, std::int64_t rows, std::int64_t width, const float* x,
   for (std::int64_t r = 0; r < rows; ++r) out[r] = x[r * width + columns[r]];
 }
 
-std::vector<std::int32_t> symbol_runs(std::span<const std::int32_t> ids) {
+std::vector<std::int32_t> id_runs(std::span<const std::int32_t> ids) {
   const auto n = static_cast<std::int32_t>(ids.size());
   std::vector<std::int32_t> runs(2 * ids.size() + 1, n);
-  const auto places = runs.begin(), behind = places + n;
-  std::iota(places, behind, 0);
-  std::stable_sort(places, behind, [&](std::int32_t a, std::int32_t b) { return ids[a] < ids[b]; });
+  const auto positions = runs.begin(), behind = positions + n;
+  std::iota(positions, behind, 0);
+  std::stable_sort(positions, behind,
+                   [&](std::int32_t a, std::int32_t b) { return ids[a] < ids[b]; });
   auto start = behind;
   for (std::int32_t i = 0; i < n; ++i)
     if (i == 0 || ids[runs[i]] != ids[runs[i - 1]]) *start++ = i;
@@ -198,10 +200,9 @@ void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width,
                       std::int64_t vocabulary, const std::int32_t* ids, const std::int32_t*,
                       const float* dy, float* dtable) {
   for (std::int64_t r = 0; r < rows; ++r)
-    NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "symbol {} is not in a vocabulary of {}", ids[r],
-              vocabulary);
-  // Every worker takes its columns of all rows, so that a symbol's rows are added in order without
-  // a lock.
+    NMT_CHECK(ids[r] >= 0 && ids[r] < vocabulary, "token id {} is not in a vocabulary of size {}",
+              ids[r], vocabulary);
+  // Threads split columns, so that the rows of an id are added in order without locking.
   const std::int64_t grain = rows * width < 2 * elements_grain ? width : columns_grain;
   cpu.pool->parallel_for(width, grain, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -213,12 +214,12 @@ void scatter_add_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width,
   });
 }
 
-void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* places,
+void add_to_rows(const Cpu& cpu, std::int64_t rows, std::int64_t width, const std::int32_t* targets,
                  const float* from, float* to) {
   cpu.pool->parallel_for(rows, rows_grain(width), [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const float* source = from + r * width;
-      float* target = to + places[r] * width;
+      float* target = to + targets[r] * width;
 #pragma omp simd
       for (std::int64_t i = 0; i < width; ++i) target[i] += source[i];
     }

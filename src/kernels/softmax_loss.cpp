@@ -20,15 +20,15 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Where things lie in the scratch. A chunk's logits should stay in the last-level cache until the
-// table's gradient has read them; too few rows would read and write that gradient too often.
-// Depends on the sizes alone, so every sum has one order.
+// Layout of the scratch. The logits of a chunk should stay in the last-level cache until the
+// gradient of the table has read them; chunks of too few rows would read and write that gradient
+// too often. The plan depends only on the sizes, so the order of all sums is fixed.
 struct Plan {
   std::int64_t chunk, stride, logits, by_symbol, by_channel, losses, total;
   Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
     constexpr std::int64_t cached_floats = 2 * 1024 * 1024, min_rows = 128, max_rows = 512;
     stride = divide_up(vocabulary, 16) * 16;
-    if (stride % 1024 == 0) stride += 16;  // rows 4 KB apart would share cache sets
+    if (stride % 1024 == 0) stride += 16;  // rows a multiple of 4 KB apart would share cache sets
     std::int64_t fitting = cached_floats / stride;
     fitting = fitting < min_rows ? min_rows : fitting > max_rows ? max_rows : fitting;
     chunk = divide_up(rows, divide_up(rows > 0 ? rows : 1, fitting));
@@ -49,7 +49,7 @@ struct Survey {
   float top, sum;
 };
 
-// Adds the bias (or not); the greatest and the sum of a row. A NaN is in the sum.
+// Adds the bias, if any; computes maximum and sum of a row. The sum propagates NaN.
 Survey survey(std::int64_t n, const float* bias, float* x) {
   float top = x[0] + (bias ? bias[0] : 0.0f), sum = 0;
   if (bias) {
@@ -76,7 +76,7 @@ float sum_exp(std::int64_t n, float top, const float* x) {
   return sum;
 }
 
-// The same, leaving the exponentials in x.
+// Replaces x by its exponentials and returns their sum.
 float exponentials(std::int64_t n, float top, float* x) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -87,8 +87,7 @@ float exponentials(std::int64_t n, float top, float* x) {
   return sum;
 }
 
-// One row of logits becomes its gradient: scale (p - q), or stays as it is when no gradient is
-// wanted.
+// Replaces one row of logits by its gradient, scale (p - q), unless no gradient is requested.
 RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double information, float* x) {
   const std::int64_t n = loss.vocabulary;
   if (target == no_target) {
@@ -113,7 +112,7 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
                                information};
 }
 
-// Logits, losses, and the readout's gradient for rows [begin, end) of the whole; `logits` is the
+// Logits, losses and the gradient of the readout for rows [begin, end); `logits` points to the
 // first of them.
 void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int64_t end,
                            std::int64_t stride, float* logits, const float* by_symbol,
@@ -142,7 +141,7 @@ void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int
                  0, rows, 0, width);
 }
 
-// Adds the gradients of symbols [begin, end) over a chunk of rows that starts at `first`.
+// Adds the gradients of tokens [begin, end) over a chunk of rows that starts at `first`.
 void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first, std::int64_t rows,
                     std::int64_t begin, std::int64_t end, std::int64_t stride,
                     const float* logits) {
@@ -182,7 +181,7 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
   for (std::int64_t r = 0; r < rows; ++r)
     NMT_CHECK(loss.target[r] == no_target || (loss.target[r] >= 0 && loss.target[r] < vocabulary),
-              "target symbol {} is not in a vocabulary of {}", loss.target[r], vocabulary);
+              "target token id {} is not in a vocabulary of size {}", loss.target[r], vocabulary);
   const Plan plan(rows, width, vocabulary);
   float* const logits = loss.scratch + plan.logits;
   float* const by_symbol = loss.scratch + plan.by_symbol;

@@ -1,11 +1,12 @@
 #pragma once
 
-// ATR, addition-subtraction twin-gated recurrent network (Zhang et al., EMNLP 2018, eq. 6-9). One
-// plane of xW.
+// ATR: addition-subtraction twin-gated recurrent network (Zhang et al., EMNLP 2018, eq. 6-9).
+// One plane of xW.
 //   p = h'U,  q = xW
-//   i = sigmoid(p + q)             input-gate: own;         i = 1 - f with input-gate: complement
-//   f = sigmoid(q - p)             forget-gate: released;   what the authors' own system computes
-//   f = sigmoid(p - q)             forget-gate: paper;      what eq. 8 prints
+//   i = sigmoid(p + q)             input-gate: own
+//   i = 1 - f                      input-gate: complement
+//   f = sigmoid(q - p)             forget-gate: released, as in the authors' implementation
+//   f = sigmoid(p - q)             forget-gate: paper, as printed in eq. 8
 //   h = i * q + f * h'
 
 #include "units/step.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// eLRN, LRN whose gates read the state alone (Zhang & Sennrich, ACL 2019, eq. 15). One plane of xW:
-// v.
+// eLRN: LRN whose gates read only the state (Zhang & Sennrich, ACL 2019, eq. 15).
+// One plane of xW: v.
 //   f = sigmoid(-h'),  i = 1 - f
 //   h = g(i * v + f * h'),  g = tanh or the identity
 

@@ -1,12 +1,13 @@
 #pragma once
 
-// ELSTM-I, extended-long short-term memory ("Dependent Bidirectional RNN with Extended-long
-// Short-term Memory", 2018, eq. 20-21). Planes of xW and h'U: i, f, o, g; per-channel vector b;
-// s_t, a trained vector of position t. States: h, c.
+// ELSTM-I: extended-long short-term memory ("Dependent Bidirectional RNN with Extended-long
+// Short-term Memory", 2018, eq. 20-21).
+// Planes of xW and h'U: i, f, o, g. Per-channel vector b. s_t: a trained vector of position t.
+// States: h, c.
 //   c = sigmoid(f) * c' + s_t * sigmoid(i) * tanh(g)
 //   h = sigmoid(o) * tanh(c + b)
 //   i, f, o, g = xW + h'U   input: xh, where the unit reads [x; h'] (section 5.1)
-//   i, f, o, g = xW         input: x; no product with the state, and the next step reads c alone
+//   i, f, o, g = xW         input: x; no recurrent product: the next step reads only c
 
 #include "units/step.h"
 

@@ -1,12 +1,13 @@
 #pragma once
 
-// ELSTM-II, the ELSTM without a forget gate ("Dependent Bidirectional RNN with Extended-long
-// Short-term Memory", 2018, eq. 22-23). Planes of xW and h'U: i, o, g; per-channel vector b; s_t, a
-// trained vector of position t. States: h, c.
+// ELSTM-II: ELSTM without a forget gate ("Dependent Bidirectional RNN with Extended-long Short-term
+// Memory", 2018, eq. 22-23).
+// Planes of xW and h'U: i, o, g. Per-channel vector b. s_t: a trained vector of position t. States:
+// h, c.
 //   c = c' + s_t * sigmoid(i) * tanh(g)
 //   h = sigmoid(o) * tanh(c + b)
 //   i, o, g = xW + h'U   input: xh, where the unit reads [x; h'] (section 5.1)
-//   i, o, g = xW         input: x; no product with the state, and the next step reads c alone
+//   i, o, g = xW         input: x; no recurrent product: the next step reads only c
 
 #include "units/step.h"
 

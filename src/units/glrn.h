@@ -1,7 +1,8 @@
 #pragma once
 
-// gLRN, LRN whose input gate is the complement of the forget gate (Zhang & Sennrich, ACL 2019, eq.
-// 14). Planes of xW: q, v.
+// gLRN: LRN whose input gate is the complement of the forget gate (Zhang & Sennrich, ACL 2019, eq.
+// 14).
+// Planes of xW: q, v.
 //   f = sigmoid(q - h'),  i = 1 - f
 //   h = g(i * v + f * h'),  g = tanh or the identity
 

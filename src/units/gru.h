@@ -1,11 +1,11 @@
 #pragma once
 
-// GRU, gated recurrent unit (Cho et al. 2014; as in Zhang et al., ATR, EMNLP 2018, eq. 2-5). Planes
-// of xW: z, r, n.
+// GRU: gated recurrent unit (Cho et al. 2014; as in Zhang et al., ATR, EMNLP 2018, eq. 2-5).
+// Planes of xW: z, r, n.
 //   z = sigmoid(xWz + h'Uz)
 //   r = sigmoid(xWr + h'Ur)
-//   n = tanh(xWn + (r * h')Un)   reset: before; Un is a late matrix, its product waits for r
-//   n = tanh(xWn + r * (h'Un))   reset: after; what cuDNN and PyTorch compute
+//   n = tanh(xWn + (r * h')Un)   reset: before; Un is a late matrix: its product needs r
+//   n = tanh(xWn + r * (h'Un))   reset: after, as in cuDNN and PyTorch
 //   h = z * h' + (1 - z) * n
 
 #include "units/step.h"

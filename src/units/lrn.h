@@ -1,7 +1,7 @@
 #pragma once
 
-// LRN, lightweight recurrent network (Zhang & Sennrich, ACL 2019, eq. 1-4). Planes of xW: q, k, v.
-// No product with the state.
+// LRN: lightweight recurrent network (Zhang & Sennrich, ACL 2019, eq. 1-4).
+// Planes of xW: q, k, v. No recurrent product.
 //   i = sigmoid(k + h')
 //   f = sigmoid(q - h')
 //   h = g(i * v + f * h'),  g = tanh or the identity
@@ -10,7 +10,7 @@
 
 namespace nmt::units {
 
-/// The gates, which oLRN has too.
+/// The gates of LRN and oLRN.
 template <class T>
 NMT_HOST_DEVICE void lrn_gates(T q, T k, T h, T& input, T& forget) {
   input = math::sigmoid<T>(k + h);   // eq. 2

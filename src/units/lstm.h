@@ -1,7 +1,7 @@
 #pragma once
 
-// LSTM (Hochreiter & Schmidhuber 1997, with forget gate; as in the ELSTM paper, eq. 6-7). Planes of
-// xW: i, f, o, g. States: h, c.
+// LSTM (Hochreiter & Schmidhuber 1997) with a forget gate, as in the ELSTM paper, eq. 6-7.
+// Planes of xW and h'U: i, f, o, g. States: h, c.
 //   i, f, o = sigmoid(xW + h'U),  g = tanh(xWg + h'Ug)
 //   c = f * c' + i * g
 //   h = o * tanh(c)

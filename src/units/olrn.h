@@ -1,7 +1,7 @@
 #pragma once
 
-// oLRN, LRN with an output gate (Zhang & Sennrich, ACL 2019, eq. 11-13). Planes of xW: q, k, v, o.
-// No product with the state.
+// oLRN: LRN with an output gate (Zhang & Sennrich, ACL 2019, eq. 11-13).
+// Planes of xW: q, k, v, o. No recurrent product.
 //   i = sigmoid(k + h'),  f = sigmoid(q - h')
 //   c = i * v + f * h'
 //   o = sigmoid(xWo - c)

@@ -1,7 +1,8 @@
 #pragma once
 
-// RAN, recurrent additive network (Lee et al. 2017, eq. 1). Planes of xW: k, i, f; of h'U: i, f.
-// States: h, c; h follows from c, so an initial state is c alone.
+// RAN: recurrent additive network (Lee et al. 2017, eq. 1).
+// Planes of xW: k, i, f; of h'U: i, f. States: h, c. h is computed from c, so an initial state is
+// c.
 //   k = xWk
 //   i = sigmoid(xWi + h'Ui),  f = sigmoid(xWf + h'Uf)
 //   c = i * k + f * c'

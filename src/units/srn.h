@@ -1,6 +1,7 @@
 #pragma once
 
-// SRN, simple recurrent network (Elman 1990). One plane of xW.
+// SRN: simple recurrent network (Elman 1990).
+// One plane of xW.
 //   h = tanh(xW + h'U)
 
 #include "units/step.h"

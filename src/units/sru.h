@@ -1,8 +1,8 @@
 #pragma once
 
-// SRU, simple recurrent unit (Lei et al., EMNLP 2018, in the form of the LRN paper, footnote 3).
-// Planes of xW: f, c, r, h; per-channel vectors: vf, vr. States: h, c; the next step reads c alone.
-// No product with the state.
+// SRU: simple recurrent unit (Lei et al., EMNLP 2018, in the form of the LRN paper, footnote 3).
+// Planes of xW: f, c, r, h. Per-channel vectors: vf, vr. States: h, c; the next step reads only c.
+// No recurrent product.
 //   f = sigmoid(xWf + vf * c')
 //   c = f * c' + (1 - f) * xWc
 //   r = sigmoid(xWr + vr * c')

@@ -1,8 +1,9 @@
 #pragma once
 
-// SSRU, simpler simple recurrent unit (Kim et al., From Research to Production and Back:
-// Ludicrously Fast Neural Machine Translation, WNGT 2019). Planes of xW: f, c; per-channel vector:
-// bf. States: h, c; the next step reads c alone. No product with the state.
+// SSRU: simpler simple recurrent unit (Kim et al., "From Research to Production and Back:
+// Ludicrously Fast Neural Machine Translation", WNGT 2019).
+// Planes of xW: f, c. Per-channel vector: bf. States: h, c; the next step reads only c. No
+// recurrent product.
 //   f = sigmoid(xWf + bf)
 //   c = f * c' + (1 - f) * xWc
 //   h = relu(c)
@@ -13,7 +14,7 @@ namespace nmt::units {
 
 struct Ssru {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 1, states = 2;
-  static constexpr bool bias = false;  // the paper's one bias is bf
+  static constexpr bool bias = false;  // the only bias of the paper is bf
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Ssru>& step, T& input, T& forget) {
@@ -26,7 +27,7 @@ struct Ssru {
     T i, f;
     gates(step, i, f);
     next[1] = f * step.s[1] + i * step.x[1];
-    next[0] = next[1] < T(0) ? T(0) : next[1];  // a NaN stays one
+    next[0] = next[1] < T(0) ? T(0) : next[1];  // NaN propagates
   }
 
   template <class T>

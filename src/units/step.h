@@ -8,7 +8,7 @@ constexpr int at_least_one(int n) {
   return n > 0 ? n : 1;
 }
 
-/// A unit's optional constant position_vectors.
+/// U::position_vectors, or 0 when the unit does not define it.
 template <class U>
 constexpr int position_vectors_of = [] {
   if constexpr (requires { U::position_vectors; })
@@ -17,28 +17,33 @@ constexpr int position_vectors_of = [] {
     return 0;
 }();
 
-/// What one step of a unit reads for one channel; in the backward pass, the gradients of the same.
-/// A unit U is a struct with
-///   inputs      planes of the input projection xW, in the order that the file's head names
-///   recurrents  planes of the recurrent product h'U, h' = previous[0]
-///   late        planes of a second recurrent product, of a value that the step itself computes
-///   first (gru with reset: before) vectors     per-channel trained vectors states      state
-///   vectors; states[0] is h, the unit's output bias        whether the recurrent product carries a
-///   bias (the projection xW where the unit has no such product)
-/// and with the scalar mathematics of one step, templated on the value type (float in a SIMD loop
-/// or a CUDA thread, double in a gradient check):
-///   forward(step, next)         next[states] from the step's values
-///   backward(step, dnext, d)    d = gradients of everything in step; `late` units leave the part
-///   that runs through the late
-///                               value to late_backward
-///   late_value(step)            [late > 0] what the late matrix multiplies
-///   late_backward(step, dl, d)  [late > 0] adds the gradients that run through the late value to
-///   d.x, d.u and d.s
-/// and, where it has them,
-///   position_vectors            trained vectors of each position of a sentence, per channel
-///   initial_output              an Activation g: states[0] = g(states[1]) always, so that an
-///   initial state is states[1] alone gates(step, input, forget)  the share of the new input and of
-///   the old state that the next state takes; reads neither late planes nor position
+/// The values that one step of a unit reads for one channel; in the backward pass, their gradients.
+///
+/// A unit U is a struct with these constants
+///   inputs      planes of the input projection xW, in the order given at the top of its file
+///   recurrents  planes of the recurrent product h'U, where h' = previous[0]
+///   late        planes of a second recurrent product, whose input the step computes (gru with
+///               reset: before)
+///   vectors     trained vectors, per channel
+///   states      state vectors; states[0] is h, the output of the unit
+///   bias        whether the recurrent product has a bias (the projection xW when there is no
+///               recurrent product)
+///
+/// and the scalar mathematics of one step, templated on the value type (float in a SIMD loop or a
+/// CUDA thread, double in a gradient check)
+///   forward(step, next)         computes next[states]
+///   backward(step, dnext, d)    computes the gradients d of everything in `step`; a unit with
+///                               `late` leaves the part through the late value to late_backward
+///   late_value(step)            [late > 0] the input of the late product
+///   late_backward(step, dl, d)  [late > 0] adds the gradients through the late value to d.x, d.u
+///                               and d.s
+///
+/// Optional members
+///   position_vectors            trained vectors per position of a sentence, per channel
+///   initial_output              an Activation g with states[0] = g(states[1]), so that an initial
+///                               state is only states[1]
+///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
+///                               state; must not read `late` or `position`
 template <class T, class U>
 struct Step {
   T x[at_least_one(U::inputs)];
@@ -49,7 +54,7 @@ struct Step {
   T s[U::states];
 };
 
-/// Plane p of what the unit reads: xW + h'U, or xW alone where there is no recurrent product.
+/// Plane p of the pre-activation: xW + h'U, or xW when there is no recurrent product.
 template <class T, class U>
 NMT_HOST_DEVICE T plane(const Step<T, U>& step, int p) {
   if constexpr (U::recurrents > 0)
@@ -58,7 +63,7 @@ NMT_HOST_DEVICE T plane(const Step<T, U>& step, int p) {
     return step.x[p];
 }
 
-/// The derivative of tanh or sigmoid from its value.
+/// The derivative of tanh or sigmoid, given its value.
 template <class T>
 NMT_HOST_DEVICE T tanh_slope(T y) {
   return T(1) - y * y;
@@ -69,10 +74,10 @@ NMT_HOST_DEVICE T sigmoid_slope(T y) {
 }
 
 enum class Activation { tanh, identity };
-/// What the gates of a unit read: the input alone, or the input and the state before.
+/// What the gates of a unit read: input and previous state, or only the input.
 enum class CellInput { xh, x };
 
-/// g of the papers, and its derivative at x.
+/// The activation g, and its derivative at x.
 template <Activation g, class T>
 NMT_HOST_DEVICE T activate(T x) {
   if constexpr (g == Activation::tanh)

@@ -50,7 +50,7 @@ TEST_F(Device, MemoryIsCountedAndRunsOut) {
 }
 
 TEST_F(Device, AWrongSymbolIsToldAtTheNextWait) {
-  const std::vector<std::int32_t> ids{3, 25, 3}, runs = kernels::symbol_runs(ids);
+  const std::vector<std::int32_t> ids{3, 25, 3}, runs = kernels::id_runs(ids);
   const std::vector<float> dy{1, 2, 4}, zeros(20);
   char* const d_ids = source->allocate(sizeof(float) * 3);
   char* const d_runs = source->allocate(sizeof(float) * 7);
@@ -67,7 +67,7 @@ TEST_F(Device, AWrongSymbolIsToldAtTheNextWait) {
     device->synchronize();
     FAIL() << "symbol 25 went unnoticed";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "symbol 25 is not in a vocabulary of 20");
+    EXPECT_STREQ(error.what(), "token id 25 is not in a vocabulary of size 20");
   }
   std::vector<float> table(20);
   device->from_device(table.data(), d_table, sizeof(float) * 20);  // told once

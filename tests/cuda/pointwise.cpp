@@ -99,12 +99,12 @@ std::vector<ParityRow> pointwise_parity() {
            const auto x = p.floats(rows * width), y = p.floats(rows * width),
                       z = p.floats(rows * width);
            const auto some = p.integers(rows, 500);
-           RowPlaces places{.batch = 3, .step = 17, .first = 2, .stride = 5};
+           RowMap map{.batch = 3, .step = 17, .first = 2, .stride = 5};
            p.run(
                [&](const auto& on) {
-                 RowPlaces chosen = places;
+                 RowMap chosen = map;
                  chosen.rows = some(on);
-                 dropout(on, rows, width, places, 0.3f, 1, 2, x(on), y(on));
+                 dropout(on, rows, width, map, 0.3f, 1, 2, x(on), y(on));
                  dropout(on, rows, width, chosen, 0.3f, 1, 2, x(on), z(on));
                },
                0);
@@ -134,7 +134,7 @@ std::vector<ParityRow> pointwise_parity() {
            std::vector<std::int32_t> symbols;
            for (std::int64_t r = 0; r < rows; ++r)
              symbols.push_back(static_cast<std::int32_t>(p.rng().below(20)));
-           const auto ids = p.integers(symbols), runs = p.integers(symbol_runs(symbols));
+           const auto ids = p.integers(symbols), runs = p.integers(id_runs(symbols));
            const auto dy = p.floats(rows * width), dtable = p.floats(20 * width);
            p.run(
                [&](const auto& on) {
@@ -147,10 +147,10 @@ std::vector<ParityRow> pointwise_parity() {
        [](Parity& p) {
          // Some thousand rows: the work grows with their number, not with its square.
          const auto rows_of = [&](std::int64_t rows, std::int64_t width) {
-           std::vector<std::int32_t> places;
+           std::vector<std::int32_t> targets;
            for (std::int64_t r = 0; r < rows; ++r)
-             places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
-           const auto at = p.integers(places);
+             targets.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+           const auto at = p.integers(targets);
            const auto from = p.floats(rows * width), to = p.floats(2 * rows * width);
            p.run([&](const auto& on) { add_to_rows(on, rows, width, at(on), from(on), to(on)); },
                  0);

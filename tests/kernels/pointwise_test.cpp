@@ -96,13 +96,13 @@ TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
       const Floats all(static_cast<std::size_t>(steps * whole * width), 1.0f);
       Floats masks = all, kept = all;
       dropout(cpu, steps * whole, width, {}, 0.4f, 5, 6, all.data(), masks.data());
-      const RowPlaces places{.batch = part, .step = whole, .first = first, .stride = stride};
-      dropout(cpu, steps * part, width, places, 0.4f, 5, 6, all.data(), kept.data());
-      RowPlaces shared = places;
+      const RowMap map{.batch = part, .step = whole, .first = first, .stride = stride};
+      dropout(cpu, steps * part, width, map, 0.4f, 5, 6, all.data(), kept.data());
+      RowMap shared = map;
       shared.step = 0;
       Floats once = all;
       dropout(cpu, steps * part, width, shared, 0.4f, 5, 6, all.data(), once.data());
-      RowPlaces chosen = places;
+      RowMap chosen = map;
       chosen.rows = some.data();
       Floats rows = all;
       dropout(cpu, std::ssize(some), width, chosen, 0.4f, 5, 6, all.data(), rows.data());
@@ -172,26 +172,26 @@ TEST(Pointwise, AddToRowsAddsEveryRowInItsPlace) {
   for_pools([&](const Cpu& cpu) {
     for (std::int64_t rows : {1, 33, 1000})
       for (std::int64_t width : {1, 31, 257}) {
-        std::vector<std::int32_t> places;
+        std::vector<std::int32_t> targets;
         for (std::int64_t r = 0; r < rows; ++r)
-          places.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
+          targets.push_back(static_cast<std::int32_t>(2 * ((r + 7) % rows)));
         const Floats from = random_floats(rows * width, 9),
                      to = random_floats(2 * rows * width, 10);
         Floats out = to, want = to;
         for (std::int64_t i = 0; i < rows * width; ++i)
-          want[static_cast<std::size_t>(places[i / width] * width + i % width)] += from[i];
-        add_to_rows(cpu, rows, width, places.data(), from.data(), out.data());
+          want[static_cast<std::size_t>(targets[i / width] * width + i % width)] += from[i];
+        add_to_rows(cpu, rows, width, targets.data(), from.data(), out.data());
         ASSERT_EQ(out, want) << rows << ' ' << width;
       }
   });
 }
 
 TEST(Pointwise, SymbolRunsAreSortedAndKeepTheirOrder) {
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{}), (std::vector<std::int32_t>{0}));
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{5}), (std::vector<std::int32_t>{0, 0, 1}));
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}),
+  EXPECT_EQ(id_runs(std::vector<std::int32_t>{}), (std::vector<std::int32_t>{0}));
+  EXPECT_EQ(id_runs(std::vector<std::int32_t>{5}), (std::vector<std::int32_t>{0, 0, 1}));
+  EXPECT_EQ(id_runs(std::vector<std::int32_t>{7, 2, 7, 9, 2}),
             (std::vector<std::int32_t>{1, 4, 0, 2, 3, /**/ 0, 2, 4, 5, 5, 5}));
-  EXPECT_EQ(symbol_runs(std::vector<std::int32_t>{3, 1}),
+  EXPECT_EQ(id_runs(std::vector<std::int32_t>{3, 1}),
             (std::vector<std::int32_t>{1, 0, /**/ 0, 1, 2}));
 }
 

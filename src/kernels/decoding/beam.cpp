@@ -8,26 +8,26 @@
 namespace nmt::kernels {
 namespace {
 
-// The best extensions of a sentence's rows, every row's own being in order. False: a score is no
-// number.
+// Merges the sorted extensions of the rows of a sentence into its best extensions. Returns false
+// when a score is NaN or infinite.
 bool choose(const BeamStep& step, std::int32_t which, BeamSentence& sentence,
-            std::vector<BeamChoice>& choices) {
+            std::vector<BeamCandidate>& choices) {
   const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
-  std::vector<BeamChoice> heads;  // the best of each row that is not taken yet
+  std::vector<BeamCandidate> heads;  // the best remaining extension of each row
   std::vector<int> ranks(static_cast<std::size_t>(slots), 0);
   for (std::int32_t row = first; row < first + slots; ++row) {
     heads.push_back(beam_extension(step, sentence, row, 0));
-    if (beam_is_number(heads.back())) continue;
-    sentence.fault = score_is_no_number;
+    if (beam_sum_is_finite(heads.back())) continue;
+    sentence.fault = score_not_finite;
     sentence.fault_at = heads.back().token;
     sentence.fault_sum = heads.back().sum;
     return false;
   }
   const int width = beam_width(step, sentence, step.to.slots[which]);
   while (static_cast<int>(choices.size()) < width) {
-    const auto best =
-        std::max_element(heads.begin(), heads.end(), [](const BeamChoice& a, const BeamChoice& b) {
-          // of equals the first row's.
+    const auto best = std::max_element(
+        heads.begin(), heads.end(), [](const BeamCandidate& a, const BeamCandidate& b) {
+          // ties: the lower row wins.
           return a.token < 0 || b.token < 0 ? a.token < 0 && b.token >= 0 : a.sum < b.sum;
         });
     if (best == heads.end() || best->token < 0) break;
@@ -40,10 +40,10 @@ bool choose(const BeamStep& step, std::int32_t which, BeamSentence& sentence,
 
 void extend(const BeamStep& step, std::int32_t which) {
   BeamSentence sentence = step.state[which];
-  std::vector<BeamChoice> choices;
+  std::vector<BeamCandidate> choices;
   if (sentence.live > 0) {
     if (choose(step, which, sentence, choices))
-      beam_settle(step, choices.data(), static_cast<int>(choices.size()), sentence);
+      beam_update(step, choices.data(), static_cast<int>(choices.size()), sentence);
     else
       sentence.live = 0;
   }
@@ -54,7 +54,8 @@ void extend(const BeamStep& step, std::int32_t which) {
   const std::int32_t some_row = step.from.first[which];
   for (std::int64_t i = 0; i < step.to.slots[which]; ++i) {
     const bool taken = i < static_cast<std::int64_t>(choices.size());
-    const BeamChoice choice = taken ? choices[static_cast<std::size_t>(i)] : BeamChoice{some_row};
+    const BeamCandidate choice =
+        taken ? choices[static_cast<std::size_t>(i)] : BeamCandidate{some_row};
     const bool lives = taken && sentence.live > 0 && choice.token != step.eos;
     step.to.sums[first + i] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
     step.parents[first + i] = choice.row;

@@ -8,39 +8,39 @@
 
 namespace nmt::kernels {
 
-// The choice of a beam search (search/beam/beam_search.h has its rules) where the scores lie. A
-// sentence has `slots` rows from `first` on, of which those with a finite sum are live; a step
-// fills the slots with the best extensions of the live rows, best first, and leaves those that end
-// in </s> behind. No number of a step lies on the host, so that a step can be queued, and replayed,
-// without one.
+// One step of beam search on the device that holds the scores (search/beam/beam_search.h has the
+// rules). A sentence has `slots` rows starting at row `first`; rows with a finite sum are live
+// hypotheses. A step fills the slots with the best extensions of the live rows, best first, and
+// completes those that end in </s>. A step does not copy anything to the host, so it can be
+// enqueued, or replayed as a CUDA graph, without synchronization.
 
-/// What is wrong with a sentence's scores; its search is over then.
+/// Why the search of a sentence failed.
 enum BeamFault : std::int32_t {
   no_beam_fault = 0,
-  score_is_no_number,       ///< fault_at: the token, fault_sum: the sum
-  no_possible_translation,  ///< fault_at: the step
+  score_not_finite,     ///< fault_at: the token, fault_sum: the sum
+  no_finite_extension,  ///< fault_at: the step
 };
 
-/// What a search knows of a sentence, one of each of the batch, in device memory. Starts as
-/// {longest, 0, 1}.
+/// Search state of one sentence, in device memory. Initialized to {longest, 0, 1}.
 struct BeamSentence {
-  std::int32_t longest = 0;   ///< tokens of an output at most, without </s>
-  std::int32_t step = 0;      ///< steps made
+  std::int32_t longest = 0;   ///< maximum output length in tokens, without </s>
+  std::int32_t step = 0;      ///< steps done
   std::int32_t live = 0;      ///< hypotheses that can be extended; 0: the search is over
-  std::int32_t finished = 0;  ///< whole ones
-  float best = 0;             ///< the greatest score of them
+  std::int32_t finished = 0;  ///< completed hypotheses
+  float best = 0;             ///< the highest score of the completed ones
   std::int32_t fault = no_beam_fault, fault_at = 0;
   float fault_sum = 0;
 };
 
-/// A token of a hypothesis, as the host reads it. `parent` is a row of the step before; token -1:
-/// there is none.
+/// A token of a hypothesis in the history that the host reads. `parent` is a row of the previous
+/// step; token -1: none.
 struct BeamNode {
   std::int32_t parent = 0, token = -1;
   float log_prob = 0;
 };
 
-/// The rows of a step's hypotheses: i32 [B] both, of every sentence that still has rows.
+/// Row layout of the hypotheses of a step: i32 [B] each, valid for every sentence that still has
+/// rows.
 struct BeamRows {
   const std::int32_t* first = nullptr;
   const std::int32_t* slots = nullptr;
@@ -50,47 +50,47 @@ struct BeamRows {
 struct BeamStep {
   std::int32_t beam = 1, eos = 0;
   bool n_best = false;                   ///< do not stop when nothing can overtake the best
-  std::int64_t sentences = 0;            ///< that have rows
-  const std::int32_t* active = nullptr;  ///< i32 [sentences]: which of the batch
-  /// Rows of the step before, and of this one: the same, or two that share no memory (`slots` of
-  /// both are at most `beam`).
+  std::int64_t sentences = 0;            ///< number of sentences with rows
+  const std::int32_t* active = nullptr;  ///< i32 [sentences]: their indices in the batch
+  /// Row layouts of the previous step and of this one: the same, or two that share no memory. Their
+  /// `slots` are at most `beam`.
   BeamRows from, to;
   std::int64_t rows = 0;  ///< of `to`
-  // Scores of the rows of `from`. Of each the k best extensions, the best first; token -1: no more.
+  // Scores of the rows of `from`: the k best extensions of each row, best first; token -1: no more.
   int k = 1;
   const std::int32_t* tokens = nullptr;  ///< [from,k]
   const float* logits = nullptr;         ///< [from,k]
-  const float* eos_logits = nullptr;     ///< [from] with a stride
+  const float* eos_logits = nullptr;     ///< [from], eos_stride apart
   std::int64_t eos_stride = 1;
   const float* log_normalizers = nullptr;  ///< [from]
-  /// [longest + 2]: of a hypothesis of so many tokens (Ranking).
+  /// [longest + 2] length penalty by number of tokens (Ranking).
   const double* length_divisors = nullptr;
   BeamSentence* state = nullptr;  ///< [B]
-  // Of the rows of `to`. What has no live hypothesis extends some row of its sentence by </s>, for
-  // nobody.
+  // Outputs for the rows of `to`. A row without a live hypothesis extends an arbitrary row of its
+  // sentence by </s>; the result is unused.
   std::int32_t* parents = nullptr;
   std::int32_t* next_tokens = nullptr;
-  int period = 1;               ///< steps that `history` holds
+  int period = 1;               ///< number of steps that `history` holds
   BeamNode* history = nullptr;  ///< [period,rows]: step s in row s % period
 };
 
-/// One step of all sentences.
+/// One step of all active sentences.
 NMT_KERNEL(beam_step, const BeamStep& step);
 
 // ---- the rules, for both backends ----
 
-/// An extension: of row `row`, number `rank` of it.
-struct BeamChoice {
+/// A candidate: row `row` extended by `token`.
+struct BeamCandidate {
   std::int32_t row = 0, token = -1;
   float log_prob = 0, sum = 0;
 };
 
-/// Extension number `rank` of a row, token -1 where there is none that is possible. A hypothesis of
-/// the greatest length has </s> alone.
-NMT_HOST_DEVICE BeamChoice beam_extension(const BeamStep& step, const BeamSentence& sentence,
-                                          std::int64_t row, int rank) {
+/// The extension of a row with this rank; token -1 when there is none. A hypothesis of the maximum
+/// length can only be extended by </s>.
+NMT_HOST_DEVICE BeamCandidate beam_extension(const BeamStep& step, const BeamSentence& sentence,
+                                             std::int64_t row, int rank) {
   constexpr float impossible = -std::numeric_limits<float>::infinity();
-  BeamChoice choice;
+  BeamCandidate choice;
   choice.row = static_cast<std::int32_t>(row);
   const float before = step.from.sums[row];
   const bool closing = sentence.step == sentence.longest;
@@ -105,24 +105,24 @@ NMT_HOST_DEVICE BeamChoice beam_extension(const BeamStep& step, const BeamSenten
   return choice;
 }
 
-/// Whether an extension's sum can be ranked.
-NMT_HOST_DEVICE bool beam_is_number(const BeamChoice& choice) {
+/// Whether the sum of a candidate is finite, or the candidate is empty.
+NMT_HOST_DEVICE bool beam_sum_is_finite(const BeamCandidate& choice) {
   return choice.token < 0 || (choice.sum - choice.sum == 0.0f);
 }
 
-/// How many of the best extensions a sentence takes.
+/// Number of extensions that a sentence keeps.
 NMT_HOST_DEVICE int beam_width(const BeamStep& step, const BeamSentence& sentence,
                                std::int32_t slots) {
   const std::int32_t width = sentence.live > 0 ? step.beam - sentence.finished : 0;
   return width < slots ? width : slots;
 }
 
-/// What becomes of a live sentence that took these extensions, best first: `choices` may lie in
+/// Updates the state of a live sentence from its chosen extensions, best first. `choices` may be in
 /// shared memory.
-NMT_HOST_DEVICE void beam_settle(const BeamStep& step, const BeamChoice* choices, int count,
+NMT_HOST_DEVICE void beam_update(const BeamStep& step, const BeamCandidate* choices, int count,
                                  BeamSentence& sentence) {
   const std::int32_t tokens = sentence.step + 1;
-  float greatest = 0.0f;  // of the live ones' sums: the first is
+  float greatest = 0.0f;  // sum of the first, hence best, live hypothesis
   sentence.live = 0;
   for (int i = 0; i < count; ++i) {
     const float sum = choices[i].sum;
@@ -134,12 +134,12 @@ NMT_HOST_DEVICE void beam_settle(const BeamStep& step, const BeamChoice* choices
     if (sentence.finished++ == 0 || score > sentence.best) sentence.best = score;
   }
   if (sentence.live + sentence.finished == 0) {
-    sentence.fault = no_possible_translation;
+    sentence.fault = no_finite_extension;
     sentence.fault_at = sentence.step;
   }
   if (sentence.live == 0 || step.n_best || sentence.finished == 0) return;
-  // Ranking::bound(): a fall is cheapest over the longest sentence, a sum above 0 is worth most
-  // over the shortest.
+  // Ranking::bound(): a negative sum loses least at the maximum length, a positive one gains most
+  // at the minimum length.
   const double divisor = step.length_divisors[greatest > 0.0f ? tokens + 1 : sentence.longest + 1];
   if (!(static_cast<float>(greatest / divisor) > sentence.best)) sentence.live = 0;
 }

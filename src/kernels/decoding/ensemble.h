@@ -17,16 +17,16 @@ struct MemberScores {
   double weight = 1;
 };
 
-/// Models that an ensemble can have on CUDA.
+/// Maximum number of models of an ensemble on CUDA.
 constexpr std::size_t max_members = 16;
 
-/// out [rows,V] = sum of weight * log p over the members, or, of probabilities, log of the sum of
-/// weight * p; sums in double, in the order of the members. `members` lies on the host.
+/// out [rows,V] = sum over members of weight * log p, or log of the sum of weight * p when
+/// `probabilities` is true. Sums in double, in the order of the members. `members` is host memory.
 NMT_KERNEL(combine_scores, std::int64_t rows, std::int64_t vocabulary,
            std::span<const MemberScores> members, bool probabilities, float* out);
 
-/// One element of combine_scores(): log p of `count` members at `row` and at element `i` of the
-/// logits.
+/// One element of combine_scores(): the combined score of `count` members at row `row` and logits
+/// index `i`.
 NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int64_t row,
                                std::int64_t i, bool probabilities) {
   double sum = 0;
@@ -35,8 +35,7 @@ NMT_HOST_DEVICE float combined(const MemberScores* members, int count, std::int6
       sum += members[m].weight * (members[m].logits[i] - members[m].log_normalizer[row]);
     return static_cast<float>(sum);
   }
-  // Relative to the greatest, which may be far below what e^x can say. -inf stays -inf, and what is
-  // no number none.
+  // Relative to the maximum, because e^x may underflow. -inf stays -inf and NaN stays NaN.
   constexpr float none = -std::numeric_limits<float>::infinity();
   float greatest = none;
   for (int m = 0; m < count; ++m) {

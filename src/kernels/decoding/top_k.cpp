@@ -12,7 +12,7 @@ namespace {
 
 constexpr float lowest = -std::numeric_limits<float>::infinity();
 
-/// One pass: whole blocks whose maximum does not exceed the k-th value so far are passed over.
+/// One pass that skips blocks whose maximum does not exceed the current k-th value.
 template <class Maximum>
 void top_k_row(const float* x, std::int64_t width, int k, std::span<const std::int32_t> skip,
                Maximum&& maximum_of, float* values, std::int32_t* columns) {
@@ -33,7 +33,7 @@ void top_k_row(const float* x, std::int64_t width, int k, std::span<const std::i
     if (!(maximum > values[k - 1])) continue;
     for (std::int64_t i = begin; i < end; ++i) {
       const float value = x[i];
-      if (!(value > values[k - 1])) continue;  // strict: of equal elements the lower column stays
+      if (!(value > values[k - 1])) continue;  // strict: for ties the lower column wins
       const auto column = static_cast<std::int32_t>(i);
       if (std::find(skip.begin(), skip.end(), column) != skip.end()) continue;
       int place = k - 1;

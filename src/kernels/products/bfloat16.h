@@ -7,10 +7,11 @@
 
 namespace nmt::kernels {
 
-/// The upper half of a float32: 8 bits of exponent, so its range, and 7 of fraction.
+/// The upper half of a float32: 8 bits of exponent, 7 bits of fraction.
 using Bfloat16 = std::uint16_t;
 
-/// To nearest, ties to even; what is beyond the largest, 3.39e38, becomes infinite. NaN stays NaN.
+/// Rounds to nearest, ties to even. Values beyond the largest, 3.39e38, become infinite. NaN stays
+/// NaN.
 NMT_HOST_DEVICE Bfloat16 to_bf16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   if (x != x) return static_cast<Bfloat16>(bits >> 16 | 0x40u);

@@ -7,31 +7,31 @@
 #include <immintrin.h>
 #endif
 
-// The innermost tile of the eight-bit products: rows x 16 columns of 32-bit sums over the whole
-// inner dimension. Activations are int8, weights are stored as q + 128, four steps of k of a column
-// side by side: what the processors' dot products read.
+// The innermost tile of the int8 GEMM: rows x 16 columns of int32 sums over the whole inner
+// dimension. Activations are int8; weights are stored as q + 128, with four consecutive k of a
+// column adjacent, as the dot-product instructions read them.
 
 namespace nmt::kernels {
 namespace {
 
-constexpr int dot_columns = 16;  // of a panel
-constexpr int dot_depth = 4;     // steps of k of a column side by side
-constexpr int dot_rows = 12;     // most rows of a tile
+constexpr int dot_columns = 16;  // columns of a panel
+constexpr int dot_depth = 4;     // adjacent k of a column
+constexpr int dot_rows = 12;     // maximum rows of a tile
 
 /// sums[r][j] = sum over k of p[r,k] q[k,j] for `depth` groups of four k. a: [rows][stride] int8;
-/// panel: [depth][16][4]. `row_sums` are the sums of each row of a over k.
+/// panel: [depth][16][4]; row_sums[r]: sum over k of row r of a.
 using DotTile = void (*)(std::int64_t depth, const std::int8_t* a, std::int64_t stride,
                          const std::int32_t* row_sums, const std::uint8_t* panel,
                          std::int32_t* sums);
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-// Unsigned weights by signed activations, four products and the sum in one instruction; the 128
-// goes away with the row's sum.
+// VNNI multiplies unsigned weights by signed activations and adds four products per instruction.
+// The offset 128 is removed with the row sum.
 template <int rows>
 [[gnu::target("avx512vnni")]] void dot_tile_vnni(std::int64_t depth, const std::int8_t* a,
                                                  std::int64_t stride, const std::int32_t* row_sums,
                                                  const std::uint8_t* panel, std::int32_t* sums) {
-  // Two chains a row where there are few rows: one would wait for itself.
+  // Several independent accumulators per row when there are few rows, to hide the latency.
   constexpr int chains = rows <= 4 ? 4 : rows <= 6 ? 2 : 1;
   __m512i sum[rows][chains];
   for (int r = 0; r < rows; ++r)
@@ -60,7 +60,8 @@ template <int rows>
 #endif
 
 #if defined(__AVX2__)
-// |p| (unsigned) by q with p's sign: pairs stay within 2 * 127 * 127 < 2^15, so nothing saturates.
+// |p| (unsigned) times q with the sign of p: pairs stay within 2 * 127 * 127 < 2^15, so nothing
+// saturates.
 template <int rows>
 void dot_tile_plain(std::int64_t depth, const std::int8_t* a, std::int64_t stride,
                     const std::int32_t*, const std::uint8_t* panel, std::int32_t* sums) {

@@ -11,7 +11,7 @@ namespace nmt::kernels {
 void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a product takes beta 0 or 1, not {}", beta);
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm: beta is {}, expected 0 or 1", beta);
   if (m <= 0 || n <= 0) return;
   run_product(cpu, {.m = m,
                     .n = n,

@@ -10,12 +10,12 @@
 namespace nmt::kernels {
 namespace {
 
-// Outputs of their own: a plane that is summed into another's has none.
+// Number of distinct outputs; summed planes share one.
 std::int64_t outputs(const GemmBatch& batch) {
   return batch.c_plane == 0 ? batch.groups : batch.groups * batch.planes;
 }
 
-// Rows [begin, end) of output number i: one product, or one a plane, chained.
+// Rows [begin, end) of output i: one product, or a chain of one product per summed plane.
 void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, std::int64_t begin,
                  std::int64_t end) {
   const bool sum = batch.c_plane == 0;
@@ -34,8 +34,8 @@ void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, s
   }
 }
 
-// Every worker takes as many outputs as every other; where they do not come out even, their rows
-// are parted as well.
+// Distributes the outputs evenly over the threads; where they do not divide evenly, their rows are
+// split as well.
 void run_batch(const Cpu& cpu, const GemmBatch& batch, const Product& product) {
   ThreadPool& pool = *cpu.pool;
   const std::int64_t all = outputs(batch), workers = pool.size();
@@ -62,7 +62,7 @@ void run_batch(const Cpu& cpu, const GemmBatch& batch, const Product& product) {
 void gemm_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_a, bool transpose_b,
                   std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                   const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "a batched product takes beta 0 or 1, not {}", beta);
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm_batched: beta is {}, expected 0 or 1", beta);
   run_batch(cpu, batch,
             {.m = m,
              .n = n,

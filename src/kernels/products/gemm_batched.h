@@ -6,9 +6,9 @@
 
 namespace nmt::kernels {
 
-/// Where the products of a batch stand: product (g, p) of `groups` x `planes` reads A and B and
-/// writes C this many elements from their starts, g * group + p * plane. c_plane 0 with several
-/// planes sums them: C(g) += sum over p of A(g,p) B(g,p).
+/// Strides of a batch of products: product (g, p) of `groups` x `planes` finds each of A, B and C
+/// at g * group + p * plane elements from its start. c_plane 0 with several planes sums them: C(g)
+/// += sum over p of A(g,p) B(g,p).
 struct GemmBatch {
   std::int64_t groups = 1, planes = 1;
   std::int64_t a_group = 0, a_plane = 0;
@@ -17,12 +17,12 @@ struct GemmBatch {
 };
 
 /// A matrix [K*k, P*K*n] whose P planes are block-diagonal, K blocks of [k,n] each (Gao et al.,
-/// NAACL 2018, section 2.1), stored as [K, k, P*n]: a group's rows, each the planes side by side.
-/// Its three products are one batch each.
+/// NAACL 2018, section 2.1). It is stored as [K, k, P*n]: the rows of each group, with its planes
+/// side by side. Each of the three products of a linear layer is one batch.
 struct BlockDiagonal {
   std::int64_t groups = 1, planes = 1;
   std::int64_t k = 0, n = 0;
-  /// Floats from row to row, P*n or more: the planes may be a part of a wider tensor.
+  /// Row stride in floats, at least P*n; larger when the planes are part of a wider tensor.
   std::int64_t ld = 0;
 
   /// X [rows, K*k] W = Y [rows, P*K*n]: products [rows,k] [k,n].
@@ -33,24 +33,24 @@ struct BlockDiagonal {
   GemmBatch weight_gradient() const { return {groups, planes, k, 0, n, groups * n, k * ld, n}; }
 };
 
-/// C[m,n] = op(A) op(B) + beta C for every product of the batch, beta 0 or 1; the rest as gemm().
-/// An output is one chain of multiply-adds, through k and then through summed planes: its bits
-/// depend neither on the threads nor on packing.
+/// C[m,n] = op(A) op(B) + beta C for every product of the batch, as gemm(). An output is one FMA
+/// chain, first along k and then along summed planes; its bits depend neither on the number of
+/// threads nor on packing.
 NMT_KERNEL(gemm_batched, const GemmBatch& batch, bool transpose_a, bool transpose_b, std::int64_t m,
            std::int64_t n, std::int64_t k, const float* a, std::int64_t lda, const float* b,
            std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 
 /// Floats that pack_batched() writes.
 std::int64_t packed_batched_size(const GemmBatch& batch, std::int64_t k, std::int64_t n);
-/// Packs every op(B) [k,n] of the batch, group by group, as pack() does one.
+/// Packs every op(B) [k,n] of the batch with pack(), group by group.
 NMT_KERNEL(pack_batched, const GemmBatch& batch, bool transpose_b, std::int64_t k, std::int64_t n,
            const float* b, std::int64_t ldb, float* packed);
 /// C[m,n] = A B (+ C when accumulate) for every product of the batch. A row depends neither on the
-/// other rows nor on the threads.
+/// other rows nor on the number of threads.
 NMT_KERNEL(gemm_packed_batched, const GemmBatch& batch, std::int64_t m, std::int64_t n,
            std::int64_t k, const float* a, std::int64_t lda, const float* packed, bool accumulate,
            float* c, std::int64_t ldc);
-/// The same on the calling thread alone. [CPU only: a building block]
+/// gemm_packed_batched() on the calling thread. [CPU only: a building block]
 void gemm_packed_batched_rows(const GemmBatch& batch, std::int64_t m, std::int64_t n,
                               std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                               bool accumulate, float* c, std::int64_t ldc);

@@ -13,7 +13,8 @@ namespace {
 std::uint16_t finite_bf16(float weight) {
   const std::uint16_t half = to_bf16(weight);
   if (!std::isfinite(from_bf16(half)))
-    fail(ExitStatus::data, "a weight is {}: it cannot be rounded to bfloat16", weight);
+    fail(ExitStatus::data, "a weight is {}: expected a finite value in the range of bfloat16",
+         weight);
   return half;
 }
 std::uint16_t finite_bf16(std::uint16_t weight) {

@@ -20,7 +20,7 @@ std::int64_t rounded(std::int64_t n, std::int64_t to) {
   return (n + to - 1) / to * to;
 }
 
-// Packed: panels of 16 columns, each [k/4][16][4] of q + 128; then the scales, one a column.
+// Packed layout: panels of 16 columns, each [k/4][16][4] of q + 128, then one scale per column.
 std::int64_t panel_bytes(std::int64_t k) {
   return rounded(k, dot_depth) * dot_columns;
 }
@@ -29,8 +29,8 @@ const float* scales_of(std::int64_t k, std::int64_t n, const std::byte* packed) 
                                         rounded(n, dot_columns) / dot_columns * panel_bytes(k));
 }
 
-// x * scale to the nearest integer, by adding and taking away 1.5 * 2^23: vectorizes everywhere. |x
-// * scale| is at most 127.
+// Rounds to the nearest integer by adding and subtracting 1.5 * 2^23, which vectorizes on every
+// target. |scaled| is at most 127.
 std::int32_t nearest(float scaled) {
   constexpr float magic = 12582912.0f;
   const float shifted = scaled + magic;
@@ -39,7 +39,8 @@ std::int32_t nearest(float scaled) {
   return bits - 0x4B400000;
 }
 
-// Not finite is what the largest magnitude of a row is, by its bits, if anything in it is.
+// The largest |x[i]|; not finite if any x[i] is not finite, because magnitudes are compared by
+// their bits.
 float largest_magnitude(const float* x, std::int64_t n) {
   std::uint32_t most = 0;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -52,14 +53,14 @@ float largest_magnitude(const float* x, std::int64_t n) {
   return value;
 }
 
-// One row of activations: out[stride] int8, zeros past k; returns the step.
+// Quantizes one row of activations: out[stride] int8, zeros past k. Returns the step.
 float quantize_row(const float* x, std::int64_t k, std::int64_t stride, std::int8_t* out,
                    std::int32_t& sum) {
   const float most = largest_magnitude(x, k);
   sum = 0;
   std::fill(out + k, out + stride, std::int8_t{0});
-  // Below the smallest normal number the reciprocal overflows; such a row is 0. So it is where
-  // something is not finite.
+  // The reciprocal of a smaller maximum would overflow; such a row becomes 0. So does a row with a
+  // non-finite value.
   if (!(most >= 1e-36f) || !std::isfinite(most)) {
     std::fill_n(out, k, std::int8_t{0});
     return std::isfinite(most) ? 0.0f : NAN;
@@ -116,8 +117,8 @@ void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, s
   }
 }
 
-// Rows [m_begin, m_end) and columns [n_begin, n_end), n_begin a multiple of 16, on the calling
-// thread.
+// Rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread; n_begin is a multiple
+// of 16.
 void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
                std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                const std::byte* packed, bool accumulate, float* c, std::int64_t ldc) {
@@ -137,7 +138,7 @@ void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, s
   }
 }
 
-// Column j of op(B) with its scale.
+// Column j of op(B) and its scale.
 struct Column {
   Column(bool transpose_b, std::int64_t k, std::int64_t j, const float* b, std::int64_t ldb)
       : first(transpose_b ? b + j * ldb : b + j), stride(transpose_b ? 1 : ldb) {
@@ -145,7 +146,7 @@ struct Column {
     for (std::int64_t i = 0; i < k; ++i) {
       const float weight = first[i * stride];
       if (!std::isfinite(weight))
-        fail(ExitStatus::data, "a weight is {}: it cannot be quantized", weight);
+        fail(ExitStatus::data, "a weight is {}: expected a finite value to quantize", weight);
       most = std::max(most, std::abs(weight));
     }
     scale = most / 127.0f;
@@ -160,11 +161,12 @@ struct Column {
   float scale, inverse;
 };
 
-// fill(column, scale, put) sets the scale of a column and puts its k values.
+// fill(column, scale, put) sets the scale of a column and calls put() for its k values.
 template <class Fill>
 void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* packed,
                   const Fill& fill) {
-  NMT_CHECK(k <= max_int8_depth, "an int8 product over {} channels, at most {} are exact", k,
+  NMT_CHECK(k <= max_int8_depth,
+            "int8 GEMM: inner dimension {} exceeds {}, the largest with exact sums", k,
             max_int8_depth);
   auto* values = reinterpret_cast<std::uint8_t*>(packed);
   float* scales = const_cast<float*>(scales_of(k, n, packed));

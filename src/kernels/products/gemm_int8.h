@@ -7,44 +7,46 @@
 
 namespace nmt::kernels {
 
-// Products with weights of eight bits, for decoding: a quarter of the bytes, and four multiply-adds
-// where fp32 does one.
-//   w[k,n] ~ scale[n] * q[k,n],  q in [-127,127], scale[n] = max |w[:,n]| / 127   a scale a column,
-//   fixed when packing a[m,k] ~ step[m] * p[m,k],   p in [-127,127], step[m] = max |a[m,:]| / 127
-//   a step a row, taken anew in every product c[m,n] = step[m] * scale[n] * sum_k p[m,k] q[k,n]
-// (symmetric linear quantization, Wu et al., arXiv:1609.08144, section 6, and Wu et al.,
-// arXiv:2004.09602, section 3.) The sum is exact in 32 bits, so a row's result depends neither on
-// the other rows, nor on the threads, nor on the processor.
+// GEMM with int8 weights, for decoding: a quarter of the bytes of float32 and four times its
+// multiply-adds per instruction.
+//   w[k,n] ~ scale[n] * q[k,n]   q in [-127,127], scale[n] = max |w[:,n]| / 127: one scale per
+//                                column, computed when packing
+//   a[m,k] ~ step[m] * p[m,k]    p in [-127,127], step[m] = max |a[m,:]| / 127: one step per row,
+//                                computed in every product
+//   c[m,n] = step[m] * scale[n] * sum_k p[m,k] q[k,n]
+// Symmetric linear quantization (Wu et al., arXiv:1609.08144, section 6, and Wu et al.,
+// arXiv:2004.09602, section 3). The sum is exact in int32, so a row's result depends neither on the
+// other rows, nor on the number of threads, nor on the processor.
 
-/// Longest inner dimension whose sums stay exact in 32 bits.
+/// Largest inner dimension whose sums are exact in int32.
 constexpr std::int64_t max_int8_depth = 65536;
 
-/// Bytes that pack_int8() writes for a [k,n] matrix: n rounded up to 16 columns, k to 4 rows, and a
-/// scale a column.
+/// Bytes that pack_int8() writes for a [k,n] matrix: n rounded up to 16 columns, k to 4 rows, and
+/// one scale per column.
 std::int64_t packed_int8_size(std::int64_t k, std::int64_t n);
-/// Quantizes and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. packed is aligned
-/// to 64 bytes. Errors (failed): k over max_int8_depth; (data) a weight that is not finite.
+/// Quantizes and packs op(B) [k,n]; B is stored [k,n], or [n,k] when transpose_b. `packed` is
+/// aligned to 64 bytes. Errors: (failed) k exceeds max_int8_depth; (data) a weight is not finite.
 void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
                std::int64_t ldb, std::byte* packed);
-/// The rounding alone: q, without gaps, as b is stored; scales [n].
+/// Quantizes without packing: q is contiguous in the layout of b; scales [n].
 void round_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
                 std::int64_t ldb, std::int8_t* q, float* scales);
-/// Packs what was rounded before; q is stored as B above.
+/// Packs weights already quantized by round_int8(); q is stored as B above.
 void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
                std::int64_t ldq, const float* scales, std::byte* packed);
-/// C[M,N] = A B (+ C when accumulate). A row with a value that is not finite gives NaN.
+/// C[M,N] = A B (+ C when accumulate). A row of A with a non-finite value gives NaN.
 void gemm_int8(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                std::int64_t ldc);
-/// The same on the calling thread alone. [CPU only: a building block]
+/// gemm_int8() on the calling thread. [CPU only: a building block]
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                     std::int64_t ldc);
-/// Reads column `column` of the packed [k,n] matrix back into out[k], as what it was rounded to.
+/// Writes the dequantized column `column` of a packed [k,n] matrix to out[k].
 void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column,
                         const std::byte* packed, float* out);
 
-/// out[r,:] = column ids[r] of the packed [k,n] matrix, k wide.
+/// out[r,:] = the dequantized column ids[r] of the packed [k,n] matrix; out is [rows,k].
 void gather_int8(const Cpu&, std::int64_t rows, std::int64_t k, std::int64_t n,
                  const std::int32_t* ids, const std::byte* packed, float* out);
 

@@ -5,8 +5,8 @@
 
 namespace nmt::kernels {
 
-/// A packed weight matrix as products read it: panels of float32 (pack() in gemm.h), of bfloat16
-/// (gemm_bf16.h) or of int8 (gemm_int8.h). One of them.
+/// A packed weight matrix: panels of float32 (pack() in gemm.h), bfloat16 (gemm_bf16.h) or int8
+/// (gemm_int8.h). Exactly one pointer is set.
 struct PackedWeight {
   const float* f32 = nullptr;
   const std::uint16_t* bf16 = nullptr;

@@ -9,7 +9,7 @@
 namespace nmt::kernels {
 namespace {
 
-// B's block, [stretch][columns], stays in the second-level cache while all rows of A pass over it.
+// A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
 constexpr std::int64_t block_floats = 160 * 1024;
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) {
@@ -19,8 +19,8 @@ std::int64_t smaller(std::int64_t a, std::int64_t b) {
 template <class B>
 using Tile = void (*)(const TileJob<B>&);
 
-// Few rows leave too few independent chains to hide the multiply-add's latency: they take several
-// panels at once.
+// Few rows have too few independent FMA chains to hide the latency, so they use several panels at
+// once.
 template <int rows>
 constexpr int wide = rows == 1   ? 4
                      : rows <= 3 ? 2
@@ -64,8 +64,7 @@ std::int64_t whole_panels(std::int64_t columns) {
   return columns / panel_width * panel_width;
 }
 
-// A block of B over one stretch of k. The panel that is not whole, if there is one, may stand
-// elsewhere.
+// A block of B over one stretch of k. A partial last panel may be stored elsewhere.
 template <class B>
 struct Block {
   const B* panels;
@@ -73,18 +72,18 @@ struct Block {
   const B* edge;
 };
 
-// The rows of tile t when [begin, end) is shared evenly: no tile is left with one row.
+// The rows of tile t when [begin, end) is split evenly, so that no tile has a single row.
 Range tile_range(std::int64_t begin, std::int64_t end, std::int64_t tiles_, std::int64_t t) {
   return {begin + (end - begin) * t / tiles_, begin + (end - begin) * (t + 1) / tiles_};
 }
 
-// Copies rows of A over [k, k+depth) for tile(); A is stored as it is.
+// Copies rows of A over [k, k+depth) for tile(); A is not transposed.
 void copy_rows(const Product& p, Range rows, std::int64_t k, std::int64_t depth, float* out) {
   for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride)
     std::memcpy(out, p.a + r * p.lda + k, static_cast<std::size_t>(depth) * sizeof(float));
 }
 
-// The same where A is stored [k,m]: several tiles at once, so that a line of A is fetched once for
+// For A stored [k,m]: copies several tiles at once, so that each cache line of A is read once for
 // all of them.
 constexpr std::int64_t tile_group = 8;
 void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::int64_t row_tiles,
@@ -104,7 +103,7 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
       float* to = out + t * tile_rows * stretch + i * tile_rows;
       if (row[t] + tile_rows <= p.m) {
         std::memcpy(to, from + row[t],
-                    tile_rows * sizeof(float));  // what is too much goes into unused places
+                    tile_rows * sizeof(float));  // copying too much only fills unused elements
       } else {
         for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
       }
@@ -112,12 +111,12 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
   }
 }
 
-// The lines of A that the next copy will read, handed out two a tile, so that they come while the
-// tiles compute.
+// Prefetches the cache lines of A that the next copy reads, two per tile, while the tiles compute.
 struct Ahead {
-  const float* at;          // the first line; a tile walks along k from it
-  std::int64_t next, left;  // floats from one line to the next; lines to go
-  std::int64_t step;        // floats a step of k
+  const float* at;  // the first line; a tile advances along k from it
+  // Stride in floats between lines; lines left.
+  std::int64_t next, left;
+  std::int64_t step;  // stride in floats along k
   template <class B>
   void take(TileJob<B>& job) {
     job.ahead_step = left > 0 ? step : 0;
@@ -129,7 +128,7 @@ struct Ahead {
   }
 };
 
-// One row of tiles: all panels of a block of B.
+// One row of tiles over all panels of a block of B.
 template <class B>
 void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, const Block<B>& b,
                    std::int64_t columns, bool accumulate, float* c, std::int64_t ldc,
@@ -149,7 +148,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
     run(t.several, step);
   for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;
-  // The last panel is not whole: through a buffer, so that nothing past the row's end is touched.
+  // A partial last panel goes through a buffer, so that nothing past the end of a row is written.
   alignas(64) float edge[tile_rows * panel_width];
   const std::size_t bytes = static_cast<std::size_t>(columns - n) * sizeof(float);
   if (accumulate)
@@ -161,7 +160,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
 }
 
-// Columns [n, n+columns) of a packed B from row k on, where they lie.
+// Columns [n, n+columns) of a packed B from row k on, in place.
 template <class B>
 Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns,
                       std::int64_t k) {
@@ -169,7 +168,7 @@ Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::in
   return {first, p.k * panel_width, panel_width, first + whole_panels(columns) * p.k};
 }
 
-// Columns [n, n+columns) of B over [k, k+depth): where they lie, or packed into `buffer`.
+// Columns [n, n+columns) of B over [k, k+depth): in place, or packed into `buffer`.
 Block<float> take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k,
                         std::int64_t depth, bool direct, float* buffer) {
   const std::int64_t whole = whole_panels(columns);
@@ -183,7 +182,7 @@ Block<float> take_block(const Product& p, std::int64_t n, std::int64_t columns, 
   return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
 }
 
-// All rows over one block of B. a_copy: tile_group tiles of A.
+// All rows for one block of B. a_copy holds tile_group tiles of A.
 template <class B>
 void multiply_block(const Product& p, Range all, const Block<B>& block, std::int64_t n,
                     std::int64_t columns, std::int64_t k, std::int64_t depth, float* a_copy) {
@@ -229,10 +228,10 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
   alignas(64) float b_block[block_floats];
   const std::int64_t stretches = (p.k + stretch - 1) / stretch;
   const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
-  // Blocks of about the same number of columns, so that no copy of A serves a few columns only.
+  // Blocks of about equal width, so that no copy of A serves only a few columns.
   const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
   const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
-  // Packing B pays from a few rows of tiles on.
+  // Packing B pays off from a few rows of tiles.
   const bool direct = !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
   for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
@@ -264,7 +263,7 @@ void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std
                     panel_width * sizeof(float));
       }
   } else {
-    // A cache line of k at a time, so that each line of B is read once.
+    // One cache line of k at a time, so that each line of B is read once.
     for (std::int64_t n = 0; n < whole; n += panel_width)
       for (std::int64_t k0 = k_begin; k0 < k_end; k0 += 16)
         for (std::int64_t k = k0; k < smaller(k0 + 16, k_end); ++k)
@@ -297,7 +296,8 @@ Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed) {
     const double part_m = static_cast<double>((m + rows - 1) / rows);
     const double part_n = static_cast<double>(((n + panel_width - 1) / panel_width + columns - 1) /
                                               columns * panel_width);
-    // In multiply-adds per k: the outputs, copying A once a block of columns, reading or packing B.
+    // In FMAs per k: computing the outputs, copying A once per block of columns, reading or packing
+    // B.
     const double cost =
         part_m * part_n + part_m * 3 * (1 + part_n / 400) + part_n * (packed ? 4 : 12);
     if (rows == 1 || cost < least) {
@@ -310,7 +310,7 @@ Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed) {
 
 void run_product(const Cpu& cpu, const Product& p) {
   ThreadPool& pool = *cpu.pool;
-  // A small product is done before a second worker has woken.
+  // A small product takes less time than waking a second thread.
   if (pool.size() == 1 || p.m * p.n * p.k < 32 * 1024) return product_part(p, 0, p.m, 0, p.n);
   const Grid grid = choose_grid(pool.size(), p.m, p.n, p.packed || p.packed_bf16);
   pool.run([&](int worker) {

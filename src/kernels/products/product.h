@@ -8,47 +8,46 @@ namespace nmt::kernels {
 
 class ProductLibrary;
 
-/// A product C[m,n] (+)= op(A) B on the calling thread, the shared inner part of the packed and the
-/// training products. B is packed (see gemm.h), or stored as it is and packed block by block on the
-/// way.
+/// A product C[m,n] (+)= op(A) op(B): the common core of the packed and the training GEMM. B is
+/// packed (gemm.h), or row-major and packed block by block on the fly.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   const float* a = nullptr;
   std::int64_t lda = 0;
   bool transpose_a = false;                    ///< A is stored [k,m]
-  const float* packed = nullptr;               ///< the whole B in panels, or null:
-  const std::uint16_t* packed_bf16 = nullptr;  ///< the same in bfloat16, or null:
+  const float* packed = nullptr;               ///< B in panels, or null
+  const std::uint16_t* packed_bf16 = nullptr;  ///< B in bfloat16 panels, or null
   const float* b = nullptr;                    ///< [k,n]
   std::int64_t ldb = 0;
   bool transpose_b = false;  ///< B is stored [n,k]
   bool accumulate = false;
   float* c = nullptr;
   std::int64_t ldc = 0;
-  const ProductLibrary* library = nullptr;  ///< asked first; null: our own tiles
+  const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
 };
 
-/// Rows [m_begin, m_end) and columns [n_begin, n_end); n_begin is a multiple of packed_panel().
-/// Every output is one multiply-add chain along k, whatever the part.
+/// Computes rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread; n_begin is a
+/// multiple of packed_panel(). Every output is one FMA chain along k, however the product is split.
 void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                   std::int64_t n_end);
 
-/// The whole product, shared among the workers.
+/// Computes the whole product on all threads.
 void run_product(const Cpu& cpu, const Product& p);
 
-/// Lays columns [n_begin, n_end) and rows [k_begin, k_end) of op(B) out in panels: panel after
-/// panel, each [k_end-k_begin][packed_panel()] floats, `panel_stride` apart, zeros in the columns
-/// past n_end.
+/// Packs columns [n_begin, n_end) and rows [k_begin, k_end) of op(B): consecutive panels of
+/// [k_end-k_begin][packed_panel()] floats, `panel_stride` apart, with zeros in the columns past
+/// n_end.
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,
                  std::int64_t n_end, const float* b, std::int64_t ldb, float* packed,
                  std::int64_t panel_stride);
 
-/// How a product is cut among workers: a grid of row parts and column parts.
+/// How a product is split over threads: row parts x column parts.
 struct Grid {
   int row_parts = 1, column_parts = 1;
 };
-/// The cheapest grid for these sizes; depends on nothing else.
+/// The cheapest grid for these sizes. It depends only on the arguments.
 Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed);
-/// The part of worker `index` of `parts` of [0, n), a multiple of `grain` but the last.
+/// Part `index` of `parts` of [0, n). The size of every part but the last is a multiple of `grain`.
 struct Range {
   std::int64_t begin, end;
 };

@@ -8,7 +8,8 @@
 namespace nmt::kernels {
 namespace {
 
-// What is used of oneDNN's C interface, which its soname guards (oneapi/dnnl/dnnl.h). Row-major.
+// The part of oneDNN's C interface (oneapi/dnnl/dnnl.h) that is used; the soname guards its ABI.
+// Row-major.
 struct Version {
   int major, minor, patch;
 };
@@ -28,7 +29,7 @@ Function find(void* handle, const char* name) {
 struct ProductLibrary::Functions {
   Sgemm sgemm;
   GetVersion version;
-  SetThreads set_threads;  // of the OpenMP that oneDNN was built with; null: it has none
+  SetThreads set_threads;  // of oneDNN's OpenMP runtime; null: none
 };
 
 ProductLibrary::ProductLibrary(void* handle) {
@@ -64,13 +65,15 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 
 bool ProductLibrary::takes(const Product& p) const {
   if (p.packed || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
-  // docs/design/products.md: ours are level or ahead for many rows of A B with a short k.
+  // docs/design/products.md: the own tiles are as fast or faster for A B with many rows and a short
+  // k.
   return p.transpose_a || p.k >= 512 || p.m < 1000;
 }
 
 void ProductLibrary::run(const Product& p, std::int64_t m_begin, std::int64_t m_end,
                          std::int64_t n_begin, std::int64_t n_end) const {
-  // The pool's threads share the work; OpenMP's count is each thread's own.
+  // The pool already splits the work, so oneDNN runs single-threaded; the OpenMP setting is per
+  // thread.
   thread_local bool single = false;
   if (!single && functions_->set_threads) functions_->set_threads(1);
   single = true;

@@ -7,21 +7,21 @@ namespace nmt::kernels {
 
 struct Product;
 
-/// oneDNN's matrix products in the place of our own tiles, for training: put into Cpu::products,
-/// gemm() and the gradient of softmax_loss() use it where docs/design/products.md found it faster.
-/// Its results may depend, in the last bits, on the number of rows and on the threads, so decoding,
-/// which packs its weights, never does. It is opened by name when asked for: programs that do not
-/// train neither load nor need it.
+/// oneDNN's GEMM as a replacement of the own tiles, for training. With Cpu::products set, gemm()
+/// and the gradient of softmax_loss() use it where it is faster (docs/design/products.md). The last
+/// bits of its results may depend on the number of rows and threads, so decoding, which uses packed
+/// weights, never uses it. It is loaded with dlopen() on request: programs that do not train do not
+/// need it.
 class ProductLibrary {
  public:
-  /// The installed library; null where there is none that can be used, and then *why says so.
+  /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
   static const ProductLibrary* open(std::string* why);
-  /// "oneDNN 2.6.3".
+  /// For example "oneDNN 2.6.3".
   const std::string& name() const { return name_; }
-  /// Whether it is the faster one for this product.
+  /// Whether it is faster than the own tiles for this product.
   bool takes(const Product& p) const;
-  /// As product_part(): rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread
-  /// alone. Errors: what oneDNN says.
+  /// product_part() by oneDNN: rows [m_begin, m_end) and columns [n_begin, n_end) on the calling
+  /// thread. Error (failed): oneDNN returns an error status.
   void run(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
            std::int64_t n_end) const;
 

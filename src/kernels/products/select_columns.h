@@ -8,9 +8,9 @@
 
 namespace nmt::kernels {
 
-// Columns ids[0..) of a packed [k,n] matrix as a packed [k, ids.size()] matrix of the same kind
-// (gemm.h, gemm_bf16.h, gemm_int8.h): an output layer over a part of the vocabulary. A product with
-// it gives the same bits as those columns of the product with the whole.
+// Copies columns `ids` of a packed [k,n] matrix to a packed [k, ids.size()] matrix of the same type
+// (gemm.h, gemm_bf16.h, gemm_int8.h): an output layer over a part of the vocabulary. Products with
+// it give the same bits as the same columns of a product with the whole matrix.
 
 void select_columns(const Cpu&, std::int64_t k, std::int64_t n, std::span<const std::int32_t> ids,
                     const float* packed, float* out);

@@ -6,9 +6,9 @@
 #include <immintrin.h>
 #endif
 
-// The innermost tile of every matrix product: `rows` x (`panels` * panel_width) outputs in
-// registers over a stretch of k. Everything here is local to the file that includes it: the same
-// code is compiled for several instruction sets.
+// The innermost tile of every float GEMM: `rows` x (`panels` * panel_width) outputs in registers
+// over a stretch of k. Everything here has internal linkage, because the including file is compiled
+// for several instruction sets.
 
 namespace nmt::kernels {
 namespace {
@@ -21,7 +21,7 @@ constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 regi
   return _mm512_loadu_ps(p);
 }
 [[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
-  // With a mask of all lanes: g++ 12 takes the plain ones for reading what is not set.
+  // The full mask avoids a false uninitialized-value warning of g++ 12 for the unmasked intrinsics.
   const __m512i wide =
       _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 16));
@@ -80,13 +80,13 @@ constexpr int tile_rows = 4;
 #endif
 
 constexpr int panel_width = 2 * lanes;
-/// Longest stretch of k whose rows of A (tile_rows of them) stay in a 32 KB first-level cache
-/// beside B's stream.
+/// Largest stretch of k for which tile_rows rows of A fit in a 32 KB L1 cache beside the stream of
+/// B.
 constexpr int stretch = 256;
-/// Row distance of a copied A; no power of two, or the rows would share cache sets.
+/// Row stride of a copied A. Not a power of two, because such rows would share cache sets.
 constexpr int copied_stride = stretch + lanes;
 
-/// What a tile works on; B is float32, or bfloat16 as its upper halves, widened when it is loaded.
+/// Arguments of a tile. B is float32, or bfloat16, which is widened when loaded.
 template <class B>
 struct TileJob {
   std::int64_t depth;  ///< steps of k
@@ -96,14 +96,14 @@ struct TileJob {
   bool accumulate;
   float* c;
   std::int64_t ldc;
-  const float* next;  ///< where the next tile of C starts: fetched meanwhile
-  const float*
-      ahead[2];  ///< what will be copied from A later is fetched too, ahead_step floats a step of k
+  const float* next;  ///< start of the next tile of C, prefetched
+  /// Lines of A to prefetch for the next copy, ahead_step floats apart along k.
+  const float* ahead[2];
   std::int64_t ahead_step;
 };
 
-/// C[rows, panels*panel_width] (+)= A B over `depth` steps of k, one multiply-add chain an output,
-/// k ascending.
+/// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
+/// ascending.
 template <int rows, int panels, bool along_k, class B>
 void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,

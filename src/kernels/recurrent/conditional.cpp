@@ -76,8 +76,8 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
 
 namespace {
 
-// A share's sums: lower cell, higher cell, dv, gain and norm_bias of the context's projection, a
-// row of S for the softmax.
+// The sums of a share: lower cell, higher cell, dv, gain and norm bias of the context's projection,
+// and S floats for the softmax.
 struct Layout {
   explicit Layout(const Conditional& a)
       : higher(cell_sums(a.lower)),
@@ -89,7 +89,7 @@ struct Layout {
   std::int64_t higher, v, gain, norm_bias, softmax, stride;
 };
 
-// Floats a row for the context's gradient.
+// Floats per row for the gradient of the context.
 std::int64_t context_space(const Conditional& a) {
   return a.higher.rearrange ? 2 * a.attention.width : a.attention.width;
 }

@@ -7,20 +7,19 @@
 
 namespace nmt::kernels {
 
-/// The conditional (two-unit) decoder layer (Zhang et al., ATR, EMNLP 2018, section 4.1), a step of
-/// which is
+/// The conditional (two-unit) decoder layer (Zhang et al., ATR, EMNLP 2018, section 4.1) as one
+/// loop over the steps
 ///   s = lower(h', y);  c = attention(s Wq);  h = higher(s, c Wc)
-/// As one loop over the steps; on the CPU every worker takes its share of the rows through all of
-/// them.
+/// On the CPU each thread runs its share of the rows through all steps.
 struct Conditional {
   Cell lower, higher;  ///< the same unit, width and groups
   Attention attention;
   std::int64_t steps = 0;     ///< T
   std::int64_t batch = 0;     ///< rows: sentences in training, hypotheses in search
-  std::int64_t position = 0;  ///< of step 0 in its sentence
-  bool keep = true;           ///< records hold all steps (training) or one (inference)
+  std::int64_t position = 0;  ///< of step 0 in the sentence
+  bool keep = true;           ///< records hold all steps (training) or only one (inference)
   const float* x = nullptr;   ///< [T,B,inputs*H] the lower unit's projections
-  /// [B] the memory's sentence of each row; null: row b reads sentence b.
+  /// [B] source sentence of each row; null: row b attends to sentence b.
   const std::int32_t* sentence = nullptr;
   PackedWeight query;    ///< Wq [H,A]
   PackedWeight context;  ///< Wc [M, inputs*H], with the higher cell's groups and rearrangement
@@ -49,8 +48,8 @@ struct ConditionalGradient {
   const float* dh = nullptr;         ///< [T,B,H]
   const float* dcontexts = nullptr;  ///< [T,B,M] or null
   float* dinitial[max_states]{};     ///< [B,H], written
-  CellGradient lower;                ///< dx is that of x
-  CellGradient higher;               ///< dx is that of the bare product c Wc
+  CellGradient lower;                ///< dx: gradient of x
+  CellGradient higher;               ///< dx: gradient of c Wc, before bias and normalization
   float* dqueries = nullptr;         ///< [T,B,A], written
   float* dkeys = nullptr;            ///< [S,B,A], added to
   float* dmemory = nullptr;          ///< [S,B,M], added to

@@ -8,15 +8,15 @@
 
 namespace nmt::kernels {
 
-// A recurrent layer in one direction, input projection and all, as NVIDIA's cuDNN runs it: lstm,
-// and gru with reset: after, without layer normalization or groups. Another way to what a linear
-// layer and recurrence.h compute, on a GPU alone.
+// A unidirectional recurrent layer, including its input projection, computed by cuDNN: lstm, and
+// gru with reset: after, without layer normalization or groups. A GPU-only alternative to a linear
+// layer followed by recurrence.h.
 
-/// Opens cuDNN, by name; from then on layers of the models made on this device run there where it
-/// knows them. False, and the reason in `why`: a build without it, no library, products in
-/// bfloat16.
+/// Loads cuDNN with dlopen(). From then on, models on this device use it for the layers it
+/// supports. Returns false, with the reason in `why`, when the build lacks cuDNN, the library is
+/// missing, or the matmul precision is bfloat16.
 bool open_cudnn(const Cuda&, std::string& why);
-/// Whether it was opened for this device.
+/// Whether cuDNN is loaded for this device.
 bool uses_cudnn(const Cuda&);
 
 struct CudnnLayer {
@@ -35,18 +35,18 @@ struct CudnnWeights {
 
 struct CudnnPass {
   CudnnLayer layer;
-  std::int64_t steps = 0;                 ///< T
-  std::int64_t batch = 0;                 ///< B
-  bool reverse = false;                   ///< every sentence from its last symbol to its first
-  bool training = false;                  ///< the reserve is written, for the backward pass
-  const std::int32_t* lengths = nullptr;  ///< [B] on the host, from 1 to T; null: all are T
+  std::int64_t steps = 0;  ///< T
+  std::int64_t batch = 0;  ///< B
+  bool reverse = false;    ///< process every sentence from its last token to its first
+  bool training = false;   ///< write `reserve` for the backward pass
+  const std::int32_t* lengths = nullptr;         ///< [B] on the host, from 1 to T; null: all are T
   const std::int32_t* device_lengths = nullptr;  ///< the same on the device
   const float* x = nullptr;                      ///< [T,B,E]
   const float* initial[max_states]{};            ///< [B,H] each; null: zeros
-  const float* weights = nullptr;                ///< as pack_cudnn() left them
-  /// [T,B,H], written: as recurrence.h has it, states behind a sentence's end too.
+  const float* weights = nullptr;                ///< packed by pack_cudnn()
+  /// [T,B,H], written, including the states past the end of a sentence as in recurrence.h.
   float* h = nullptr;
-  float* last_cell = nullptr;  ///< [B,H], written: lstm's c after the last step
+  float* last_cell = nullptr;  ///< [B,H], written: c of lstm after the last step
   float* reserve = nullptr;    ///< cudnn_sizes().reserve floats
   float* scratch = nullptr;    ///< cudnn_sizes().scratch floats
 };
@@ -54,20 +54,20 @@ struct CudnnPass {
 struct CudnnGradient {
   float* dh = nullptr;            ///< [T,B,H] gradient of h; overwritten
   float* dx = nullptr;            ///< [T,B,E], written
-  float* dinitial[max_states]{};  ///< [B,H] each, written; null where the pass has zeros
+  float* dinitial[max_states]{};  ///< [B,H] each, written; null where the initial state is zero
   CudnnWeights weights;           ///< added to
 };
 
-/// In floats. `weights`: of packed ones.
+/// Buffer sizes in floats. `weights`: packed weights.
 struct CudnnSizes {
   std::int64_t weights = 0, reserve = 0, scratch = 0;
 };
 CudnnSizes cudnn_sizes(const Cuda&, const CudnnPass& pass);
 
-/// Puts weights to where cuDNN looks for them.
+/// Copies weights into cuDNN's layout.
 void pack_cudnn(const Cuda&, const CudnnLayer& layer, const CudnnWeights& weights, float* packed);
 void cudnn_forward(const Cuda&, const CudnnPass& pass);
-/// The pass is the one that ran forward, with its reserve.
+/// `pass` is that of cudnn_forward(), with the reserve it wrote.
 void cudnn_backward(const Cuda&, const CudnnPass& pass, const CudnnGradient& gradient);
 
 }  // namespace nmt::kernels

@@ -5,8 +5,8 @@
 namespace nmt::kernels {
 namespace {
 
-// Calls move(group's channel, rearranged channel) for one row; the usual numbers of groups are
-// known to the compiler.
+// Calls move(grouped channel, rearranged channel) for one row. Common numbers of groups are
+// compile-time constants.
 template <std::int64_t known, class Move>
 void each_channel(std::int64_t any, std::int64_t width, Move&& move) {
   const std::int64_t groups = known > 0 ? known : any, part = width / groups;

@@ -11,7 +11,8 @@
 namespace nmt::kernels {
 namespace {
 
-// rows of `to` = bias, or nothing; returns whether the product must add to it.
+// Initializes the rows of `to` with the bias, if there is one. Returns whether the product must
+// accumulate.
 bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, float* to) {
   if (!bias) return false;
   for (std::int64_t r = 0; r < rows; ++r) std::copy_n(bias, width, to + r * width);
@@ -208,7 +209,7 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
   });
 }
 
-// A share's sums, then temporary space for all rows.
+// The sums of each share, then temporary space for all rows.
 std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
   return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
 }

@@ -8,42 +8,42 @@
 
 namespace nmt::kernels {
 
-/// One unit's recurrent weights. R = unit->recurrents, L = unit->late; the planes of R come first
-/// in [.. (R+L)*H]. With groups the planes of both matrices are block-diagonal and packed as a
-/// batch (BlockDiagonal in gemm_batched.h).
+/// The recurrent weights of one unit. R = unit->recurrents, L = unit->late; in [.. (R+L)*H] the
+/// planes of R come first. With groups, the planes of both matrices are block-diagonal and packed
+/// as a batch (BlockDiagonal in gemm_batched.h).
 struct Cell {
   const Unit* unit = nullptr;
   std::int64_t width = 0;       ///< H
   std::int64_t groups = 1;      ///< K divides H
-  bool rearrange = false;       ///< the matrices read rows rearranged (rearrange.h)
+  bool rearrange = false;       ///< rearrange rows (rearrange.h) before each product
   PackedWeight recurrent;       ///< [H, R*H]
   PackedWeight late;            ///< [H, L*H]
   const float* bias = nullptr;  ///< [(R+L)*H] or null
-  /// [(R+L)*H] layer normalization of each plane of h'U, or null: off.
+  /// [(R+L)*H] gain of the layer normalization of each plane of h'U; null: no normalization.
   const float* gain = nullptr;
   const float* norm_bias = nullptr;  ///< [(R+L)*H]
   const float* vectors = nullptr;    ///< [vectors*H]
-  /// [P, position_vectors*H]; past the last row the last row serves.
+  /// [P, position_vectors*H]; positions past P use the last row.
   const float* positions = nullptr;
   std::int64_t position_rows = 0;               ///< P
   const float* recurrent_transposed = nullptr;  ///< backward: packed [R*H, H]
   const float* late_transposed = nullptr;       ///< backward: packed [L*H, H]
 };
 
-/// What a cell's forward pass leaves for the backward pass, a row a (step, sentence).
+/// What the forward pass of a cell records for the backward pass, one row per (step, sentence).
 struct CellRecord {
-  float* rearranged = nullptr;   ///< [.., H] the h' that the matrix reads, where it is rearranged
+  float* rearranged = nullptr;   ///< [.., H] h' rearranged
   float* u = nullptr;            ///< [.., R*H]
   float* u_normal = nullptr;     ///< [.., R*H] with layer normalization
   float* u_rstd = nullptr;       ///< [.., R]
   float* late = nullptr;         ///< [.., L*H]
   float* late_normal = nullptr;  ///< [.., L*H]
   float* late_rstd = nullptr;    ///< [.., L]
-  float* late_value = nullptr;   ///< [.., H] as the late matrix reads it
+  float* late_value = nullptr;   ///< [.., H] input of the late product
 };
 
-/// Gradients of a cell over all steps. du and dlate are those of the bare products, before bias and
-/// normalization.
+/// Gradients of a cell over all steps. du and dlate are the gradients of the products before bias
+/// and normalization.
 struct CellGradient {
   float* dx = nullptr;          ///< [T,B,inputs*H], written
   float* du = nullptr;          ///< [T,B,R*H], written
@@ -54,16 +54,16 @@ struct CellGradient {
   float* dnorm_bias = nullptr;  ///< [(R+L)*H], added to
 };
 
-/// A whole recurrence over T steps: the fused scan of element-wise units and the alternation of
-/// product and point-wise step of matrix units. On the CPU every worker takes a share of the
-/// sentences through all the steps, without a barrier.
+/// A recurrence over T steps: a fused scan for element-wise units, alternating matmul and pointwise
+/// step for matrix units. On the CPU each thread runs its share of the sentences through all steps,
+/// without a barrier.
 struct Recurrence {
   Cell cell;
   std::int64_t steps = 0;       ///< T
   std::int64_t batch = 0;       ///< B
   bool reverse = false;         ///< from the last step to the first
-  std::int64_t position = 0;    ///< of step 0 in its sentence
-  bool keep = true;             ///< record holds all steps (training) or one (inference)
+  std::int64_t position = 0;    ///< of step 0 in the sentence
+  bool keep = true;             ///< record holds all steps (training) or only one (inference)
   const float* x = nullptr;     ///< [T,B,inputs*H] projections, bias and normalization included
   const float* mask = nullptr;  ///< [T,B] or null
   const float* initial[max_states]{};  ///< [B,H]

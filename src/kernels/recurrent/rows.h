@@ -1,7 +1,7 @@
 #pragma once
 
-// What the drivers of recurrence, attention and the conditional layer share on the CPU: shares of
-// rows, and the steps of one share on the calling thread.
+// CPU helpers shared by the drivers of recurrence, attention and the conditional layer: shares of
+// rows, and one step of a share on the calling thread.
 
 #include "core/thread_pool.h"
 #include "kernels/attention.h"
@@ -13,19 +13,20 @@
 
 namespace nmt::kernels {
 
-/// Rows split into one contiguous share a worker, none smaller than `least` rows but the only one.
+/// Rows split into at most one contiguous share per thread. Each share has at least `min_rows`
+/// rows, unless there is only one.
 struct Shares {
-  Shares(const Cpu& cpu, std::int64_t all, std::int64_t least = 4)
-      : rows(all), count(std::clamp<std::int64_t>(all / least, 1, cpu.pool->size())) {}
+  Shares(const Cpu& cpu, std::int64_t all, std::int64_t min_rows = 4)
+      : rows(all), count(std::clamp<std::int64_t>(all / min_rows, 1, cpu.pool->size())) {}
   std::int64_t begin(std::int64_t share) const { return rows * share / count; }
-  /// The workers that the products of a single share may use, each with some of the columns: with
-  /// few rows it is the bytes of the weights that take the time. Null: the others have shares of
-  /// their own.
+  /// With a single share, its products may split their columns over all threads: with few rows,
+  /// reading the weights dominates the time. Null with several shares, because every thread is
+  /// busy.
   const Cpu* idle(const Cpu& cpu) const {
     return count == 1 && cpu.pool->size() > 1 ? &cpu : nullptr;
   }
 
-  /// body(share, begin, end) on every worker that has a share.
+  /// Calls body(share, begin, end) on every thread that has a share.
   template <class Body>
   void run(const Cpu& cpu, Body&& body) const {
     if (count == 1) return body(std::int64_t{0}, std::int64_t{0}, rows);
@@ -38,12 +39,12 @@ struct Shares {
   std::int64_t count;
 };
 
-/// to [rows, planes*width] (+)= from [rows, in] W; W dense or with `groups` blocks on each plane's
-/// diagonal. idle: Shares::idle().
+/// to [rows, planes*width] (+)= from [rows, in] W; W is dense, or block-diagonal in each plane with
+/// `groups` blocks. idle: Shares::idle().
 void product_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows,
                   std::int64_t in, std::int64_t width, const float* from,
                   const PackedWeight& packed, bool accumulate, float* to);
-/// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
+/// to [rows, in] (+)= from [rows, planes*width] W^T; W^T is packed.
 void product_transposed_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes,
                              std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to);
@@ -52,37 +53,37 @@ void product_transposed_rows(const Cpu* idle, std::int64_t groups, std::int64_t 
 void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n,
                 float* destination);
 
-/// The trained vectors of a position, or null where the unit has none.
+/// The trained vectors of a position; null when the unit has none.
 inline const float* position_row(const Cell& cell, std::int64_t position) {
   if (!cell.positions) return nullptr;
   return cell.positions +
          std::min(position, cell.position_rows - 1) * cell.unit->position_vectors * cell.width;
 }
 
-/// One step of a cell for some rows: recurrent product, bias or normalization, point-wise step.
-/// `at` is the first row's place in the record; step.x, mask, position, previous and next are set
-/// by the caller, u and late here. idle: Shares::idle().
+/// One step of a cell for some rows: recurrent product, bias or normalization, pointwise step. `at`
+/// is the index of the first row in the record. The caller sets step.x, mask, position, previous
+/// and next; this function sets u and late. idle: Shares::idle().
 void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitStep step);
 
-/// Floats of per-share sums that cell_backward adds to: vectors, positions, gains and norm biases.
+/// Floats of the per-share sums of cell_backward(): vectors, positions, gains and norm biases.
 std::int64_t cell_sums(const Cell& cell);
-/// Floats of temporary space that cell_backward takes for each row.
+/// Floats of temporary space per row of cell_backward().
 std::int64_t cell_space(const Cell& cell);
-/// The step back. carry[] holds dnext and receives dprevious; `row` is the first row's place in
-/// [T,B]; sums: cell_sums() floats of this share; temporary: rows * cell_space() floats.
+/// The backward step. carry[] holds dnext and receives dprevious; `row` is the index of the first
+/// row in [T,B]; sums: cell_sums() floats of this share; temporary: rows * cell_space() floats.
 void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary);
-/// Adds the shares' sums to the gradients.
+/// Adds the sums of all shares to the gradients.
 void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std::int64_t stride,
                    const CellGradient& gradient);
 
-/// Attention of one query row to sentence b: weights [heads,S] and context [M].
+/// Attention of one query row over sentence b: weights [heads,S] and context [M].
 void attention_row_forward(const Attention& attention, std::int64_t b, const float* query,
                            float* weights, float* context);
-/// Its gradients: dquery [A] written; rows of dkeys and dmemory of sentence b, and dv [A], added
-/// to; temporary: S floats.
+/// The backward pass: writes dquery [A]; adds to the rows of dkeys and dmemory of sentence b and to
+/// dv [A]; temporary: S floats.
 void attention_row_backward(const Attention& attention, std::int64_t b, const float* query,
                             const float* weights, const float* dcontext, float* dquery,
                             float* dkeys, float* dmemory, float* dv, float* temporary);

@@ -4,15 +4,15 @@
 
 namespace nmt::kernels {
 
-/// Where the rows of a share stand at one step of a loop over [T,B].
+/// Row indices of a share at one step of a loop over [T,B].
 struct StepOffsets {
   std::int64_t position;  ///< in the sentence
-  std::int64_t row;       ///< of the first, in [T,B]
-  std::int64_t at;        ///< of the first, in the records
-  /// of the first in states [T,B,H], one step before; -1: the initial states.
+  std::int64_t row;       ///< first row in [T,B]
+  std::int64_t at;        ///< first row in the records
+  /// First row of the previous step in states [T,B,H]; -1: the initial states.
   std::int64_t previous;
 };
-/// Of step number i of a Recurrence or Transition, for the share that begins at `begin`.
+/// Offsets of step i of a Recurrence or Transition for the share that begins at row `begin`.
 template <class Loop>
 StepOffsets step_offsets(const Loop& a, std::int64_t i, std::int64_t begin) {
   const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;

@@ -48,7 +48,7 @@ void transition_forward(const Cpu& cpu, const Transition& a) {
   });
 }
 
-// A share's sums of the lower cell, then of the higher one; then temporary space for all rows.
+// Per share the sums of the lower cell, then of the higher cell; then temporary space for all rows.
 std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
   return Shares(cpu, a.batch).count * (cell_sums(a.lower) + cell_sums(a.higher)) +
          a.batch * cell_space(a.lower);

@@ -6,21 +6,20 @@
 
 namespace nmt::kernels {
 
-/// A recurrence of two units a step, the second of which reads a given sequence instead of
-/// attention:
+/// A recurrence with two units per step; the second reads a given sequence instead of attention:
 ///   s = lower(h', x);  h = higher(s, g)
 /// It is the backward pass of the context-aware encoder, with g the forward states (Zhang et al.,
 /// ATR, EMNLP 2018, section 4.1), and an upper layer of the context-aware decoder, with g the
-/// attention's context (Zhang & Sennrich, ACL 2019, section 6.3). All projections of x and g are
-/// outside, for all steps at once. On the CPU every worker takes its share of the sentences through
-/// all the steps.
+/// attention context (Zhang & Sennrich, ACL 2019, section 6.3). All projections of x and g are
+/// computed outside, for all steps at once. On the CPU each thread runs its share of the sentences
+/// through all steps.
 struct Transition {
   Cell lower, higher;         ///< the same unit, width and groups
   std::int64_t steps = 0;     ///< T
   std::int64_t batch = 0;     ///< B
   bool reverse = false;       ///< from the last step to the first
-  std::int64_t position = 0;  ///< of step 0 in its sentence
-  bool keep = true;           ///< records hold all steps (training) or one (inference)
+  std::int64_t position = 0;  ///< of step 0 in the sentence
+  bool keep = true;           ///< records hold all steps (training) or only one (inference)
   /// [T,B,inputs*H] the lower unit's projections, bias and normalization included.
   const float* x = nullptr;
   const float* guide = nullptr;        ///< [T,B,inputs*H] the higher unit's
@@ -34,8 +33,8 @@ struct Transition {
 struct TransitionGradient {
   const float* dh = nullptr;      ///< [T,B,H] gradient of states[0]
   float* dinitial[max_states]{};  ///< [B,H], written
-  CellGradient lower;             ///< dx is that of x
-  CellGradient higher;            ///< dx is that of guide
+  CellGradient lower;             ///< dx: gradient of x
+  CellGradient higher;            ///< dx: gradient of guide
   float* scratch = nullptr;       ///< transition_scratch() floats
 };
 

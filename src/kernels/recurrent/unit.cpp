@@ -83,7 +83,7 @@ void late_value(const UnitStep& a, float* out) {
   }
 }
 
-// Adds to dx, du and dprevious. A masked row's gradient is zero already and stays so.
+// Adds to dx, du and dprevious. The gradients of masked rows stay zero.
 template <class U>
 void late_backward(const UnitStep& a, const float* dlate, const UnitStepGradient& g) {
   const std::int64_t h = a.width;

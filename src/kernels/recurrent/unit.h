@@ -7,8 +7,8 @@ namespace nmt::kernels {
 
 constexpr int max_states = 2;
 
-/// One step of a unit for some rows (sentences or hypotheses), all row-major: planes of `width`
-/// channels side by side.
+/// One step of a unit for some rows (sentences or hypotheses). Row-major; planes of `width`
+/// channels are adjacent.
 struct UnitStep {
   std::int64_t rows = 0;
   std::int64_t width = 0;       ///< H
@@ -16,13 +16,13 @@ struct UnitStep {
   const float* u = nullptr;     ///< [rows, recurrents*H] h'U, bias and layer normalization included
   const float* late = nullptr;  ///< [rows, late*H]
   const float* vectors = nullptr;       ///< [vectors*H]
-  const float* position = nullptr;      ///< [position_vectors*H] of this step's position
-  const float* mask = nullptr;          ///< [rows] or null; 0: the row's states pass through
+  const float* position = nullptr;      ///< [position_vectors*H] for the position of this step
+  const float* mask = nullptr;          ///< [rows] or null; 0: the states of the row are copied
   const float* previous[max_states]{};  ///< [rows,H] each
   float* next[max_states]{};            ///< [rows,H] each
 };
 
-/// Its gradients. Everything is written but dvectors and dposition, which are added to.
+/// Gradients of a UnitStep. dvectors and dposition are added to; everything else is written.
 struct UnitStepGradient {
   const float* dnext[max_states]{};  ///< [rows,H]
   float* dx = nullptr;               ///< [rows, inputs*H]
@@ -33,14 +33,14 @@ struct UnitStepGradient {
   float* dprevious[max_states]{};    ///< [rows,H]; may be dnext
 };
 
-/// What gives states[0] of an initial state: it is given itself, or it follows from states[1].
+/// How states[0] of an initial state is obtained: given, or computed from states[1].
 enum class InitialOutput { given, tanh, identity };
 
-/// A recurrent unit compiled for this processor: its shape and its point-wise steps on the calling
-/// thread.
+/// A recurrent unit compiled for the instruction set in use: its shape, and its pointwise steps on
+/// the calling thread.
 struct Unit {
   const char* name;
-  const char* variant;  ///< "reset=before", as units.def says
+  const char* variant;  ///< for example "reset=before" (units.def)
   int inputs, recurrents, late, vectors, states;
   bool bias;
   void (*forward)(const UnitStep&);
@@ -52,16 +52,16 @@ struct Unit {
                 float* forget);  ///< [rows,H] each, masked rows too; null: it has no gates
   int position_vectors = 0;
   InitialOutput initial_output = InitialOutput::given;
-  /// State vectors that an initial state consists of; the first follows from the second where that
-  /// is one less than `states`.
+  /// Number of state vectors of an initial state: one less than `states` when the first is computed
+  /// from the second.
   int initial_states() const {
     return initial_output == InitialOutput::given ? states : states - 1;
   }
-  /// Whether it is of the matrix family: a product with U a step.
+  /// Whether it is a matrix unit, with a recurrent matmul in every step.
   bool is_matrix() const { return recurrents + late > 0; }
 };
 
-/// All lines of units.def, in order.
+/// All units of units.def, in order.
 std::span<const Unit> units();
 
 }  // namespace nmt::kernels
