@@ -16,9 +16,9 @@ template <class... Args>
 
 }  // namespace nmt
 
-/// Fails the run: NMT_FAIL("no unit {}", name).
+/// Throws an Error with ExitStatus::failed: NMT_FAIL("no unit {}", name).
 #define NMT_FAIL(...) ::nmt::fail(::nmt::ExitStatus::failed, __VA_ARGS__)
-/// Checks a condition that the caller must keep; also in release builds.
+/// Checks a precondition, in release builds too.
 #define NMT_CHECK(condition, ...)            \
   do {                                       \
     if (!(condition)) NMT_FAIL(__VA_ARGS__); \
