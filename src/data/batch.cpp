@@ -9,19 +9,19 @@ namespace nmt {
 
 namespace {
 
-/// Longest of the sentences with its </s>.
+/// Length of the longest sentence, including </s>.
 int longest(const std::vector<const Ids*>& sentences) {
   std::size_t steps = 0;
   for (const Ids* ids : sentences) steps = std::max(steps, ids->size() + 1);
   return static_cast<int>(steps);
 }
 
-/// Some sentences of a batch: count of them, `stride` apart.
+/// `count` sentences of a batch, `stride` apart.
 struct Columns {
   int first, count, stride;
 };
 
-/// Those columns of the first `steps` rows of a matrix with `width` columns.
+/// The columns `which` of the first `steps` rows of a matrix with `width` columns.
 template <class T>
 std::vector<T> columns(const std::vector<T>& from, int steps, int width, const Columns& which) {
   std::vector<T> to;
@@ -32,7 +32,7 @@ std::vector<T> columns(const std::vector<T>& from, int steps, int width, const C
   return to;
 }
 
-/// Steps of the longest of those sentences, and how many of their tokens there are.
+/// Length of the longest of these sentences; adds up their tokens.
 int steps_of(const std::vector<float>& mask, int width, const Columns& which,
              std::int64_t& tokens) {
   int steps = 0;
@@ -67,7 +67,7 @@ Batch part_of(const Batch& batch, const Columns& which) {
 
 Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const Ids*>& targets,
                  std::int32_t bos, std::int32_t eos) {
-  NMT_CHECK(!sources.empty(), "batch: no sentence");
+  NMT_CHECK(!sources.empty(), "batch: no sentences given");
   NMT_CHECK(targets.empty() || targets.size() == sources.size(), "batch: {} sources and {} targets",
             sources.size(), targets.size());
   Batch batch;
@@ -107,13 +107,14 @@ Batch make_batch(const std::vector<const Ids*>& sources, const std::vector<const
 
 Batch slice(const Batch& batch, int first, int count) {
   NMT_CHECK(first >= 0 && count > 0 && first + count <= batch.sentences,
-            "batch: no sentences {} to {} of {}", first, first + count, batch.sentences);
+            "batch: sentences {} to {} are out of range, the batch has {}", first, first + count,
+            batch.sentences);
   return part_of(batch, {first, count, 1});
 }
 
 Batch take(const Batch& batch, const Share& share) {
-  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "batch: no part {} of {}", share.rank,
-            share.size);
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size,
+            "batch: rank {} is not below the number of processes {}", share.rank, share.size);
   if (share.rank >= batch.sentences) return {};
   return part_of(batch,
                  {share.rank, (batch.sentences - share.rank - 1) / share.size + 1, share.size});

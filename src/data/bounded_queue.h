@@ -9,13 +9,14 @@
 
 namespace nmt {
 
-/// What one thread makes and another takes, in order, at most `capacity` things ahead.
+/// A thread-safe FIFO queue between a producer and a consumer, with at most `capacity` elements.
 template <class T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  /// Waits for room. False once the taker has closed the queue: nothing more is wanted.
+  /// Producer: blocks while the queue is full. Returns false after close(): the consumer wants no
+  /// more elements.
   bool push(T thing) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return closed_ || things_.size() < capacity_; });
@@ -24,14 +25,15 @@ class BoundedQueue {
     filled_.notify_one();
     return true;
   }
-  /// The maker has failed: pop() throws this after the things made before it, every time.
+  /// Producer: reports an error. pop() returns the elements pushed before it, then throws it on
+  /// every call.
   void fail(std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     error_ = std::move(error);
     filled_.notify_one();
   }
 
-  /// Waits for a thing.
+  /// Consumer: blocks until there is an element.
   T pop() {
     std::unique_lock lock(mutex_);
     filled_.wait(lock, [&] { return error_ || !things_.empty(); });

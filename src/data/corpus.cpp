@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSampleBytes = std::size_t{1} << 12;
 constexpr std::size_t kSamples = 1024;
 
-/// FNV-1a over words of eight bytes, with the high half folded in (Fowler, Noll, Vo).
+/// FNV-1a (Fowler, Noll, Vo) over 8-byte words, with the high half folded in.
 std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += 8) {
     std::uint64_t word = 0;
@@ -27,11 +27,11 @@ std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-/// The first line (from 0) of the longer file that probably has no partner. A block that one file
-/// lacks shifts all that follows: lines before it agree in length with lines at the same place,
-/// lines after it with lines `shift` further on. The place where switching from one to the other
-/// costs least is the answer; cost is the difference of the logarithms of the lengths (lengths of
-/// translations are proportional: Gale and Church 1993).
+/// The first line (from 0) of the longer file that probably has no partner. A block missing from
+/// one file shifts all following lines: before it, lines match those at the same index; after it,
+/// those `shift` further on. Returns the switching point with the lowest cost, where the cost is
+/// the difference of the logarithms of the line lengths (lengths of translations are proportional:
+/// Gale and Church 1993).
 std::int64_t first_suspect(const TextFile& longer, const TextFile& shorter) {
   const std::int64_t shift = longer.lines() - shorter.lines();
   const auto cost = [&](std::int64_t i, std::int64_t j) {
@@ -63,7 +63,7 @@ TextFile::TextFile(const std::string& path) : file_(path) {
                : bytes.size();
     }
   };
-  std::size_t count = 0;  // first, so that the index never takes more than it needs
+  std::size_t count = 0;  // counted first, so that the index is allocated exactly
   each_line([&](std::size_t) { ++count; });
   begins_.reserve(count);
   each_line([&](std::size_t at) { begins_.push_back(at); });
@@ -112,15 +112,15 @@ ParallelCorpus::ParallelCorpus(const std::string& source_path, const std::string
     : source_(source_path), target_(target_path) {
   for (const TextFile* file : {&source_, &target_}) {
     if (file->lines() == 0)
-      fail(ExitStatus::data, "{}: is empty, sentences are needed", file->path());
+      fail(ExitStatus::data, "{}: is empty; expected one sentence per line", file->path());
   }
   if (source_.lines() != target_.lines()) {
     const bool source_longer = source_.lines() > target_.lines();
     const TextFile& longer = source_longer ? source_ : target_;
     fail(ExitStatus::data,
-         "{} has {} lines and {} has {}: they must be equal; judged by length, line {} of {} is "
-         "the first without a "
-         "partner",
+         "{} has {} lines, but {} has {}: expected equal numbers; judging by line lengths, line {} "
+         "of {} "
+         "is the first without a partner",
          source_.path(), source_.lines(), target_.path(), target_.lines(),
          first_suspect(longer, source_longer ? target_ : source_) + 1, longer.path());
   }

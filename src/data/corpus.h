@@ -10,32 +10,31 @@
 
 namespace nmt {
 
-/// A text file of any size with direct access to its lines: mapped, not copied; 8 bytes of memory a
-/// line. Reading is thread-safe.
+/// A memory-mapped text file with random access to its lines, at 8 bytes of memory per line.
+/// Reading is thread-safe.
 class TextFile {
  public:
-  /// Finds the lines. Errors (usage): as MappedFile.
+  /// Indexes the lines. Errors (usage): as MappedFile.
   explicit TextFile(const std::string& path);
 
   std::int64_t lines() const { return static_cast<std::int64_t>(begins_.size()); }
-  /// Line number i from 0 as it stands in the file, without its LF.
+  /// Line i, from 0, unchanged, without its LF.
   std::string_view raw(std::int64_t i) const;
-  /// The same, cleaned as lines.h says: valid UTF-8. Points into the file, or into `storage`.
+  /// Line i cleaned as lines.h describes: valid UTF-8. Points into the file or into `storage`.
   std::string_view line(std::int64_t i, std::string& storage, LineNotes* notes = nullptr) const;
-  /// What is unusual about all lines; reads the whole file.
+  /// The irregularities of all lines; reads the whole file.
   LineNotes notes() const;
 
   const std::string& path() const { return file_.path(); }
   std::size_t bytes() const { return file_.bytes().size(); }
-  /// A number that changes with the size and, in all likelihood, with the content: of small files
-  /// all of it counts, of large ones samples.
+  /// A hash of the size and the content: all of it for small files, samples of large ones.
   std::uint64_t fingerprint() const;
 
  private:
   std::size_t end(std::size_t i) const;
   bool ended(std::size_t i) const;
   MappedFile file_;
-  std::vector<std::uint64_t> begins_;  // offset of every line
+  std::vector<std::uint64_t> begins_;  // byte offset of every line
 };
 
 enum class Side { source, target };
@@ -43,8 +42,8 @@ enum class Side { source, target };
 /// Two files that are translations of each other, line by line. Reading is thread-safe.
 class ParallelCorpus {
  public:
-  /// Errors: usage as MappedFile; data when a file is empty, or the numbers of lines differ: both
-  /// are told, and the line from which on the files fit together worse than they would shifted.
+  /// Errors: (usage) as MappedFile; (data) a file is empty, or the numbers of lines differ. The
+  /// message then gives both numbers and the line from which the files are probably misaligned.
   ParallelCorpus(const std::string& source_path, const std::string& target_path);
 
   std::int64_t pairs() const { return source_.lines(); }
@@ -53,7 +52,7 @@ class ParallelCorpus {
     return file(side).line(i, storage);
   }
 
-  /// 32 hexadecimal digits: of the corpus that a position in it belongs to.
+  /// 32 hexadecimal digits that identify the corpus, stored with positions in it.
   std::string hash() const;
 
  private:

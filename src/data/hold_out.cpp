@@ -18,8 +18,7 @@ namespace {
 constexpr std::uint64_t kStream = std::uint64_t{3} << 32;
 constexpr Side kSides[] = {Side::source, Side::target};
 
-/// The numbers below n in random order, one after the other: Fisher and Yates with only the touched
-/// places stored.
+/// The numbers below n in random order: Fisher-Yates that stores only the swapped entries.
 class Draw {
  public:
   Draw(std::int64_t n, Rng rng) : n_(n), rng_(rng) {}
@@ -41,7 +40,7 @@ class Draw {
   std::unordered_map<std::int64_t, std::int64_t> moved_;
 };
 
-/// Sentences are told apart by 64 bits: should two collide, one pair more is excluded.
+/// Sentences are compared by 64-bit hashes; a collision only excludes one more pair.
 std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std::string& storage) {
   return std::hash<std::string_view>()(corpus.line(side, i, storage));
 }
@@ -49,7 +48,7 @@ std::size_t hash_of(const ParallelCorpus& corpus, Side side, std::int64_t i, std
 }  // namespace
 
 HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed,
-                 std::size_t longest) {
+                 std::size_t max_bytes) {
   const std::int64_t pairs = corpus.pairs();
   NMT_CHECK(n > 0, "development set: {} pairs to hold out", n);
   const auto leaves_none = [&] {
@@ -63,7 +62,7 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
   const auto usable = [&](std::int64_t i) {
     return std::all_of(std::begin(kSides), std::end(kSides), [&](Side side) {
       const std::string_view line = corpus.line(side, i, storage);
-      return !is_blank(line) && line.size() <= longest;
+      return !is_blank(line) && line.size() <= max_bytes;
     });
   };
 
@@ -74,12 +73,13 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
     if (const std::int64_t i = draw.next(); usable(i)) candidates.push_back(i);
   if (std::ssize(candidates) < n) {
     fail(ExitStatus::data,
-         "{}: {} of {} pairs cannot be held out for a development set: {} have no blank side and "
-         "none over {} bytes; give one with valid-sets",
-         corpus.file(Side::source).path(), n, pairs, candidates.size(), longest);
+         "{}: cannot hold out {} of {} pairs as a development set: {} qualify (no blank side, no "
+         "side over "
+         "{} bytes); give a development set with valid-sets",
+         corpus.file(Side::source).path(), n, pairs, candidates.size(), max_bytes);
   }
 
-  // How often the sentences of the candidates stand in the corpus.
+  // How often each sentence of the candidates occurs in the corpus.
   std::unordered_map<std::size_t, std::int64_t> uses[2];
   for (const Side side : kSides) {
     auto& of_side = uses[static_cast<std::size_t>(side)];

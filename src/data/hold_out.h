@@ -7,18 +7,19 @@
 
 namespace nmt {
 
-/// Pairs taken out of a training corpus to measure on.
+/// Pairs held out of a training corpus as a development set.
 struct HoldOut {
   std::vector<std::int64_t> development;  ///< lines from 0, sorted
-  /// Sorted: those, and every line that shares its source or target with one.
+  /// Sorted: these lines and all lines with the same source or target as one of them.
   std::vector<std::int64_t> excluded;
 };
 
-/// Picks n pairs at random (by the seed alone) such that no pair outside `excluded` has the source
-/// or the target of one of them. Among those drawn, pairs whose sides stand nowhere else come
-/// first, so that little is lost; pairs with a blank side, or a side longer than `longest` bytes,
-/// are not taken. Error (data): fewer than n can be taken, or no other pair would be left.
+/// Draws n pairs at random, determined by the seed, so that no training pair outside `excluded` has
+/// the source or the target of a held-out pair. Pairs whose sentences are unique in the corpus are
+/// preferred, so that few pairs are lost. Pairs with a blank side, or a side longer than
+/// `max_bytes`, are not held out. Error (data): fewer than n pairs qualify, or no training pair
+/// would remain.
 HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t seed,
-                 std::size_t longest = 600);
+                 std::size_t max_bytes = 600);
 
 }  // namespace nmt

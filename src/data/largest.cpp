@@ -7,10 +7,10 @@ namespace nmt {
 
 namespace {
 
-constexpr std::size_t kLongLines = 100;      // whose tokens are counted
-constexpr std::size_t kMostPieceBytes = 64;  // SentencePiece's longest piece: 16 characters
+constexpr std::size_t kLongLines = 100;     // number of longest lines whose tokens are counted
+constexpr std::size_t kMaxPieceBytes = 64;  // SentencePiece's longest piece: 16 characters
 
-/// Steps, with </s>, of the longest and of the median sentence of a side, by bytes.
+/// Lengths, including </s>, of the longest and of the median sentence of a side, ranked by bytes.
 struct Steps {
   std::int64_t longest = 2, usual = 2;
 };
@@ -23,7 +23,7 @@ Steps steps_of(const TextFile& file, const Vocabulary& vocabulary, int max_lengt
   const auto limit = static_cast<std::size_t>(max_length);
   const auto steps = [&](std::uint32_t line) {
     std::string storage;
-    const std::string_view text = file.line(line, storage).substr(0, kMostPieceBytes * limit);
+    const std::string_view text = file.line(line, storage).substr(0, kMaxPieceBytes * limit);
     return static_cast<std::int64_t>(
                std::clamp(vocabulary.encode(text).size(), std::size_t{1}, limit)) +
            1;

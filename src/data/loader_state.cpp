@@ -21,14 +21,16 @@ DropCounts& DropCounts::operator+=(const DropCounts& other) {
 }
 
 std::string DropCounts::text(int max_length) const {
-  std::string told;
-  const auto add = [&](const std::string& part) { told += told.empty() ? part : ", " + part; };
+  std::string message;
+  const auto add = [&](const std::string& part) {
+    message += message.empty() ? part : ", " + part;
+  };
   if (empty > 0) add(fmt::format("{} with an empty side dropped", empty));
   if (too_long > 0)
     add(fmt::format("{} longer than {} tokens (max-length) dropped", too_long, max_length));
   if (cropped > 0) add(fmt::format("{} cropped to {} tokens (max-length)", cropped, max_length));
-  if (longest > 0) told += fmt::format(" (the longest has {}, line {})", longest, longest_line);
-  return told;
+  if (longest > 0) message += fmt::format(" (the longest has {}, line {})", longest, longest_line);
+  return message;
 }
 
 std::string LoaderState::text() const {
@@ -44,7 +46,7 @@ LoaderState LoaderState::parse(const std::string& text) {
       state.drops.too_long >> state.drops.cropped >> state.drops.longest >>
       state.drops.longest_line;
   if (!in || !(in >> std::ws).eof() || state.epoch < 0 || state.window < 0 || state.batch < 0) {
-    fail(ExitStatus::data, "position in the corpus \"{}\": nine numbers are needed", text);
+    fail(ExitStatus::data, "position in the corpus \"{}\": expected nine numbers", text);
   }
   return state;
 }

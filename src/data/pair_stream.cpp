@@ -9,11 +9,11 @@ namespace nmt {
 
 namespace {
 
-constexpr std::int64_t kPiece = 1024;  // pairs that are asked for when none is at hand
-// Streams of random numbers: one a pass for its order.
+constexpr std::int64_t kPiece = 1024;  // pairs to request when none is ready
+// Random number streams: one per epoch for its order.
 constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32;
 
-// A pair as it travels: tokens of both sides and, unless it is dropped, their ids.
+// Serialization of a pair: token counts of both sides and, unless it is dropped, their ids.
 void append(Ids& piece, const EncodedPair& pair) {
   piece.push_back(pair.source_tokens);
   piece.push_back(pair.target_tokens);
@@ -79,14 +79,15 @@ void PairStream::ask(std::int64_t pairs) {
 
 void PairStream::receive() {
   const std::vector<Ids> pieces = exchange_.receive();
-  NMT_CHECK(std::ssize(pieces) == share_.size, "training data: pieces of {} processes, not {}",
-            pieces.size(), share_.size);
+  NMT_CHECK(std::ssize(pieces) == share_.size,
+            "training data: received pieces of {} processes, expected {}", pieces.size(),
+            share_.size);
   std::vector<std::size_t> at(pieces.size());
   auto from = static_cast<std::size_t>((asked_pairs_ - under_way_) % share_.size);
   const auto take = [&](std::size_t count) {
     const std::size_t begin = at[from];
     NMT_CHECK(begin + count <= pieces[from].size(),
-              "training data: the piece of process {} is cut off", from);
+              "training data: the piece of process {} is truncated", from);
     at[from] += count;
     return pieces[from].begin() + static_cast<std::ptrdiff_t>(begin);
   };

@@ -18,11 +18,11 @@ namespace nmt {
 namespace {
 
 constexpr std::size_t kBatchesAhead = 64;
-// A stream of random numbers a pass, for the order of its windows' batches; that of the pairs is
-// pair_stream.cpp's.
+// Random number streams: one per epoch, for the order of the batches of its windows.
+// pair_stream.cpp has those for the order of the pairs.
 constexpr std::uint64_t kWindowStream = std::uint64_t{2} << 32;
 
-/// What the reading thread hands on: a batch, or its share of a piece of the text, to be exchanged.
+/// What the reading thread produces: a batch, or its share of a piece of text for the exchange.
 struct Item {
   Batch batch = {};
   LoaderState after = {};
@@ -30,7 +30,7 @@ struct Item {
   std::optional<Ids> piece = {};
 };
 
-/// Thrown in the reading thread when nothing more is wanted.
+/// Thrown in the reading thread to stop it.
 struct Stopped {};
 
 }  // namespace
@@ -39,7 +39,7 @@ struct TrainingData::Impl {
   Loading loading;
   Share share;
   Gather gather;
-  std::vector<std::uint32_t> lines;  // that take part, in the corpus's order
+  std::vector<std::uint32_t> lines;  // lines in use, in the order of the corpus
   LoaderState state;
   DropCounts drops;
   std::unique_ptr<BoundedQueue<Item>> queue;
@@ -95,8 +95,8 @@ Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_
   return made;
 }
 
-// Shares go to the taker as batches do, in their order, so that all processes exchange the same at
-// the same batch.
+// Shares go through the queue like batches, in order, so that all processes exchange the same piece
+// at the same batch.
 PairStream::Exchange TrainingData::Impl::exchange() {
   return {.send = [this](Ids mine) { push({.piece = std::move(mine)}); },
           .receive = [this] { return gathered->pop(); },
@@ -107,10 +107,10 @@ PairStream::Exchange TrainingData::Impl::exchange() {
               }};
 }
 
-/// Makes batch after batch from a state on, until nobody wants more. A batch is held back until the
-/// next is known, since only then it is known whether it is the last of its pass. The text of the
-/// next window is asked for before the batches of this one are handed on, so that it is there when
-/// they are taken.
+/// Produces batches from a position on until the consumer stops. A batch is held back until the
+/// next one is known, because only then it is known whether it is the last of its epoch. The text
+/// of the next window is requested before the batches of this one are returned, so that it has
+/// arrived when they are used up.
 void TrainingData::Impl::produce(LoaderState at) {
   const std::uint64_t seed = loading.spec.seed;
   const auto total = static_cast<std::int64_t>(lines.size());
@@ -130,7 +130,7 @@ void TrainingData::Impl::produce(LoaderState at) {
       const auto count = static_cast<std::int64_t>(batches.size());
       if (at.batch > 0 && at.batch >= count) {
         fail(ExitStatus::data,
-             "position in the corpus: batch {} of a window of {}; the corpus or its settings have "
+             "position in the corpus: batch {} of a window of {}: the corpus or its settings have "
              "changed",
              at.batch, count);
       }
@@ -152,7 +152,7 @@ void TrainingData::Impl::produce(LoaderState at) {
       at = after_window;
     }
     if (!held) {
-      fail(ExitStatus::data, "{} and {}: none of {} pairs can be used: {}",
+      fail(ExitStatus::data, "{} and {}: none of the {} pairs is usable: {}",
            loading.corpus.file(Side::source).path(), loading.corpus.file(Side::target).path(),
            total, at.drops.text(loading.spec.max_length));
     }
@@ -168,13 +168,14 @@ TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& sourc
                            Gather gather)
     : impl_(
           std::make_unique<Impl>(Loading{corpus, source, target, spec}, share, std::move(gather))) {
-  NMT_CHECK(share.rank >= 0 && share.rank < share.size, "training data: no part {} of {}",
-            share.rank, share.size);
-  NMT_CHECK(share.size == 1 || impl_->gather,
-            "training data: {} shares and no exchange between them", share.size);
+  NMT_CHECK(share.rank >= 0 && share.rank < share.size,
+            "training data: rank {} is not below the number of processes {}", share.rank,
+            share.size);
+  NMT_CHECK(share.size == 1 || impl_->gather, "training data: {} processes need a gather function",
+            share.size);
   impl_->loading.check();
   if (corpus.pairs() > std::numeric_limits<std::uint32_t>::max()) {
-    fail(ExitStatus::data, "{}: {} lines, at most {} can be shuffled",
+    fail(ExitStatus::data, "{}: {} lines exceed the maximum of {}",
          corpus.file(Side::source).path(), corpus.pairs(),
          std::numeric_limits<std::uint32_t>::max());
   }
@@ -188,7 +189,7 @@ TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& sourc
       impl_->lines.push_back(static_cast<std::uint32_t>(i));
   }
   if (impl_->lines.empty()) {
-    fail(ExitStatus::data, "{}: none of {} lines is left for training",
+    fail(ExitStatus::data, "{}: none of the {} lines is left for training",
          corpus.file(Side::source).path(), corpus.pairs());
   }
 }
@@ -211,7 +212,7 @@ const LoaderState& TrainingData::state() const {
 void TrainingData::restore(const LoaderState& state) {
   impl_->stop();
   if (state.window >= pairs()) {
-    fail(ExitStatus::data, "position in the corpus: pair {} of {}; the corpus has changed",
+    fail(ExitStatus::data, "position in the corpus: pair {} of {}: the corpus has changed",
          state.window, pairs());
   }
   impl_->state = state;

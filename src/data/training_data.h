@@ -14,22 +14,22 @@
 
 namespace nmt {
 
-/// How several processes exchange what each has encoded: what this one gives, for what all give, by
-/// rank. All call it as often; it waits.
+/// All-gather of token ids over the processes: sends `mine`, returns the data of all processes by
+/// rank. Collective and blocking: every process must call it equally often.
 using Gather = std::function<std::vector<Ids>(const Ids& mine)>;
 
-/// The batches of a training: pass after pass over a corpus, without end, each pass in an order of
-/// its own. Windows of maxi_batch batches are sorted by length and cut at mini_batch_words padded
-/// target tokens (twice as many source tokens) and mini_batch sentences; a window's batches come in
-/// random order. A thread encodes ahead. The sequence depends on the corpus, the vocabularies, the
-/// settings and the seed alone.
+/// An endless stream of training batches, epoch after epoch in random order. Windows of maxi_batch
+/// batches are sorted by length and cut at mini_batch_words padded target tokens (twice as many
+/// source tokens) and mini_batch sentences; the batches of a window come in random order. A
+/// background thread encodes ahead. The sequence depends only on the corpus, the vocabularies, the
+/// settings and the seed.
 class TrainingData {
  public:
-  /// Lines in `excluded` (sorted, from 0) take no part. The corpus and the vocabularies outlive
-  /// this object. With a share every batch is that part of it; where the data stand is the same for
-  /// all shares. Each of the processes that share encodes its part of the text alone, and gets the
-  /// rest by `gather`, which next() calls: all processes must take the same batches. Errors: usage
-  /// for a setting out of its range; data when no line is left, or there are 2^32 or more.
+  /// Lines in `excluded` (sorted, from 0) are not used. The corpus and the vocabularies must
+  /// outlive this object. With a share, every batch is that part of the full batch; positions are
+  /// the same for all shares. Processes that share the data each encode a part of the text and
+  /// exchange it with `gather`, which next() calls, so all of them must request the same batches.
+  /// Errors: (usage) a setting is out of range; (data) no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
                const DataSpec& spec, std::span<const std::int64_t> excluded = {},
                const Share& share = {}, Gather gather = {});
@@ -37,29 +37,30 @@ class TrainingData {
   TrainingData(const TrainingData&) = delete;
   TrainingData& operator=(const TrainingData&) = delete;
 
-  /// The next batch, or this share of it, which may be empty; its lines are those of the corpus.
-  /// Errors (data): no pair of a whole pass can be used.
+  /// The next batch, or this share of it, which may be empty. Its lines are line numbers of the
+  /// corpus. Error (data): no pair of a whole epoch can be used.
   Batch next();
 
-  /// Where the last batch of next() has left it.
+  /// The position after the last batch of next().
   const LoaderState& state() const;
-  /// Goes on after that state, with the same corpus and settings. Error (data, by this or next()):
-  /// no such place.
+  /// Continues from a position, with the same corpus and settings. Error (data), thrown here or by
+  /// next(): no such position.
   void restore(const LoaderState& state);
 
-  /// Passes done, with the fraction of the present one; whole after a pass's last batch.
+  /// Completed epochs plus the fraction of the current one; an integer after the last batch of an
+  /// epoch.
   double epochs() const { return state().epochs; }
-  /// What the present pass has dropped up to the last batch's window; after its last batch: the
-  /// whole pass.
+  /// Pairs dropped in the current epoch before the window of the last batch; the whole epoch after
+  /// its last batch.
   const DropCounts& drops() const;
-  /// Lines that take part.
+  /// Number of lines in use.
   std::int64_t pairs() const;
-  /// Pairs that this process has encoded so far, those ahead of the last batch too.
+  /// Number of pairs this process has encoded so far, including prefetched ones.
   std::int64_t encoded() const;
 
-  /// Batches as large as any of next(), filled with <unk>: one of the longest pairs, and one with
-  /// as many sentences of usual length as fit. For a trial before the first update. The longest
-  /// pair is sought among the longest lines.
+  /// Batches of <unk> at least as large as any that next() returns: one with the longest pairs, and
+  /// one with as many sentences of median length as fit. Used to test the memory before the first
+  /// update. The longest pair is searched among the lines with the most bytes.
   std::vector<Batch> largest_batches() const;
 
  private:

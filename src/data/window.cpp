@@ -10,9 +10,10 @@ namespace nmt {
 
 void Loading::check() const {
   if (spec.mini_batch < 0)
-    fail(ExitStatus::usage, "mini-batch {}: 0 (no limit) or more sentences", spec.mini_batch);
+    fail(ExitStatus::usage, "mini-batch {}: expected 0 (no limit) or a number of sentences",
+         spec.mini_batch);
   if (spec.mini_batch_words < 0) {
-    fail(ExitStatus::usage, "mini-batch-words {}: 0 (no limit) or more tokens",
+    fail(ExitStatus::usage, "mini-batch-words {}: expected 0 (no limit) or a number of tokens",
          spec.mini_batch_words);
   }
   if (spec.mini_batch == 0 && spec.mini_batch_words == 0) {
@@ -20,9 +21,9 @@ void Loading::check() const {
          "mini-batch and mini-batch-words are both 0: one of them must limit a batch");
   }
   if (spec.maxi_batch < 1)
-    fail(ExitStatus::usage, "maxi-batch {}: at least 1 batch", spec.maxi_batch);
+    fail(ExitStatus::usage, "maxi-batch {}: expected at least 1 batch", spec.maxi_batch);
   if (spec.max_length < 1)
-    fail(ExitStatus::usage, "max-length {}: at least 1 token", spec.max_length);
+    fail(ExitStatus::usage, "max-length {}: expected at least 1 token", spec.max_length);
 }
 
 bool Loading::drops(std::int32_t source_tokens, std::int32_t target_tokens) const {
@@ -44,12 +45,12 @@ EncodedPair Loading::encode(std::int64_t line) const {
   return pair;
 }
 
-Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t most) const {
+Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const {
   const std::int64_t max_pairs = std::int64_t{spec.mini_batch} * spec.maxi_batch;
   const std::int64_t max_tokens = std::int64_t{spec.mini_batch_words} * spec.maxi_batch;
   Window window;
   std::int64_t tokens = 0;
-  while (window.read < most) {
+  while (window.read < pair_limit) {
     EncodedPair pair = next();
     ++window.read;
     const std::int32_t longest = std::max(pair.source_tokens, pair.target_tokens);
@@ -70,8 +71,8 @@ Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t mo
   return window;
 }
 
-// The source side may take twice the target's tokens: so a few long sources among short targets do
-// not make a batch whose memory nobody expected.
+// The source side may have twice the tokens of the target side, so that a few long sources among
+// short targets do not exceed the memory.
 bool Loading::fits(std::int64_t sentences, std::int64_t source_steps,
                    std::int64_t target_steps) const {
   if (sentences == 1) return true;

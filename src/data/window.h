@@ -13,41 +13,42 @@
 
 namespace nmt {
 
-/// An encoded pair.
+/// A pair of encoded sentences.
 struct EncodedPair {
   std::int64_t line = 0;
-  std::int32_t source_tokens = 0, target_tokens = 0;  ///< as encoded
+  std::int32_t source_tokens = 0, target_tokens = 0;  ///< before cropping
   Ids source = {},
-      target = {};  ///< as batches take them: shortened; empty where the pair is dropped
+      /// Ids after cropping; empty when the pair is dropped.
+      target = {};
 };
 
-/// Pairs that are sorted by length together.
+/// A group of pairs that is sorted by length.
 struct Window {
-  std::vector<EncodedPair> pairs;  ///< in the pass's order, without those dropped
-  std::int64_t read = 0;           ///< pairs, with those dropped
+  std::vector<EncodedPair> pairs;  ///< in the order of the epoch, without dropped pairs
+  std::int64_t read = 0;           ///< number of pairs read, including dropped ones
   DropCounts drops;
 };
 
-/// What turns lines into pairs and pairs into batches.
+/// Turns lines into encoded pairs, and pairs into batches.
 struct Loading {
   const ParallelCorpus& corpus;
   const Vocabulary& source;
   const Vocabulary& target;
   DataSpec spec;
 
-  /// Errors (usage): a number out of its range.
+  /// Checks the settings. Errors (usage): a value is out of range.
   void check() const;
-  /// The pair of a line.
+  /// Encodes the pair at a line.
   EncodedPair encode(std::int64_t line) const;
-  /// Whether a pair of so many tokens is dropped.
+  /// Whether a pair with these token counts is dropped.
   bool drops(std::int32_t source_tokens, std::int32_t target_tokens) const;
-  /// Takes as many pairs as fill maxi_batch batches, or `most`.
-  Window window(const std::function<EncodedPair()>& next, std::int64_t most) const;
-  /// Whether `sentences` of so many steps (with </s>) make a batch within the limits.
+  /// Reads as many pairs as fill maxi_batch batches, but at most `pair_limit`.
+  Window window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const;
+  /// Whether a batch of this size is within the limits; steps include </s>.
   bool fits(std::int64_t sentences, std::int64_t source_steps, std::int64_t target_steps) const;
-  /// Cuts a window into batches of pairs of like length: indices into window.pairs.
+  /// Splits a window into batches of pairs with similar lengths: indices into window.pairs.
   std::vector<std::vector<std::size_t>> cut(const Window& window) const;
-  /// What TrainingData::largest_batches() says, for these lines.
+  /// TrainingData::largest_batches() for these lines.
   std::vector<Batch> largest(std::span<const std::uint32_t> lines) const;
 };
 

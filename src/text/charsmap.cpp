@@ -13,16 +13,16 @@ namespace {
 // Field numbers of sentencepiece_model.proto.
 constexpr std::uint64_t kNormalizer = 3, kDenormalizer = 5, kCharsmap = 2;
 
-/// Fields of a protocol buffer message, one after the other (its "wire format").
+/// Iterates over the fields of a protocol buffer message (wire format).
 class Fields {
  public:
   explicit Fields(std::string_view message) : left_(message) {}
 
   struct Field {
     std::uint64_t number;
-    std::string_view bytes;  // of a length-delimited field, else empty
+    std::string_view bytes;  // contents of a length-delimited field; else empty
   };
-  /// Nothing at the end, or when the message is broken.
+  /// The next field; nothing at the end or when the message is malformed.
   std::optional<Field> next() {
     const auto tag = varint();
     if (!tag || *tag > 0xFFFFFFFF) return {};
@@ -38,7 +38,7 @@ class Fields {
     whole_ = false;
     return {};
   }
-  /// After the last field: whether all of the message was understood.
+  /// Whether the whole message was parsed; call after the last field.
   bool whole() const { return whole_ && left_.empty(); }
 
  private:
@@ -62,34 +62,34 @@ class Fields {
   bool whole_ = true;
 };
 
-/// The trie of a table, Darts-clone's double array (Yata 2007): a node's children stand at `node
-/// xor offset xor byte`, each with that byte as its label, its value at `node xor offset`.
+/// The trie of a table: a double array of Darts-clone (Yata 2007). The children of a node are at
+/// `node xor offset xor byte`, each labeled with that byte; its value is at `node xor offset`.
 class Trie {
  public:
-  /// `units` are its 32-bit words; values must lie below `values`.
+  /// `units`: the 32-bit words of the array. Values must be below `values`.
   Trie(std::string_view units, std::size_t values)
       : units_(units.size() / 4), values_(values), matches_(units_.size()) {
     std::memcpy(units_.data(), units.data(), units.size());
   }
-  bool is_sound() { return matches_from(0, 0) <= kMostMatches; }
+  bool is_sound() { return matches_from(0, 0) <= kMaxMatches; }
 
  private:
-  // SentencePiece keeps 32 matches of a text's beginning and reads as many as there are.
-  static constexpr int kMostMatches = 32, kDeepest = 1000, kUnsound = kMostMatches + 1;
+  // SentencePiece allocates 32 matches per prefix search but reads as many as the trie returns.
+  static constexpr int kMaxMatches = 32, kMaxDepth = 1000, kUnsound = kMaxMatches + 1;
   static constexpr std::uint8_t kUnseen = 0, kOpen = 255;
 
-  /// Most values on a way down from a node, its own among them; kUnsound when a way leads outside
-  /// or has no end.
+  /// Maximum number of values on a path down from a node, including its own; kUnsound when a path
+  /// leaves the array or has a cycle.
   int matches_from(std::size_t node, int depth) {
     std::uint8_t& known = matches_[node];
-    if (known == kOpen || depth > kDeepest) return kUnsound;
+    if (known == kOpen || depth > kMaxDepth) return kUnsound;
     if (known != kUnseen) return known - 1;
     known = kOpen;
     const std::uint32_t unit = units_[node];
     const std::size_t base = node ^ (std::size_t{unit >> 10} << ((unit & 0x200) >> 6));
-    if ((base | 0xFF) >= units_.size())
-      return kUnsound;                                  // one of the places that a byte may lead to
-    const bool has_value = node > 0 && (unit & 0x100);  // nobody asks for the root's
+    // A child index would be out of bounds.
+    if ((base | 0xFF) >= units_.size()) return kUnsound;
+    const bool has_value = node > 0 && (unit & 0x100);  // the value of the root is never read
     if (has_value && (units_[base] & 0x7FFFFFFF) >= values_) return kUnsound;
     int most = 0;
     for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -103,12 +103,12 @@ class Trie {
   }
   std::vector<std::uint32_t> units_;
   std::size_t values_;
-  // of every node: kUnseen, kOpen, or what matches_from() says and 1.
+  // Per node: kUnseen, kOpen, or the result of matches_from() plus 1.
   std::vector<std::uint8_t> matches_;
 };
 
-/// A table is the size of a trie, the trie, and NUL-terminated replacements that its values point
-/// to.
+/// Table format: size of the trie, the trie, and the NUL-terminated replacements that its values
+/// point to.
 bool is_sound(std::string_view table) {
   if (table.empty()) return true;
   std::uint32_t trie_bytes = 0;

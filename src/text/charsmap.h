@@ -4,9 +4,9 @@
 
 namespace nmt {
 
-/// Whether the normalization tables inside a serialized SentencePiece model only point within
-/// themselves. SentencePiece walks them unchecked, so a broken or hostile file could make it read
-/// anywhere.
+/// Whether the normalization tables of a serialized SentencePiece model contain only offsets within
+/// the tables. SentencePiece does not check them, so a corrupt or hostile file could cause
+/// out-of-bounds reads.
 bool charsmaps_are_sound(std::string_view model);
 
 }  // namespace nmt

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 
-/// Waits up to `milliseconds` (-1: for ever) until a read would not block.
+/// Waits up to `milliseconds` (-1: indefinitely) until a read would not block.
 bool readable(int descriptor, int milliseconds) {
   pollfd request{descriptor, POLLIN, 0};
   for (;;) {
     const int answer = ::poll(&request, 1, milliseconds);
     if (answer >= 0) return answer > 0;
-    if (errno != EINTR) return true;  // let the read say what is wrong
+    if (errno != EINTR) return true;  // the following read reports the error
   }
 }
 
@@ -37,7 +37,7 @@ LineReader LineReader::open(const std::string& path) {
   reader.owned_ = true;
   struct stat status {};
   if (::fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode)) {
-    fail(ExitStatus::usage, "{}: is a folder, a text file is needed", path);
+    fail(ExitStatus::usage, "{}: is a directory; expected a text file", path);
   }
   return reader;
 }
@@ -66,17 +66,17 @@ bool LineReader::is_regular_file() const {
   return ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Moves scanned_ to the next LF, or to the end of what has arrived.
+/// Moves scanned_ to the next LF, or to the end of the buffer.
 bool LineReader::find_end() {
   const std::size_t at = buffer_.find('\n', scanned_);
   scanned_ = at == std::string::npos ? buffer_.size() : at;
   return at != std::string::npos;
 }
 
-/// Appends what one read gives.
+/// Appends the result of one read to the buffer.
 void LineReader::read_more() {
   if (begin_ > 0 &&
-      begin_ >= buffer_.size() / 2) {  // at most as many bytes are moved as were handed out
+      begin_ >= buffer_.size() / 2) {  // so that erasing costs amortized constant time per byte
     buffer_.erase(0, begin_);
     scanned_ -= begin_;
     begin_ = 0;

@@ -15,10 +15,10 @@ std::vector<std::string> LineNotes::messages(std::string_view name) const {
       all.push_back(
           fmt::format("{}: line {} and {} more {}", name, note.first, note.lines - 1, what));
   };
-  tell(byte_order_mark, "began with a byte order mark, which was dropped");
-  tell(carriage_return, "ended with CR LF, the CR was dropped");
-  tell(invalid_utf8, "had invalid UTF-8, which was replaced by U+FFFD");
-  tell(nul, "had NUL bytes, which were kept");
+  tell(byte_order_mark, "started with a byte order mark; it was dropped");
+  tell(carriage_return, "ended with CR LF; the CR was dropped");
+  tell(invalid_utf8, "had invalid UTF-8; it was replaced by U+FFFD");
+  tell(nul, "had NUL bytes; they were kept");
   return all;
 }
 

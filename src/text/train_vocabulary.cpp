@@ -15,7 +15,7 @@ namespace nmt {
 
 namespace {
 
-/// Lines at even distances, without those that are blank or too long.
+/// Evenly sampled lines, without blank and overlong ones.
 class Sample : public sentencepiece::SentenceIterator {
  public:
   Sample(std::int64_t lines, const LineAt& line, const VocabularyTraining& training)
@@ -40,7 +40,8 @@ class Sample : public sentencepiece::SentenceIterator {
   void find() {
     for (; at_ < taken_; ++at_) {
       const std::int64_t whole = lines_ / taken_,
-                         rest = lines_ % taken_;  // at * lines / taken without overflow
+                         // at * lines / taken, without overflow.
+          rest = lines_ % taken_;
       const std::string_view line = line_(at_ * whole + at_ * rest / taken_);
       if (line.size() > limit_) {
         ++too_long_;
@@ -56,7 +57,7 @@ class Sample : public sentencepiece::SentenceIterator {
   std::string value_;
 };
 
-/// Counts the different code points of valid UTF-8.
+/// Counts the distinct code points of valid UTF-8.
 class Alphabet {
  public:
   void add(std::string_view text) {
@@ -87,8 +88,8 @@ class Alphabet {
   int size_ = 0;
 };
 
-/// How many pieces the characters alone take, from SentencePiece's "... SIZE vs NEEDED. ..."; 0:
-/// another error.
+/// The number of pieces that the characters alone need, parsed from SentencePiece's error "... SIZE
+/// vs NEEDED. ..."; 0 for other errors.
 int pieces_needed(const std::string& message) {
   if (message.find("smaller than required_chars") == std::string::npos) return 0;
   const std::size_t at = message.rfind(" vs ");
@@ -115,16 +116,16 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
     too_long = sample.too_long();
   }
   const auto no_text = [&] {
-    fail(ExitStatus::data, "{}: no text to learn a vocabulary from in {} lines{}", name, lines,
-         too_long > 0 ? fmt::format(", {} of them over {} bytes, which are passed over", too_long,
+    fail(ExitStatus::data, "{}: no text to train a vocabulary on in {} lines{}", name, lines,
+         too_long > 0 ? fmt::format("; {} lines over {} bytes were skipped", too_long,
                                     training.max_line_bytes)
                       : "");
   };
   if (used == 0) no_text();
   const bool small = alphabet.size() <= std::max(256, training.size / 20);
 
-  // One thread, so that the result does not depend on how work was parted. The limit is soft: too
-  // little text gives fewer pieces instead of an error.
+  // One thread, because the result depends on how SentencePiece splits the work. The vocabulary
+  // limit is soft: too little text gives fewer pieces instead of an error.
   std::unordered_map<std::string, std::string> settings{
       {"model_type", "bpe"},
       {"unk_id", "0"},
@@ -144,20 +145,20 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
     if (status.ok()) break;
     if (status.ToString().find("sentences_.empty()") != std::string::npos) no_text();
     const int needed = pieces_needed(status.ToString());
-    NMT_CHECK(needed >= size, "{}: no vocabulary can be learned: {}", name, status.ToString());
+    NMT_CHECK(needed >= size, "{}: cannot train a vocabulary: {}", name, status.ToString());
     size = needed + 1;
   }
 
   TrainedVocabulary trained{Vocabulary::from_bytes(model, std::string(name)), used, too_long,
                             small ? 1.0 : 0.9995};
   const int size = trained.vocabulary.size();
-  if (size <= 3) no_text();  // nothing but characters that SentencePiece drops
+  if (size <= 3) no_text();  // only characters that SentencePiece drops
   if (size < training.size) {
-    log::info("vocabulary of {}: {} pieces instead of {}, the text has no more", name, size,
-              training.size);
+    log::info("vocabulary of {}: {} pieces instead of {}; the text has no more distinct pieces",
+              name, size, training.size);
   } else if (size > training.size) {
-    log::info("vocabulary of {}: {} pieces instead of {}, its characters need so many", name, size,
-              training.size);
+    log::info("vocabulary of {}: {} pieces instead of {}; its characters need this many", name,
+              size, training.size);
   }
   return trained;
 }

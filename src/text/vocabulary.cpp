@@ -11,8 +11,9 @@
 namespace nmt {
 
 namespace {
-constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581, a space within pieces
-constexpr std::size_t kStretch = 4096;  // bytes after which a run of unknown characters may be cut
+constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581 stands for a space in pieces
+constexpr std::size_t kStretch =
+    4096;  // minimum distance in bytes between cuts in runs of unknown characters
 
 bool continues_character(char c) {
   return (c & 0xC0) == 0x80;
@@ -27,7 +28,7 @@ struct Vocabulary::Impl {
   std::vector<int> encode(std::string_view text) const {
     std::vector<int> ids;
     const auto status = processor.Encode(text, &ids);
-    NMT_CHECK(status.ok(), "vocabulary: a line of {} bytes cannot be encoded: {}", text.size(),
+    NMT_CHECK(status.ok(), "vocabulary: cannot encode a line of {} bytes: {}", text.size(),
               status.ToString());
     return ids;
   }
@@ -35,7 +36,7 @@ struct Vocabulary::Impl {
     const std::vector<int> ids = encode(character);
     return !ids.empty() && ids.back() == processor.unk_id();
   }
-  /// Whether the characters before and after `at`, where one begins, are both unknown.
+  /// Whether the characters directly before and after the character boundary `at` are both unknown.
   bool within_unknown(std::string_view line, std::size_t at) const {
     std::size_t before = at - 1, end = at + 1;
     while (before > 0 && continues_character(line[before])) --before;
@@ -52,13 +53,13 @@ Vocabulary::~Vocabulary() = default;
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    fail(ExitStatus::usage, "vocabulary {}: cannot be opened; a SentencePiece model is needed",
+    fail(ExitStatus::usage, "vocabulary {}: cannot be opened; expected a SentencePiece model",
          path);
   std::ostringstream bytes;
   bytes << file.rdbuf();
   if (file.bad() || bytes.view().empty()) {
-    fail(ExitStatus::data,
-         "vocabulary {}: nothing can be read from it; a SentencePiece model is needed", path);
+    fail(ExitStatus::data, "vocabulary {}: is empty or unreadable; expected a SentencePiece model",
+         path);
   }
   return from_bytes(bytes.view(), path);
 }
@@ -68,13 +69,13 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   Impl& impl = *vocabulary.impl_;
   impl.bytes = bytes;
   if (!charsmaps_are_sound(bytes) || !impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
-    fail(ExitStatus::data, "vocabulary {}: {} bytes that are no whole SentencePiece model", name,
+    fail(ExitStatus::data, "vocabulary {}: {} bytes are not a complete SentencePiece model", name,
          bytes.size());
   }
   const auto& processor = impl.processor;
   if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {
     fail(ExitStatus::data,
-         "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; they must be 0, 1, 2", name,
+         "vocabulary {}: the ids of <unk>, <s>, </s> are {}, {}, {}; expected 0, 1, 2", name,
          processor.unk_id(), processor.bos_id(), processor.eos_id());
   }
   impl.pieces.reserve(static_cast<std::size_t>(processor.GetPieceSize()));
@@ -87,15 +88,15 @@ int Vocabulary::size() const {
   return static_cast<int>(impl_->pieces.size());
 }
 
-// SentencePiece needs time with the square of the length of a run of unknown characters: more than
-// a minute for a million bytes that are no text. Such a run is cut now and then, which gives some
-// more <unk> and changes nothing else.
+// SentencePiece takes quadratic time in the length of a run of unknown characters: more than a
+// minute for 1 MB of binary data. Long runs are therefore cut, which adds a few <unk> and changes
+// nothing else.
 std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
   std::vector<std::int32_t> ids;
   std::size_t begin = 0;
   const auto add = [&](std::size_t end) {
     const std::vector<int> some = impl_->encode(line.substr(begin, end - begin));
-    // A new text begins with a space, the rest of a run does not.
+    // SentencePiece prepends a space to every text; the rest of a run has none.
     const bool added_space =
         begin > 0 && !some.empty() && impl_->pieces[static_cast<std::size_t>(some[0])] == kSpace;
     ids.insert(ids.end(), some.begin() + added_space, some.end());
@@ -118,8 +119,7 @@ std::string Vocabulary::decode(std::span<const std::int32_t> ids) const {
   }
   std::string text;
   const auto status = impl_->processor.Decode(kept, &text);
-  NMT_CHECK(status.ok(), "vocabulary: {} ids cannot be decoded: {}", kept.size(),
-            status.ToString());
+  NMT_CHECK(status.ok(), "vocabulary: cannot decode {} ids: {}", kept.size(), status.ToString());
   return text;
 }
 

@@ -70,14 +70,14 @@ TEST(Batch, Take) {
   EXPECT_THROW(take(all, {2, 2}), Error);
 }
 
-// Sentences of parts of parts are those of the whole batch at the places that they tell.
-TEST(Batch, PartsKnowTheirPlaces) {
+// The position of a part of a part leads back to the sentences of the full batch.
+TEST(Batch, PartsKnowTheirPositions) {
   std::vector<Ids> ids;
   std::vector<const Ids*> pointers;
   for (std::int32_t i = 0; i < 11; ++i) ids.push_back({100 + i});
   for (const Ids& one : ids) pointers.push_back(&one);
   const Batch all = make_batch(pointers, pointers, 1, 2);
-  EXPECT_EQ(all.place, (BatchPlace{0, 1, 11}));
+  EXPECT_EQ(all.place, (BatchPosition{0, 1, 11}));
   const Batch second = take(all, {1, 3});  // 1 4 7 10
   for (const Batch& part : {all, second, slice(second, 1, 3), take(slice(second, 1, 3), {1, 2})}) {
     EXPECT_EQ(part.place.whole, 11);

@@ -13,8 +13,8 @@
 namespace nmt {
 namespace {
 
-/// 300 pairs in which sources repeat every 40 lines at first, and targets every 30; blank and long
-/// ones too.
+/// 300 pairs. Sources repeat every 40 lines at first, targets every 30; some sides are blank or
+/// long.
 struct Corpus {
   Corpus() {
     for (int i = 0; i < 300; ++i) {
@@ -55,7 +55,7 @@ TEST(HoldOut, NothingIsShared) {
       }
     }
   }
-  // Pairs that stand alone are enough for 20: nothing else is lost.
+  // There are more than 20 unique pairs, so only the held-out lines are excluded.
   EXPECT_EQ(hold_out(corpus, 20, 7).excluded.size(), 20u);
   EXPECT_GT(hold_out(corpus, 150, 7).excluded.size(), 150u);
 }
@@ -68,8 +68,8 @@ TEST(HoldOut, DependsOnTheSeedAlone) {
   EXPECT_NE(hold_out(corpus, 20, 7).development, hold_out(corpus, 20, 8).development);
 }
 
-// Few usable pairs, far more than the first draw of lines that are not.
-TEST(HoldOut, AllThatCanBeUsedAreFound) {
+// Ten usable pairs among many unusable ones; the first draw does not find them all.
+TEST(HoldOut, AllUsablePairsAreFound) {
   std::string source, target;
   for (int i = 0; i < 4000; ++i) {
     const bool usable = i % 400 == 7;
@@ -87,8 +87,9 @@ TEST(HoldOut, AllThatCanBeUsedAreFound) {
     FAIL() << "11 of 10 were held out";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what())
-                  .find("11 of 4000 pairs cannot be held out for a development set: 10 have no "
-                        "blank side and none over 600 bytes"),
+                  .find("cannot hold out 11 of 4000 pairs as a development set: 10 qualify (no "
+                        "blank side, no side over "
+                        "600 bytes)"),
               std::string::npos)
         << error.what();
   }

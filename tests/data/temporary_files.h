@@ -9,12 +9,12 @@
 
 namespace nmt {
 
-/// A folder of its own for a test, gone with it.
+/// A temporary directory of a test, removed after it.
 class TemporaryFiles {
  public:
   TemporaryFiles() {
     std::string pattern = (std::filesystem::temp_directory_path() / "nmt_test_XXXXXX").string();
-    if (!::mkdtemp(pattern.data())) ADD_FAILURE() << "no folder " << pattern;
+    if (!::mkdtemp(pattern.data())) ADD_FAILURE() << "cannot create  " << pattern;
     folder_ = pattern;
   }
   ~TemporaryFiles() {

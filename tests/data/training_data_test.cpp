@@ -23,8 +23,8 @@ namespace {
 
 class TrainingDataTest : public testing::Test {
  protected:
-  /// 400 pairs of 1 to 30 numbers; line 50 has no source, line 60 a blank target, line 70 a very
-  /// long source.
+  /// 400 pairs of 1 to 30 numbers. Line 50 has an empty source, line 60 a blank target, line 70 a
+  /// very long source.
   void SetUp() override {
     for (int i = 0; i < 400; ++i) {
       const auto numbers = [&](int count, int from, int step) {
@@ -77,7 +77,7 @@ bool same(const Batch& a, const Batch& b) {
          a.target_tokens == b.target_tokens;
 }
 
-/// Processes that share the data, as threads: body(rank, data), all ranks at once.
+/// Simulates processes that share the data by threads: runs body(rank, data) on all ranks at once.
 class Sharing {
  public:
   explicit Sharing(int size)
@@ -153,7 +153,7 @@ TEST_F(TrainingDataTest, EachEncodesItsShareAlone) {
       while (shared.epochs() < 20) shared.next();
       encoded[static_cast<std::size_t>(rank)] = shared.encoded();
     });
-    // At most a pass and a few windows ahead.
+    // At most an epoch and a few windows ahead.
     for (const std::int64_t pairs : encoded) {
       EXPECT_GE(pairs, 20 * 400 / size);
       EXPECT_LE(pairs, 23 * 400 / size);
@@ -317,7 +317,7 @@ TEST_F(TrainingDataTest, ErrorsReachTheConsumer) {
 }
 
 TEST_F(TrainingDataTest, StopsAtAnyTime) {
-  spec_.mini_batch = 1;  // many more batches than are made ahead
+  spec_.mini_batch = 1;  // many more batches than are prefetched
   for (int taken = 0; taken < 12; ++taken) {
     TrainingData loader = data();
     for (int i = 0; i < taken; ++i) loader.next();

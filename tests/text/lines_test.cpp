@@ -17,7 +17,7 @@ using namespace std::string_literals;
 
 using Lines = std::vector<std::string>;
 
-/// A pipe whose writing end the test holds.
+/// A pipe; the test writes to it.
 struct Pipe {
   Pipe() { EXPECT_EQ(::pipe(ends), 0); }
   ~Pipe() {
@@ -34,7 +34,7 @@ struct Pipe {
   int ends[2];
 };
 
-/// The lines as memory and as a stream have them, which must be the same.
+/// The lines of `text`, read from memory and as a stream; both must be equal.
 Lines read(const std::string& text, LineNotes* notes = nullptr) {
   LineNotes of_memory;
   const Lines split = split_lines(text, &of_memory);
@@ -94,9 +94,8 @@ TEST(Lines, NulAndInvalidBytes) {
   EXPECT_EQ(notes.invalid_utf8.first, 3);
   const Lines messages = notes.messages("in.txt");
   ASSERT_EQ(messages.size(), 2u);
-  EXPECT_EQ(messages[0],
-            "in.txt: line 3 and 1 more had invalid UTF-8, which was replaced by U+FFFD");
-  EXPECT_EQ(messages[1], "in.txt: line 2 had NUL bytes, which were kept");
+  EXPECT_EQ(messages[0], "in.txt: line 3 and 1 more had invalid UTF-8; it was replaced by U+FFFD");
+  EXPECT_EQ(messages[1], "in.txt: line 2 had NUL bytes; they were kept");
 }
 
 TEST(Lines, LongLines) {

@@ -25,7 +25,7 @@ std::string bad(int n) {
   return all;
 }
 
-// The examples of the Unicode standard 15.0, section 3.9, tables 3-8 to 3-11.
+// The examples of Unicode 15.0, section 3.9, tables 3-8 to 3-11.
 TEST(Utf8, ExamplesOfTheStandard) {
   EXPECT_EQ(repaired("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41", 8), bad(8) + "A");
   EXPECT_EQ(repaired("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41", 8), bad(8) + "A");
@@ -53,7 +53,7 @@ TEST(Utf8, CutAtEveryPlace) {
   EXPECT_EQ(repaired(text.substr(9), 2), bad(2) + "12345678\xF0\x9F\x98\x80");
 }
 
-// Every code point encodes and passes; its neighbors in byte space that encode none do not.
+// Every code point is valid when encoded; neighboring byte sequences that encode none are invalid.
 TEST(Utf8, EveryCodePoint) {
   for (unsigned point = 0x80; point < 0x110000; point += point < 0x3000 ? 1 : 97) {
     std::string text;

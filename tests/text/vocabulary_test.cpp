@@ -66,7 +66,7 @@ TEST(Vocabulary, SpecialPieces) {
   ids.push_back(v.eos());
   EXPECT_EQ(v.decode(ids), "the dog");
   EXPECT_EQ(v.encode("\xe6\xbc\xa2").back(), v.unk());
-  // Text that looks like a control symbol is text.
+  // Text that looks like a control symbol is encoded as text.
   for (const auto id : v.encode("</s> <s>")) EXPECT_TRUE(id != v.bos() && id != v.eos());
   EXPECT_TRUE(v.encode("").empty());
   EXPECT_TRUE(v.encode(" \t ").empty());
@@ -74,9 +74,9 @@ TEST(Vocabulary, SpecialPieces) {
   EXPECT_THROW(v.piece(-1), Error);
 }
 
-// BPE never joins pieces over a space, so a line is the sum of its words: of long lines and unknown
-// ones too.
-TEST(Vocabulary, LongLinesAreTheSumOfTheirWords) {
+// BPE pieces never span a space, so the encoding of a line is the concatenation of its words'
+// encodings, in long lines and lines with unknown words too.
+TEST(Vocabulary, LongLinesAreTheConcatenationOfTheirWords) {
   const Vocabulary v = train(corpus(), {.size = 80}).vocabulary;
   std::mt19937 random(3);
   std::string line;
@@ -87,10 +87,10 @@ TEST(Vocabulary, LongLinesAreTheSumOfTheirWords) {
       word += std::vector<std::string>{"the", "\xe6\xbc\xa2", "dog"}[random() % 3];
     const auto ids = v.encode(word);
     expected.insert(expected.end(), ids.begin(), ids.end());
-    line += word + (random() % 4 ? " " : "\xe3\x80\x80");  // U+3000 is a space too
+    line += word + (random() % 4 ? " " : "\xe3\x80\x80");  // U+3000 is also a space
   }
   auto ids = v.encode(line);
-  for (auto* all : {&ids, &expected})  // a run of unknown characters may count more than once
+  for (auto* all : {&ids, &expected})  // a run of unknown characters may give several <unk>
     all->erase(
         std::unique(all->begin(), all->end(), [](auto a, auto b) { return a == 0 && b == 0; }),
         all->end());
@@ -102,7 +102,7 @@ TEST(Vocabulary, MillionBytesOfNoTextAreQuick) {
   std::string ideographs;
   while (ideographs.size() < 1'000'000) ideographs += "\xe6\xbc\xa2";
   for (const std::string& run : {std::string(1'000'000, '\0'), ideographs}) {
-    const std::clock_t start = std::clock();  // the processor's time: other programs do not count
+    const std::clock_t start = std::clock();  // CPU time, which other processes do not affect
     const auto ids = v.encode("the" + run + "dog");
     EXPECT_LT(std::clock() - start, 20 * CLOCKS_PER_SEC);
     auto expected = v.encode("the");
@@ -123,7 +123,7 @@ TEST(Vocabulary, SizeIsClampedBothWays) {
   EXPECT_LT(large.vocabulary.size(), 1000);
   EXPECT_GT(large.vocabulary.size(), 80);
   const auto tiny = train(lines, {.size = 5});
-  EXPECT_GT(tiny.vocabulary.size(), 25);  // the letters, and ids 0 to 2
+  EXPECT_GT(tiny.vocabulary.size(), 25);  // letters and ids 0 to 2
   EXPECT_LT(tiny.vocabulary.size(), 40);
   EXPECT_EQ(tiny.vocabulary.decode(tiny.vocabulary.encode(lines[7])), lines[7]);
   EXPECT_EQ(train({"a"}, {.size = 100}).vocabulary.decode(std::vector<std::int32_t>{}), "");
@@ -153,17 +153,17 @@ TEST(Vocabulary, SamplesEvenlyAndPassesOverLongLines) {
   EXPECT_EQ(trained.lines_too_long, 1);
   try {
     train({std::string(10000, 'x'), "", std::string(5000, 'y')}, {.size = 20});
-    FAIL() << "a vocabulary of nothing";
+    FAIL() << "expected an error: no text";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "test: no text to learn a vocabulary from in 3 lines, 2 of them over 4096 bytes, "
-                 "which are passed over");
+                 "test: no text to train a vocabulary on in 3 lines; 2 lines over 4096 bytes were "
+                 "skipped");
   }
 }
 
 TEST(Vocabulary, LargeAlphabetIsCoveredInPart) {
   std::vector<std::string> lines(4000, "the common letters of a text");
-  for (int i = 0; i < 600; ++i) {  // 600 different ideographs, once each
+  for (int i = 0; i < 600; ++i) {  // 600 distinct ideographs, once each
     const int point = 0x4E00 + i;
     lines[static_cast<std::size_t>(i)] +=
         {static_cast<char>(0xE0 | point >> 12), static_cast<char>(0x80 | (point >> 6 & 63)),
@@ -195,7 +195,7 @@ TEST(Vocabulary, RefusesWhatIsNoModel) {
     EXPECT_TRUE(refused(good.substr(0, size)));
   EXPECT_THROW(Vocabulary::load("/nonexistent/x.spm"), Error);
   EXPECT_THROW(Vocabulary::load("/tmp"), Error);
-  // Spaces of every width, and a line with the mark U+2585, which SentencePiece keeps for itself.
+  // Unicode spaces, and a line with U+2585, which SentencePiece reserves.
   for (const std::string& line :
        {std::string("  "), std::string("\xe2\x80\x8b\xc2\xa0"), std::string("a\xe2\x96\x85")}) {
     try {
@@ -208,30 +208,30 @@ TEST(Vocabulary, RefusesWhatIsNoModel) {
   EXPECT_THROW(train({"a b"}, {.size = 3}), Error);
 }
 
-// The root of the normalization's trie points far outside of it.
-TEST(Vocabulary, RefusesATableThatPointsOutside) {
+// The root of the normalization trie points out of bounds.
+TEST(Vocabulary, RejectsOutOfBoundsTable) {
   std::string model = train(corpus(), {.size = 60}).vocabulary.bytes();
   const std::size_t name = model.find("nmt_nfkc");
   ASSERT_NE(name, std::string::npos);
   const std::size_t root =
-      name + 8 + 1 + 3 + 4;  // after the field's tag and length, and the trie's size
+      name + 8 + 1 + 3 + 4;  // after the tag and length of the field and the size of the trie
   EXPECT_NO_THROW(Vocabulary::from_bytes(model, "as it was"));
   for (const char last :
-       {'\x7F', '\xFF'}) {  // the root counts even where other nodes would be values
+       {'\x7F', '\xFF'}) {  // also where the bits would mark a value in other nodes
     model.replace(root, 4, std::string("\x00\x00\xF0", 3) + last);
     EXPECT_THROW(Vocabulary::from_bytes(model, "hostile"), Error);
   }
 }
 
-// Some broken files still load, with other pieces; none may make the process fall.
-TEST(Vocabulary, ChangedBytesAreRefusedOrHarmless) {
+// Some corrupt files still load, with other pieces. None may crash the process.
+TEST(Vocabulary, CorruptBytesAreRejectedOrHarmless) {
   const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
   std::mt19937 random(1);
   int refused = 0;
   for (int i = 0; i < 1000; ++i) {
     std::string changed = good;
     for (unsigned k = random() % 4 + 1; k > 0; --k) {
-      // The first bytes are pieces and settings, the last ones replacements, a trie lies between.
+      // Pieces and settings come first, then the trie, then the replacements.
       const std::size_t at = random() % 2 ? random() % changed.size() : random() % 3000;
       if (random() % 3 == 0)
         changed.erase(at, 1 + random() % 8);

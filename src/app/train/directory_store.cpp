@@ -30,7 +30,8 @@ void refuse_foreign(const std::string& path) {
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() && !is_temporary_name(name))
+    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() &&
+        !is_temporary_name(name))
       fail(ExitStatus::usage,
            "model: the folder {} holds something else than a model ({}); name a new folder", path,
            name);
