@@ -9,7 +9,7 @@
 namespace nmt {
 
 /// A linear layer, the bridge of a layer back to the embedding's width, with the residual sum and
-/// layer normalization of the `deep` model (units.md 3.2): LN(x + dropout(h W)).
+/// layer normalization of the `deep` model (LRN, section 6.3): LN(x + dropout(h W)).
 class Residual {
  public:
   Residual(const Builder& builder, std::int64_t from, std::int64_t to, bool layer_normalization);

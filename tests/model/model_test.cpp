@@ -314,7 +314,7 @@ TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
   EXPECT_NE(model.accumulate_gradients(batch, {0, 2, 0}).cross_entropy, first);
 }
 
-// units.md 3.1; ATR paper, table 4: N = 1000, embedding 620, 40K + 40K symbols, tied softmax.
+// ATR paper, table 4: N = 1000, embedding 620, 40K + 40K symbols, tied softmax.
 TEST(Model, parameter_totals_of_the_papers) {
   const auto millions = [](const std::string& unit) {
     ModelSpec spec;

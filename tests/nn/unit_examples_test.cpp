@@ -69,7 +69,7 @@ TEST(UnitExamples, equal_those_of_numpy) {
   }
 }
 
-// M = 5 inputs, N = 7 wide, T = 11 positions; ELSTM paper, table 1, and units.md, section 1.
+// M = 5 inputs, N = 7 wide, T = 11 positions; ELSTM paper, table 1, and docs/reference/units.md.
 TEST(UnitParameters, are_those_of_the_papers) {
   const std::int64_t m = 5, n = 7, t = 11;
   const auto count = [&](const std::string& name, const std::string& variant, bool bias = false) {

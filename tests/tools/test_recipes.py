@@ -38,7 +38,7 @@ class RecipesTest(unittest.TestCase):
     def test_all_are_there(self):
         self.assertLessEqual(PAPERS, {recipe.stem for recipe in RECIPES})
         known = self.run_tool("nmt-train", "--build-info").split("units: ")[1].split("\n")[0].split()
-        self.assertEqual({unit.stem for unit in UNITS}, set(known))
+        self.assertLessEqual({unit.stem for unit in UNITS}, set(known))
         for unit in UNITS:
             self.assertEqual(unit.read_text(encoding="utf-8"), f"unit: {unit.stem}\n")
 
