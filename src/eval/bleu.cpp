@@ -16,11 +16,11 @@ using Counter = std::unordered_map<std::string, std::int64_t>;
 std::string lowered(std::string text, BleuTokenizer tokenizer) {
   if (tokenizer != BleuTokenizer::multi_bleu) return encode_utf8(lowercase_of(decode_utf8(text)));
   for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // Perl's lc of bytes
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // as Perl's lc on bytes
   return text;
 }
 
-// n-grams of one order, joined by a character that no word holds.
+// Counts the n-grams of one order, joined by a character that no word contains.
 Counter ngrams(const std::vector<std::string>& words, std::size_t order) {
   Counter counts;
   for (std::size_t i = 0; i + order <= words.size(); ++i) {
@@ -45,7 +45,7 @@ BleuCounts& BleuCounts::operator+=(const BleuCounts& other) {
 
 BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
                        const BleuOptions& options) {
-  NMT_CHECK(!references.empty(), "BLEU needs a reference");
+  NMT_CHECK(!references.empty(), "BLEU: expected at least one reference");
   const auto words_of = [&](const std::string& line) {
     const std::string text = options.lowercase ? lowered(line, options.tokenizer) : line;
     return tokenize(options.tokenizer, without_trailing_space(text));
@@ -57,7 +57,7 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
   const auto length = static_cast<std::int64_t>(words.size());
   counts.hypothesis_length = length;
   std::int64_t closest = -1;
-  for (const auto& other : others) {  // the closest in length, the shorter of two as close
+  for (const auto& other : others) {  // the closest in length; the shorter one for ties
     const auto candidate = static_cast<std::int64_t>(other.size());
     const std::int64_t distance = std::abs(candidate - length), best = std::abs(closest - length);
     if (closest < 0 || distance < best || (distance == best && candidate < closest))
@@ -66,7 +66,7 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
   counts.reference_length = closest;
   for (int n = 1; n <= bleu_order; ++n) {
     const Counter mine = ngrams(words, n);
-    Counter most;  // the largest count of each n-gram in any reference
+    Counter most;  // maximum count of each n-gram over the references
     for (const auto& other : others)
       for (const auto& [key, count] : ngrams(other, n)) most[key] = std::max(most[key], count);
     for (const auto& [key, count] : mine) {

@@ -19,16 +19,16 @@ struct BleuOptions {
   bool lowercase = false;
   BleuSmoothing smoothing = BleuSmoothing::exp;
   double smoothing_value = -1;  ///< below 0: floor 0.1, add-k 1
-  /// Leave out orders that the text is too short for: for single sentences.
+  /// Ignore n-gram orders for which the text is too short; for sentence-level BLEU.
   bool effective_order = false;
 };
 
-/// n-gram counts of one sentence or of a corpus; adding them up gives the corpus.
+/// n-gram counts of a sentence, or of a corpus as the sum over its sentences.
 struct BleuCounts {
-  std::array<std::int64_t, bleu_order> correct{};  ///< clipped matches of each order
-  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis
+  std::array<std::int64_t, bleu_order> correct{};  ///< clipped n-gram matches per order
+  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis per order
   std::int64_t hypothesis_length = 0;
-  std::int64_t reference_length = 0;  ///< of the reference closest in length
+  std::int64_t reference_length = 0;  ///< length of the reference closest in length
   BleuCounts& operator+=(const BleuCounts& other);
 };
 
@@ -39,10 +39,10 @@ struct BleuScore {
   BleuCounts counts;
 };
 
-/// The definition of multi-bleu.perl (Moses), for text that was tokenized before: words as they
-/// stand, no smoothing.
+/// The options of multi-bleu.perl (Moses), for tokenized text: words are split at white space,
+/// without smoothing.
 BleuOptions multi_bleu_options(bool lowercase);
-/// "exp", "floor", "add-k", "none"; fails (usage) on another name, with the known ones.
+/// Parses "exp", "floor", "add-k" or "none". Error (usage): another name.
 BleuSmoothing bleu_smoothing(std::string_view name);
 const char* name_of(BleuSmoothing smoothing);
 
@@ -51,13 +51,13 @@ BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::str
                        const BleuOptions& options);
 /// BLEU (Papineni et al. 2002) of summed counts, as sacreBLEU 2 computes it (Post 2018).
 BleuScore bleu_from_counts(const BleuCounts& counts, const BleuOptions& options);
-/// Corpus BLEU with one reference a line; fails (data) when the numbers of lines differ.
+/// Corpus BLEU with one reference per hypothesis. Error (data): the numbers of lines differ.
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,
                       const std::vector<std::string>& references, const BleuOptions& options = {});
-/// "65.0/38.9/25.6/17.2 (BP = 1.000 ratio = 1.012 hyp_len = 12 ref_len = 12)"
+/// For example "65.0/38.9/25.6/17.2 (BP = 1.000 ratio = 1.012 hyp_len = 12 ref_len = 12)"
 std::string verbose(const BleuScore& score);
-/// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.1.0"; `trials`,
-/// "bs:1000|seed:12345|", stands behind nrefs.
+/// For example "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.1.0". `trials`, for
+/// example "bs:1000|seed:12345|", follows nrefs.
 std::string bleu_signature(const BleuOptions& options, int references,
                            const std::string& trials = "");
 

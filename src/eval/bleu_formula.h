@@ -9,9 +9,9 @@ namespace nmt {
 
 double smoothing_value_of(const BleuOptions& options);
 
-/// BLEU (Papineni et al. 2002, section 2.3) with the smoothings of Chen and Cherry 2014: floor is
-/// method 1, add-k method 2, exp method 3 as in mteval-v13a.pl. Real is double for counts, float
-/// for numpy's resampled sums. The precisions come back, each 0 to 100.
+/// BLEU (Papineni et al. 2002, section 2.3) with the smoothing methods of Chen and Cherry 2014:
+/// floor is method 1, add-k method 2, exp method 3 as in mteval-v13a.pl. Real is double for counts,
+/// float for numpy's resampled sums. Returns the score, 0 to 100, and `precisions`, each 0 to 100.
 template <class Real>
 double bleu_formula(std::array<Real, bleu_order> correct, std::array<Real, bleu_order> total,
                     double brevity_penalty, const BleuOptions& options,
@@ -32,8 +32,8 @@ double bleu_formula(std::array<Real, bleu_order> correct, std::array<Real, bleu_
     if (options.effective_order) orders = n + 1;
     if (correct[n] != 0) {
       precisions[n] = static_cast<double>(Real{100} * correct[n] / total[n]);
-    } else if (options.smoothing ==
-               BleuSmoothing::exp) {  // each zero counts half of the one before
+      // Each further order without matches counts half of the previous one.
+    } else if (options.smoothing == BleuSmoothing::exp) {
       smoothed_zeros *= 2;
       precisions[n] =
           static_cast<double>(Real{100} / (static_cast<Real>(smoothed_zeros) * total[n]));

@@ -31,7 +31,7 @@ bool is_mark(char32_t c) {
   return is_ascii_punctuation(c) || (c < 127 && is_symbol(c));
 }
 
-// Punctuation at a word's end, else at its beginning, stands alone (Popovic's chrF++).
+// Splits off punctuation at the end of a word, else at its beginning (Popovic's chrF++).
 std::vector<std::u32string> separated(const std::vector<std::u32string>& words) {
   std::vector<std::u32string> out;
   for (const std::u32string& word : words) {
@@ -85,7 +85,7 @@ ChrfCounts chrf_counts(const std::string& hypothesis, const std::vector<std::str
                        const ChrfOptions& options) {
   NMT_CHECK(options.character_order + options.word_order <= chrf_orders &&
                 options.character_order > 0 && options.word_order >= 0,
-            "chrF takes from 1 to {} orders, not {} of characters and {} of words", chrf_orders,
+            "chrF: expected 1 to {} orders, not {} of characters and {} of words", chrf_orders,
             options.character_order, options.word_order);
   const std::vector<Counter> mine = ngrams(hypothesis, options);
   ChrfCounts best;

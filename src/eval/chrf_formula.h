@@ -6,10 +6,10 @@
 
 namespace nmt {
 
-/// chrF (Popovic 2015, eq. 1): the F-score of the averages of n-gram precision and recall over the
-/// orders that both sides have. `sums` holds hypothesis, reference and matches of each order. Real
-/// is double for counts, float for numpy's resampled sums; `nothing` is set where nothing was
-/// matched at all.
+/// chrF (Popovic 2015, eq. 1): the F-score of n-gram precision and recall, averaged over the orders
+/// that both sides have. `sums` holds hypothesis n-grams, reference n-grams and matches of each
+/// order. Real is double for counts, float for numpy's resampled sums. `nothing` is set when there
+/// is no match.
 template <class Real>
 double chrf_formula(const std::vector<Real>& sums, const ChrfOptions& options, bool& nothing) {
   Real precision = 0, recall = 0;

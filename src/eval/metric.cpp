@@ -10,7 +10,7 @@
 namespace nmt {
 namespace {
 
-// A row: hypothesis length, reference length, matches of each order, n-grams of each order.
+// Row: hypothesis length, reference length, matches per order, n-grams per order.
 class BleuMetric : public Metric {
  public:
   explicit BleuMetric(const BleuOptions& options) : options_(options) {}
@@ -39,7 +39,7 @@ class BleuMetric : public Metric {
     std::array<double, bleu_order> precisions;
     const double penalty = brevity_penalty(sum[0], sum[1]);
     return {bleu_formula(correct, total, penalty, options_, precisions),
-            false};  // its last step is a Python number
+            false};  // sacreBLEU's last step gives a Python float
   }
   double score_of_integers(const std::vector<std::int64_t>& sum) const override {
     BleuOptions options = options_;
@@ -60,7 +60,7 @@ class BleuMetric : public Metric {
   BleuOptions options_;
 };
 
-// A row: hypothesis, reference and matches of each order.
+// Row: per order hypothesis n-grams, reference n-grams, matches.
 class ChrfMetric : public Metric {
  public:
   explicit ChrfMetric(const ChrfOptions& options) : options_(options) {}
@@ -84,7 +84,7 @@ class ChrfMetric : public Metric {
   SampleScore score_of_floats(const std::vector<float>& sum) const override {
     bool nothing = false;
     const double score = chrf_formula(sum, options_, nothing);
-    return {score, !nothing};  // nothing matched: sacreBLEU returns a Python 0.0
+    return {score, !nothing};  // no match: sacreBLEU returns a Python 0.0
   }
 
  private:
@@ -108,7 +108,7 @@ std::vector<std::int64_t> SentenceCounts::sum() const {
 
 SentenceCounts sentence_counts(const Metric& metric, const std::vector<std::string>& hypotheses,
                                const std::vector<std::vector<std::string>>& references) {
-  if (hypotheses.empty()) fail(ExitStatus::data, "no sentence to score");
+  if (hypotheses.empty()) fail(ExitStatus::data, "no sentences to score");
   for (const auto& stream : references)
     if (stream.size() != hypotheses.size())
       fail(ExitStatus::data, "{} hypotheses for {} references", hypotheses.size(), stream.size());

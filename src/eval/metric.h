@@ -10,34 +10,34 @@
 
 namespace nmt {
 
-/// One score, as the Python programs compute it: `single` says that it is a float32 there, `value`
-/// is exact in it.
+/// A score as sacreBLEU computes it. `single`: it is a float32 there; `value` represents it
+/// exactly.
 struct SampleScore {
   double value = 0;
   bool single = false;
 };
 
-/// A metric as the programs and the significance tests see it: every sentence gives a row of
+/// Interface of metrics for the programs and the significance tests: every sentence gives a row of
 /// counts, and a sum of rows gives the score.
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// "BLEU", "chrF2", "chrF2++"
+  /// For example "BLEU", "chrF2" or "chrF2++".
   virtual std::string name() const = 0;
-  /// `trials` stands behind the number of references: "bs:1000|seed:12345|", or nothing.
+  /// The sacreBLEU signature; `trials`, "bs:1000|seed:12345|" or empty, follows the number of
+  /// references.
   virtual std::string signature(int references, const std::string& trials = "") const = 0;
-  /// What a score says beside the number; empty for chrF.
+  /// Details of a score: precisions, brevity penalty and lengths; empty for chrF.
   virtual std::string verbose(const std::vector<std::int64_t>& sum) const = 0;
-  /// Counts of one hypothesis against its references (at least one); the same length for every
-  /// sentence.
+  /// Counts of one hypothesis against at least one reference. Every row has the same length.
   virtual std::vector<std::int64_t> row(const std::string& hypothesis,
                                         const std::vector<std::string>& references) const = 0;
-  /// Score of summed rows, 0 to 100.
+  /// The score of summed rows, 0 to 100.
   virtual double score(const std::vector<std::int64_t>& sum) const = 0;
-  /// The same as sacreBLEU computes it from numpy's float32 sums (numpy 2: a Python number takes on
-  /// the array's type).
+  /// The score as sacreBLEU computes it from float32 sums (numpy 2: Python scalars adopt the
+  /// array's dtype).
   virtual SampleScore score_of_floats(const std::vector<float>& sum) const = 0;
-  /// The same from an array of int64.
+  /// The score as sacreBLEU computes it from int64 sums.
   virtual double score_of_integers(const std::vector<std::int64_t>& sum) const {
     return score(sum);
   }
@@ -46,7 +46,7 @@ class Metric {
 std::unique_ptr<Metric> bleu_metric(const BleuOptions& options);
 std::unique_ptr<Metric> chrf_metric(const ChrfOptions& options);
 
-/// Rows of all sentences, one behind the other.
+/// The rows of all sentences.
 struct SentenceCounts {
   std::size_t sentences = 0, columns = 0;
   std::vector<std::int64_t> values;  ///< [sentences, columns]
@@ -54,7 +54,7 @@ struct SentenceCounts {
 };
 
 /// `references[k][i]` is sentence i of reference stream k. Errors (data): streams of different
-/// lengths; no sentence at all.
+/// lengths; no sentences.
 SentenceCounts sentence_counts(const Metric& metric, const std::vector<std::string>& hypotheses,
                                const std::vector<std::vector<std::string>>& references);
 

@@ -6,7 +6,7 @@
 namespace nmt {
 namespace {
 
-// SeedSequence: the constants of randutils.hpp (O'Neill 2015) that numpy took over.
+// SeedSequence: the constants of randutils.hpp (O'Neill 2015) that numpy uses.
 constexpr std::uint32_t init_a = 0x43b0d7e5, mult_a = 0x931e8875, init_b = 0x8b51f9dd,
                         mult_b = 0x58f38ded;
 constexpr std::uint32_t mix_left = 0xca01f9dd, mix_right = 0x4973f715;

@@ -10,8 +10,8 @@
 namespace nmt {
 namespace {
 
-// An array of scores: float32 when all of them are, as numpy makes it. Operations compute in double
-// and round to the array's type, which is exact for + - * / of floats (53 >= 2 * 24 + 2 bits).
+// An array of scores, float32 if all of them are, as in numpy. Operations compute in double and
+// round to the type of the array, which is exact for + - * / of floats (53 >= 2 * 24 + 2 bits).
 struct Scores {
   std::vector<double> values;
   bool single = true;
@@ -53,7 +53,8 @@ double numpy_mean(const Scores& scores) {
   return static_cast<double>(pairwise_sum(floats.data(), count) / static_cast<float>(count));
 }
 
-// statistics.mean sums without error and rounds once; compensated long double is as good.
+// statistics.mean sums exactly and rounds once; a compensated sum in long double gives the same
+// result.
 double exact_mean(const Scores& scores) {
   long double sum = 0, lost = 0;
   for (const double x : scores.values) {
@@ -71,13 +72,13 @@ double half_width(const Scores& sorted) {
   return sorted.round(0.5 * sorted.round(sorted.values[last - tail] - sorted.values[tail]));
 }
 
-// Scores of the same resamples for each system.
+// Scores of each system on the same resamples.
 std::vector<Scores> resample(const Metric& metric,
                              const std::vector<const SentenceCounts*>& systems, int samples,
                              std::uint64_t seed) {
   const std::size_t sentences = systems[0]->sentences;
   if (sentences > std::numeric_limits<std::uint32_t>::max())
-    NMT_FAIL("{} sentences are too many to resample", sentences);
+    NMT_FAIL("{} sentences exceed the maximum for resampling", sentences);
   NumpyGenerator generator(seed);
   std::vector<Scores> scores(systems.size());
   std::vector<std::uint32_t> chosen(sentences);
@@ -86,7 +87,7 @@ std::vector<Scores> resample(const Metric& metric,
     for (std::size_t s = 0; s < systems.size(); ++s) {
       const SentenceCounts& counts = *systems[s];
       std::vector<float> sum(counts.columns,
-                             0.0F);  // row after row in float32, as numpy's sum over the first axis
+                             0.0F);  // row by row in float32, as numpy's sum over the first axis
       for (const std::uint32_t i : chosen)
         for (std::size_t c = 0; c < counts.columns; ++c)
           sum[c] += static_cast<float>(counts.values[i * counts.columns + c]);
@@ -97,12 +98,14 @@ std::vector<Scores> resample(const Metric& metric,
 }
 
 void check(const std::vector<SentenceCounts>& systems, int trials) {
-  NMT_CHECK(systems.size() > 1, "a paired test needs a baseline and another system, not {} in all",
+  NMT_CHECK(systems.size() > 1,
+            "paired test: expected a baseline and at least one system, not {} systems",
             systems.size());
-  NMT_CHECK(trials > 0, "a paired test needs at least 1 trial, not {}", trials);
+  NMT_CHECK(trials > 0, "paired test: expected at least 1 trial, not {}", trials);
   for (const SentenceCounts& counts : systems)
     NMT_CHECK(counts.sentences == systems[0].sentences && counts.columns == systems[0].columns,
-              "systems of {} and {} sentences", systems[0].sentences, counts.sentences);
+              "systems have different numbers of sentences: {} and {}", systems[0].sentences,
+              counts.sentences);
 }
 
 double p_value(std::int64_t above, int trials) {
@@ -113,7 +116,7 @@ double p_value(std::int64_t above, int trials) {
 
 Interval confidence_interval(const Metric& metric, const SentenceCounts& counts, int samples,
                              std::uint64_t seed) {
-  NMT_CHECK(samples > 1, "a confidence interval needs at least 2 resamples, not {}", samples);
+  NMT_CHECK(samples > 1, "confidence interval: expected at least 2 resamples, not {}", samples);
   Scores scores = std::move(resample(metric, {&counts}, samples, seed)[0]);
   std::sort(scores.values.begin(), scores.values.end());
   return {exact_mean(scores), half_width(scores)};
@@ -130,7 +133,7 @@ std::vector<PairedResult> paired_bootstrap(const Metric& metric,
   for (std::size_t s = 0; s < systems.size(); ++s) {
     PairedResult& result = results[s];
     result.score = metric.score(systems[s].sum());
-    Scores sorted = scores[s];  // estimate_ci sorts before it sums, which decides the last digits
+    Scores sorted = scores[s];  // estimate_ci sorts before it sums, which affects the last digits
     std::sort(sorted.values.begin(), sorted.values.end());
     result.interval = {numpy_mean(sorted), half_width(sorted)};
     result.has_interval = true;

@@ -20,8 +20,8 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
 }
 
-// A pass over pairs of neighbors, as a regular expression of two characters makes it: a pair that
-// matches is consumed.
+// One pass over adjacent pairs, like a regular expression that matches two characters: a matching
+// pair is consumed.
 template <class Text, class First, class Second, class Emit>
 Text replace_pairs(const Text& in, First first, Second second, Emit emit) {
   Text out;
@@ -52,15 +52,15 @@ void space_then_both(Text& out, C a, C b) {
   out += b;
 }
 
-// The ASCII punctuation that mteval-v13a always separates: all but the apostrophe, comma, hyphen
-// and period.
+// The ASCII punctuation that mteval-v13a always separates: all except apostrophe, comma, hyphen and
+// period.
 bool is_separate(unsigned char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-// mteval-v13a.pl, in the order of its rules. Bytes do: no rule looks inside a character beyond
-// ASCII.
+// mteval-v13a.pl, in the order of its rules. Byte-wise, because no rule inspects a non-ASCII
+// character.
 std::string mteval_13a(std::string_view line) {
   std::string text(line);
   replace_all(text, "<skipped>", "");
@@ -117,7 +117,7 @@ std::vector<std::string> split(std::u32string_view text) {
   return words;
 }
 
-// Perl's split on bytes.
+// As Perl's split on bytes.
 std::vector<std::string> split_bytes(std::string_view line) {
   constexpr std::string_view spaces = " \t\n\v\f\r";
   std::vector<std::string> words;

@@ -6,7 +6,7 @@
 
 namespace nmt {
 
-/// Code points of valid UTF-8, and back.
+/// Converts between valid UTF-8 and code points.
 std::u32string decode_utf8(std::string_view text);
 std::string encode_utf8(std::u32string_view text);
 
@@ -15,7 +15,7 @@ bool is_symbol(char32_t c);       ///< category S
 bool is_number(char32_t c);       ///< category N
 bool is_space(char32_t c);        ///< as Python's str.isspace()
 
-/// Python's str.lower(): the simple mapping, I with dot above (two characters), final sigma.
+/// Python's str.lower(): simple case mapping, I with dot above (two characters), final sigma.
 std::u32string lowercase_of(std::u32string_view text);
 
 }  // namespace nmt

@@ -58,7 +58,7 @@ PieceGroups words_of_pieces(std::span<const std::string> pieces) {
   PieceGroups groups;
   bool between_words = true;
   for (const std::string& piece : pieces) {
-    int word = -1;  // the last word with a character in this piece
+    int word = -1;  // the last word that has a character in this piece
     for (std::string_view rest = piece; !rest.empty();) {
       if (rest.starts_with(space_mark)) {
         between_words = true;
@@ -81,8 +81,8 @@ PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
   const std::vector<std::string_view> raw = split_words(line);
   PieceGroups groups = words_of_pieces(pieces_of(vocabulary, ids));
   if (groups.count == static_cast<int>(raw.size())) return groups;
-  // Normalization made other words of them (or a crop cut some off): find out of how many each raw
-  // word became.
+  // Normalization changed the words, or a crop removed some: count how many normalized words each
+  // raw word became.
   std::vector<int> raw_of_normalized;
   for (std::size_t i = 0; i < raw.size(); ++i) {
     if (static_cast<int>(raw_of_normalized.size()) >= groups.count) break;
@@ -99,7 +99,7 @@ PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
 
 PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids) {
   std::vector<std::string> pieces = pieces_of(vocabulary, ids);
-  for (std::size_t i = 0; i < ids.size(); ++i)  // <unk> is written as a word of its own
+  for (std::size_t i = 0; i < ids.size(); ++i)  // <unk> is a separate word
     if (ids[i] == vocabulary.unk())
       pieces[i] = std::string(space_mark) + "?" + std::string(space_mark);
   return words_of_pieces(pieces);
@@ -110,7 +110,7 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
   const std::size_t columns = source.of_piece.size(), rows = target.of_piece.size();
   NMT_CHECK(
       columns <= static_cast<std::size_t>(source_steps) && rows * source_steps <= attention.size(),
-      "attention of {} numbers over {} source steps is too small for {} source and {} target "
+      "attention with {} values over {} source steps is too small for {} source and {} target "
       "pieces",
       attention.size(), source_steps, columns, rows);
   std::vector<double> pooled(static_cast<std::size_t>(source.count) * target.count, 0.0);

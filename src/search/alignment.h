@@ -9,44 +9,43 @@
 
 namespace nmt {
 
-/// What is linked to what.
+/// The units that an alignment links.
 enum class AlignmentKind { none, word, subword };
-/// The kind behind --alignment; "" is none. Error (usage): an unknown name.
+/// Parses the value of --alignment; "" means none. Error (usage): an unknown name.
 AlignmentKind alignment_of(const std::string& name);
 
-/// A link between a source and a target position, both from 0.
+/// A link between a source and a target position, both counted from 0.
 struct AlignmentPoint {
   int source, target;
   bool operator==(const AlignmentPoint&) const = default;
 };
 
-/// Which group (a word, or the piece itself) every piece belongs to; -1: none.
+/// The group (a word, or a single piece) of every piece; -1: none.
 struct PieceGroups {
   std::vector<int> of_piece;
   int count = 0;
 };
 
-/// Every piece for itself.
+/// Every piece is its own group.
 PieceGroups each_piece(std::size_t pieces);
-/// Words of a sentence given as pieces in which U+2581 stands for a space. A piece of spaces alone
-/// goes with the word after it.
+/// Words of a sentence given as pieces in which U+2581 stands for a space. A piece of only spaces
+/// belongs to the following word.
 PieceGroups words_of_pieces(std::span<const std::string> pieces);
-/// Words of `line` (split at ASCII white space) for the pieces that `vocabulary` made of it, also
-/// where its normalization splits a word or lets one vanish. Pieces past a crop may be missing from
-/// `ids`.
+/// Words of `line` (split at ASCII white space) for its pieces `ids` in `vocabulary`. Handles words
+/// that the normalization splits or removes. Pieces past a crop may be missing from `ids`.
 PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
                           std::span<const std::int32_t> ids);
 /// Words of the text that the ids decode to.
 PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int32_t> ids);
 
-/// The groups that `kind` links, of a line and its ids; `in_pieces`: the line is in pieces of the
-/// vocabulary (PieceText).
+/// The groups of a line and its ids for `kind`. `in_pieces`: the line consists of pieces
+/// (PieceText).
 PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
                            std::span<const std::int32_t> ids, bool in_pieces);
 
-/// For every target group the source group that gets most attention, summed over the pieces of
-/// both; ties go to the first. attention [T,S] may have more rows and columns than there are pieces
-/// (those of </s>): they count for nothing. Sorted by source, then target position.
+/// Links every target group to the source group with the largest attention, summed over the pieces
+/// of both; ties go to the first. attention [T,S] may have additional rows and columns (</s>),
+/// which are ignored. Sorted by source, then target position.
 std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int source_steps,
                                            const PieceGroups& source, const PieceGroups& target);
 

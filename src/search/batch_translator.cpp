@@ -36,8 +36,8 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(),
-            "the model writes {} different tokens, its target vocabulary has {}",
-            scorer.vocabulary(), target.size());
+            "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
+            target.size());
   if (options_.pieces_in) source_pieces_.emplace(source);
   if (options_.pieces_out) target_pieces_.emplace(target);
   options_.search.unk = target.unk();
@@ -68,8 +68,9 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
     if (ids[i].size() > max_length) {
       if (statistics_.cropped++ == 0)
         log::warn(
-            "line {} has {} tokens: only the first {} are translated (--max-length); so it is with "
-            "later ones",
+            "line {} has {} tokens, only the first {} are translated (--max-length); further "
+            "cropped lines "
+            "are not reported individually",
             first_line + static_cast<std::int64_t>(i), ids[i].size(), max_length);
       ids[i].resize(max_length);
     }
@@ -112,10 +113,11 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (translations[i].repeated == 0) continue;
-    if (statistics_.repeating++ == 0 && options_.tell_repetitions)
+    if (statistics_.repeating++ == 0 && options_.warn_repetitions)
       log::warn(
-          "line {}: its translation repeats something {} times in a row; so it may be with later "
-          "ones",
+          "line {}: the translation repeats a sequence {} times in a row; further such lines are "
+          "not "
+          "reported individually",
           first_line + static_cast<std::int64_t>(i), translations[i].repeated);
   }
   return translations;
@@ -125,7 +127,7 @@ LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_
                                       std::span<const std::int32_t> source) const {
   LineTranslation translation;
   const int repeated = longest_repetition(result.hypotheses.front().ids).times;
-  if (repeated >= repetitions_told && repeated > 2 * longest_repetition(source).times)
+  if (repeated >= min_reported_repetitions && repeated > 2 * longest_repetition(source).times)
     translation.repeated = repeated;
   const PieceGroups source_groups =
       groups_of_line(options_.alignment, source_, line, source, options_.pieces_in);

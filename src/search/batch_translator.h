@@ -16,22 +16,22 @@
 
 namespace nmt {
 
-/// So many times in a row are told, unless the source does as much.
-inline constexpr int repetitions_told = 8;
+/// Minimum number of consecutive repetitions to report, unless the source repeats as often.
+inline constexpr int min_reported_repetitions = 8;
 
 struct BatchTranslatorOptions {
   SearchOptions search;
   AlignmentKind alignment = AlignmentKind::none;
   Batching batching;
-  bool pieces_in = false;   ///< lines are in the source vocabulary's pieces already (PieceText)
-  bool pieces_out = false;  ///< outputs stay in the target vocabulary's pieces
-  /// Warn once when an output repeats something `repetitions_told` times in a row or more.
-  bool tell_repetitions = false;
-  /// After each batch, with the number of sentences it had; may be empty.
+  bool pieces_in = false;   ///< lines consist of source pieces (PieceText)
+  bool pieces_out = false;  ///< outputs are target pieces
+  /// Warn once when an output repeats a sequence at least min_reported_repetitions times.
+  bool warn_repetitions = false;
+  /// Called after each batch with its number of sentences; may be empty.
   std::function<void(std::int64_t sentences)> on_batch;
 };
 
-/// The options that a SearchSpec asks for. Errors (usage): as search_options(), and unknown words.
+/// Converts a SearchSpec. Errors (usage): as search_options(), and unknown names.
 BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu);
 
 /// One translation of a line.
@@ -40,43 +40,42 @@ struct Output {
   std::vector<std::int32_t> ids;
   float log_prob = 0;
   float score = 0;
-  std::vector<AlignmentPoint> alignment;  ///< between words or pieces as asked for
+  std::vector<AlignmentPoint> alignment;  ///< between words or pieces
 };
 
-/// What becomes of one line: one output, or an n-best list, best first.
+/// The translation of one line: one output, or an n-best list, best first.
 struct LineTranslation {
   std::vector<Output> outputs;
-  /// Times that the best output repeats something in a row, 0 when it is few or the source does so
-  /// too.
+  /// Number of consecutive repetitions of a sequence in the best output; 0 when there are few or
+  /// the source repeats as often.
   int repeated = 0;
 };
 
-/// Text to text: encodes lines, sorts them by length into batches, searches, decodes. One thread
-/// uses it; inside it uses the pool.
+/// Translates text: encodes lines, sorts them by length into batches, searches, decodes. Not
+/// thread-safe; it uses the thread pool internally.
 class BatchTranslator {
  public:
   struct Statistics {
-    std::int64_t sentences = 0;      ///< lines that went through the model
+    std::int64_t sentences = 0;      ///< lines translated by the model
     std::int64_t source_tokens = 0;  ///< without </s>
-    std::int64_t target_tokens = 0;  ///< of the best outputs, without </s>
+    std::int64_t target_tokens = 0;  ///< tokens of the best outputs, without </s>
     std::int64_t cropped = 0;        ///< lines longer than max_length
-    std::int64_t repeating =
-        0;  ///< lines whose output repeats something (LineTranslation::repeated)
+    std::int64_t repeating = 0;      ///< lines with LineTranslation::repeated > 0
   };
 
-  /// The scorer and the vocabularies outlive the translator. Errors (usage): numbers out of range;
-  /// (failed): the scorer's vocabulary is not as large as `target`.
+  /// The scorer and the vocabularies must outlive the translator. Errors: (usage) a value is out of
+  /// range; (failed) the vocabulary of the scorer differs from `target` in size.
   BatchTranslator(StepScorer& scorer, const Vocabulary& source, const Vocabulary& target,
                   BatchTranslatorOptions options);
 
-  /// Translates lines of valid UTF-8; results are in the lines' order. A line without anything but
-  /// white space becomes an empty output without the model. A line of more than max_length tokens
-  /// is cropped; the first is named in a warning, where `first_line` is the number of lines[0],
-  /// from 1. Neither the order of lines nor the batches change a result.
+  /// Translates lines of valid UTF-8; results are in the order of the lines. Blank lines become
+  /// empty outputs without using the model. Lines of more than max_length tokens are cropped; a
+  /// warning names the first, where `first_line` is the number of lines[0], from 1. Results do not
+  /// depend on the order of lines or the batches.
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
                                          std::int64_t first_line = 1);
 
-  /// Lines that translate() is best given at once.
+  /// Recommended number of lines per call of translate().
   std::size_t window() const { return options_.batching.window(); }
   const BatchTranslatorOptions& options() const { return options_; }
   const Statistics& statistics() const { return statistics_; }
@@ -94,9 +93,9 @@ class BatchTranslator {
   OomSplitter oom_splitter_;
 };
 
-/// The lines that stand for a translation, each with its LF: plain `text`, or an n-best list in the
-/// format of Moses as Marian writes it, `id ||| text ||| F0= log-probability ||| score`, id from 0.
-/// Alignments, where asked for, follow the text.
+/// The output lines of a translation, each with its LF: the plain text, or an n-best list in the
+/// Moses format as written by Marian, `id ||| text ||| F0= log-probability ||| score`, with ids
+/// from 0. Alignments, if requested, follow the text.
 std::string format_translation(const LineTranslation& translation, std::int64_t id,
                                const BatchTranslatorOptions& options);
 

@@ -7,14 +7,14 @@
 namespace nmt {
 namespace {
 
-/// Padded tokens a sentence that a batch may have on average.
+/// Maximum average number of padded tokens per sentence of a batch.
 constexpr std::size_t padded_tokens_a_sentence = 128;
 
 }  // namespace
 
 void Batching::check() const {
   const auto at_least_one = [](const char* name, int value) {
-    if (value < 1) fail(ExitStatus::usage, "{} is {}, at least 1 is needed", name, value);
+    if (value < 1) fail(ExitStatus::usage, "{} is {}, expected at least 1", name, value);
   };
   at_least_one("mini-batch", mini_batch);
   at_least_one("maxi-batch", maxi_batch);

@@ -6,22 +6,22 @@
 
 namespace nmt {
 
-/// How a window of sentences is cut into batches.
+/// How a window of sentences is split into batches.
 struct Batching {
-  int mini_batch = 64;         ///< sentences a batch
-  int maxi_batch = 100;        ///< batches a length-sorted window
+  int mini_batch = 64;         ///< sentences per batch
+  int maxi_batch = 100;        ///< batches per length-sorted window
   bool sort_by_length = true;  ///< within a window
   int max_length = 1000;       ///< tokens; longer sentences are cropped
 
-  /// Errors (usage): a number below 1.
+  /// Errors (usage): a value below 1.
   void check() const;
-  /// Sentences of a window.
+  /// Sentences per window.
   std::size_t window() const {
     return static_cast<std::size_t>(mini_batch) * static_cast<std::size_t>(maxi_batch);
   }
-  /// Cuts `sentences` (indices into lengths, which are in tokens) into batches; longest first when
-  /// sorting, else in order. Batches of long sentences hold fewer than mini_batch, so that memory
-  /// is bounded.
+  /// Splits `sentences` (indices into `lengths`, in tokens) into batches: longest first when
+  /// sorting, else in order. Batches of long sentences have fewer than mini_batch sentences, which
+  /// bounds the memory.
   std::vector<std::vector<std::size_t>> cut(std::vector<std::size_t> sentences,
                                             std::span<const std::size_t> lengths) const;
 };

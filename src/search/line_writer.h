@@ -7,8 +7,7 @@
 
 namespace nmt {
 
-/// Where results go, behind a buffer: standard output or a file, as AtomicFile has them. Errors: as
-/// there.
+/// Buffered output of results to standard output or a file (AtomicFile). Errors: as AtomicFile.
 class LineWriter {
  public:
   /// Standard output when `path` is "" or "-".
@@ -16,7 +15,7 @@ class LineWriter {
 
   void write(std::string_view text);
   void flush();
-  /// Flushes, gives the file its name. Nothing is written after it.
+  /// Flushes and publishes the file. No write may follow.
   void commit();
 
  private:

@@ -11,12 +11,13 @@
 
 namespace nmt {
 
-/// Runs a batch in halves, and those in halves again, where memory does not suffice for the whole;
-/// says so once. What was too large once is cut at once from then on.
+/// Recovers from running out of memory: splits a batch recursively into halves and logs this once.
+/// Batches of a size that failed before are split right away.
 class OomSplitter {
  public:
-  /// Calls body(first, count) for parts of a batch whose sentences have these lengths; a part for
-  /// which it throws std::bad_alloc is run again in halves. Throws it on for a single sentence.
+  /// Calls body(first, count) for parts of a batch whose sentences have these lengths. A part for
+  /// which it throws std::bad_alloc is retried in halves; for a single sentence the exception is
+  /// rethrown.
   template <class Body>
   void run(std::span<const std::size_t> lengths, Body&& body) {
     part(lengths, 0, lengths.size(), body);
@@ -34,27 +35,28 @@ class OomSplitter {
             Body& body) {
     if (count == 0) return;
     const std::size_t half = (count + 1) / 2;
-    if (count == 1 || padded(lengths, first, count) <= most_) {
+    if (count == 1 || padded(lengths, first, count) <= max_padded_) {
       try {
         body(first, count);
         return;
       } catch (const std::bad_alloc&) {
         if (count == 1) throw;
       }
-      if (!std::exchange(told_, true))
+      if (!std::exchange(warned_, true))
         log::warn(
-            "out of memory in a batch of {} sentences: it is done in parts, as will be others of "
-            "its size; a "
-            "smaller --mini-batch avoids it",
+            "out of memory in a batch of {} sentences; it and later batches of this size are "
+            "split; a "
+            "smaller --mini-batch avoids this",
             count);
-      most_ = std::max(padded(lengths, first, half), padded(lengths, first + half, count - half));
+      max_padded_ =
+          std::max(padded(lengths, first, half), padded(lengths, first + half, count - half));
     }
     part(lengths, first, half, body);
     part(lengths, first + half, count - half, body);
   }
 
-  std::size_t most_ = std::numeric_limits<std::size_t>::max();  // padded tokens
-  bool told_ = false;
+  std::size_t max_padded_ = std::numeric_limits<std::size_t>::max();  // padded tokens
+  bool warned_ = false;
 };
 
 }  // namespace nmt

@@ -16,8 +16,8 @@ PairScorer::PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocab
     : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(),
-            "the model writes {} different tokens, its target vocabulary has {}",
-            scorer.vocabulary(), target.size());
+            "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
+            target.size());
   if (!options_.pieces_in) return;
   source_pieces_.emplace(source);
   target_pieces_.emplace(target);
@@ -28,8 +28,9 @@ void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const c
   if (ids.size() <= max_length) return;
   if (totals_.cropped++ == 0)
     log::warn(
-        "the {} of line {} has {} tokens: only the first {} are scored (--max-length); so it is "
-        "with later ones",
+        "the {} of line {} has {} tokens, only the first {} are scored (--max-length); further "
+        "cropped "
+        "lines are not reported individually",
         side, line, ids.size(), max_length);
   ids.resize(max_length);
 }
@@ -37,7 +38,8 @@ void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const c
 std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
                                          std::span<const std::string> targets,
                                          std::int64_t first_line) {
-  NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(),
+  NMT_CHECK(sources.size() == targets.size(),
+            "cannot score {} sources with {} targets: expected equal numbers", sources.size(),
             targets.size());
   std::vector<std::vector<std::int32_t>> source_ids(sources.size()), target_ids(sources.size());
   options_.cpu.pool->parallel_for(
@@ -109,7 +111,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
     if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
   }
   for (const PairScore& score :
-       scores) {  // in the lines' order, so that the sum depends on no batch
+       scores) {  // in the order of lines, so that the sum does not depend on the batches
     ++totals_.sentences;
     totals_.tokens += static_cast<std::int64_t>(score.word_scores.size());
     totals_.log_prob += score.log_prob;

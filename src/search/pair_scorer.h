@@ -22,28 +22,28 @@ namespace nmt {
 
 struct PairScorerOptions {
   Cpu cpu;
-  Ranking ranking;  ///< all zero: the score is the log probability
+  Ranking ranking;  ///< all zero: score = log probability
   Batching batching;
   AlignmentKind alignment = AlignmentKind::none;
-  bool pieces_in = false;  ///< both sides are in pieces already (PieceText)
-  std::function<void(std::int64_t pairs)> on_batch = {};  ///< called as pairs are done
+  bool pieces_in = false;  ///< both sides consist of pieces (PieceText)
+  std::function<void(std::int64_t pairs)> on_batch = {};  ///< called after each batch
 };
 
-/// What the model thinks of one pair.
+/// The score of one pair.
 struct PairScore {
-  float log_prob = 0;              ///< of the target with its </s>, natural logarithm
-  float score = 0;                 ///< under the ranking
-  std::vector<float> word_scores;  ///< log probability of every piece, the last is </s>
+  float log_prob = 0;              ///< of the target including </s>, natural logarithm
+  float score = 0;                 ///< log_prob with the penalties of the ranking
+  std::vector<float> word_scores;  ///< log probability of every piece, the last for </s>
   std::vector<AlignmentPoint> alignment;
 };
 
-/// Text pairs to scores, by forced decoding: what nmt-translate says of the same text, if the text
-/// has the pieces that it chose.
+/// Scores pairs of lines by forced decoding. The scores equal those of nmt-translate for the same
+/// text if it is segmented into the pieces that nmt-translate produced.
 class PairScorer {
  public:
   struct Totals {
     std::int64_t sentences = 0;
-    std::int64_t tokens = 0;  ///< target tokens, each sentence with its </s>
+    std::int64_t tokens = 0;  ///< target tokens, including </s>
     double log_prob = 0;
     std::int64_t cropped = 0;
   };
@@ -52,9 +52,9 @@ class PairScorer {
   PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocabulary& target,
              PairScorerOptions options);
 
-  /// Scores sources[i] with targets[i], in order. A pair of two empty lines scores 0 without the
-  /// model, as the decoder has it. Either side is cropped after max_length tokens; the first such
-  /// line is named in a warning.
+  /// Scores sources[i] with targets[i], in order. A pair of two empty lines scores 0 without using
+  /// the model, as in the decoder. Either side is cropped to max_length tokens; a warning names the
+  /// first such line.
   std::vector<PairScore> score(std::span<const std::string> sources,
                                std::span<const std::string> targets, std::int64_t first_line = 1);
 
@@ -72,9 +72,9 @@ class PairScorer {
   OomSplitter oom_splitter_;
 };
 
-/// The figures of Marian's --summary.
+/// The statistics of Marian's --summary.
 enum class Summary { none, cross_entropy, ce_mean_words, ce_sum, perplexity };
-/// Errors (usage): an unknown name.
+/// Error (usage): an unknown name.
 Summary summary_of(const std::string& name);
 /// cross-entropy: mean over sentences; ce-mean-words: mean over target tokens; ce-sum; perplexity:
 /// e^ce-mean-words.
@@ -84,14 +84,15 @@ struct ScoreOutput {
   bool n_best = false;  ///< the targets are an n-best list: id ||| text ||| features [||| score]
   std::string n_best_feature = "Score";
   bool word_scores = false;
-  bool alignment = false;           ///< behind each score, " ||| 0-0 1-1"; not in n-best lists
-  Summary summary = Summary::none;  ///< not none: one figure for all instead of one line a pair
+  bool alignment = false;  ///< append " ||| 0-0 1-1" to each score; not in n-best lists
+  /// Unless none: one value for all pairs instead of one line per pair.
+  Summary summary = Summary::none;
 };
 
-/// Scores line after line of two files and writes one line a pair: the score, with word_scores "
-/// ||| WordScores= ..." after it; for an n-best list the line itself with " Score= ..." added to
-/// its features. Names are for messages. Errors (data): unequal numbers of lines, with both; an
-/// n-best line without an id of a source line, or ids that fall.
+/// Scores two files line by line and writes one line per pair: the score, followed with word_scores
+/// by " ||| WordScores= ..."; for an n-best list the input line with " Score= ..." added to its
+/// features. The names are for error messages. Errors (data): different numbers of lines; an n-best
+/// line without the id of a source line, or with decreasing ids.
 void score_stream(PairScorer& scorer, LineSource& source, const std::string& source_name,
                   LineSource& target, const std::string& target_name, LineWriter& writer,
                   const ScoreOutput& output);

@@ -11,16 +11,15 @@
 
 namespace nmt {
 
-/// Text that is in pieces already, "▁The ▁qu ick ▁fox": Marian's --no-spm-encode and
-/// --no-spm-decode. Unlike plain text it says which of several possible segmentations is meant.
+/// Text that consists of pieces, "▁The ▁qu ick ▁fox" (Marian's --no-spm-encode and
+/// --no-spm-decode). Unlike plain text it determines the segmentation.
 class PieceText {
  public:
   explicit PieceText(const Vocabulary& vocabulary);
 
-  /// Ids of the pieces of a line, separated by white space; <unk> for one that the vocabulary does
-  /// not have.
+  /// Ids of the pieces of a line, separated by white space; <unk> for unknown pieces.
   std::vector<std::int32_t> encode(std::string_view line) const;
-  /// The pieces with a space between them.
+  /// The pieces, separated by spaces.
   std::string decode(std::span<const std::int32_t> ids) const;
 
  private:

@@ -5,15 +5,15 @@
 
 namespace nmt {
 
-/// A stretch that stands several times in a row.
+/// A sequence of pieces that is repeated consecutively.
 struct Repetition {
-  int times = 1;   ///< 1: nothing is repeated
-  int length = 0;  ///< pieces of the stretch
-  int begin = 0;   ///< where it stands first
+  int times = 1;   ///< number of occurrences; 1: no repetition
+  int length = 0;  ///< pieces in the sequence
+  int begin = 0;   ///< first occurrence
 };
 
-/// The stretch of at most 8 pieces that is repeated most often in a row, the shortest and first of
-/// equals. A model that has lost its thread writes one thing over and over.
+/// The sequence of at most 8 pieces with the most consecutive occurrences; the shortest, then the
+/// first, for ties. Degenerate translations repeat one sequence many times.
 Repetition longest_repetition(std::span<const std::int32_t> ids);
 
 }  // namespace nmt

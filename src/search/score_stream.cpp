@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view separator = " ||| ";
 
-/// A line of an n-best list: "id ||| text ||| features ||| score"; what stands after the features
-/// may be missing.
+/// A line of an n-best list: "id ||| text ||| features ||| score"; everything after the features is
+/// optional.
 struct NBestLine {
   std::int64_t id = -1;
-  std::string_view text, features, rest;  // rest: with its separator
+  std::string_view text, features, rest;  // rest: includes its separator
 };
 
 std::optional<NBestLine> read_n_best(std::string_view line) {
@@ -28,7 +28,7 @@ std::optional<NBestLine> read_n_best(std::string_view line) {
   const auto parsed = std::from_chars(line.data(), line.data() + first, parts.id);
   if (parsed.ec != std::errc() || parsed.ptr != line.data() + first || parts.id < 0)
     return std::nullopt;
-  // An empty text leaves " |||  ||| ", whose separators share no blank.
+  // An empty text gives " ||| ||| "; the separators do not share a blank.
   line.remove_prefix(first + separator.size());
   const std::size_t second = line.find(separator);
   parts.text = line.substr(0, second);
@@ -73,18 +73,18 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
       ++targets_read;
       if (!output.n_best) {
         if (!source.next(source_line))
-          fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name,
-               sources_read, target_name, targets_read + count_rest(target));
+          fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers",
+               source_name, sources_read, target_name, targets_read + count_rest(target));
         ++sources_read;
         targets.push_back(std::move(target_line));
       } else {
         const std::optional<NBestLine> parts = read_n_best(target_line);
         if (!parts)
           fail(ExitStatus::data,
-               "{}:{}: is no line of an n-best list, 'id ||| text ||| features ||| score'",
+               "{}:{}: expected a line of an n-best list, 'id ||| text ||| features ||| score'",
                target_name, targets_read);
         if (parts->id < sources_read - 1)
-          fail(ExitStatus::data, "{}:{}: id {} comes after id {}, they must not fall", target_name,
+          fail(ExitStatus::data, "{}:{}: id {} follows id {}; ids must not decrease", target_name,
                targets_read, parts->id, sources_read - 1);
         while (sources_read <= parts->id) {
           if (!source.next(source_line))
@@ -114,7 +114,7 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
   }
   if (!output.n_best)
     if (const std::int64_t left = count_rest(source); left > 0)
-      fail(ExitStatus::data, "{} has {} lines, {} has {}: they must be pairs", source_name,
+      fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers", source_name,
            sources_read + left, target_name, targets_read);
   if (output.summary != Summary::none)
     writer.write(fmt::format("{:.6f}\n", summarize(scorer.totals(), output.summary)));

@@ -4,8 +4,8 @@
 
 namespace nmt {
 
-/// A scorer together with the lines that the sources of one batch were cut from: for members of an
-/// ensemble with vocabularies of their own. Lives as long as the batch.
+/// A scorer together with the source lines of one batch, for ensemble members with their own source
+/// vocabularies. Used for a single batch.
 class SourceTextScorer : public StepScorer {
  public:
   SourceTextScorer(StepScorer& scorer, std::span<const std::string> lines)

@@ -26,7 +26,7 @@ std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, L
     if (responsive) writer.flush();
   }
   writer.flush();
-  NMT_CHECK(read == answered, "{} lines were read and {} answered: the output is not to be used",
+  NMT_CHECK(read == answered, "read {} lines but wrote {} translations: the output is incomplete",
             read, answered);
   return answered;
 }

@@ -9,20 +9,21 @@
 
 namespace nmt {
 
-/// Lines to translate, one after the other.
+/// A source of lines to translate.
 class LineSource {
  public:
   virtual ~LineSource() = default;
-  /// The next line, valid UTF-8 without its end; waits for it. False after the last one.
+  /// Reads the next line, valid UTF-8 without LF; blocks until it has arrived. Returns false at the
+  /// end.
   virtual bool next(std::string& line) = 0;
-  /// Whether next() would answer without waiting: a whole line, or the end, is there.
+  /// Whether next() would return without blocking.
   virtual bool ready() = 0;
 };
 
-/// The lines of a reader; what has been read of them in bytes, for progress.
+/// The lines of a LineReader; counts lines and bytes for progress output.
 class ReaderLines : public LineSource {
  public:
-  /// The reader outlives it.
+  /// The reader must outlive this object.
   explicit ReaderLines(LineReader& reader) : reader_(reader) {}
   bool next(std::string& line) override {
     if (!reader_.next(line)) return false;
@@ -39,10 +40,10 @@ class ReaderLines : public LineSource {
   std::int64_t bytes_ = 0, lines_ = 0;
 };
 
-/// Translates line by line until the source ends, and writes the results in order. At most a window
-/// of lines is held at a time. `responsive` is for pipes and terminals: what has arrived is
-/// translated and flushed before more is waited for. Returns the number of lines; as many have been
-/// answered (else: error, failed). Does not commit the writer.
+/// Translates until the source ends, and writes the results in order. Holds at most one window of
+/// lines. `responsive` is for pipes and terminals: all lines that have arrived are translated and
+/// flushed before it waits for more. Returns the number of lines. Error (failed): the number of
+/// translations differs. Does not commit the writer.
 std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive);
 

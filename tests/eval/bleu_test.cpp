@@ -18,7 +18,7 @@ BleuSmoothing smoothing(const std::string& name) {
   return name == "add-k" ? BleuSmoothing::add_k : BleuSmoothing::none;
 }
 
-// The figures of both tables are sacreBLEU 2's on these lines.
+// The expected values are those of sacreBLEU 2 on these lines.
 TEST(Bleu, equals_sacrebleu) {
   struct Row {
     const char* tokenizer;

@@ -1,7 +1,7 @@
 #pragma once
 
-// Lines with what tokenizers and metrics trip over: entities, numbers, punctuation, an empty line,
-// two spaces, other alphabets.
+// Lines with difficult cases for tokenizers and metrics: entities, numbers, punctuation, an empty
+// line, two spaces, other alphabets.
 
 #include <string>
 #include <vector>

@@ -26,7 +26,7 @@ const std::vector<std::string> others = {"Dies ist ein kleiner Test, oder?",
                                          "«Ja», sagte er – “vielleicht”. ",
                                          "Preis: 5 / kg"};
 
-// All figures below are numpy 2.4's and sacreBLEU 2.6.0's.
+// The expected values are those of numpy 2.4 and sacreBLEU 2.6.0.
 TEST(NumpyGenerator, equals_default_rng) {
   NumpyGenerator raw(0);
   for (const std::uint64_t word :
@@ -105,7 +105,7 @@ TEST(Significance, edges) {
   const auto metric = bleu_metric({});
   const SentenceCounts counts = sentence_counts(*metric, hypotheses, {references});
   EXPECT_EQ(paired_randomization(*metric, {counts, counts}, 50)[1].p_value,
-            1 / 51.0);  // no trial is above 0
+            1 / 51.0);  // no trial has a larger difference
   const SentenceCounts one =
       sentence_counts(*metric, {"ein Haus ist hier"}, {{"ein Haus ist hier"}});
   EXPECT_EQ(confidence_interval(*metric, one, 10).half_width, 0);
@@ -130,14 +130,14 @@ TEST(Significance, signatures) {
             "nrefs:1|case:mixed|eff:no|tok:13a|smooth:floor[0.10]" + version);
 }
 
-// multi-bleu.perl by hand.
-TEST(MultiBleu, words_as_they_stand) {
+// multi-bleu.perl, computed by hand.
+TEST(MultiBleu, splits_at_white_space) {
   EXPECT_EQ(corpus_bleu({"a b c d e"}, {"a b x d e"}, multi_bleu_options(false)).score, 0.0);
   EXPECT_NEAR(corpus_bleu({"A b c d e f"}, {"a b c d e f"}, multi_bleu_options(true)).score, 100.0,
               1e-9);
   EXPECT_NEAR(corpus_bleu({"Ä b c d e f"}, {"ä b c d e f"}, multi_bleu_options(true)).score,
               100 * std::pow(5 / 6.0 * 4 / 5.0 * 3 / 4.0 * 2 / 3.0, 0.25),
-              1e-9);  // Perl's lc of bytes leaves Ä alone
+              1e-9);  // Perl's lc on bytes does not change Ä
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
       0.10f, 0.15f, 0.30f, 0.45f,   //
       0.30f, 0.25f, 0.35f, 0.10f,   // word 0: 0.80 to word 0, 0.65 to word 1
       0.30f, 0.30f, 0.35f, 0.05f,   // word 1: 0.60 and 0.35
-      0.00f, 0.00f, 1.00f, 0.00f};  // </s> counts for nothing
+      0.00f, 0.00f, 1.00f, 0.00f};  // </s> is ignored
   const PieceGroups source{{0, 0, 1}, 2}, target{{0, 0, 1}, 2};
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, source, target)), "0-0 0-1");
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(3), each_piece(3))), "2-0 2-1 2-2");

@@ -21,7 +21,7 @@
 namespace nmt {
 namespace {
 
-/// Copies the source, piece by piece, looking at what it copies.
+/// Copies the source piece by piece, with its attention on the copied piece.
 TableScorer copier() {
   return TableScorer(
       test_vocabulary().size(),
@@ -120,7 +120,7 @@ TEST_F(TranslatorTest, results_do_not_depend_on_batches_or_order) {
   EXPECT_EQ(reversed, reference);
 }
 
-/// Has memory for so many padded tokens alone.
+/// Throws std::bad_alloc for batches with more than this many padded tokens.
 struct SmallScorer : StepScorer {
   SmallScorer(StepScorer& inner_, std::size_t most_) : inner(inner_), most(most_) {}
   int vocabulary() const override { return inner.vocabulary(); }
@@ -180,20 +180,20 @@ TEST_F(TranslatorTest, long_lines_are_cropped_and_batches_of_them_are_small) {
   log::set_level(log::Level::info);
 }
 
-TEST_F(TranslatorTest, a_loop_is_told_once_unless_the_source_loops) {
+TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) {
   TableScorer stuck(test_vocabulary().size(), [](const Ids&, const Ids& prefix) {
     std::vector<float> logits(test_vocabulary().size(), -5.0f);
     logits[prefix.size() < 12 ? 7 : 2] = 5.0f;
     return logits;
   });
   BatchTranslatorOptions o = options();
-  o.tell_repetitions = true;
+  o.warn_repetitions = true;
   BatchTranslator translator(stuck, test_vocabulary(), test_vocabulary(), o);
   testing::internal::CaptureStderr();
   const std::vector<LineTranslation> out =
       translator.translate(std::vector<std::string>{"", "the fox", "a dog"}, 11);
   const std::string warnings = testing::internal::GetCapturedStderr();
-  EXPECT_NE(warnings.find("line 12: its translation repeats something 12 times in a row"),
+  EXPECT_NE(warnings.find("line 12: the translation repeats a sequence 12 times in a row"),
             std::string::npos)
       << warnings;
   EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
@@ -218,9 +218,9 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   const auto translations = translator.translate(lines);
   EXPECT_EQ(format_translation(translations[0], 0, translator.options()),
             "the quick fox ||| 0-0 1-1 2-2\n");
-  // Normalization makes a no-break space a space: raw word 0 is two words of the output.
+  // Normalization turns a no-break space into a space: raw word 0 becomes two words of the output.
   EXPECT_EQ(pharaoh(translations[1].outputs[0].alignment), "0-0 0-1 1-2 2-3");
-  // ... and a zero-width space vanishes, though it stood as a word: "dog" is still raw word 2.
+  // It removes a zero-width space that was a word: "dog" is still raw word 2.
   EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
   spec.alignment = "subword";
   BatchTranslator pieces(scorer, test_vocabulary(), test_vocabulary(),
@@ -269,7 +269,7 @@ TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
   EXPECT_THROW(BatchTranslator(other, test_vocabulary(), test_vocabulary(), options()), Error);
 }
 
-/// Lines that arrive in portions; waiting for a portion is counted.
+/// Lines that arrive in portions; counts how often a portion is waited for.
 class Portions : public LineSource {
  public:
   explicit Portions(std::deque<std::deque<std::string>> portions)
@@ -294,7 +294,7 @@ class Portions : public LineSource {
   std::deque<std::deque<std::string>> portions_;
 };
 
-TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
+TEST_F(TranslatorTest, translates_what_has_arrived_before_blocking) {
   const std::filesystem::path folder = testing::TempDir() + "/translator_stream_out";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
@@ -306,7 +306,7 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   std::vector<std::int64_t> answered;
   source.on_wait = [&] {
     std::ifstream file(std::filesystem::directory_iterator(folder)
-                           ->path());  // the one file there, still under another name
+                           ->path());  // the only file there, still with a temporary name
     const auto lines = std::count(std::istreambuf_iterator<char>(file), {}, '\n');
     EXPECT_EQ(lines, source.given);
     answered.push_back(lines);
@@ -320,7 +320,7 @@ TEST_F(TranslatorTest, a_pipe_is_answered_before_it_is_waited_for) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {
+TEST_F(TranslatorTest, translates_a_pipe_line_by_line) {
   int in[2], out[2];
   ASSERT_EQ(::pipe(in), 0);
   ASSERT_EQ(::pipe(out), 0);
@@ -335,7 +335,7 @@ TEST_F(TranslatorTest, a_real_pipe_is_answered_line_by_line) {
     EXPECT_EQ(lines.bytes(), 14);
   });
   for (const std::string line :
-       {"a dog\n", "the fox\n"}) {  // each answer is waited for: it must not need the next line
+       {"a dog\n", "the fox\n"}) {  // wait for each translation: it must not need the next line
     EXPECT_EQ(::write(in[1], line.data(), line.size()), static_cast<ssize_t>(line.size()));
     std::string answer(line.size(), '?');
     EXPECT_EQ(::read(out[0], answer.data(), answer.size()), static_cast<ssize_t>(line.size()));

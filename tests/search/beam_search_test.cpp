@@ -39,7 +39,8 @@ class BeamSearchTest : public testing::Test {
   }
 };
 
-/// A scorer over probabilities written by hand; prefixes that are not in the table end for sure.
+/// A scorer over a table of probabilities; prefixes that are not in the table end with probability
+/// 1.
 TableScorer table(std::map<Ids, std::vector<float>> probabilities, int vocabulary) {
   return TableScorer(vocabulary, [=](const Ids&, const Ids& prefix) {
     std::vector<float> logits(vocabulary, -infinity);
@@ -57,8 +58,8 @@ struct Complete {
   double log_prob, score;
 };
 
-/// Every sentence of at most `longest` tokens out of {2} and [3,V), scored in double straight from
-/// the equations.
+/// Enumerates all sentences of at most `longest` tokens from {2} and [3,V), scored in double
+/// directly from the equations.
 std::vector<Complete> enumerate(TableScorer::Logits logits, TableScorer::Attention attention,
                                 const Ids& source, int vocabulary, int longest, double normalize,
                                 double length_penalty, double beta) {
@@ -120,7 +121,7 @@ TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
                              {0, 0.8, 0.3},
                              {1, 0, 0.5}}) {
     SearchOptions o = options();
-    o.beam_size = 130;  // 121 sentences in all
+    o.beam_size = 130;  // there are 121 sentences
     o.ranking = {p.normalize, p.length_penalty, p.coverage};
     o.max_length_factor = 0;
     o.max_length_offset = longest;
@@ -135,7 +136,7 @@ TEST_F(BeamSearchTest, a_wide_beam_is_exhaustive_under_every_penalty) {
       for (std::size_t h = 0; h < expected.size(); ++h) {
         EXPECT_NEAR(results[i].hypotheses[h].score, expected[h].score, 1e-5);
         if (h + 1 < expected.size() && expected[h].score - expected[h + 1].score < 1e-5)
-          break;  // float cannot tell
+          break;  // float cannot distinguish them
         EXPECT_EQ(results[i].hypotheses[h].ids, expected[h].ids) << h;
         EXPECT_NEAR(results[i].hypotheses[h].log_prob, expected[h].log_prob, 1e-5);
       }
@@ -173,7 +174,7 @@ TEST_F(BeamSearchTest, beam_one_is_greedy) {
 }
 
 TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
-  // Greedy takes 3 (0.6) and then has 0.3 at best; 4 (0.4) goes on with certainty.
+  // Greedy search takes 3 (0.6) and then has at most 0.3; 4 (0.4) continues with probability 1.
   TableScorer scorer = table({{{}, {0, 0, 0, 0.6f, 0.4f, 0}},
                               {{3}, {0, 0, 0.3f, 0.3f, 0.2f, 0.2f}},
                               {{4}, {0, 0, 0, 0, 0, 1}}},
@@ -189,8 +190,8 @@ TEST_F(BeamSearchTest, the_beam_finds_what_greedy_misses) {
 }
 
 TEST_F(BeamSearchTest, the_beam_narrows_as_hypotheses_finish) {
-  // Step 0: 3 and </s> are kept of a beam of 2, so one place is left; the better second half of 4
-  // is never seen.
+  // Step 0 of beam 2 keeps 3 and </s>, so one place is left; the better continuation of 4 is never
+  // explored.
   TableScorer scorer = table({{{}, {0, 0, 0.3f, 0.45f, 0.25f}}, {{3}, {0, 0, 0.5f, 0.5f, 0}}}, 5);
   SearchOptions o = options();
   o.beam_size = 2;
@@ -251,7 +252,8 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
   for (const int beam : {1, 4}) {
     SearchOptions o = options();
     o.beam_size = beam;
-    // Else the wide beam would rightly stop at once: </s> costs as much now as later.
+    // Without normalization the wide beam may stop at once, because </s> costs as much now as
+    // later.
     o.ranking.normalize = 1;
     o.max_length_factor = 1.5;
     o.max_length_offset = 2;
@@ -260,7 +262,7 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
     EXPECT_EQ(result[1].hypotheses.at(0).ids.size(), 6u);
     EXPECT_EQ(result[2].hypotheses.at(0).ids.size(), 2u);
     EXPECT_LT(result[0].hypotheses[0].log_probs.back(), -20.0f)
-        << "closed by </s>, and charged for it";
+        << "completed by </s>, whose probability counts";
   }
 }
 
@@ -331,7 +333,7 @@ TEST_F(BeamSearchTest, stopping_early_changes_no_result_and_saves_steps) {
     const std::size_t steps =
         std::accumulate(scorer.rows_of_steps.begin(), scorer.rows_of_steps.end(), 0u);
     scorer.rows_of_steps.clear();
-    o.n_best = true;  // runs until nothing is live
+    o.n_best = true;  // runs until no hypothesis is live
     const auto whole = beam_search(scorer, sources, o);
     EXPECT_LT(steps, std::accumulate(scorer.rows_of_steps.begin(), scorer.rows_of_steps.end(), 0u));
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -401,8 +403,8 @@ TEST(SearchOptionsTest, refuses_what_contradicts) {
   EXPECT_EQ(search_options(spec, {}).ranking.normalize, 0.6);
 }
 
-// By the ranges that the settings have, whoever fills the spec.
-TEST(SearchOptionsTest, refuses_what_the_settings_would_refuse) {
+// SearchSpec is validated with the ranges of the options, also when it was not parsed.
+TEST(SearchOptionsTest, rejects_values_out_of_range) {
   SearchSpec spec;
   spec.beam_size = 1024;
   EXPECT_EQ(search_options(spec, {}).beam_size, 1024);

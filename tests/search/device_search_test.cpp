@@ -1,5 +1,5 @@
-// Beam search with its choices made on a device, here the CPU's memory, against the search on the
-// host: to the bit.
+// Beam search on a device, here with the CPU's memory, must be bit-identical to the search on the
+// host.
 
 #include "core/error.h"
 #include "search/beam/beam_search.h"
@@ -79,8 +79,8 @@ TEST_F(DeviceSearchTest, FindsWhatTheHostFinds) {
     expect_same(random_scorer(30), some_sources(count), options(2), "few sentences");
 }
 
-// Few different numbers, many of which are impossible: ties, hypotheses with fewer extensions than
-// the beam is wide, and sums above 0.
+// Few distinct scores, many of them impossible: ties, fewer extensions than the beam width, and
+// sums above 0.
 TEST_F(DeviceSearchTest, RanksTiesAndImpossibleExtensionsAlike) {
   for (const float shift : {0.0f, 3.0f}) {
     const TableScorer scorer(12, [shift](const Ids& source, const Ids& prefix) {
@@ -115,9 +115,9 @@ TEST_F(DeviceSearchTest, OutputsMayBeAsShortOrLongAsALook) {
   }
 }
 
-// Sentence i goes on for its first id's tokens: rows leave the batch at the looks, after 8 and 16
-// tokens.
-TEST_F(DeviceSearchTest, TheDeadLeaveTheBatch) {
+// The first id of sentence i determines its length: rows leave the batch at the synchronizations
+// after 8 and 16 tokens.
+TEST_F(DeviceSearchTest, FinishedRowsLeaveTheBatch) {
   const TableScorer scorer(6, [](const Ids& source, const Ids& prefix) {
     std::vector<float> logits(6, 0.0f);
     logits[2] = static_cast<int>(prefix.size()) < source[0] ? -infinity : 50.0f;
@@ -131,8 +131,8 @@ TEST_F(DeviceSearchTest, TheDeadLeaveTheBatch) {
   counted.device = &engine.context;
   beam_search(counted, sources, o);
   std::vector<int> rows{4};
-  rows.insert(rows.end(), 8, 8);  // beam 2, all four; after 8 steps two are over
-  rows.insert(rows.end(), 8, 4);  // the step that moves the rest still reads 8
+  rows.insert(rows.end(), 8, 8);  // beam 2, all four sentences; after 8 steps two have finished
+  rows.insert(rows.end(), 8, 4);  // the step that compacts the batch still reads 8 rows
   rows.insert(rows.end(), 7, 2);
   EXPECT_EQ(counted.rows_of_steps, rows);
 }
@@ -151,7 +151,7 @@ TEST_F(DeviceSearchTest, AnEnsembleChoosesThereToo) {
   same(host, beam_search(both, sources, o), "both");
 }
 
-// What the host must see is searched on the host.
+// Attention requires the search on the host.
 TEST_F(DeviceSearchTest, AttentionIsKeptOnTheHost) {
   TableScorer scorer = random_scorer(20, 0.5);
   SearchOptions o = options(4);

@@ -32,7 +32,7 @@ class EnsembleTest : public testing::Test {
   }
 };
 
-// Another random table: the source is read backwards.
+// Another random table, over the reversed source.
 TableScorer mirrored() {
   return TableScorer(
       vocabulary,
@@ -77,8 +77,8 @@ TEST_F(EnsembleTest, OfIdenticalModelsSaysWhatOneSays) {
   }
 }
 
-// By hand: p = (1/2, 1/4, 1/4) and q = (1/8, 3/4, 1/8) with weights 3 and 1; the logits are
-// shifted, since only differences count.
+// Computed by hand: p = (1/2, 1/4, 1/4) and q = (1/8, 3/4, 1/8) with weights 3 and 1. The logits
+// are shifted, which must not matter.
 TEST_F(EnsembleTest, CombinesAsByHand) {
   const double p[] = {0.5, 0.25, 0.25}, q[] = {0.125, 0.75, 0.125};
   const auto table = [](const double* probabilities, double shift, float first) {
@@ -112,7 +112,7 @@ TEST_F(EnsembleTest, CombinesAsByHand) {
   }
 }
 
-// Probabilities that e^x of a float cannot say, one of them 0, and one that is no number.
+// Probabilities below the range of float, a probability of 0, and a NaN.
 TEST_F(EnsembleTest, ProbabilitiesFarBelowOne) {
   const float none = -std::numeric_limits<float>::infinity();
   const std::vector<float> p{0, -300, -2000, none, none, std::nanf("")},
@@ -149,9 +149,8 @@ TEST_F(EnsembleTest, TheSameForEveryBatchAndForForcedDecoding) {
   }
 }
 
-// A member with a source vocabulary of its own reads the line, whatever the ids of the first one's
-// are.
-TEST_F(EnsembleTest, MembersMayCutTheLineThemselves) {
+// A member with its own source vocabulary encodes the text, whatever the ids of the first member.
+TEST_F(EnsembleTest, MembersMayHaveTheirOwnSourceVocabulary) {
   const Vocabulary& words = test_vocabulary();
   TableScorer first = random_scorer(words.size(), 1), second = random_scorer(words.size(), 1);
   EnsembleScorer both(cpu, {{&first}, {&second, &words, 1}}, Combination::log_probabilities, 4);

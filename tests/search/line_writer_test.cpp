@@ -71,7 +71,7 @@ TEST_F(LineWriterTest, says_what_is_wrong) {
   writer.write("x");
   try {
     writer.commit();
-    FAIL() << "a full device took a line";
+    FAIL() << "expected an error: the device is full";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "/dev/full: cannot be written: No space left on device");
     EXPECT_EQ(error.status(), ExitStatus::failed);

@@ -42,8 +42,8 @@ bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
                     });
 }
 
-// To the bit, with a real model: what beam_search() promises of a scorer whose numbers do not
-// depend on the batch.
+// With a real model whose scores do not depend on the batch, results are bit-identical for every
+// batch.
 TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
   const std::vector<Ids> sources = random_sources(64);
   const std::pair<const char*, const char*> kinds[] = {

@@ -47,7 +47,7 @@ class PairScorerTest : public testing::Test {
     o.cpu.pool = &pool;
     return o;
   }
-  /// log p of every piece in double, straight from the table.
+  /// log p of every piece in double, directly from the table.
   std::vector<double> expected(const std::string& source, const std::string& target) {
     const Ids source_ids = vocabulary.encode(source);
     Ids target_ids = vocabulary.encode(target), prefix;
@@ -129,7 +129,7 @@ TEST_F(PairScorerTest, gives_the_scores_of_the_translator) {
     for (std::size_t i = 0; i < lines.size(); ++i)
       for (const Output& output : translations[i].outputs) {
         if (!pieces && vocabulary.encode(output.text) != output.ids)
-          continue;  // the random table likes unusual pieces
+          continue;  // the random table produced unusual pieces
         const auto score = scorer.score(std::vector{lines[i]}, std::vector{output.text})[0];
         EXPECT_EQ(score.log_prob, output.log_prob);
         EXPECT_EQ(score.score, output.score);
@@ -197,8 +197,10 @@ TEST_F(PairScorerTest, unequal_files_are_named_with_their_lines) {
     }
     return "";
   };
-  EXPECT_EQ(message({"a"}, {"a", "b", "c"}), "s.txt has 1 lines, t.txt has 3: they must be pairs");
-  EXPECT_EQ(message({"a", "b"}, {"a"}), "s.txt has 2 lines, t.txt has 1: they must be pairs");
+  EXPECT_EQ(message({"a"}, {"a", "b", "c"}),
+            "s.txt has 1 lines, but t.txt has 3: expected equal numbers");
+  EXPECT_EQ(message({"a", "b"}, {"a"}),
+            "s.txt has 2 lines, but t.txt has 1: expected equal numbers");
   EXPECT_EQ(message({"a", "b"}, {"a", "b"}), "");
 }
 

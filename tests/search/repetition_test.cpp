@@ -21,11 +21,11 @@ TEST(Repetition, IsCounted) {
   expect_repetition({1, 2, 3, 1, 2, 4}, 1, 0, 0);
   expect_repetition({1, 2, 2, 3}, 2, 1, 1);
   expect_repetition({9, 1, 2, 1, 2, 1, 2, 7}, 3, 2, 1);
-  expect_repetition({1, 2, 1, 2, 1}, 2, 2, 0);              // the last one is not whole
+  expect_repetition({1, 2, 1, 2, 1}, 2, 2, 0);              // the last occurrence is incomplete
   expect_repetition({4, 4, 4, 4, 4, 1, 2, 1, 2}, 5, 1, 0);  // the most often
   expect_repetition({1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}, 2, 8, 0);
   expect_repetition({1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 0,
-                    0);  // longer stretches are not looked for
+                    0);  // longer sequences are not considered
 }
 
 }  // namespace

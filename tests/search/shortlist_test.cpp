@@ -33,7 +33,7 @@ struct ShortlistTest : testing::Test {
 };
 
 TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
-  // Not in order; a tie between 20 and 21 goes to the lower id.
+  // Unsorted; the tie between 20 and 21 goes to the lower id.
   const std::string text = piece(10) + " NULL 0.1\n" + piece(11) + " NULL 0.5\n" + piece(12) +
                            "\tNULL  0.2\n" + piece(21) + " " + piece(30) + " 0.25\n" + piece(20) +
                            " " + piece(30) + " 0.25\n" + piece(22) + " " + piece(30) + " 0.5\n" +
@@ -44,13 +44,13 @@ TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
   EXPECT_EQ(load(text, 0, 9, 0.3).candidates(Ids{31, 30}), (Ids{2, 22}));
   EXPECT_EQ(load(text, 0, 9).candidates(Ids{}), (Ids{2}));
   EXPECT_EQ(load(text, 0, 2).size(), 3);
-  // Without frequencies, the first of the vocabulary.
+  // Without frequencies: the first pieces of the vocabulary.
   EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}),
             (Ids{2, 3, 20}));
 }
 
-// The search among the candidates of a real model: scores are log softmax over the candidates'
-// logits alone, taken from the whole output layer and normalized in double.
+// Search with a shortlist and a real model: scores are a log softmax over the candidates' logits,
+// here computed in double from the full output layer.
 TEST_F(ShortlistTest, ScoresAreNormalizedOverTheCandidates) {
   ModelSpec spec;
   spec.enc_cell = spec.dec_cell = "gru";

@@ -13,8 +13,8 @@ namespace nmt {
 
 using Ids = std::vector<std::int32_t>;
 
-/// A scorer without a model: logits and attention are any functions of a source and a prefix (which
-/// starts after <s>). It counts its calls and remembers how many rows each had.
+/// A scorer without a model: logits and attention are functions of a source and a prefix (without
+/// <s>). It counts its calls and records the number of rows of each.
 class TableScorer : public StepScorer {
  public:
   using Logits = std::function<std::vector<float>(const Ids& source, const Ids& prefix)>;  // [V]
@@ -43,7 +43,7 @@ class TableScorer : public StepScorer {
   int begins = 0;
   std::vector<Ids> encoded;
   std::vector<int> rows_of_steps;
-  const Context* device = nullptr;  ///< where the search may be: one whose memory is the host's
+  const Context* device = nullptr;  ///< device of the search; its memory must be the host's
 
  private:
   struct Table : Decoding {
@@ -94,7 +94,7 @@ class TableScorer : public StepScorer {
       DecodingStep step = advance(ids(rows.parents), ids(rows.tokens));
       const auto named = ids(rows.sentences);
       if (!std::equal(sentence.begin(), sentence.end(), named.begin(), named.end()))
-        NMT_FAIL("rows of other sentences");
+        NMT_FAIL("rows belong to other sentences");
       return step;
     }
 
@@ -117,7 +117,7 @@ class TableScorer : public StepScorer {
   Attention attention_;
 };
 
-/// Numbers that look random and depend on the source and the prefix alone.
+/// Pseudo-random numbers determined by the source and the prefix.
 inline Rng rng_of(const Ids& source, const Ids& prefix, std::uint64_t stream) {
   std::uint64_t hash = 14695981039346656037ull;
   for (const Ids* ids : {&source, &prefix}) {

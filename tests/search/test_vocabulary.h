@@ -10,7 +10,7 @@
 
 namespace nmt {
 
-/// A vocabulary of single characters and a few merges, trained on the spot.
+/// A vocabulary of single characters and a few merges, trained on first use.
 inline const Vocabulary& test_vocabulary() {
   class Sentences : public sentencepiece::SentenceIterator {
    public:

@@ -60,11 +60,11 @@ class Steps {
   }
 
   // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of
-  // each; on a device the choice among them too, and no look at it.
+  // each; on a device the selection too, without synchronization.
   void step() {
     if (search_) return search_->step();
     const DecodingStep step = advance();
-    top_k_.look(*decoding_, step);
+    top_k_.select(*decoding_, step);
   }
 
   // log p of a random translation of each source, step by step.

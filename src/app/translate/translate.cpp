@@ -21,7 +21,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
               spec.search.max_length);
   if (statistics.repeating > 1)
     log::warn("{} lines' translations repeat something {} times in a row or more",
-              statistics.repeating, repetitions_told);
+              statistics.repeating, min_reported_repetitions);
   const double seconds = progress.seconds();
   log::info(
       "{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
@@ -40,7 +40,7 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
   BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
   options.pieces_in = spec.pieces_in;
   options.pieces_out = spec.pieces_out;
-  options.tell_repetitions = true;
+  options.warn_repetitions = true;
   options.on_batch = [this](std::int64_t sentences) {
     if (on_batch_) on_batch_(sentences);
   };

@@ -15,12 +15,12 @@
 namespace nmt {
 namespace {
 
-/// A possible extension of a live row.
+/// A candidate extension of a live row.
 struct Candidate {
   float sum;
   float log_prob;
   std::int32_t row;
-  std::int32_t rank;  // among the row's extensions: greater logit first, then lower id
+  std::int32_t rank;  // among the extensions of the row: larger logit first, then lower id
   std::int32_t token;
 };
 
@@ -30,11 +30,11 @@ bool better(const Candidate& a, const Candidate& b) {
 }
 
 struct Sentence {
-  int source_steps;  // S, with </s>
-  int longest;       // tokens of an output at most, without </s>
+  int source_steps;  // S, including </s>
+  int longest;       // maximum output length in tokens, without </s>
   int rows;          // live hypotheses
-  int finished;      // finished ones
-  float best;        // greatest score of a finished one
+  int finished;      // finished hypotheses
+  float best;        // highest score of a finished hypothesis
 };
 
 class BeamSearch {
@@ -67,14 +67,14 @@ class BeamSearch {
     for (int step = 0; !active_.empty(); ++step) {
       const DecodingStep next = decoding_->advance(parents_, tokens_);
       NMT_CHECK(next.rows == static_cast<int>(parents_.size()),
-                "the scorer gave {} rows for {} hypotheses", next.rows, parents_.size());
+                "the scorer returned {} rows for {} hypotheses", next.rows, parents_.size());
       NMT_CHECK(!keep_attention_ || next.attention,
-                "the scorer gave no attention, which was asked for");
+                "the scorer returned no attention although it was requested");
       sentence_of_row_.clear();
       if (options_.shortlist)
         for (const int sentence : active_)
           sentence_of_row_.insert(sentence_of_row_.end(), sentences_[sentence].rows, sentence);
-      top_k_.look(*decoding_, next, sentence_of_row_);
+      top_k_.select(*decoding_, next, sentence_of_row_);
       next_parents_.clear();
       next_tokens_.clear();
       next_nodes_.clear();
@@ -112,12 +112,12 @@ class BeamSearch {
     const float log_prob = logit - log_normalizer;
     const float sum = tree_.sum_of(nodes_of_rows_[row]) + log_prob;
     if (sum == -std::numeric_limits<float>::infinity())
-      return;  // impossible, like all that would follow it
+      return;  // impossible, and so are all lower ranks
     if (!std::isfinite(sum)) fail_score(sum, token, sentence);
     candidates_.push_back({sum, log_prob, row, rank, token});
   }
 
-  /// Replaces the sentence's live rows [first_row, + rows) by their best extensions.
+  /// Replaces the live rows [first_row, first_row + rows) of a sentence by their best extensions.
   void extend(int index, int first_row, int step, const DecodingStep& next) {
     Sentence& sentence = sentences_[index];
     const int end_row = first_row + sentence.rows;
@@ -160,7 +160,7 @@ class BeamSearch {
     }
     if (sentence.rows + sentence.finished == 0) fail_dead_end(index, step);
     if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
-    // Candidates are sorted, so the sentence's first live one has the greatest sum of them.
+    // Candidates are sorted, so the first live hypothesis of a sentence has its largest sum.
     const float hope = options_.ranking.bound(tree_.sum_of(next_nodes_[first_next]), step + 2,
                                               sentence.longest + 1);
     if (hope > sentence.best) return;
@@ -170,12 +170,12 @@ class BeamSearch {
     sentence.rows = 0;
   }
 
-  /// Copies the attention of a row once, for all its extensions.
+  /// Copies the attention of a row, once for all its extensions.
   std::int64_t keep_attention(std::int64_t& offset, const DecodingStep& next, int row,
                               int source_steps) {
     if (offset >= 0) return offset;
     NMT_CHECK(next.source_steps >= source_steps,
-              "the scorer's attention is over {} source steps, {} are needed", next.source_steps,
+              "the scorer returned attention over {} source steps, expected {}", next.source_steps,
               source_steps);
     offset = static_cast<std::int64_t>(tree_.attention.size());
     const float* from = next.attention + std::int64_t{row} * next.source_steps;
@@ -201,16 +201,16 @@ class BeamSearch {
 
   const SearchOptions& options_;
   const std::span<const std::vector<std::int32_t>> sources_;
-  const int k_;  // extensions looked at in every row
+  const int k_;  // extensions considered per row
   const bool keep_attention_;
   TopK top_k_;
   std::unique_ptr<Decoding> decoding_;
   std::vector<Sentence> sentences_;
-  std::vector<int> active_;  // sentences with live rows, in order, as their rows are
-  // Rows: the hypothesis of the step before that each extends, by what token, and its node.
+  std::vector<int> active_;  // sentences with live rows, in the order of their rows
+  // Per row: the parent row of the previous step, the token, and the node.
   std::vector<std::int32_t> parents_, tokens_, nodes_of_rows_, next_parents_, next_tokens_,
       next_nodes_;
-  std::vector<int> sentence_of_row_;  // where there is a shortlist
+  std::vector<int> sentence_of_row_;  // used with a shortlist
   std::vector<Candidate> candidates_;
   std::vector<std::int64_t> row_attention_;
   SearchTree tree_;
@@ -222,12 +222,12 @@ class BeamSearch {
 std::vector<SentenceResult> beam_search(StepScorer& scorer,
                                         std::span<const std::vector<std::int32_t>> sources,
                                         const SearchOptions& options) {
-  NMT_CHECK(options.beam_size >= 1, "beam-size is {}, at least 1 is needed", options.beam_size);
+  NMT_CHECK(options.beam_size >= 1, "beam-size is {}, expected at least 1", options.beam_size);
   if (sources.empty()) return {};
   const bool keep_attention = options.want_attention || options.ranking.coverage_penalty != 0.0;
   std::unique_ptr<Decoding> decoding = scorer.begin(sources, keep_attention);
-  // The one place that says where choices are made: on the device of the scores, but for what the
-  // host must see at every token, attention (alignments, the coverage penalty), and shortlists.
+  // The only place that decides where to search: on the device of the scores, except when the host
+  // needs every step (attention for alignments or the coverage penalty) and for shortlists.
   if (const Context* device = decoding->device(); device && !keep_attention && !options.shortlist)
     return DeviceSearch(*device, *decoding, scorer.vocabulary(), sources, options).run();
   return BeamSearch(std::move(decoding), scorer.vocabulary(), sources, options, keep_attention)

@@ -19,17 +19,17 @@ namespace {
 using kernels::BeamNode;
 using kernels::BeamSentence;
 
-// Of the report's words.
+// Sizes in words of the report.
 constexpr std::int64_t sentence_words = sizeof(BeamSentence) / sizeof(std::int32_t),
                        node_words = sizeof(BeamNode) / sizeof(std::int32_t);
 
-// The key of a choice, as CudaDevice::repeat() wants one: no address of a model.
+// Key of the selection step for CudaDevice::repeat(); not an address of a model.
 constexpr std::int64_t choice_of_a_step = 1;
 
-/// Which rows belong to whom, for a time.
+/// Assignment of rows to sentences.
 struct Layout {
   std::vector<std::int32_t> active, first,
-      slots;  // sentences with rows; of each sentence of the batch
+      slots;  // sentences with rows; per sentence of the batch
   std::int64_t rows = 0;
   Tensor words;  // i32: active, first, slots, and the sentence of each row
   Tensor sums;   // [rows]
@@ -56,8 +56,8 @@ struct DeviceSearch::Impl {
     const std::int64_t max_rows = batch_ * options.beam_size;
     parents_ = context.empty({max_rows}, Dtype::i32);
     tokens_ = context.empty({max_rows}, Dtype::i32);
-    report_ = context.empty(
-        {batch_ * sentence_words + tokens_between_looks * max_rows * node_words}, Dtype::i32);
+    report_ = context.empty({batch_ * sentence_words + steps_between_syncs * max_rows * node_words},
+                            Dtype::i32);
     for (const auto& source : sources)
       sentences_.push_back({longest_output(options, source.size()), 0, 1});
     std::vector<std::int32_t> words(static_cast<std::size_t>(batch_ * sentence_words));
@@ -70,7 +70,7 @@ struct DeviceSearch::Impl {
       divisors.push_back(options.ranking.length_divisor(tokens));
     divisors_ = upload(context, divisors, {static_cast<std::int64_t>(divisors.size())});
 
-    // The empty hypothesis of every sentence; the first step gives them all their rows.
+    // One row per sentence for the empty hypothesis; the first step uses all its rows.
     rows_ = lay_out([](const BeamSentence&) { return 1; });
     next_rows_ = lay_out([&](const BeamSentence&) { return options.beam_size; });
     clear<float>(context, rows_.sums);
@@ -83,15 +83,15 @@ struct DeviceSearch::Impl {
 
   std::vector<SentenceResult> run() {
     while (!rows_.active.empty()) {
-      const int steps = std::min(tokens_between_looks, longest() + 1 - steps_);
+      const int steps = std::min(steps_between_syncs, longest() + 1 - steps_);
       for (int i = 0; i < steps; ++i) step();
-      look(steps);
+      fetch_steps(steps);
       leave_out_the_dead();
     }
     return tree_.collect(sources_, options_);
   }
 
-  // Of the sentences that are still searched.
+  // Maximum over the sentences still being searched.
   int longest() const {
     int most = 0;
     for (const BeamSentence& sentence : sentences_)
@@ -99,7 +99,7 @@ struct DeviceSearch::Impl {
     return most;
   }
 
-  // Rows for the sentences that are still searched, so many each.
+  // Allocates rows for the sentences still being searched, slots(sentence) each.
   template <class Slots>
   Layout lay_out(Slots&& slots) const {
     Layout layout;
@@ -123,11 +123,12 @@ struct DeviceSearch::Impl {
     return layout;
   }
 
-  // Queues a step. While the layout stays, each is the same work on the same memory.
+  // Enqueues a step. While the layout is unchanged, every step runs the same kernels on the same
+  // memory.
   void step() {
     const DecodingStep next = decoding_.advance_on_device(
         {parents_.slice(0, rows_.rows), tokens_.slice(0, rows_.rows), rows_.sentences()});
-    NMT_CHECK(next.rows == rows_.rows, "the scorer gave {} rows for {} hypotheses", next.rows,
+    NMT_CHECK(next.rows == rows_.rows, "the scorer returned {} rows for {} hypotheses", next.rows,
               rows_.rows);
     if (next_rows_)
       choose(next);
@@ -137,9 +138,9 @@ struct DeviceSearch::Impl {
     ++steps_;
   }
 
-  // May be done again: on the host it leaves nothing behind.
+  // May be repeated: it does not change host state.
   void choose(const DecodingStep& next) {
-    const TopK::OnDevice scores = top_k_.look_on_device(decoding_, next);
+    const TopK::OnDevice scores = top_k_.select_on_device(decoding_, next);
     const Layout& to = next_rows_ ? *next_rows_ : rows_;
     kernels::BeamStep beam;
     beam.beam = options_.beam_size;
@@ -160,14 +161,14 @@ struct DeviceSearch::Impl {
     std::int32_t* const report = report_.data<std::int32_t>();
     beam.state = reinterpret_cast<BeamSentence*>(report);
     beam.history = reinterpret_cast<BeamNode*>(report + batch_ * sentence_words);
-    beam.period = tokens_between_looks;
+    beam.period = steps_between_syncs;
     beam.parents = parents_.data<std::int32_t>();
     beam.next_tokens = tokens_.data<std::int32_t>();
     dispatch(context_, [&](const auto& backend) { kernels::beam_step(backend, beam); });
   }
 
-  // Fetches the last `steps` steps, all of which filled the present rows.
-  void look(int steps) {
+  // Copies the last `steps` steps to the host, all with the current layout.
+  void fetch_steps(int steps) {
     const std::int64_t state = batch_ * sentence_words;
     const auto words =
         download<std::int32_t>(context_, report_.slice(0, state + steps * rows_.rows * node_words));
@@ -193,8 +194,8 @@ struct DeviceSearch::Impl {
     }
   }
 
-  // The next row of a step; rows without a hypothesis have a node too, so that nodes lie as rows
-  // do.
+  // Appends the next row of a step. Rows without a hypothesis get a node too, so that nodes and
+  // rows correspond.
   void grow(std::int32_t sentence, int t, const BeamNode& row) {
     const std::int32_t parent = t == 0 || row.token < 0 ? -1 : nodes_before_ + row.parent;
     const auto node = static_cast<std::int32_t>(tree_.nodes.size());
@@ -219,17 +220,17 @@ struct DeviceSearch::Impl {
   const std::span<const std::vector<std::int32_t>> sources_;
   const SearchOptions& options_;
   const std::int64_t batch_;
-  const int k_;  // extensions looked at in every row
+  const int k_;  // extensions considered per row
   TopK top_k_;
-  std::vector<BeamSentence> sentences_;  // as last seen
-  Layout rows_;                          // of the hypotheses that the next step extends
-  std::optional<Layout> next_rows_;      // of its own, where that is another
+  std::vector<BeamSentence> sentences_;  // as of the last synchronization
+  Layout rows_;                          // layout of the hypotheses that the next step extends
+  std::optional<Layout> next_rows_;      // layout of the next step, if it differs
   int steps_ = 0;
   Tensor parents_, tokens_;  // i32 [rows]
   Tensor divisors_;          // f64
-  Tensor report_;            // i32: BeamSentence [B], BeamNode [tokens_between_looks,rows]
+  Tensor report_;            // i32: BeamSentence [B], BeamNode [steps_between_syncs,rows]
   SearchTree tree_;
-  std::int32_t nodes_before_ = 0;  // of the step before: the first of its rows
+  std::int32_t nodes_before_ = 0;  // node of the first row of the previous step
 };
 
 DeviceSearch::DeviceSearch(const Context& device, Decoding& decoding, int vocabulary,

@@ -9,25 +9,25 @@
 
 namespace nmt {
 
-/// Tokens after which the host looks at a search on a device.
-inline constexpr int tokens_between_looks = 8;
+/// Number of steps between two synchronizations of the host with a search on the device.
+inline constexpr int steps_between_syncs = 8;
 
-/// beam_search() with the choices made on the device that the decoding's scores lie on
-/// (kernels/decoding/beam.h): the same hypotheses. Every sentence has beam_size rows, live or not,
-/// and a step is one fixed row of kernels, which find what changes from token to token in device
-/// memory. Once in tokens_between_looks tokens the host waits, and fetches what was chosen; when
-/// half of the rows have nothing more to do, it leaves them out of the batch. No attention, no
-/// shortlist.
+/// beam_search() with the beam kept on the device of the scores (kernels/decoding/beam.h); returns
+/// the same hypotheses. Every sentence has beam_size rows, live or not, and a step is a fixed
+/// sequence of kernels that keep their state in device memory. Every steps_between_syncs steps the
+/// host waits and copies the chosen tokens; when half of the rows are finished, it removes them
+/// from the batch. Supports neither attention nor shortlists.
 class DeviceSearch {
  public:
-  /// All that it is given outlives it; `device` is the decoding's, of which no step was made.
+  /// All arguments must outlive the search. `device` is that of the decoding, which must not have
+  /// made a step yet.
   DeviceSearch(const Context& device, Decoding& decoding, int vocabulary,
                std::span<const std::vector<std::int32_t>> sources, const SearchOptions& options);
   ~DeviceSearch();
 
   /// Errors: as beam_search().
   std::vector<SentenceResult> run();
-  /// Queues the next step and never looks at it: to measure one, in place of run().
+  /// Enqueues the next step without ever reading its result; for benchmarks, instead of run().
   void step();
 
  private:

@@ -15,7 +15,7 @@ using Ids = std::vector<std::int32_t>;
 struct Part {
   std::unique_ptr<Decoding> decoding;
   double weight = 0;
-  bool attends = false;  // its attention is over the positions of the first member's
+  bool attends = false;  // it has the source positions of the first member
   DecodingStep step;
 };
 
@@ -54,7 +54,7 @@ class EnsembleDecoding : public Decoding {
     for (Part& part : parts_) part.decoding->restrict_to(candidates);
   }
 
-  // Of identical members the result is their own log probability to the bit.
+  // For identical members the result is bit-identical to a single member's.
   NextTokens score(int first, int count) override {
     scores_.clear();
     for (Part& part : parts_) {
@@ -69,7 +69,7 @@ class EnsembleDecoding : public Decoding {
         device_log_probs_ = device->empty({count, vocabulary});
         device_zeros_ = device->empty({count});
       }
-      clear<float>(*device, device_zeros_);  // every time: a step may be done again
+      clear<float>(*device, device_zeros_);  // every time, because a step may be repeated
       dispatch(*device, [&](const auto& backend) {
         kernels::combine_scores(backend, count, vocabulary, scores_, probabilities,
                                 device_log_probs_.f32());
@@ -97,8 +97,8 @@ class EnsembleDecoding : public Decoding {
     for (const Part& part : parts_) {
       if (!part.attends) continue;
       NMT_CHECK(part.step.attention && part.step.source_steps == steps,
-                "a member of the ensemble attends to {} of {} source steps", part.step.source_steps,
-                steps);
+                "an ensemble member returned attention over {} of {} source steps",
+                part.step.source_steps, steps);
       const auto share = static_cast<float>(part.weight / weights);
       for (std::size_t i = 0; i < attention_.size(); ++i)
         attention_[i] += share * part.step.attention[i];
@@ -112,7 +112,7 @@ class EnsembleDecoding : public Decoding {
   bool want_attention_;
   std::vector<kernels::MemberScores> scores_;
   NextTokens shape_;                                  // of the first member
-  std::vector<float> log_probs_, zeros_, attention_;  // [m,V] and [m] of a block, [n,S]
+  std::vector<float> log_probs_, zeros_, attention_;  // per block [m,V] and [m]; [n,S]
   Tensor device_log_probs_, device_zeros_;
 };
 
@@ -127,13 +127,13 @@ Combination combination_of(const std::string& name) {
 EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
                                int max_length)
     : cpu_(cpu), members_(std::move(members)), combination_(combination), max_length_(max_length) {
-  if (members_.empty()) fail(ExitStatus::usage, "an ensemble needs at least one model");
+  if (members_.empty()) fail(ExitStatus::usage, "ensemble: expected at least one model");
   double sum = 0;
   for (const Member& member : members_) {
     if (!(member.weight > 0) || !std::isfinite(member.weight))
-      fail(ExitStatus::usage, "weights: {} is not above 0", member.weight);
+      fail(ExitStatus::usage, "weights: {} is not positive", member.weight);
     NMT_CHECK(member.scorer->vocabulary() == vocabulary(),
-              "models of an ensemble write {} and {} different tokens", vocabulary(),
+              "ensemble: models have different numbers of output tokens: {} and {}", vocabulary(),
               member.scorer->vocabulary());
     sum += member.weight;
   }
@@ -146,7 +146,8 @@ int EnsembleScorer::vocabulary() const {
 
 std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources, bool want_attention) {
   for (const Member& member : members_)
-    NMT_CHECK(!member.source, "a model with a source vocabulary of its own needs the text");
+    NMT_CHECK(!member.source,
+              "ensemble: a member with its own source vocabulary needs the source text");
   return begin(sources, {}, want_attention);
 }
 

@@ -9,35 +9,33 @@
 
 namespace nmt {
 
-/// How the members' distributions p_m become one, with weights w_m that sum to 1.
+/// How the distributions p_m of the members are combined; the weights w_m sum to 1.
 enum class Combination {
-  log_probabilities,  ///< sum of w_m log p_m: Marian's rule; no distribution any more, its sum is
-                      ///< at most 1
+  log_probabilities,  ///< sum of w_m log p_m, as in Marian; not normalized
   probabilities       ///< log of the sum of w_m p_m
 };
-/// Errors (usage): an unknown name.
+/// Error (usage): an unknown name.
 Combination combination_of(const std::string& name);
 
-/// A scorer of scorers over one target vocabulary. Members may have other source vocabularies: they
-/// cut the text of the source themselves. Attention is the mean over the members that read the
-/// source by the first one's vocabulary, under their weights. The scores of a row depend on that
-/// row alone if the members' do.
+/// A scorer that combines scorers with the same target vocabulary. Members may have different
+/// source vocabularies; those encode the source text themselves. Attention is the weighted mean
+/// over the members that use the source vocabulary of the first one. The scores of a row depend
+/// only on that row if this holds for all members.
 class EnsembleScorer : public StepScorer {
  public:
   struct Member {
     StepScorer* scorer = nullptr;
-    const Vocabulary* source =
-        nullptr;  ///< where it is not that of the first member: cuts the lines
+    const Vocabulary* source = nullptr;  ///< source vocabulary, if not that of the first member
     double weight = 1;
   };
-  /// Members, and what they point to, outlive the ensemble. `max_length`: longest source that a
-  /// vocabulary of its own gives a member. Errors (usage): no member, a weight that is not above 0;
-  /// (failed): target vocabularies of different sizes.
+  /// The members and what they point to must outlive the ensemble. `max_length`: maximum number of
+  /// source tokens for members with their own vocabulary. Errors: (usage) no member, or a weight
+  /// that is not positive; (failed) target vocabularies of different sizes.
   EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
                  int max_length);
 
   int vocabulary() const override;
-  /// Error (failed): a member needs the lines.
+  /// Error (failed): a member has its own source vocabulary and needs the text.
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                   bool want_attention) override;
   std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,

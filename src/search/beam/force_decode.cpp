@@ -12,12 +12,13 @@ std::vector<ForcedScore> force_decode(StepScorer& scorer,
                                       std::span<const std::vector<std::int32_t>> sources,
                                       std::span<const std::vector<std::int32_t>> targets,
                                       bool want_attention, std::int32_t bos, std::int32_t eos) {
-  NMT_CHECK(sources.size() == targets.size(), "{} sources and {} targets to score", sources.size(),
+  NMT_CHECK(sources.size() == targets.size(),
+            "cannot score {} sources with {} targets: expected equal numbers", sources.size(),
             targets.size());
   const int vocabulary = scorer.vocabulary();
   std::vector<ForcedScore> scores(sources.size());
   if (sources.empty()) return scores;
-  std::vector<std::int32_t> parents, tokens, pairs, wanted;  // of the live rows
+  std::vector<std::int32_t> parents, tokens, pairs, wanted;  // of the active rows
   for (std::size_t i = 0; i < sources.size(); ++i) {
     for (const std::int32_t id : targets[i])
       NMT_CHECK(id >= 0 && id < vocabulary, "target id {} is outside the vocabulary of {}", id,
@@ -27,7 +28,7 @@ std::vector<ForcedScore> force_decode(StepScorer& scorer,
     tokens.push_back(bos);
     scores[i].log_probs.reserve(targets[i].size() + 1);
   }
-  // Nothing of a step's scores decides about the next step: they are read when all are there.
+  // No step depends on the scores of another, so the scores are read at the end.
   struct Step {
     std::vector<std::int32_t> pairs;
     TokenScores scores;
@@ -36,10 +37,10 @@ std::vector<ForcedScore> force_decode(StepScorer& scorer,
   const std::unique_ptr<Decoding> decoding = scorer.begin(sources, want_attention);
   for (std::size_t step = 0; !pairs.empty(); ++step) {
     const DecodingStep next = decoding->advance(parents, tokens);
-    NMT_CHECK(next.rows == static_cast<int>(pairs.size()), "the scorer gave {} rows for {} pairs",
-              next.rows, pairs.size());
+    NMT_CHECK(next.rows == static_cast<int>(pairs.size()),
+              "the scorer returned {} rows for {} pairs", next.rows, pairs.size());
     NMT_CHECK(!want_attention || next.attention,
-              "the scorer gave no attention, which was asked for");
+              "the scorer returned no attention although it was requested");
     wanted.clear();
     for (const std::int32_t pair : pairs)
       wanted.push_back(step == targets[pair].size() ? eos : targets[pair][step]);

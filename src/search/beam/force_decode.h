@@ -8,17 +8,17 @@
 
 namespace nmt {
 
-/// What the model thinks of a given translation.
+/// The score of a given translation.
 struct ForcedScore {
-  std::vector<float> log_probs;  ///< [T], natural logarithms, the last is that of </s>
-  float log_prob = 0;  ///< their sum, added in order: Hypothesis::log_prob of the same ids
-  std::vector<float> attention;  ///< [T,S] as in Hypothesis, or empty when not asked for
+  std::vector<float> log_probs;  ///< [T], natural logarithms, the last for </s>
+  float log_prob = 0;            ///< sum in order, equal to Hypothesis::log_prob for the same ids
+  std::vector<float> attention;  ///< [T,S] as in Hypothesis; empty unless want_attention
 };
 
-/// Scores targets[i] (ids without </s>) as the translation of sources[i], step by step through the
-/// scorer that search uses, all pairs together; a pair leaves the batch when its </s> is scored.
-/// Ids are of the target vocabulary. Errors (failed): numbers of sources and targets differ; an id
-/// outside the vocabulary; the scorer gives NaN or infinity.
+/// Scores targets[i] (ids without </s>) as the translation of sources[i], step by step with the
+/// scorer that the search uses, as one batch; a pair leaves the batch when its </s> has been
+/// scored. bos and eos are ids of the target vocabulary. Errors (failed): different numbers of
+/// sources and targets; an id outside the vocabulary; the scorer returns NaN or infinity.
 std::vector<ForcedScore> force_decode(StepScorer& scorer,
                                       std::span<const std::vector<std::int32_t>> sources,
                                       std::span<const std::vector<std::int32_t>> targets,

@@ -19,8 +19,8 @@ float Ranking::score(float log_prob, int target_tokens, double covered) const {
 }
 
 float Ranking::bound(float log_prob, int shortest, int longest) const {
-  // A fall is cheapest spread over the longest sentence; a sum above 0 is rounding, and worth most
-  // over the shortest.
+  // A negative sum loses least at the maximum length; a positive sum is a rounding error and gains
+  // most at the minimum length.
   return static_cast<float>(log_prob / length_divisor(log_prob > 0.0f ? shortest : longest));
 }
 

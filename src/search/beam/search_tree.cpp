@@ -19,7 +19,7 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
 }
 
 void fail_score(float sum, std::int32_t token, int sentence) {
-  NMT_FAIL("the model's score is {} for token {} of sentence {} of the batch", sum, token,
+  NMT_FAIL("the model returned the score {} for token {} of sentence {} of the batch", sum, token,
            sentence);
 }
 

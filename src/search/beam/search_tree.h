@@ -8,24 +8,24 @@
 
 namespace nmt {
 
-// What a search has in common wherever its choices are made.
+// Parts shared by the searches on host and device.
 
-/// Tokens that no hypothesis has: <s>, and <unk> unless it is allowed.
+/// Tokens that are never produced: <s>, and <unk> unless allowed.
 std::vector<std::int32_t> skipped_tokens(const SearchOptions& options);
-/// Tokens of an output at most, without </s>.
+/// Maximum output length in tokens, without </s>.
 int longest_output(const SearchOptions& options, std::size_t source_tokens);
 
 [[noreturn]] void fail_score(float sum, std::int32_t token, int sentence);
 [[noreturn]] void fail_dead_end(int sentence, int step);
 
-/// All hypotheses of a search: a tree of tokens, and the whole sentences among them.
+/// All hypotheses of a search: a tree of tokens, and the finished hypotheses.
 struct SearchTree {
-  /// One token of one hypothesis; the whole is read by following the parents.
+  /// One token of a hypothesis; following the parents gives all its tokens.
   struct Node {
     std::int32_t parent;  // -1: the empty hypothesis
     std::int32_t token;
     float log_prob;          // of the token
-    float sum;               // of the whole up to here
+    float sum;               // of all tokens up to this one
     std::int64_t attention;  // offset of [S] in `attention`, -1 when not kept
   };
   struct Finished {
@@ -36,10 +36,10 @@ struct SearchTree {
   };
   std::vector<Node> nodes;
   std::vector<float> attention;
-  std::vector<Finished> finished;  // in the order in which they finished
+  std::vector<Finished> finished;  // in the order of finishing
 
   float sum_of(std::int32_t node) const { return node < 0 ? 0.0f : nodes[node].sum; }
-  /// The finished ones, ranked.
+  /// The finished hypotheses of each sentence, ranked.
   std::vector<SentenceResult> collect(std::span<const std::vector<std::int32_t>> sources,
                                       const SearchOptions& options);
 

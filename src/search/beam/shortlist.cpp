@@ -25,7 +25,7 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-// The three words of a line, if it has three.
+// The three words of a line; nothing if it does not have three.
 std::optional<std::array<std::string_view, 3>> three_words(std::string_view line) {
   std::array<std::string_view, 3> words;
   for (std::string_view& word : words) {
@@ -47,7 +47,8 @@ class Pieces {
     const auto found = ids_.find(std::string(piece));
     if (found == ids_.end())
       fail(ExitStatus::data,
-           "shortlist: {}:{}: '{}' is no piece of the {} vocabulary: the list is of another model",
+           "shortlist: {}:{}: '{}' is not a piece of the {} vocabulary; the shortlist belongs to "
+           "another model",
            path, line, piece, side_);
     return found->second;
   }
@@ -62,7 +63,7 @@ struct Translation {
   double probability;
 };
 
-// By source, then the likeliest first; of equals the lower id.
+// By source, then by descending probability, then by id.
 bool before(const Translation& a, const Translation& b) {
   if (a.source != b.source) return a.source < b.source;
   return a.probability != b.probability ? a.probability > b.probability : a.target < b.target;
@@ -77,7 +78,7 @@ void sort_unique(std::vector<std::int32_t>& ids) {
 
 ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) {
   if (words.empty() || words.size() > 4)
-    fail(ExitStatus::usage, "shortlist: {} words given, FILE [FIRST [BEST [PRUNE]]] is asked",
+    fail(ExitStatus::usage, "shortlist: {} arguments given, expected FILE [FIRST [BEST [PRUNE]]]",
          words.size());
   ShortlistOptions options;
   options.path = words[0];
@@ -85,8 +86,8 @@ ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) 
     if (words.size() <= at) return;
     const auto parsed = number<int>(words[at]);
     if (!parsed || *parsed < 0 || *parsed > 1000000)
-      fail(ExitStatus::usage, "shortlist: {} is '{}', a whole number of 0 to 1000000 is asked",
-           name, words[at]);
+      fail(ExitStatus::usage, "shortlist: {} is '{}', expected an integer from 0 to 1000000", name,
+           words[at]);
     value = *parsed;
   };
   count(1, "FIRST", options.first);
@@ -94,7 +95,7 @@ ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) 
   if (words.size() > 3) {
     const auto parsed = number<double>(words[3]);
     if (!parsed || !(*parsed >= 0 && *parsed <= 1))
-      fail(ExitStatus::usage, "shortlist: PRUNE is '{}', a probability of 0 to 1 is asked",
+      fail(ExitStatus::usage, "shortlist: PRUNE is '{}', expected a probability from 0 to 1",
            words[3]);
     options.prune = *parsed;
   }
@@ -116,7 +117,7 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
     const auto probability = words ? number<double>((*words)[2]) : std::nullopt;
     if (!probability || !(*probability >= 0 && *probability <= 1))
       fail(ExitStatus::data,
-           "shortlist: {}:{}: is no 'TARGET SOURCE PROBABILITY' with a probability of 0 to 1",
+           "shortlist: {}:{}: expected 'TARGET SOURCE PROBABILITY' with a probability from 0 to 1",
            options.path, lines);
     const std::int32_t id = targets.id((*words)[0], options.path, lines);
     const bool whole = (*words)[1] == no_source;

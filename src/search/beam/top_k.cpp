@@ -12,7 +12,7 @@
 namespace nmt {
 namespace {
 
-// Bits of a device's array of words, on the host.
+// Reinterprets the words of a device array on the host.
 template <class T>
 void take(const std::vector<std::int32_t>& words, std::int64_t first, std::int64_t count,
           std::vector<T>& out) {
@@ -21,8 +21,8 @@ void take(const std::vector<std::int32_t>& words, std::int64_t first, std::int64
 }
 
 void check(const NextTokens& scores, int vocabulary) {
-  NMT_CHECK(scores.vocabulary == vocabulary, "the scorer scored {} tokens of {}", scores.vocabulary,
-            vocabulary);
+  NMT_CHECK(scores.vocabulary == vocabulary, "the scorer returned {} scores, expected {}",
+            scores.vocabulary, vocabulary);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void TopK::restrict_to(Candidates candidates) {
     vocabulary_ = std::max(vocabulary_, static_cast<int>(ids.size()));
 }
 
-void TopK::look(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences) {
+void TopK::select(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences) {
   const auto rows = static_cast<std::size_t>(step.rows);
   logits_.resize(rows * static_cast<std::size_t>(k_));
   tokens_.resize(logits_.size());
@@ -70,7 +70,7 @@ void TopK::on_host(int first, const NextTokens& scores, std::span<const int> sen
     const auto to = static_cast<std::size_t>(first + row);
     log_normalizers_[to] = scores.log_normalizer[row];
     std::int64_t extra = extra_;
-    if (!candidates_.empty()) {  // from columns to tokens
+    if (!candidates_.empty()) {  // map columns to tokens
       const std::vector<std::int32_t>& ids = candidates_[static_cast<std::size_t>(sentences[to])];
       extra = std::lower_bound(ids.begin(), ids.end(), extra_) - ids.begin();
       for (std::int32_t *token = tokens_.data() + at + std::int64_t{row} * k_, *end = token + k_;
@@ -100,12 +100,12 @@ void TopK::on_device(int first, int rows, const NextTokens& scores, bool extras)
   });
 }
 
-TopK::OnDevice TopK::look_on_device(Decoding& decoding, const DecodingStep& step) {
-  const bool one_block = step.rows <= step.block;  // then its scores stay where they are
+TopK::OnDevice TopK::select_on_device(Decoding& decoding, const DecodingStep& step) {
+  const bool one_block = step.rows <= step.block;  // then its scores stay valid
   OnDevice out;
   for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
     check(scores, vocabulary_);
-    NMT_CHECK(scores.device, "the scores of a search on the device lie in the host's memory");
+    NMT_CHECK(scores.device, "the scores of a search on the device are in host memory");
     on_device(first, step.rows, scores, !one_block);
     if (one_block)
       out = {nullptr, nullptr, scores.logits + extra_, vocabulary_, scores.log_normalizer};
@@ -132,8 +132,8 @@ void TopK::fetch(const Context& context, std::int64_t rows) {
 
 TokenScores::TokenScores(Decoding& decoding, const DecodingStep& step, int vocabulary,
                          std::span<const std::int32_t> tokens) {
-  NMT_CHECK(static_cast<int>(tokens.size()) == step.rows, "{} tokens for {} rows", tokens.size(),
-            step.rows);
+  NMT_CHECK(static_cast<int>(tokens.size()) == step.rows, "got {} tokens for {} rows",
+            tokens.size(), step.rows);
   for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
     check(scores, vocabulary);
     const auto wanted =

@@ -8,35 +8,35 @@
 
 namespace nmt {
 
-/// What a search keeps of a step's scores, wherever they were computed: the k greatest logits of
-/// every row with their tokens, the logit of one more token, and the log normalizer. On a device
-/// all is chosen there, and brought to the host at once.
+/// Selects the scores of a step that a search needs: the k largest logits of every row with their
+/// tokens, the logit of one additional token, and the log normalizer. Scores on a device are
+/// selected there and copied to the host at once.
 class TopK {
  public:
-  /// `skip`: tokens never chosen; `extra`: the token whose logit is wanted too. `cpu` serves scores
-  /// in the host's memory.
+  /// `skip`: excluded tokens; `extra`: the additional token. `cpu` processes scores in host memory.
   TopK(const Cpu& cpu, int vocabulary, int k, std::vector<std::int32_t> skip, std::int32_t extra);
 
-  /// As Decoding::restrict_to(): columns of scores are candidates from now on, the skipped tokens
-  /// none of them, `extra` one of every sentence's. In the host's memory alone.
+  /// As Decoding::restrict_to(): from now on the columns of scores are candidates. They must not
+  /// contain skipped tokens and must contain `extra` for every sentence. Host memory only.
   void restrict_to(Candidates candidates);
 
-  /// Looks at all rows of a step; `sentences`: of each row, where the scores are restricted. Waits
-  /// for the device once. Error (failed): another number of scores than the vocabulary has.
-  void look(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences = {});
+  /// Processes all rows of a step. `sentences`: the sentence of each row, when the scores are
+  /// restricted. Synchronizes with the device once. Error (failed): the number of scores differs
+  /// from the vocabulary.
+  void select(Decoding& decoding, const DecodingStep& step, std::span<const int> sentences = {});
 
-  /// The same of scores on a device, left there, until the next call: nothing is waited for.
+  /// The selected scores in device memory, valid until the next call; does not synchronize.
   struct OnDevice {
     const std::int32_t* tokens = nullptr;  ///< [n,k] as tokens()
     const float* logits = nullptr;         ///< [n,k]
-    const float* extras = nullptr;         ///< [n] with a stride
+    const float* extras = nullptr;         ///< [n], extra_stride apart
     std::int64_t extra_stride = 1;
     const float* log_normalizers = nullptr;  ///< [n]
   };
-  OnDevice look_on_device(Decoding& decoding, const DecodingStep& step);
+  OnDevice select_on_device(Decoding& decoding, const DecodingStep& step);
 
   int k() const { return k_; }
-  /// Of one row, in descending order; token -1: no more.
+  /// The k best of a row in descending order; token -1: no more.
   const float* logits(int row) const { return logits_.data() + std::int64_t{row} * k_; }
   const std::int32_t* tokens(int row) const { return tokens_.data() + std::int64_t{row} * k_; }
   float extra(int row) const { return extras_[static_cast<std::size_t>(row)]; }
@@ -44,7 +44,8 @@ class TopK {
 
  private:
   void on_host(int first, const NextTokens& scores, std::span<const int> sentences);
-  /// A block of a step of `rows` rows; `extras`: with what stands beside the k best.
+  /// Processes a block of a step with `rows` rows; `extras`: also the additional token and the
+  /// normalizers.
   void on_device(int first, int rows, const NextTokens& scores, bool extras);
   void fetch(const Context& context, std::int64_t rows);
 
@@ -55,18 +56,18 @@ class TopK {
   Candidates candidates_;
   std::vector<float> logits_, extras_, log_normalizers_;
   std::vector<std::int32_t> tokens_;
-  // i32 on the device, in this order: tokens [n,k]; as floats logits [n,k], extras [n], normalizers
+  // i32 on the device: tokens [n,k]; then, as float bits, logits [n,k], extras [n], normalizers
   // [n].
   Tensor chosen_;
 };
 
-/// log p of one given token in each row of a step.
+/// log p of a given token in each row of a step.
 class TokenScores {
  public:
-  /// tokens [step.rows]. Waits for nothing. Errors: as above.
+  /// tokens [step.rows]. Asynchronous. Errors: as TopK.
   TokenScores(Decoding& decoding, const DecodingStep& step, int vocabulary,
               std::span<const std::int32_t> tokens);
-  /// Waits for the device.
+  /// Synchronizes with the device.
   std::vector<float> read() const;
 
  private:
