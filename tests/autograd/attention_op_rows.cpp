@@ -1,0 +1,194 @@
+// Rows of the op table: attention, and the conditional layer for every unit.
+
+#include "tests/autograd/op_rows.h"
+#include "tests/autograd/recurrent_cells.h"
+
+namespace nmt::test {
+namespace {
+
+constexpr std::int64_t first_position = 1;
+
+// An encoded source of random lengths and its reference.
+struct TestedMemory {
+  kernels::AttentionKind kind;
+  std::int64_t heads, source, batch, space, width;
+  Parameter v;
+  ops::Memory memory;
+  Var values, keys;
+  AttentionValues a;
+
+  TestedMemory(Engine& engine, Tape& tape, bool additive, std::int64_t the_heads)
+      : kind(additive ? kernels::AttentionKind::additive : kernels::AttentionKind::dot),
+        heads(the_heads),
+        source(between(engine, 1, 7)),
+        batch(between(engine, 1, 9)),
+        space(heads * between(engine, 1, 6)),
+        width(heads * between(engine, 1, 6)),
+        v(engine.parameter("v", {space, 1})) {
+    std::vector<std::int32_t> lengths;
+    for (std::int64_t b = 0; b < batch; ++b)
+      lengths.push_back(static_cast<std::int32_t>(between(engine, 1, source)));
+    values = tape.result(engine.random({source, batch, width}));
+    keys = tape.result(engine.random({source, batch, space}));
+    a = {additive,
+         static_cast<std::size_t>(heads),
+         static_cast<std::size_t>(source),
+         static_cast<std::size_t>(batch),
+         static_cast<std::size_t>(space),
+         static_cast<std::size_t>(width),
+         doubles(keys->value),
+         doubles(values->value),
+         doubles(v.value),
+         {lengths.begin(), lengths.end()}};
+    memory = ops::remember(tape, kind, values, keys, engine.ints(lengths, {batch}));
+  }
+  ops::AttentionShape shape() { return {kind, heads, a.additive ? &v : nullptr}; }
+  void read(GradientCheck& check) {
+    check.reads("keys", a.keys, keys);
+    check.reads("memory", a.memory, values);
+    if (a.additive) check.reads("v", a.v, v);
+  }
+};
+
+void append(Row& to, const Row& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+void check_attention(Engine& engine, bool additive, std::int64_t heads) {
+  Tape tape(engine.context, true);
+  TestedMemory m(engine, tape, additive, heads);
+  const std::int64_t steps = between(engine, 1, 4);
+  const Var query = tape.result(engine.random({steps, m.batch, m.space}));
+  const ops::Attended out = ops::attention(tape, m.shape(), m.memory, query, {});
+  Row queries = doubles(query->value);
+  GradientCheck check(engine, {one_function, m.source + m.space + m.width + steps * m.batch});
+  check.reads("query", queries, query);
+  m.read(check);
+  check.gives("context", out.context);
+  check.gives("weights", out.weights);
+  check.run(tape, [&] {
+    Row contexts, weights, some;
+    for (std::int64_t at = 0; at < steps * m.batch; ++at) {
+      append(contexts, attend(m.a, at % m.batch, &queries[at * m.space], &some));
+      append(weights, some);
+    }
+    append(contexts, weights);
+    return contexts;
+  });
+}
+
+void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit, bool additive,
+                       std::int64_t heads, bool normal, Blocks blocks) {
+  Tape tape(engine.context, true);
+  const std::int64_t groups = blocks.groups, h = groups * between(engine, 6 / groups, 12 / groups),
+                     wide = unit.inputs * h;
+  TestedMemory m(engine, tape, additive, groups * heads);
+  TestedCell lower, higher;
+  lower.make(engine, unit, h, normal, blocks);
+  higher.make(engine, unit, h, normal, blocks);
+  const Shape context_shape =
+      groups > 1 ? Shape{groups, m.width / groups, wide / groups} : Shape{m.width, wide};
+  Parameter query = engine.parameter("query", {h, m.space}, 0.5f),
+            context = engine.parameter("context", context_shape, 0.5f),
+            bias = engine.parameter("context bias", {wide}),
+            gain = engine.parameter("context gain", {wide}, 0.3f, 1.0f),
+            norm_bias = engine.parameter("context norm_bias", {wide});
+  ops::Conditional layer;
+  layer.lower = lower.parameters.cell;
+  layer.higher = higher.parameters.cell;
+  layer.attention = m.shape();
+  layer.query = &query;
+  layer.context = &context;
+  if (normal) {
+    layer.context_gain = &gain;
+    layer.context_norm_bias = &norm_bias;
+  } else {
+    layer.context_bias = &bias;
+  }
+  const std::int64_t steps = between(engine, 2, 3);
+  const Var x = tape.result(engine.random({steps, m.batch, wide}));
+  std::vector<Var> initial;
+  for (int s = 0; s < unit.states; ++s) initial.push_back(tape.result(engine.random({m.batch, h})));
+  const ops::ConditionalResult result =
+      ops::conditional(tape, layer, m.memory, x, initial, {}, first_position);
+
+  Row xs = doubles(x->value), queries = doubles(query.value), contexts = doubles(context.value),
+      b = doubles(bias.value), g = doubles(gain.value), nb = doubles(norm_bias.value);
+  std::vector<Row> starts;
+  for (const Var& s : initial) starts.push_back(doubles(s->value));
+  GradientCheck check(engine, {one_function, steps * (3 * h + m.space + m.width + m.batch)});
+  check.reads("x", xs, x);
+  m.read(check);
+  for (std::size_t s = 0; s < initial.size(); ++s)
+    check.reads("initial state " + std::to_string(s), starts[s], initial[s]);
+  check.reads("query", queries, query);
+  check.reads("context", contexts, context);
+  if (normal) {
+    check.reads("context gain", g, gain);
+    check.reads("context norm_bias", nb, norm_bias);
+  } else {
+    check.reads("context bias", b, bias);
+  }
+  lower.read(check, "lower");
+  higher.read(check, "higher");
+  check.gives("states", result.states[0]);
+  check.gives("contexts", result.attended.context);
+  check.run(
+      tape,
+      [&] {
+        const CellValues low = lower.expanded(), high = higher.expanded();
+        const Row matrix = dense(contexts, blocks, m.width, unit.inputs, h);
+        Row out(steps * m.batch * (h + m.width));
+        double* const attended = &out[steps * m.batch * h];
+        for (std::int64_t row = 0; row < m.batch; ++row) {
+          std::vector<Row> s = states_of(starts, row, h);
+          for (std::int64_t t = 0; t < steps; ++t) {
+            const std::int64_t at = t * m.batch + row;
+            step(low, h, &xs[at * wide], s, first_position + t);
+            const Row c = attend(m.a, row, product(s[0], queries, h, m.space).data());
+            Row projected = product(c, matrix, m.width, wide);
+            for (std::int64_t j = 0; !normal && j < wide; ++j) projected[j] += b[j];
+            for (int p = 0; normal && p < unit.inputs; ++p)
+              normalize(&projected[p * h], h, &g[p * h], &nb[p * h]);
+            step(high, h, projected.data(), s, first_position + t);
+            std::copy(s[0].begin(), s[0].end(), &out[at * h]);
+            std::copy(c.begin(), c.end(), &attended[at * m.width]);
+          }
+        }
+        return out;
+      },
+      4);
+}
+
+void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit) {
+  const auto add = [&](const std::string& variant, bool additive, std::int64_t heads, bool normal,
+                       Blocks blocks) {
+    rows.push_back({"conditional", row_name(unit) + variant, [=, &unit](Engine& engine) {
+                      check_conditional(engine, step, unit, additive, heads, normal, blocks);
+                    }});
+  };
+  add("", true, 1, false, {});
+  add("_normalized", true, 2, true, {});
+  add("_dot", false, 2, true, {});
+  if (unit.recurrents + unit.late > 0) add("_groups", true, 1, false, {2, true});
+}
+
+}  // namespace
+
+std::vector<OpRow> attention_op_rows() {
+  using namespace units;
+  std::vector<OpRow> rows;
+  for (const bool additive : {true, false})
+    for (const std::int64_t heads : {1, 3})
+      rows.push_back({"attention",
+                      (additive ? "additive_" : "dot_") + std::to_string(heads) + "_heads",
+                      [=](Engine& engine) { check_attention(engine, additive, heads); }});
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...) \
+  add_rows(rows, cell_step<__VA_ARGS__>, kernels::units()[line++]);
+#include "units/units.def"
+#undef NMT_UNIT
+  return rows;
+}
+
+}  // namespace nmt::test

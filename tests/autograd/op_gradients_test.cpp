@@ -1,0 +1,73 @@
+// Every op of autograd/ops.h: values and gradients against references in double.
+
+#include "tests/autograd/op_rows.h"
+#include "tests/support/gradient_check.h"
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+using test::OpRow;
+
+constexpr int shapes_of_each = 3;
+// A gradient that is wrong by this share must be seen on some of the shapes.
+constexpr double smallest_fault = 1e-3;
+
+// Functions of ops.h that have no gradient.
+const std::set<std::string> without_gradient = {"send_symbols", "freeze", "freeze_blocks",
+                                                "remember",     "logits", "select_packed_columns"};
+// It needs cuDNN and a device: tests/nn/cudnn_test.cpp holds it against linear() and recurrence().
+const std::set<std::string> on_a_device = {"cudnn_layer"};
+
+std::vector<OpRow> all_rows() {
+  std::vector<OpRow> rows = test::plain_op_rows();
+  for (const auto& more : {test::attention_op_rows(), test::recurrent_op_rows()})
+    rows.insert(rows.end(), more.begin(), more.end());
+  return rows;
+}
+
+class OpGradients : public testing::TestWithParam<OpRow> {};
+
+TEST_P(OpGradients, agree_with_differences_in_double) {
+  test::GradientCheck::resolution().clear();
+  for (int n = 0; n < shapes_of_each; ++n) {
+    SCOPED_TRACE("shapes number " + std::to_string(n));
+    test::Engine engine(1 + n);
+    engine.rng = Rng(1000 + static_cast<std::uint64_t>(n));
+    GetParam().check(engine);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_FALSE(test::GradientCheck::resolution().empty());
+  for (const auto& [operand, ratio] : test::GradientCheck::resolution())
+    EXPECT_LT(ratio, smallest_fault) << operand << ": the tolerances would hide faults";
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, OpGradients, testing::ValuesIn(all_rows()), [](const auto& row) {
+  return row.param.op + (row.param.variant.empty() ? "" : "_" + row.param.variant);
+});
+
+TEST(OpTable, HasEveryOp) {
+  std::ifstream file(NMT_SOURCE_DIR "/src/autograd/ops.h");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string header = text.str();
+  // Declarations start in the first column: a type, a name, a parenthesis.
+  const std::regex declaration(R"(\n[A-Za-z][\w:<>]* (\w+)\()");
+  std::set<std::string> declared, checked = without_gradient;
+  for (std::sregex_iterator found(header.begin(), header.end(), declaration), end; found != end;
+       ++found)
+    declared.insert((*found)[1]);
+  EXPECT_GT(declared.size(), 15u);
+  checked.insert(on_a_device.begin(), on_a_device.end());
+  for (const OpRow& row : all_rows()) checked.insert(row.op);
+  EXPECT_EQ(declared, checked);
+}
+
+}  // namespace
+}  // namespace nmt

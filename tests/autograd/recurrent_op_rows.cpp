@@ -1,0 +1,150 @@
+// Rows of the op table: recurrence and transition, for every unit.
+
+#include "tests/autograd/op_rows.h"
+#include "tests/autograd/recurrent_cells.h"
+
+namespace nmt::test {
+namespace {
+
+constexpr std::int64_t first_position = 1;
+constexpr std::size_t samples = 6;
+
+// 1 where a sentence has a step, 0 behind its end; empty when no sentence is padded.
+Tensor random_mask(Engine& engine, std::int64_t steps, std::int64_t batch) {
+  if (engine.rng.below(4) == 0) return {};
+  Tensor mask = engine.context.empty({steps, batch});
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int64_t length = between(engine, 1, steps);
+    for (std::int64_t t = 0; t < steps; ++t) mask.f32()[t * batch + b] = t < length ? 1.0f : 0.0f;
+  }
+  return mask;
+}
+
+struct Layer {
+  std::int64_t steps, batch, h, wide;
+  bool reverse;
+  Tensor mask;
+  std::vector<Var> initial;
+  std::vector<Row> starts;
+
+  Layer(Engine& engine, Tape& tape, const kernels::Unit& unit, std::int64_t width)
+      : steps(between(engine, 2, 4)),
+        batch(between(engine, 1, 20)),
+        h(width),
+        wide(unit.inputs * width),
+        reverse(engine.rng.below(2)),
+        mask(random_mask(engine, steps, batch)) {
+    for (int s = 0; s < unit.states; ++s) {
+      initial.push_back(tape.result(engine.random({batch, h})));
+      starts.push_back(doubles(initial.back()->value));
+    }
+  }
+  void read(GradientCheck& check) {
+    for (std::size_t s = 0; s < initial.size(); ++s)
+      check.reads("initial state " + std::to_string(s), starts[s], initial[s]);
+  }
+  /// The states after every step: `advance` takes the states of a row over step t, where it has it.
+  template <class Advance>
+  Row run(const Advance& advance) const {
+    Row out(steps * batch * h);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      std::vector<Row> s = states_of(starts, b, h);
+      for (std::int64_t i = 0; i < steps; ++i) {
+        const std::int64_t t = reverse ? steps - 1 - i : i, at = t * batch + b;
+        if (!mask || mask.f32()[at] != 0.0f) advance(at, t, s);
+        std::copy(s[0].begin(), s[0].end(), &out[at * h]);
+      }
+    }
+    return out;
+  }
+};
+
+std::int64_t random_width(Engine& engine, const Blocks& blocks) {
+  return blocks.groups * between(engine, 6 / blocks.groups, 18 / blocks.groups);
+}
+
+void check_recurrence(Engine& engine, CellStep step, const kernels::Unit& unit, bool normal,
+                      Blocks blocks) {
+  Tape tape(engine.context, true);
+  Layer layer(engine, tape, unit, random_width(engine, blocks));
+  TestedCell cell;
+  cell.make(engine, unit, layer.h, normal, blocks);
+  const Var x = tape.result(engine.random({layer.steps, layer.batch, layer.wide}));
+  Row xs = doubles(x->value);
+  GradientCheck check(engine, {one_function, layer.steps * (layer.h + layer.batch)});
+  check.reads("x", xs, x);
+  layer.read(check);
+  cell.read(check, "cell");
+  check.gives("states", ops::recurrence(tape, cell.parameters.cell, x, layer.initial, layer.mask,
+                                        layer.reverse, first_position)[0]);
+  check.run(
+      tape,
+      [&] {
+        const CellValues values = cell.expanded();
+        return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
+          step(values, layer.h, &xs[at * layer.wide], s, first_position + t);
+        });
+      },
+      samples);
+}
+
+void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, bool normal) {
+  Tape tape(engine.context, true);
+  Layer layer(engine, tape, unit, random_width(engine, {}));
+  TestedCell lower, higher;
+  lower.make(engine, unit, layer.h, normal, {});
+  higher.make(engine, unit, layer.h, normal, {});
+  const Shape shape{layer.steps, layer.batch, layer.wide};
+  const Var x = tape.result(engine.random(shape)), guide = tape.result(engine.random(shape));
+  Row xs = doubles(x->value), guides = doubles(guide->value);
+  GradientCheck check(engine, {one_function, 2 * layer.steps * (layer.h + layer.batch)});
+  check.reads("x", xs, x);
+  check.reads("guide", guides, guide);
+  layer.read(check);
+  lower.read(check, "lower");
+  higher.read(check, "higher");
+  check.gives("states",
+              ops::transition(tape, lower.parameters.cell, higher.parameters.cell, x, guide,
+                              layer.initial, layer.mask, layer.reverse, first_position)[0]);
+  check.run(
+      tape,
+      [&] {
+        return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
+          step(lower.values, layer.h, &xs[at * layer.wide], s, first_position + t);
+          step(higher.values, layer.h, &guides[at * layer.wide], s, first_position + t);
+        });
+      },
+      samples);
+}
+
+void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit) {
+  const auto recurrence = [&](const std::string& variant, bool normal, Blocks blocks) {
+    rows.push_back({"recurrence", row_name(unit) + variant, [=, &unit](Engine& engine) {
+                      check_recurrence(engine, step, unit, normal, blocks);
+                    }});
+  };
+  recurrence("", false, {});
+  recurrence("_normalized", true, {});
+  if (unit.recurrents + unit.late > 0) {
+    recurrence("_groups", false, {2, false});
+    recurrence("_groups_normalized", true, {3, true});
+  }
+  for (const bool normal : {false, true})
+    rows.push_back({"transition", row_name(unit) + (normal ? "_normalized" : ""),
+                    [=, &unit](Engine& engine) { check_transition(engine, step, unit, normal); }});
+}
+
+}  // namespace
+
+std::vector<OpRow> recurrent_op_rows() {
+  using namespace units;
+  std::vector<OpRow> rows;
+  std::size_t line = 0;
+#define NMT_UNIT(the_name, the_variant, ...) \
+  add_rows(rows, cell_step<__VA_ARGS__>, kernels::units()[line++]);
+#include "units/units.def"
+#undef NMT_UNIT
+  return rows;
+}
+
+}  // namespace nmt::test
