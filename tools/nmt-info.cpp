@@ -116,7 +116,7 @@ ExitStatus tell(TrainSettings& settings, const InfoOptions& options) {
   info.training_batch = {sentences, length, length};
   info.decoding_batch = {settings.search.mini_batch, length, length};
   info.beam = settings.search.beam_size;
-  info.optimizer = settings.train.optimizer;
+  info.optimizer = name_of(settings.train.optimizer);
   info.training = training_memory(model, info.inventory, info.training_batch,
                                   train::Optimizer::states(settings.train),
                                   settings.train.exponential_smoothing > 0);

@@ -173,7 +173,7 @@ ExitStatus train(TrainSettings& settings, const std::vector<std::string>& comman
   heartbeat.activity("making the model");
   Model model(model_spec, vocabularies.source->size(), vocabularies.target->size(), context,
               spec.seed);
-  log::info("model: {}, {} and {}, {} weights", model_spec.type, model_spec.enc_cell,
+  log::info("model: {}, {} and {}, {} weights", name_of(model_spec.type), model_spec.enc_cell,
             model_spec.dec_cell, train::grouped(model.parameters().elements()));
   tell_recurrences(model);
   TrainingData training_data(*text.corpus, *vocabularies.source, *vocabularies.target, data,

@@ -64,10 +64,9 @@ struct CudnnUnit {
 const CudnnUnit& unit_of(const CudnnLayer& layer) {
   static constexpr CudnnUnit lstm{CUDNN_LSTM, 4, {0, 1, 3, 2}}, gru{CUDNN_GRU, 3, {1, 0, 2}};
   const Unit& unit = *layer.unit;
-  if (std::string_view(unit.name) == "lstm") return lstm;
-  NMT_CHECK(std::string_view(unit.name) == "gru" && std::string_view(unit.variant) == "reset=after",
-            "cuDNN does not know the unit {} {}", unit.name, unit.variant);
-  return gru;
+  const CudnnCell cell = cudnn_cell(unit);
+  NMT_CHECK(cell != CudnnCell::none, "cuDNN does not know the unit {} {}", unit.name, unit.variant);
+  return cell == CudnnCell::lstm ? lstm : gru;
 }
 
 Dnn& dnn_of(const Cuda& cuda) {

@@ -53,8 +53,7 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
            .meta("W..."),
        Option("ensemble", &spec.combination,
               "what is averaged over the models of an ensemble: log-probabilities (a geometric "
-              "mean) or probabilities")
-           .one_of({"log-probabilities", "probabilities"})});
+              "mean) or probabilities")});
 }
 
 void check(const EnsembleSpec& spec) {
@@ -108,8 +107,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                        spec.weights.empty() ? 1.0 : spec.weights[i]});
   }
   if (members.size() > 1)
-    ensemble_.emplace(context.cpu, std::move(members), combination_of(spec.combination),
-                      max_length);
+    ensemble_.emplace(context.cpu, std::move(members), spec.combination, max_length);
 }
 
 Inference::Inference(const std::string& title, const EnsembleSpec& ensemble,

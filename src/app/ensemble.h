@@ -16,9 +16,9 @@ namespace nmt::app {
 
 /// The models that translate or score together.
 struct EnsembleSpec {
-  std::vector<std::string> models;                ///< model directories; at least one
-  std::vector<double> weights;                    ///< one per model; empty: all the same
-  std::string combination = "log-probabilities";  ///< log-probabilities | probabilities
+  std::vector<std::string> models;  ///< model directories; at least one
+  std::vector<double> weights;      ///< one per model; empty: all the same
+  Combination combination = Combination::log_probabilities;
 };
 /// --model, --weights, --ensemble.
 std::vector<config::Option> fields(EnsembleSpec& spec);

@@ -10,8 +10,8 @@ std::string model_summary(const ModelSpec& spec) {
   const std::string cells = spec.enc_cell == spec.dec_cell
                                 ? spec.enc_cell
                                 : spec.enc_cell + " encoder and " + spec.dec_cell + " decoder";
-  return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", spec.type, cells,
-                     spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
+  return fmt::format("{}, {}, embeddings of {} and states of {}, {}+{} layers", name_of(spec.type),
+                     cells, spec.dim_emb, spec.dim_rnn, spec.enc_depth, spec.dec_depth);
 }
 
 std::string directory_name(const std::string& directory) {

@@ -3,12 +3,6 @@
 namespace nmt::config {
 namespace {
 
-const std::vector<std::string> architectures = {
-#define NMT_ARCHITECTURE(name, ...) #name,
-#include "config/architectures.def"
-#undef NMT_ARCHITECTURE
-};
-
 std::vector<Option> list(ModelSpec& s) {
   const auto dropout = [](const char* name, double* member, const char* where) {
     return Option(name, member, fmt::format("share of values dropped {} in training", where))
@@ -18,8 +12,7 @@ std::vector<Option> list(ModelSpec& s) {
   return in_group(
       "model",
       {
-          Option("type", &s.type, "architecture; nmt-info --architectures describes them")
-              .one_of(architectures),
+          Option("type", &s.type, "architecture; nmt-info --architectures describes them"),
           Option("context-aware", &s.context_aware,
                  "conditional units over the encoder's forward states and over the context"),
           Option("unit", {}, "recurrent unit of all layers; --enc-cell and --dec-cell win over it")
@@ -28,22 +21,9 @@ std::vector<Option> list(ModelSpec& s) {
               .spreads_to({"enc-cell", "dec-cell"}),
           Option("enc-cell", &s.enc_cell, "recurrent unit of the encoder").meta("UNIT"),
           Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder").meta("UNIT"),
-          Option("reset", &s.reset,
-                 "where a gru's reset gate stands: before or after the recurrent product")
-              .one_of({"before", "after"}),
-          Option("activation", &s.activation, "output activation of an lrn, glrn, elrn or ran")
-              .one_of({"tanh", "identity"}),
-          Option("forget-gate", &s.forget_gate,
-                 "an atr's forget gate: as its authors' system computes it, sigmoid(xW - h'U), or "
-                 "as the paper prints it, "
-                 "sigmoid(h'U - xW)")
-              .one_of({"released", "paper"}),
-          Option("input-gate", &s.input_gate,
-                 "an atr's input gate: its own, or 1 - the forget gate")
-              .one_of({"own", "complement"}),
-          Option("input", &s.input,
-                 "what the gates of an elstm1 or elstm2 read: input and state, or the input alone")
-              .one_of({"xh", "x"}),
+#define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Option(option, &s.member, help),
+#include "config/enums/unit_options.def"
+#undef NMT_UNIT_OPTION
           Option("positions", &s.positions,
                  "positions that an elstm1 or elstm2 trains a vector for, the last one serving "
                  "those beyond; 0: max-length")
@@ -74,8 +54,7 @@ std::vector<Option> list(ModelSpec& s) {
                  "layer normalization in units and between layers"),
           Option("attention", &s.attention,
                  "score of a query and a key: additive (Bahdanau) or scaled dot product; none: "
-                 "the source is read through the initial states alone")
-              .one_of({"additive", "dot", "none"}),
+                 "the source is read through the initial states alone"),
           Option("heads", &s.heads,
                  "attention heads; divides the attention space and the memory's width")
               .range(1, 1024),
@@ -85,8 +64,7 @@ std::vector<Option> list(ModelSpec& s) {
           Option("attention-query", &s.attention_query,
                  "what asks the source: the conditional layer's lower unit, or a plain first layer "
                  "for all steps at once; "
-                 "auto: as the architecture has it")
-              .one_of({"auto", "recurrent", "first-layer"}),
+                 "auto: as the architecture has it"),
           Option("tied-embeddings", &s.tied_embeddings,
                  "one matrix for target embedding and softmax"),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
@@ -109,7 +87,6 @@ std::vector<Option> list(ModelSpec& s) {
                  "embeddings normal "
                  "with deviation width^-1/2, others glorot-uniform; orthogonal leaves embeddings "
                  "as they are")
-              .one_of({"standard", "orthogonal", "glorot-uniform", "uniform", "normal"})
               .meta("NAME"),
           Option("init-scale", &s.init_scale,
                  "bound of --init uniform (0: 0.08), deviation of normal (0: 0.01), factor of the "

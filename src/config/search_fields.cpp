@@ -35,7 +35,6 @@ std::vector<Option> list(SearchSpec& s) {
                  "print all hypotheses of the beam with scores, in Moses' format"),
           Option("alignment", &s.alignment,
                  "print which words, or subwords, each output word attended to")
-              .one_of({"", "word", "subword"})
               .value_alone("word"),
           Option("shortlist", &s.shortlist,
                  "score only the FIRST (100) most frequent target pieces and the BEST (100) "
@@ -56,8 +55,7 @@ std::vector<Option> list(SearchSpec& s) {
                                "batches of a window within which sentences are sorted by length")
                             .range(1, 1000000),
                         Option("maxi-batch-sort", &s.maxi_batch_sort,
-                               "sort windows by source length, or not")
-                            .one_of({"src", "none"}),
+                               "sort windows by source length, or not"),
                     }))
     options.push_back(std::move(option));
   return options;

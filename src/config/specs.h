@@ -1,32 +1,33 @@
 #pragma once
 
 #include "config/compute_spec.h"
+#include "config/enums/model_enums.h"
+#include "config/enums/search_enums.h"
+#include "config/enums/train_enums.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace nmt {
 
 // Plain structs with defaults. Each has one field list (fields.h) that serves YAML, the command
-// line, --help,
-// --dump-config and the copy stored in a model directory. Nothing below tools/ sees YAML or an
-// option string. 0, -1 or "" marked "chosen" means: picked from the corpus size by nmt-train when
-// not set, and printed; users write "auto".
+// line, --help, --dump-config and the copy stored in a model directory. Nothing below src/app sees
+// YAML or the words of an option: those of a fixed set are enumerations. 0, -1 or "" marked
+// "chosen" means: picked from the corpus size by nmt-train when not set, and printed; users write
+// "auto".
 
 struct ModelSpec {
-  std::string type = "deep";  ///< rnnsearch | deep | seq2seq | gnmt
-  bool context_aware =
-      false;  ///< rnnsearch, deep: conditional units over forward states and over the context
-  std::string enc_cell = "lrn";          ///< unit of the encoder
-  std::string dec_cell = "lrn";          ///< unit of the decoder
-  std::string reset = "before";          ///< gru: before | after
-  std::string activation = "tanh";       ///< lrn, glrn, elrn, ran: tanh | identity
-  std::string forget_gate = "released";  ///< atr: released | paper
-  std::string input_gate = "own";        ///< atr: own | complement
-  std::string input = "xh";              ///< elstm1, elstm2: xh | x
-  int positions =
-      0;  ///< elstm1, elstm2: rows of their position vectors; 0: nmt-train takes max-length
+  ModelType type{};              ///< architecture
+  bool context_aware = false;    ///< conditional units over forward states and over the context
+  std::string enc_cell = "lrn";  ///< unit of the encoder, a name of units.def
+  std::string dec_cell = "lrn";  ///< unit of the decoder
+#define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Enum member = Enum::usual;
+#include "config/enums/unit_options.def"
+#undef NMT_UNIT_OPTION
+  /// elstm1, elstm2: rows of their position vectors; 0: nmt-train takes max-length.
+  int positions = 0;
   bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
   bool rearrange = false;  ///< W and U read rows with the groups' channels interleaved
@@ -35,21 +36,20 @@ struct ModelSpec {
   int enc_depth = 0;       ///< layers, chosen
   int dec_depth = 0;       ///< layers, chosen
   bool layer_normalization = true;
-  std::string attention = "additive";  ///< additive | dot | none (seq2seq)
+  AttentionType attention = AttentionType::additive;
   int heads = 1;
-  int dim_attention = 0;  ///< A; 0: the memory's width
-  std::string attention_query =
-      "auto";  ///< recurrent | first-layer; auto: first-layer in gnmt, else recurrent
-  bool tied_embeddings = true;       ///< target embedding = softmax weights
-  bool tied_embeddings_src = false;  ///< source embedding = target embedding
-  bool tied_embeddings_all = false;  ///< all three; needs a joint vocabulary
-  double dropout_emb = -1.0;         ///< on embeddings; -1: chosen
-  double dropout_rnn = -1.0;         ///< on layer outputs; -1: chosen
-  double dropout_readout = -1.0;     ///< -1: chosen
-  bool dropout_variational =
-      false;  ///< one mask a sentence for embeddings and layer outputs, not one a step
-  std::string init = "standard";  ///< standard | orthogonal | glorot-uniform | uniform | normal
-  double init_scale = 0.0;        ///< 0: 0.08 for uniform, 0.01 for normal, else 1
+  int dim_attention = 0;                          ///< A; 0: the memory's width
+  std::optional<AttentionQuery> attention_query;  ///< none ("auto"): as the architecture has it
+  bool tied_embeddings = true;                    ///< target embedding = softmax weights
+  bool tied_embeddings_src = false;               ///< source embedding = target embedding
+  bool tied_embeddings_all = false;               ///< all three; needs a joint vocabulary
+  double dropout_emb = -1.0;                      ///< on embeddings; -1: chosen
+  double dropout_rnn = -1.0;                      ///< on layer outputs; -1: chosen
+  double dropout_readout = -1.0;                  ///< -1: chosen
+  /// One mask a sentence for embeddings and layer outputs, not one a step.
+  bool dropout_variational = false;
+  Initialization init = Initialization::standard;
+  double init_scale = 0.0;  ///< 0: 0.08 for uniform, 0.01 for normal, else 1
 };
 
 struct DataSpec {
@@ -69,22 +69,21 @@ struct DataSpec {
 };
 
 struct TrainSpec {
-  std::string model = "model";     ///< the model directory
-  std::string optimizer = "adam";  ///< adam | adamw | adadelta | adagrad | sgd
+  std::string model = "model";  ///< the model directory
+  UpdateRule optimizer = UpdateRule::adam;
   std::vector<double>
       optimizer_params;     ///< numbers of the update rule; empty: train/optimization/optimizer.h
   double learn_rate = 0.0;  ///< chosen
-  std::string schedule = "inv-sqrt";          ///< inv-sqrt | rnmt+ | constant
-  std::string lr_warmup = "";                 ///< units u e t, chosen
-  std::string lr_decay_inv_sqrt = "";         ///< units u e t; empty: as lr_warmup
-  double lr_decay = 0.0;                      ///< factor of a decay step, 0: none
-  std::string lr_decay_strategy = "stalled";  ///< epoch | stalled | epoch+stalled
-  std::vector<int> lr_decay_start{10, 1};     ///< first epoch; stalled validations
+  RateSchedule schedule = RateSchedule::inv_sqrt;
+  std::string lr_warmup = "";          ///< units u e t, chosen
+  std::string lr_decay_inv_sqrt = "";  ///< units u e t; empty: as lr_warmup
+  double lr_decay = 0.0;               ///< factor of a decay step, 0: none
+  DecayStrategy lr_decay_strategy = DecayStrategy::stalled;
+  std::vector<int> lr_decay_start{10, 1};  ///< first epoch; stalled validations
   std::vector<double> rnmt_schedule{4, 500, 600000,
                                     1200000};  ///< n, p, s, e of RNMT+ (Chen et al. 2018)
-  std::string cost_type = "ce-mean-words";  ///< ce-mean-words | ce-mean: what an update's cost is
-                                            ///< divided by, target tokens or sentences
-  double clip_norm = 5.0;                   ///< 0: off
+  CostType cost_type = CostType::ce_mean_words;
+  double clip_norm = 5.0;  ///< 0: off
   double label_smoothing = 0.1;
   double exponential_smoothing = 0.0;  ///< decay of the moving average a update; 0: off
   int optimizer_delay = 1;             ///< batches accumulated a update
@@ -96,9 +95,10 @@ struct TrainSpec {
   int keep_last = 5;
   int keep_best = 1;
   int early_stopping = 10;  ///< validations without progress
-  std::vector<std::string> valid_metrics{"bleu", "chrf", "cross-entropy",
-                                         "perplexity"};  ///< the first decides
-  std::int64_t valid_max_sentences = 0;                  ///< decode at most so many, 0: all
+  /// The first decides which checkpoint is best.
+  std::vector<ValidMetric> valid_metrics{ValidMetric::bleu, ValidMetric::chrf,
+                                         ValidMetric::cross_entropy, ValidMetric::perplexity};
+  std::int64_t valid_max_sentences = 0;  ///< decode at most so many, 0: all
   bool overwrite = false;  ///< start anew in a directory that has a model (Marian's --no-reload)
   std::uint64_t seed = 1234;
 };
@@ -113,11 +113,11 @@ struct SearchSpec {
   int max_length = 1000;  ///< longest source in tokens; longer lines are cropped with a warning
   bool allow_unk = false;
   bool n_best = false;
-  std::string alignment = "";           ///< "" | word | subword
-  std::vector<std::string> shortlist;   ///< file, then numbers: search/beam/shortlist.h
-  int mini_batch = 64;                  ///< sentences
-  int maxi_batch = 100;                 ///< batches a length-sorted window
-  std::string maxi_batch_sort = "src";  ///< src | none
+  AlignmentKind alignment = AlignmentKind::none;
+  std::vector<std::string> shortlist;  ///< file, then numbers: search/beam/shortlist.h
+  int mini_batch = 64;                 ///< sentences
+  int maxi_batch = 100;                ///< batches a length-sorted window
+  WindowOrder maxi_batch_sort = WindowOrder::source_length;
 };
 
 }  // namespace nmt

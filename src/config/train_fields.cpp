@@ -29,9 +29,7 @@ std::vector<Option> list(TrainSpec& s) {
       in_group(
           "optimizer",
           {
-              Option("optimizer", &s.optimizer, "update rule")
-                  .alias({"o"})
-                  .one_of({"adam", "adamw", "adadelta", "adagrad", "sgd"}),
+              Option("optimizer", &s.optimizer, "update rule").alias({"o"}),
               Option("optimizer-params", &s.optimizer_params,
                      "numbers of the update rule, each with its value when not given. adam: beta1 "
                      "0.9, beta2 0.98, epsilon "
@@ -47,8 +45,7 @@ std::vector<Option> list(TrainSpec& s) {
                   .chosen_by_default(),
               Option("schedule", &s.schedule,
                      "how the rate goes on after the warm-up: with the inverse square root, as in "
-                     "RNMT+, or as it is")
-                  .one_of({"inv-sqrt", "rnmt+", "constant"}),
+                     "RNMT+, or as it is"),
               period("lr-warmup", &s.lr_warmup, "the rate grows from 0 for so long")
                   .chosen_by_default(),
               period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
@@ -60,16 +57,14 @@ std::vector<Option> list(TrainSpec& s) {
                   .meta("N P S E"),
               Option("lr-decay", &s.lr_decay, "factor of the rate at each decay; 0: none")
                   .range(0, 0.999999),
-              Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays")
-                  .one_of({"epoch", "stalled", "epoch+stalled"}),
+              Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays"),
               Option("lr-decay-start", &s.lr_decay_start,
                      "first epoch at a decayed rate, and stalled validations before a decay")
                   .range(1)
                   .meta("EPOCH STALLS"),
               Option("cost-type", &s.cost_type,
                      "the cost whose gradient is clipped and taken: the mean over target tokens, "
-                     "or over sentences")
-                  .one_of({"ce-mean-words", "ce-mean"}),
+                     "or over sentences"),
               Option("clip-norm", &s.clip_norm,
                      "longest gradient of the cost; longer ones are scaled down; 0: off")
                   .range(0),
@@ -124,7 +119,6 @@ std::vector<Option> list(TrainSpec& s) {
               period("valid-freq", &s.valid_freq, "validate so often").chosen_by_default(),
               Option("valid-metrics", &s.valid_metrics,
                      "what to measure; the first decides which checkpoint is best")
-                  .one_of({"bleu", "chrf", "cross-entropy", "perplexity"})
                   .meta("NAME..."),
               Option("valid-max-sentences", &s.valid_max_sentences,
                      "translate at most so many sentences of the development set; 0: all")

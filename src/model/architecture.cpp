@@ -1,7 +1,5 @@
 #include "model/architecture.h"
 
-#include "core/error.h"
-
 #include <algorithm>
 #include <vector>
 
@@ -10,8 +8,8 @@ namespace {
 
 constexpr Architecture rows[] = {
 #define NMT_ARCHITECTURE(name_, description_, source_, ...) \
-  {.name = #name_, .description = description_, .source = source_, __VA_ARGS__},
-#include "config/architectures.def"
+  {.type = ModelType::name_, .description = description_, .source = source_, __VA_ARGS__},
+#include "config/enums/architectures.def"
 #undef NMT_ARCHITECTURE
 };
 
@@ -29,16 +27,13 @@ std::span<const Architecture> architectures() {
 }
 
 const Architecture& architecture_of(const ModelSpec& spec) {
-  for (const Architecture& row : rows)
-    if (spec.type == row.name) return row;
-  fail(ExitStatus::usage, "type: '{}' is none of {}", spec.type,
-       architecture_names([](const Architecture&) { return true; }));
+  return rows[static_cast<std::size_t>(spec.type)];
 }
 
 std::string architecture_names(bool (*condition)(const Architecture&)) {
   std::vector<std::string> names;
   for (const Architecture& row : rows)
-    if (condition(row)) names.emplace_back(row.name);
+    if (condition(row)) names.emplace_back(row.name());
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i)
     text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace nmt {
 
@@ -37,11 +38,11 @@ struct LayerLimits {
 };
 constexpr int max_layers = std::numeric_limits<int>::max();
 
-/// One row of config/architectures.def: all in which architectures differ. What all share: the
-/// first encoder layer reads both directions, the others go forward; attention stands in the first
-/// decoder layer, and the layers above read its context c too.
+/// One row of config/enums/architectures.def: all in which architectures differ. What all share:
+/// the first encoder layer reads both directions, the others go forward; attention stands in the
+/// first decoder layer, and the layers above read its context c too.
 struct Architecture {
-  const char* name = "";
+  ModelType type{};
   const char* description = "";
   const char* source = "";  ///< the paper
   LayerLimits encoder_layers = {1, max_layers}, decoder_layers = {1, max_layers};
@@ -57,6 +58,7 @@ struct Architecture {
   bool without_attention = false;  ///< attention none is allowed
   bool context_aware = false;      ///< context-aware is allowed
 
+  std::string_view name() const { return name_of(type); }
   bool is_projected() const { return residual == ResidualKind::projected; }
   bool adds_input(int layer) const { return residual == ResidualKind::sum && layer >= first_sum; }
   bool drops_top() const { return drops_top_output && !is_projected(); }
@@ -73,9 +75,9 @@ struct Architecture {
 
 /// All rows, in order.
 std::span<const Architecture> architectures();
-/// The row of spec.type. Error (usage): there is none; lists the known ones.
+/// The row of spec.type.
 const Architecture& architecture_of(const ModelSpec& spec);
-/// "deep and rnnsearch": the names of the rows that satisfy a condition.
+/// "a, b and c": the names of the rows that satisfy a condition.
 std::string architecture_names(bool (*condition)(const Architecture&));
 
 }  // namespace nmt

@@ -3,11 +3,9 @@
 #include "core/error.h"
 #include "model/architecture.h"
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 namespace nmt {
 namespace {
@@ -16,22 +14,18 @@ void positive(const char* name, int value) {
   if (value < 1) fail(ExitStatus::usage, "{}: {} is not a positive number", name, value);
 }
 
-void one_of(const char* name, const std::string& value, const std::vector<std::string>& allowed) {
-  if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
-    fail(ExitStatus::usage, "{}: '{}' is none of {}", name, value, fmt::join(allowed, ", "));
-}
-
 // The settings of attention mean nothing without it.
 void check_without_attention(const ModelSpec& spec) {
   if (!architecture_of(spec).without_attention)
     fail(ExitStatus::usage,
          "attention none: type {} reads the source through attention, additive or dot; allowed for "
          "type {}",
-         spec.type, architecture_names([](const Architecture& a) { return a.without_attention; }));
-  if (spec.attention_query != "auto")
+         name_of(spec.type),
+         architecture_names([](const Architecture& a) { return a.without_attention; }));
+  if (spec.attention_query)
     fail(ExitStatus::usage,
          "attention-query: '{}' means nothing beside attention none; leave it auto",
-         spec.attention_query);
+         name_of(*spec.attention_query));
   if (spec.heads != 1)
     fail(ExitStatus::usage, "heads: {} means nothing beside attention none; leave it 1",
          spec.heads);
@@ -46,7 +40,8 @@ void check_layers(const char* name, int value, const LayerLimits& limits, const 
                               : limits.max == max_layers
                                   ? fmt::format("at least {}", limits.min)
                                   : fmt::format("from {} to {}", limits.min, limits.max);
-  fail(ExitStatus::usage, "{}: {} layers, but type {} has {}", name, value, spec.type, allowed);
+  fail(ExitStatus::usage, "{}: {} layers, but type {} has {}", name, value, name_of(spec.type),
+       allowed);
 }
 
 }  // namespace
@@ -57,24 +52,23 @@ void check_model(const ModelSpec& spec) {
   positive("enc-depth", spec.enc_depth);
   positive("dec-depth", spec.dec_depth);
   positive("heads", spec.heads);
-  one_of("attention", spec.attention, {"additive", "dot", "none"});
-  one_of("attention-query", spec.attention_query, {"auto", "recurrent", "first-layer"});
   const Architecture& architecture = architecture_of(spec);
-  if (spec.attention == "none") check_without_attention(spec);
+  if (spec.attention == AttentionType::none) check_without_attention(spec);
   check_layers("enc-depth", spec.enc_depth, architecture.encoder_layers, spec);
   check_layers("dec-depth", spec.dec_depth, architecture.decoder_layers, spec);
   if (spec.context_aware && !architecture.context_aware)
     fail(ExitStatus::usage, "context-aware: allowed for types {}, not {}",
-         architecture_names([](const Architecture& a) { return a.context_aware; }), spec.type);
+         architecture_names([](const Architecture& a) { return a.context_aware; }),
+         name_of(spec.type));
   if (architecture.readout == ReadoutKind::none && architecture.output_width(spec) != spec.dim_emb)
     fail(ExitStatus::usage,
          "type {}: dim-emb {} must equal dim-rnn {}, since the softmax reads the top layer itself",
-         spec.type, spec.dim_emb, spec.dim_rnn);
+         name_of(spec.type), spec.dim_emb, spec.dim_rnn);
 }
 
 bool asks_recurrently(const ModelSpec& spec) {
-  return spec.attention_query == "recurrent" ||
-         (spec.attention_query == "auto" && architecture_of(spec).conditional_by_default);
+  return spec.attention_query ? *spec.attention_query == AttentionQuery::recurrent
+                              : architecture_of(spec).conditional_by_default;
 }
 
 }  // namespace nmt

@@ -23,7 +23,7 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
       dropout_readout_(static_cast<float>(spec.dropout_readout)),
       embedding_(spec.dim_emb),
       layers_(static_cast<std::size_t>(spec.dec_depth)) {
-  const std::int64_t m = spec.attention == "none" ? 0 : memory_width;
+  const std::int64_t m = spec.attention == AttentionType::none ? 0 : memory_width;
   make_layers(builder, spec, m);
   if (architecture_.initial_state != InitialState::zero)
     make_initial_states(builder.at(Parameter::Role::initial_states), spec.dec_depth, final_width);
@@ -36,8 +36,8 @@ void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::i
     fail(ExitStatus::usage,
          "heads: {} must divide the attention space {} and the memory's width {}", spec.heads,
          space, m);
-  attention_.kind =
-      spec.attention == "dot" ? kernels::AttentionKind::dot : kernels::AttentionKind::additive;
+  attention_.kind = spec.attention == AttentionType::dot ? kernels::AttentionKind::dot
+                                                         : kernels::AttentionKind::additive;
   attention_.heads = spec.heads;
   memory_projection_ = &first.at(Parameter::Role::attention_keys)
                             .add("attention.memory_projection", {m, space}, Init::glorot);

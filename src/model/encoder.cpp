@@ -31,11 +31,12 @@ void Residual::freeze(const Context& context) const {
 }
 
 UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
-  const kernels::Unit& unit = find_unit(cell, {{"reset", spec.reset},
-                                               {"activation", spec.activation},
-                                               {"forget-gate", spec.forget_gate},
-                                               {"input-gate", spec.input_gate},
-                                               {"input", spec.input}});
+  const kernels::Unit& unit = find_unit(cell, {
+#define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) \
+  {option, std::string(name_of(spec.member))},
+#include "config/enums/unit_options.def"
+#undef NMT_UNIT_OPTION
+                                              });
   return {&unit,          spec.dim_rnn,  spec.layer_normalization, spec.bias, spec.groups,
           spec.rearrange, spec.positions};
 }

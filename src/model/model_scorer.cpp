@@ -265,7 +265,7 @@ int ModelScorer::vocabulary() const {
 std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::int32_t>> sources,
                                              bool want_attention) {
   NMT_CHECK(!sources.empty(), "no sentences to decode");
-  if (want_attention && model_.spec().attention == "none")
+  if (want_attention && model_.spec().attention == AttentionType::none)
     fail(ExitStatus::usage,
          "attention none: the model has no attention, which --alignment and --coverage-penalty "
          "read");

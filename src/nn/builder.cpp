@@ -12,15 +12,13 @@ Initializer Initializer::of(const ModelSpec& spec) {
   const auto scale = [&](double usual) {
     return static_cast<float>(spec.init_scale > 0 ? spec.init_scale : usual);
   };
-  if (spec.init == "standard") return {Kind::standard, scale(1)};
-  if (spec.init == "orthogonal") return {Kind::orthogonal, scale(1)};
-  if (spec.init == "glorot-uniform") return {Kind::glorot_uniform, scale(1)};
-  if (spec.init == "uniform")
-    return {Kind::uniform, scale(0.08)};  // Sutskever et al. 2014, section 3.4; ATR's recipe
-  if (spec.init == "normal")
-    return {Kind::normal, scale(0.01)};  // Bahdanau et al. 2015, appendix B.1
-  fail(ExitStatus::usage,
-       "init: '{}' is none of standard, orthogonal, glorot-uniform, uniform, normal", spec.init);
+  switch (spec.init) {
+    // Sutskever et al. 2014, section 3.4; ATR's recipe.
+    case Initialization::uniform: return {spec.init, scale(0.08)};
+    // Bahdanau et al. 2015, appendix B.1.
+    case Initialization::normal: return {spec.init, scale(0.01)};
+    default: return {spec.init, scale(1)};
+  }
 }
 
 Parameter& Builder::add(const std::string& name, Shape shape, Init init, int planes) const {
@@ -29,15 +27,15 @@ Parameter& Builder::add(const std::string& name, Shape shape, Init init, int pla
   const bool drawn = init != Init::zero && init != Init::one;
   if (drawn) {
     switch (initializer_.kind) {
-      case Initializer::Kind::standard: break;
+      case Initialization::standard: break;
       // A table of embeddings is looked up, not multiplied with: there is nothing orthogonality
       // would keep.
-      case Initializer::Kind::orthogonal:
+      case Initialization::orthogonal:
         init = init == Init::embedding ? init : Init::orthogonal;
         break;
-      case Initializer::Kind::glorot_uniform: init = Init::glorot; break;
-      case Initializer::Kind::uniform: init = Init::uniform; break;
-      case Initializer::Kind::normal: init = Init::normal; break;
+      case Initialization::glorot_uniform: init = Init::glorot; break;
+      case Initialization::uniform: init = Init::uniform; break;
+      case Initialization::normal: init = Init::normal; break;
     }
   }
   Parameter& parameter = parameters_->add(context_, prefix_ + name, shape, init, *rng_, planes,

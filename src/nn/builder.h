@@ -11,11 +11,10 @@ namespace nmt {
 /// recurrent matrices orthogonal, embeddings normal with deviation width^-1/2, the rest as Glorot &
 /// Bengio 2010. Biases and gains are not drawn.
 struct Initializer {
-  enum class Kind { standard, orthogonal, glorot_uniform, uniform, normal };
-  Kind kind = Kind::standard;
+  Initialization kind = Initialization::standard;
   float scale = 1.0f;  ///< bound of `uniform`, deviation of `normal`, factor of the others
-  /// The initializer a spec asks for (init, init-scale). Errors (usage): an unknown name, a scale
-  /// that is not above 0.
+  /// The initializer a spec asks for (init, init-scale). Error (usage): a scale
+  /// below 0.
   static Initializer of(const ModelSpec& spec);
 };
 

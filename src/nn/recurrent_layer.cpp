@@ -100,9 +100,9 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
 }
 
 std::string why_not_cudnn(const UnitSettings& settings) {
-  const std::string name = settings.unit->name, variant = settings.unit->variant;
-  if (name == "gru" && variant != "reset=after") return "gru with reset: before";
-  if (name != "gru" && name != "lstm") return "the unit " + name;
+  const kernels::Unit& unit = *settings.unit;
+  if (kernels::cudnn_cell(unit) == kernels::CudnnCell::none)
+    return fmt::format("the unit {}{}{}", unit.name, *unit.variant ? " " : "", unit.variant);
   if (settings.layer_normalization) return "layer normalization";
   return settings.groups > 1 ? "groups" : "";
 }

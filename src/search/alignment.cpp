@@ -34,13 +34,6 @@ std::vector<std::string_view> split_words(std::string_view line) {
 
 }  // namespace
 
-AlignmentKind alignment_of(const std::string& name) {
-  if (name.empty()) return AlignmentKind::none;
-  if (name == "word") return AlignmentKind::word;
-  if (name == "subword") return AlignmentKind::subword;
-  fail(ExitStatus::usage, "alignment is '{}', known are word and subword", name);
-}
-
 PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
                            std::span<const std::int32_t> ids, bool in_pieces) {
   if (kind == AlignmentKind::none) return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/enums/search_enums.h"
 #include "nmt/vocabulary.h"
 
 #include <span>
@@ -8,11 +9,6 @@
 #include <vector>
 
 namespace nmt {
-
-/// The units that an alignment links.
-enum class AlignmentKind { none, word, subword };
-/// Parses the value of --alignment; "" means none. Error (usage): an unknown name.
-AlignmentKind alignment_of(const std::string& name);
 
 /// A link between a source and a target position, both counted from 0.
 struct AlignmentPoint {

@@ -25,9 +25,9 @@ void keep_in_one_line(std::string& text) {
 BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu) {
   BatchTranslatorOptions options;
   options.search = search_options(spec, cpu);
-  options.alignment = alignment_of(spec.alignment);
-  options.batching = {spec.mini_batch, spec.maxi_batch, spec.maxi_batch_sort == "src",
-                      spec.max_length};
+  options.alignment = spec.alignment;
+  options.batching = {spec.mini_batch, spec.maxi_batch,
+                      spec.maxi_batch_sort == WindowOrder::source_length, spec.max_length};
   return options;
 }
 

@@ -119,16 +119,6 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
   return scores;
 }
 
-Summary summary_of(const std::string& name) {
-  if (name.empty()) return Summary::none;
-  if (name == "cross-entropy") return Summary::cross_entropy;
-  if (name == "ce-mean-words") return Summary::ce_mean_words;
-  if (name == "ce-sum") return Summary::ce_sum;
-  if (name == "perplexity") return Summary::perplexity;
-  fail(ExitStatus::usage,
-       "summary is '{}', known are cross-entropy, ce-mean-words, ce-sum and perplexity", name);
-}
-
 double summarize(const PairScorer::Totals& totals, Summary summary) {
   const double sum = -totals.log_prob;
   const double words = static_cast<double>(std::max<std::int64_t>(totals.tokens, 1));

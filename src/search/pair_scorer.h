@@ -72,10 +72,6 @@ class PairScorer {
   OomSplitter oom_splitter_;
 };
 
-/// The statistics of Marian's --summary.
-enum class Summary { none, cross_entropy, ce_mean_words, ce_sum, perplexity };
-/// Error (usage): an unknown name.
-Summary summary_of(const std::string& name);
 /// cross-entropy: mean over sentences; ce-mean-words: mean over target tokens; ce-sum; perplexity:
 /// e^ce-mean-words.
 double summarize(const PairScorer::Totals& totals, Summary summary);

@@ -59,8 +59,9 @@ bool choose_tying(ModelSpec& model, const DataSpec& data) {
 }
 
 bool choose_attention_query(ModelSpec& model) {
-  if (model.attention_query != "auto" || model.attention == "none") return false;
-  model.attention_query = asks_recurrently(model) ? "recurrent" : "first-layer";
+  if (model.attention_query || model.attention == AttentionType::none) return false;
+  model.attention_query =
+      asks_recurrently(model) ? AttentionQuery::recurrent : AttentionQuery::first_layer;
   return true;
 }
 
@@ -83,13 +84,14 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
 
   number("dim-emb", model.dim_emb, row.width, by_size);
   number("dim-rnn", model.dim_rnn, row.width, by_size);
+  const std::string type = fmt::format("type {}", name_of(model.type));
   if (choose_positions(model, data))
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (choose_attention_query(model))
-    choices.push_back({"attention-query", model.attention_query, "type " + model.type});
+    choices.push_back({"attention-query", std::string(name_of(*model.attention_query)), type});
   const LayerLimits limits = architecture_of(model).common_layers();
   const int depth = std::clamp(row.depth, limits.min, limits.max);
-  const std::string why = depth == row.depth ? by_size : "type " + model.type;
+  const std::string why = depth == row.depth ? by_size : type;
   number("enc-depth", model.enc_depth, depth, why);
   number("dec-depth", model.dec_depth, depth, why);
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {
@@ -113,12 +115,13 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
       std::max(1.0, labels / (0.9 * data.mini_batch_words * std::max(1, train.optimizer_delay)));
   const std::string by_epoch =
       fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
+  const std::string rule(name_of(train.optimizer));
   const std::optional<double> usual = Optimizer::usual_rate(train.optimizer);
   number("learn-rate", train.learn_rate, usual.value_or(row.learn_rate),
-         usual ? "usual with " + train.optimizer : by_size);
+         usual ? "usual with " + rule : by_size);
   if (usual)
-    text("lr-warmup", train.lr_warmup, "0u", train.optimizer + " needs none");
-  else if (train.schedule != "rnmt+")
+    text("lr-warmup", train.lr_warmup, "0u", rule + " needs none");
+  else if (train.schedule != RateSchedule::rnmt)
     text("lr-warmup", train.lr_warmup, fmt::format("{}u", row.warmup), by_epoch);
   const auto validation =
       static_cast<std::int64_t>(std::clamp(std::round(updates / 10) * 10, 100.0, 2500.0));

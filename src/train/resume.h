@@ -15,7 +15,7 @@ struct ChangedSetting {
 /// Why a resumed training cannot take another value of the setting, or "" when it can. Only what
 /// gives the saved tensors their shape or meaning, or would train on development pairs, is refused.
 /// `optimizer`: the one now; `holds_out`: the development set is a part of the training text.
-std::string refusal(const ChangedSetting& change, const std::string& optimizer, bool holds_out);
+std::string refusal(const ChangedSetting& change, UpdateRule optimizer, bool holds_out);
 
 /// Says every change, one line each, and fails (usage) with the refused ones, all in one line.
 void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec,

@@ -235,8 +235,8 @@ void Trainer::update() {
   state_.progress.labels += counts.target;
   rate_ = schedule_.rate(
       {state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
-  UpdateResult result =
-      optimizer_.update(rate_, spec_.cost_type == "ce-mean" ? counts.sentences : counts.target);
+  UpdateResult result = optimizer_.update(
+      rate_, spec_.cost_type == CostType::ce_mean ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {
     double losses[] = {result.cross_entropy, result.smoothed};
     parts_.communicator.all_reduce_sum(losses, std::size(losses));

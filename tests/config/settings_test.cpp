@@ -109,7 +109,7 @@ TEST(CommandLine, ValuesThatMayBeLeftOut) {
   EXPECT_EQ(Translate({"--normalize"}).search.normalize, 1.0);
   EXPECT_EQ(Translate({"-n", "0.5"}).search.normalize, 0.5);
   const Translate alignment({"--alignment", "dir"});  // "dir" is no kind of alignment: the model
-  EXPECT_EQ(alignment.search.alignment, "word");
+  EXPECT_EQ(alignment.search.alignment, AlignmentKind::word);
   EXPECT_EQ(alignment.model, "dir");
   EXPECT_EQ(All({"--exponential-smoothing"}).train.exponential_smoothing, 1e-4);
   EXPECT_EQ(All({"--keep-best", "3"}).train.keep_best, 3);

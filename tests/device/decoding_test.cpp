@@ -21,7 +21,7 @@ struct Models {
   Models(DeviceKind kind, const std::string& text, int count = 1) : machine(kind, text) {
     for (int i = 0; i < count; ++i) {
       ModelSpec spec = small_model(text);
-      spec.init = "normal";
+      spec.init = Initialization::normal;
       spec.init_scale = 0.5;
       models.push_back(
           std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
@@ -74,7 +74,7 @@ TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
   Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
   const auto sources = random_sentences(3, 4, source_size, 4),
              targets = random_sentences(4, 4, target_size, 4);
-  const bool attends = small_model(GetParam()).attention != "none";
+  const bool attends = small_model(GetParam()).attention != AttentionType::none;
   for (Models* m : {&cpu, &cuda}) m->freeze();
   for (const int beam : {1, 3}) {
     SearchOptions on_cpu = options_for(cpu, beam), on_cuda = options_for(cuda, beam);
@@ -93,7 +93,7 @@ TEST_P(DecodingOnDevice, ChoosesOnTheDeviceAsTheHostDoes) {
   Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
   for (Models* m : {&cpu, &cuda}) m->freeze();
   const auto sources = random_sentences(6, 5, source_size, 6);
-  const bool attends = small_model(GetParam()).attention != "none";
+  const bool attends = small_model(GetParam()).attention != AttentionType::none;
   for (const bool n_best : {false, true}) {
     SearchOptions on_cpu = options_for(cpu, 3), on_cuda = options_for(cuda, 3);
     for (SearchOptions* options : {&on_cpu, &on_cuda}) {
@@ -188,7 +188,7 @@ TEST_F(PositionsOnDevice, ReachReplayedSteps) {
 
 // What must see attention does so at every token.
 TEST_P(DecodingOnDevice, AStepWithAttentionWaitsTwice) {
-  if (small_model(GetParam()).attention == "none") return;
+  if (small_model(GetParam()).attention == AttentionType::none) return;
   Models cuda(DeviceKind::cuda, GetParam());
   cuda.freeze();
   const CudaDevice& device = *cuda.machine.device;

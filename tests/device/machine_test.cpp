@@ -34,15 +34,16 @@ Batch learnable_batch(std::uint64_t seed, int n, int longest) {
 ModelSpec small_model(const std::string& text) {
   std::istringstream words(text);
   ModelSpec spec;
-  std::string unit;
-  words >> spec.type >> unit;
+  std::string type, unit;
+  words >> type >> unit;
+  spec.type = parse_enum<ModelType>(type, "type");
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = spec.dim_rnn = 9;
   spec.dim_attention = 5;
   spec.positions = 16;
   spec.layer_normalization = false;
-  spec.enc_depth = spec.dec_depth = spec.type == "rnnsearch" ? 1 : 2;
-  if (spec.type == "gnmt") spec.enc_depth = spec.dec_depth = 3;
+  spec.enc_depth = spec.dec_depth = spec.type == ModelType::rnnsearch ? 1 : 2;
+  if (spec.type == ModelType::gnmt) spec.enc_depth = spec.dec_depth = 3;
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
   for (std::string word; words >> word;) {
     if (word == "groups") {
@@ -50,7 +51,7 @@ ModelSpec small_model(const std::string& text) {
       spec.groups = 3;
       spec.rearrange = true;
     } else if (word == "after") {
-      spec.reset = "after";
+      spec.reset = ResetPlace::after;
     } else if (word == "bias") {
       spec.bias = true;
     } else if (word == "norm") {
@@ -62,11 +63,11 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "aware") {
       spec.context_aware = true;
     } else if (word == "first-layer") {
-      spec.attention_query = "first-layer";
+      spec.attention_query = AttentionQuery::first_layer;
     } else if (word == "dot") {
-      spec.attention = "dot";
+      spec.attention = AttentionType::dot;
     } else if (word == "none") {
-      spec.attention = "none";
+      spec.attention = AttentionType::none;
       spec.dim_attention = 0;
     } else if (word != "cudnn") {
       ADD_FAILURE() << "no option " << word;

@@ -124,7 +124,7 @@ class DeviceTest(unittest.TestCase):
             if env and not self.emulated():
                 continue
             self.assertIn(why, run(*score, *options, "--recurrences", "cudnn", status=2, env=env).stderr)
-        self.assertIn("recurrences: cudnn can run no layer of this model: encoder.layer_0.forward (the unit lrn)",
+        self.assertIn("recurrences: cudnn can run no layer of this model: encoder.layer_0.forward (the unit lrn activation=tanh)",
                       run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--recurrences", "cudnn", stdin="a\n", status=2).stderr)
 
     def emulated(self):

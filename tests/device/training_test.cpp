@@ -18,7 +18,7 @@ namespace {
 TrainSpec adam() {
   TrainSpec spec;
   spec.optimizer_params = {0.9, 0.98, 1e-5};
-  spec.optimizer = "adam";
+  spec.optimizer = UpdateRule::adam;
   spec.clip_norm = 1;
   spec.exponential_smoothing = 0.01;
   return spec;

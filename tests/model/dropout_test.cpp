@@ -13,7 +13,7 @@ constexpr int source_size = 23, target_size = 19;
 
 ModelSpec spec_without_dropout(const std::string& type) {
   ModelSpec spec;
-  spec.type = type;
+  spec.type = parse_enum<ModelType>(type, "type");
   spec.enc_cell = spec.dec_cell = "gru";
   spec.dim_emb = 32;
   spec.dim_rnn = 16;
@@ -139,7 +139,8 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
   for (const char* type : {"rnnsearch", "deep", "gnmt", "seq2seq"})
     for (const bool variational : {false, true}) {
       ModelSpec spec = spec_without_dropout(type);
-      spec.enc_depth = spec.dec_depth = spec.type == "deep" || spec.type == "gnmt" ? 2 : 1;
+      spec.enc_depth = spec.dec_depth =
+          spec.type == ModelType::deep || spec.type == ModelType::gnmt ? 2 : 1;
       spec.dim_emb = spec.dim_rnn = 18;  // rows that begin within four random words
       spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
       spec.dropout_variational = variational;
@@ -175,7 +176,7 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
 
 TEST(ModelInit, DrawsEveryMatrixAndNoBias) {
   ModelSpec spec = spec_without_dropout("deep");
-  spec.init = "uniform";
+  spec.init = Initialization::uniform;
   test::Engine engine(1);
   Model model(spec, source_size, target_size, engine.context, 3);
   int matrices = 0;

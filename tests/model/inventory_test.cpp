@@ -12,7 +12,7 @@ constexpr int symbols = 300;
 
 ModelSpec medium(const std::string& type, const std::string& unit) {
   ModelSpec spec;
-  spec.type = type;
+  spec.type = parse_enum<ModelType>(type, "type");
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = spec.dim_rnn = 48;
   spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 3;
@@ -30,7 +30,7 @@ std::vector<ModelSpec> specs() {
     all.back().layer_normalization = false;
   }
   all.push_back(medium("seq2seq", "gru"));
-  all.back().attention = "none";
+  all.back().attention = AttentionType::none;
   return all;
 }
 
@@ -45,10 +45,10 @@ TEST(Inventory, parts_add_up) {
   for (const ModelSpec& spec : specs()) {
     Model model(spec, symbols, symbols, Context{}, 1);
     const Inventory inventory = take_inventory(model);
-    EXPECT_EQ(inventory.parameters(), model.parameters().elements()) << spec.type;
-    EXPECT_EQ(inventory.embeddings(), 2 * symbols * spec.dim_emb) << spec.type;
+    EXPECT_EQ(inventory.parameters(), model.parameters().elements()) << name_of(spec.type);
+    EXPECT_EQ(inventory.embeddings(), 2 * symbols * spec.dim_emb) << name_of(spec.type);
     for (const Inventory::Part& part : inventory.parts)
-      EXPECT_LE(part.weights, part.parameters) << spec.type << ' ' << part.name;
+      EXPECT_LE(part.weights, part.parameters) << name_of(spec.type) << ' ' << part.name;
   }
 }
 
@@ -72,7 +72,7 @@ TEST(Inventory, rearranged_rows_are_estimated) {
   for (const char* type : {"rnnsearch", "deep", "seq2seq", "gnmt"})
     for (const char* unit : {"lrn", "gru"}) {
       all.push_back(medium(type, unit));
-      all.back().context_aware = all.back().type == "deep" && all.back().enc_cell == "gru";
+      all.back().context_aware = all.back().type == ModelType::deep && all.back().enc_cell == "gru";
     }
   for (ModelSpec& spec : all) {
     spec.groups = 4;
@@ -81,7 +81,7 @@ TEST(Inventory, rearranged_rows_are_estimated) {
     const Activations rearranged(spec);
     const double more = rearranged.seen - plain.seen;
     EXPECT_NEAR(rearranged.estimated - plain.estimated, more, 0.1 * more)
-        << spec.type << ' ' << spec.enc_cell;
+        << name_of(spec.type) << ' ' << spec.enc_cell;
   }
 }
 
@@ -89,7 +89,7 @@ TEST(Inventory, rearranged_rows_are_estimated) {
 TEST(Inventory, memory_is_as_estimated) {
   const BatchSize size{16, 20, 20};
   for (const ModelSpec& spec : specs()) {
-    const std::string name = spec.type + " " + spec.enc_cell;
+    const std::string name = std::string(name_of(spec.type)) + " " + spec.enc_cell;
     test::Engine engine(1);
     Model model(spec, symbols, symbols, engine.context, 1);
     const Inventory inventory = take_inventory(model);

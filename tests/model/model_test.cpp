@@ -38,7 +38,7 @@ Batch batch_of(const std::vector<Ids>& sources, const std::vector<Ids>& targets)
 
 ModelSpec small(const std::string& type, const std::string& unit) {
   ModelSpec spec;
-  spec.type = type;
+  spec.type = parse_enum<ModelType>(type, "type");
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = 12;
   spec.dim_rnn = 10;
@@ -51,7 +51,7 @@ std::vector<ModelSpec> specs() {
   std::vector<ModelSpec> all;
   for (const char* type : {"rnnsearch", "deep"})
     for (const char* unit : {"lrn", "olrn", "gru", "lstm"})
-      for (const char* query : {"recurrent", "first-layer"}) {
+      for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer}) {
         ModelSpec spec = small(type, unit);
         spec.attention_query = query;
         all.push_back(spec);
@@ -62,7 +62,7 @@ std::vector<ModelSpec> specs() {
       spec.context_aware = true;
       all.push_back(spec);
     }
-    for (const char* attention : {"none", "additive"}) {
+    for (const AttentionType attention : {AttentionType::none, AttentionType::additive}) {
       ModelSpec spec = small("seq2seq", unit);
       spec.attention = attention;
       spec.enc_depth = 3;
@@ -72,7 +72,7 @@ std::vector<ModelSpec> specs() {
     spec.dim_emb = spec.dim_rnn;
     spec.enc_depth = spec.dec_depth = 3;
     all.push_back(spec);
-    spec.attention_query = "recurrent";
+    spec.attention_query = AttentionQuery::recurrent;
     spec.layer_normalization = false;
     all.push_back(spec);
   }
@@ -94,7 +94,7 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("deep", unit));
     if (unit != "ran" && unit != "elstm1") continue;
     all.push_back(small("rnnsearch", unit));
-    all.back().attention_query = "first-layer";
+    all.back().attention_query = AttentionQuery::first_layer;
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
   }
@@ -107,24 +107,24 @@ std::vector<ModelSpec> specs() {
   }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
-  spec.attention_query = "first-layer";
+  spec.attention_query = AttentionQuery::first_layer;
   all.push_back(spec);
   spec = small("seq2seq", "gru");
-  spec.attention_query = "first-layer";
+  spec.attention_query = AttentionQuery::first_layer;
   all.push_back(spec);
-  spec.attention = "none";
-  spec.attention_query = "auto";
+  spec.attention = AttentionType::none;
+  spec.attention_query = std::nullopt;
   spec.enc_depth = spec.dec_depth = 1;
   all.push_back(spec);
   spec = small("deep", "gru");
   spec.layer_normalization = false;
   spec.bias = true;
-  spec.attention = "dot";
+  spec.attention = AttentionType::dot;
   spec.heads = 2;
-  spec.reset = "after";
+  spec.reset = ResetPlace::after;
   spec.tied_embeddings = false;
   all.push_back(spec);
-  spec.attention_query = "first-layer";
+  spec.attention_query = AttentionQuery::first_layer;
   spec.enc_depth = 1;
   spec.dec_depth = 3;
   all.push_back(spec);
@@ -132,8 +132,9 @@ std::vector<ModelSpec> specs() {
 }
 
 std::string name_of(const ModelSpec& s) {
-  return s.type + (s.context_aware ? " context-aware " : " ") + s.enc_cell + " " +
-         s.attention_query + " " + s.attention + (s.layer_normalization ? " normalized" : "") +
+  return std::string(name_of(s.type)) + (s.context_aware ? " context-aware " : " ") + s.enc_cell +
+         " " + (s.attention_query ? std::string(name_of(*s.attention_query)) : "auto") + " " +
+         std::string(name_of(s.attention)) + (s.layer_normalization ? " normalized" : "") +
          (s.groups > 1 ? " groups" : "") + (s.rearrange ? " rearranged" : "");
 }
 
@@ -225,7 +226,7 @@ TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbors) {
       EXPECT_NEAR(model.evaluate(batch).cross_entropy, training, 1e-4 * training) << name_of(spec);
       ModelScorer scorer(model, bos, eos);
       const std::vector<double> together =
-          step_by_step(scorer, sources, targets, spec.attention != "none");
+          step_by_step(scorer, sources, targets, spec.attention != AttentionType::none);
       double sum = 0;
       for (const double x : together) sum -= x;
       EXPECT_NEAR(sum, model.evaluate(batch).cross_entropy, 1e-5 * training) << name_of(spec);
@@ -318,7 +319,7 @@ TEST(Model, dropout_is_the_same_for_the_same_pass_and_another_for_the_next) {
 TEST(Model, parameter_totals_of_the_papers) {
   const auto millions = [](const std::string& unit) {
     ModelSpec spec;
-    spec.type = "rnnsearch";
+    spec.type = ModelType::rnnsearch;
     spec.enc_cell = spec.dec_cell = unit;
     spec.dim_emb = 620;
     spec.dim_rnn = 1000;
@@ -387,7 +388,7 @@ TEST(Model, names_what_does_not_fit) {
   const auto refuses = [&](const char* type, const std::function<void(ModelSpec&)>& change,
                            const char* words) {
     ModelSpec wrong = small(type, "lrn");
-    if (wrong.type == "gnmt") wrong.dim_emb = wrong.dim_rnn;
+    if (wrong.type == ModelType::gnmt) wrong.dim_emb = wrong.dim_rnn;
     change(wrong);
     EXPECT_NE(message(wrong).find(words), std::string::npos) << type << ": " << message(wrong);
     EXPECT_EQ(message(wrong).find('\n'), std::string::npos);
@@ -396,12 +397,10 @@ TEST(Model, names_what_does_not_fit) {
       "rnnsearch", [](ModelSpec& s) { s.enc_depth = 2; },
       "enc-depth: 2 layers, but type rnnsearch has exactly 1");
   refuses(
-      "rnnsearch", [](ModelSpec& s) { s.attention = "none"; },
+      "rnnsearch", [](ModelSpec& s) { s.attention = AttentionType::none; },
       "type rnnsearch reads the source through attention");
   refuses(
-      "deep", [](ModelSpec& s) { s.attention = "none"; }, "allowed for type seq2seq");
-  refuses(
-      "deep", [](ModelSpec& s) { s.attention_query = "never"; }, "attention-query: 'never'");
+      "deep", [](ModelSpec& s) { s.attention = AttentionType::none; }, "allowed for type seq2seq");
   refuses(
       "seq2seq", [](ModelSpec& s) { s.context_aware = true; },
       "context-aware: allowed for types deep and rnnsearch, not seq2seq");
@@ -412,22 +411,25 @@ TEST(Model, names_what_does_not_fit) {
   refuses(
       "gnmt", [](ModelSpec& s) { s.dec_depth = 1; }, "at least 2");
   refuses(
-      "gnmt", [](ModelSpec& s) { s.attention = "none"; },
+      "gnmt", [](ModelSpec& s) { s.attention = AttentionType::none; },
       "type gnmt reads the source through attention");
   refuses(
-      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.heads = 2; },
+      "seq2seq", [](ModelSpec& s) { s.attention = AttentionType::none, s.heads = 2; },
       "heads: 2 means nothing beside attention none");
   refuses(
-      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.dim_attention = 8; },
+      "seq2seq", [](ModelSpec& s) { s.attention = AttentionType::none, s.dim_attention = 8; },
       "dim-attention: 8 means nothing");
   refuses(
-      "seq2seq", [](ModelSpec& s) { s.attention = "none", s.attention_query = "recurrent"; },
+      "seq2seq",
+      [](ModelSpec& s) {
+        s.attention = AttentionType::none, s.attention_query = AttentionQuery::recurrent;
+      },
       "attention-query: 'recurrent' means nothing");
 }
 
 TEST(Model, alignments_need_attention) {
   ModelSpec spec = small("seq2seq", "lrn");
-  spec.attention = "none";
+  spec.attention = AttentionType::none;
   test::Engine engine;
   Model model(spec, source_size, target_size, engine.context, 3);
   model.freeze();
@@ -438,7 +440,7 @@ TEST(Model, alignments_need_attention) {
 // Without attention nothing reads the annotations after the encoder.
 TEST(Model, keeps_no_annotations_without_attention) {
   ModelSpec spec = small("seq2seq", "gru");
-  spec.attention = "none";
+  spec.attention = AttentionType::none;
   test::Engine engine;
   Model model(spec, source_size, target_size, engine.context, 3);
   model.freeze();

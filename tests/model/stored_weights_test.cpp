@@ -18,11 +18,11 @@ constexpr int vocabulary = 37;
 
 ModelSpec small(const char* type, const char* unit) {
   ModelSpec spec;
-  spec.type = type;
+  spec.type = parse_enum<ModelType>(type, "type");
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = 24;
   spec.dim_rnn = 32;
-  spec.enc_depth = spec.dec_depth = spec.type == "rnnsearch" ? 1 : 3;
+  spec.enc_depth = spec.dec_depth = spec.type == ModelType::rnnsearch ? 1 : 3;
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
   return spec;
 }
@@ -33,7 +33,7 @@ std::vector<ModelSpec> specs() {
                              small("deep", "lrn"),     small("deep", "gru")};
   all[0].tied_embeddings_all = true;
   all[1].tied_embeddings = false;
-  all[2].attention = "none";
+  all[2].attention = AttentionType::none;
   all[3].dim_emb = all[3].dim_rnn;
   all[4].context_aware = true;
   all[5].groups = 4;
@@ -87,7 +87,8 @@ struct StoredWeights : testing::Test {
 TEST_F(StoredWeights, DecodeAsTheSameWeightsRoundedWhenLoaded) {
   for (const ModelSpec& spec : specs())
     for (const Dtype weights : {Dtype::i8, Dtype::bf16}) {
-      SCOPED_TRACE(spec.type + " " + spec.enc_cell + " in " + precision_name(weights));
+      SCOPED_TRACE(std::string(name_of(spec.type)) + " " + spec.enc_cell + " in " +
+                   precision_name(weights));
       Model model(spec, vocabulary, vocabulary, engine.context, 7);
       safetensors::write(path, views(model));
       const std::vector<float> exact = loaded(spec, Dtype::f32, Dtype::f32),

@@ -13,7 +13,7 @@
 namespace nmt {
 namespace {
 
-using Kind = Initializer::Kind;
+using Kind = Initialization;
 using Init = ParameterSet::Init;
 
 struct Drawn {
@@ -151,13 +151,11 @@ TEST(Initializer, OfASpec) {
   ModelSpec spec;
   EXPECT_EQ(Initializer::of(spec).kind, Kind::standard);
   EXPECT_EQ(Initializer::of(spec).scale, 1.0f);
-  spec.init = "uniform";
+  spec.init = Initialization::uniform;
   EXPECT_EQ(Initializer::of(spec).scale, 0.08f);
   spec.init_scale = 0.2;
   EXPECT_EQ(Initializer::of(spec).scale, 0.2f);
-  spec.init = "xavier";
-  EXPECT_THROW(Initializer::of(spec), Error);
-  spec.init = "normal";
+  spec.init = Initialization::normal;
   spec.init_scale = -1;
   EXPECT_THROW(Initializer::of(spec), Error);
 }

@@ -21,8 +21,9 @@ TEST(Cudnn, KnowsLstmAndGruWithResetAfter) {
   EXPECT_EQ(why_not_cudnn(normal), "layer normalization");
   EXPECT_EQ(why_not_cudnn(grouped), "groups");
   EXPECT_EQ(why_not_cudnn({.unit = &find_unit("gru", {{"reset", "before"}}), .width = 6}),
-            "gru with reset: before");
-  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("lrn", {}), .width = 6}), "the unit lrn");
+            "the unit gru reset=before");
+  EXPECT_EQ(why_not_cudnn({.unit = &find_unit("lrn", {}), .width = 6}),
+            "the unit lrn activation=tanh");
 }
 
 TEST(Cudnn, EveryLayerOfAModelIsNoted) {

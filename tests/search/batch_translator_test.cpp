@@ -211,7 +211,7 @@ TEST_F(TranslatorTest, a_repetition_is_reported_once_unless_the_source_repeats) 
 TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   TableScorer scorer = copier();
   SearchSpec spec;
-  spec.alignment = "word";
+  spec.alignment = AlignmentKind::word;
   BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
                              translator_options(spec, Cpu{&pool}));
   const std::vector<std::string> lines{"the  quick fox", "a\u00a0lazy dog fox", "the \u200b dog"};
@@ -222,7 +222,7 @@ TEST_F(TranslatorTest, words_of_the_raw_text_are_aligned) {
   EXPECT_EQ(pharaoh(translations[1].outputs[0].alignment), "0-0 0-1 1-2 2-3");
   // It removes a zero-width space that was a word: "dog" is still raw word 2.
   EXPECT_EQ(pharaoh(translations[2].outputs[0].alignment), "0-0 2-1");
-  spec.alignment = "subword";
+  spec.alignment = AlignmentKind::subword;
   BatchTranslator pieces(scorer, test_vocabulary(), test_vocabulary(),
                          translator_options(spec, Cpu{&pool}));
   const auto copied = pieces.translate(lines);
@@ -239,7 +239,7 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
   spec.beam_size = 2;
   spec.length_penalty = 0;
   spec.normalize = 1;
-  spec.alignment = "word";
+  spec.alignment = AlignmentKind::word;
   BatchTranslator translator(scorer, test_vocabulary(), test_vocabulary(),
                              translator_options(spec, Cpu{&pool}));
   const auto translations = translator.translate(std::vector<std::string>{"a dog"});
@@ -255,12 +255,6 @@ TEST_F(TranslatorTest, n_best_lists_have_the_format_of_moses) {
 TEST_F(TranslatorTest, refuses_words_and_numbers_it_does_not_know) {
   TableScorer scorer = copier();
   SearchSpec spec;
-  spec.alignment = "words";
-  EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
-  spec = {};
-  spec.maxi_batch_sort = "trg";
-  EXPECT_THROW(translator_options(spec, Cpu{&pool}), Error);
-  spec = {};
   spec.mini_batch = 0;
   EXPECT_THROW(BatchTranslator(scorer, test_vocabulary(), test_vocabulary(),
                                translator_options(spec, Cpu{&pool})),

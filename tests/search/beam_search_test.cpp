@@ -422,9 +422,6 @@ TEST(SearchOptionsTest, rejects_values_out_of_range) {
   spec = {};
   spec.length_penalty = std::nan("");
   EXPECT_THROW(search_options(spec, {}), Error);
-  spec = {};
-  spec.maxi_batch_sort = "trg";
-  EXPECT_THROW(search_options(spec, {}), Error);
 }
 
 TEST(RankingTest, follows_wu_et_al_and_marian) {

@@ -175,7 +175,6 @@ TEST_F(EnsembleTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(make({}), Error);
   EXPECT_THROW(make({{&a}, {&b}}), Error);
   EXPECT_THROW(make({{&a, nullptr, 1}, {&a, nullptr, 0}}), Error);
-  EXPECT_THROW(combination_of("product"), Error);
 }
 
 }  // namespace

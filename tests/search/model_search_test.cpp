@@ -14,7 +14,7 @@ namespace {
 
 constexpr int source_size = 40, target_size = 37;
 
-ModelSpec small(const std::string& unit, const std::string& query) {
+ModelSpec small(const std::string& unit, AttentionQuery query) {
   ModelSpec spec;
   spec.enc_cell = spec.dec_cell = unit;
   spec.attention_query = query;
@@ -46,8 +46,9 @@ bool same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
 // batch.
 TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
   const std::vector<Ids> sources = random_sources(64);
-  const std::pair<const char*, const char*> kinds[] = {
-      {"lrn", "recurrent"}, {"olrn", "first-layer"}, {"gru", "recurrent"}};
+  const std::pair<const char*, AttentionQuery> kinds[] = {{"lrn", AttentionQuery::recurrent},
+                                                          {"olrn", AttentionQuery::first_layer},
+                                                          {"gru", AttentionQuery::recurrent}};
   for (const auto& [unit, query] : kinds) {
     std::vector<SentenceResult> reference;
     for (const int threads : {1, 2}) {
@@ -75,7 +76,7 @@ TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
           const auto results = beam_search(scorer, batch, options);
           for (std::size_t i = 0; i < batch.size(); ++i)
             EXPECT_TRUE(same(results[i].hypotheses, reference[order[begin + i]].hypotheses))
-                << unit << ' ' << query << " threads " << threads << " batch " << size
+                << unit << ' ' << name_of(query) << " threads " << threads << " batch " << size
                 << " sentence " << order[begin + i];
         }
       }
@@ -96,7 +97,7 @@ TEST(ModelSearch, the_same_for_every_batch_order_and_number_of_threads) {
 
 TEST(ModelSearch, a_steady_search_takes_no_tensor_memory) {
   test::Engine engine(2);
-  Model model(small("lrn", "recurrent"), source_size, target_size, engine.context, 5);
+  Model model(small("lrn", AttentionQuery::recurrent), source_size, target_size, engine.context, 5);
   model.freeze();
   ModelScorer scorer(model, 1, 2);
   SearchOptions options;

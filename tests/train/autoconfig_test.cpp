@@ -53,8 +53,9 @@ TEST(AutoConfig, OneVocabularyIsOneTable) {
 }
 
 TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
-  const auto query = [](const char* type, const char* attention = "additive",
-                        const char* set = "auto") {
+  using Query = std::optional<AttentionQuery>;
+  const auto query = [](ModelType type, AttentionType attention = AttentionType::additive,
+                        Query set = {}) {
     ModelSpec model;
     model.type = type;
     model.attention = attention;
@@ -62,10 +63,11 @@ TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
     choose_attention_query(model);
     return model.attention_query;
   };
-  EXPECT_EQ(query("deep"), "recurrent");
-  EXPECT_EQ(query("gnmt"), "first-layer");
-  EXPECT_EQ(query("gnmt", "additive", "recurrent"), "recurrent");
-  EXPECT_EQ(query("seq2seq", "none"), "auto");
+  EXPECT_EQ(query(ModelType::deep), AttentionQuery::recurrent);
+  EXPECT_EQ(query(ModelType::gnmt), AttentionQuery::first_layer);
+  EXPECT_EQ(query(ModelType::gnmt, AttentionType::additive, AttentionQuery::recurrent),
+            AttentionQuery::recurrent);
+  EXPECT_EQ(query(ModelType::seq2seq, AttentionType::none), Query());
 }
 
 TEST(AutoConfig, WhatIsSetStays) {
@@ -99,7 +101,7 @@ TEST(AutoConfig, EachOptimizerHasItsRate) {
     ModelSpec model;
     DataSpec data;
     TrainSpec train;
-    train.optimizer = name;
+    train.optimizer = parse_enum<UpdateRule>(name, "optimizer");
     choose({28'000, 2'100'000}, model, data, train);
     EXPECT_EQ(train.learn_rate, rate) << name;
     const Schedule schedule(train);

@@ -195,14 +195,14 @@ class ParallelTrainer : public testing::Test {
  protected:
   ParallelTrainer() {
     log::set_level(log::Level::off);
-    spec.optimizer = "sgd";
+    spec.optimizer = UpdateRule::sgd;
     spec.learn_rate = 0.5;
-    spec.schedule = "constant";
+    spec.schedule = RateSchedule::constant;
     spec.clip_norm = 0.7;  // of the first updates
     spec.optimizer_delay = 2;
     spec.after = "12u";
     spec.disp_freq = spec.save_freq = spec.valid_freq = "100u";
-    model.type = "rnnsearch";
+    model.type = ModelType::rnnsearch;
     model.dim_emb = model.dim_rnn = 8;
     model.enc_depth = model.dec_depth = 1;
     model.dropout_emb = model.dropout_rnn = model.dropout_readout = 0.2;
@@ -309,9 +309,9 @@ TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
                         {"gnmt", "lstm", false, false},
                         {"seq2seq", "atr", true, false}}) {
     SCOPED_TRACE(c.type);
-    model.type = c.type;
+    model.type = parse_enum<ModelType>(c.type, "type");
     model.enc_cell = model.dec_cell = c.cell;
-    model.enc_depth = model.dec_depth = model.type == "rnnsearch" ? 1 : 2;
+    model.enc_depth = model.dec_depth = model.type == ModelType::rnnsearch ? 1 : 2;
     model.tied_embeddings_all = c.tied;
     model.context_aware = c.context_aware;
     const auto one = train(1), two = train(2);

@@ -108,7 +108,7 @@ struct Training {
                        "after: 40u"}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
-    spec.type = "rnnsearch";
+    spec.type = ModelType::rnnsearch;
     spec.dim_emb = spec.dim_rnn = 8;
     spec.enc_depth = spec.dec_depth = 1;
     spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.2;
@@ -133,7 +133,7 @@ class TrainerTest : public testing::Test {
   TrainerTest() {
     log::set_level(log::Level::off);
     spec.learn_rate = 0.01;
-    spec.schedule = "inv-sqrt";
+    spec.schedule = RateSchedule::inv_sqrt;
     spec.lr_warmup = "10u";
     spec.exponential_smoothing = 0.05;
     spec.optimizer_delay = 2;
@@ -152,7 +152,7 @@ const std::pair<const char*, std::vector<double>> optimizers[] = {
 TEST_F(TrainerTest, ResumesBitForBit) {
   for (const auto& [name, params] : optimizers) {
     SCOPED_TRACE(name);
-    spec.optimizer = name;
+    spec.optimizer = parse_enum<UpdateRule>(name, "optimizer");
     spec.optimizer_params = params;
     FakeStore whole, parts;
     FakeValidator v1({1.0, 3.0, 2.0}), v2({1.0, 3.0, 2.0});
@@ -213,13 +213,13 @@ TEST_F(TrainerTest, AsksForNoMemoryOnceWarm) {
 }
 
 TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
-  spec.optimizer = "sgd";
-  spec.schedule = "constant";
+  spec.optimizer = UpdateRule::sgd;
+  spec.schedule = RateSchedule::constant;
   spec.lr_warmup = "0u";
   spec.clip_norm = spec.exponential_smoothing = 0;
   spec.after = "1u";
   std::int64_t tokens = 0, sentences = 0;
-  const auto moved = [&](const char* cost_type) {
+  const auto moved = [&](CostType cost_type) {
     spec.cost_type = cost_type;
     FakeStore store;
     Training run(spec, store);
@@ -233,7 +233,8 @@ TEST_F(TrainerTest, DividesACostByTokensOrBySentences) {
       difference.push_back(double{weight.f32()[i]} - before[i]);
     return difference;
   };
-  const std::vector<double> by_tokens = moved("ce-mean-words"), by_sentences = moved("ce-mean");
+  const std::vector<double> by_tokens = moved(CostType::ce_mean_words),
+                            by_sentences = moved(CostType::ce_mean);
   ASSERT_EQ(sentences, 8);
   ASSERT_GT(tokens, 2 * sentences);
   double largest = 0;
@@ -374,18 +375,18 @@ TEST_F(TrainerTest, StallsHalveTheRate) {
 TEST_F(TrainerTest, EveryOptimizerDecays) {
   for (const auto& [name, params] : optimizers) {
     SCOPED_TRACE(name);
-    spec.optimizer = name;
+    spec.optimizer = parse_enum<UpdateRule>(name, "optimizer");
     spec.optimizer_params = params;
-    spec.schedule = "constant";
+    spec.schedule = RateSchedule::constant;
     spec.lr_warmup = "";
     spec.lr_decay = 0.5;
     spec.exponential_smoothing = 0;
-    const auto moved = [&](bool decays, const std::string& strategy) {
+    const auto moved = [&](bool decays, DecayStrategy strategy) {
       spec.lr_decay_strategy = strategy;
       spec.lr_decay_start = decays ? std::vector<int>{3, 1} : std::vector<int>{1000, 1000};
       // Seven updates are two passes of seven batches: the eighth is the first of epoch 3. The
       // second validation, at update 10, stalls.
-      const std::int64_t before = strategy == "epoch" ? 7 : 10;
+      const std::int64_t before = strategy == DecayStrategy::epoch ? 7 : 10;
       FakeStore store;
       FakeValidator validator({5, 4});
       spec.after = fmt::format("{}u", before);
@@ -399,14 +400,14 @@ TEST_F(TrainerTest, EveryOptimizerDecays) {
           steps.push_back(double{values[i]} - start.at(tensor)[i]);
       return steps;
     };
-    for (const char* strategy : {"epoch", "stalled"}) {
+    for (const DecayStrategy strategy : {DecayStrategy::epoch, DecayStrategy::stalled}) {
       const std::vector<double> full = moved(false, strategy), halved = moved(true, strategy);
       double most = 0;
       for (double step : full) most = std::max(most, std::abs(step));
       EXPECT_GT(most, 1e-6);
       // adamw's decay is times the rate too, so all steps are halved.
       for (std::size_t i = 0; i < full.size(); ++i)
-        ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << strategy;
+        ASSERT_NEAR(halved[i], full[i] / 2, 2e-7 + 1e-3 * most) << name_of(strategy);
     }
   }
 }

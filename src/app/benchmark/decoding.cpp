@@ -145,8 +145,9 @@ struct Search {
 void decoding(Bench& bench) {
   const bool quick = bench.options().quick;
   const Precision precision = bench.options().compute.precision.value();
-  std::vector<ModelCase> models{small_model("gru", "recurrent"), small_model("lrn", "recurrent"),
-                                deep_model("olrn"), gnmt_model("lstm")};
+  std::vector<ModelCase> models{small_model("gru", AttentionQuery::recurrent),
+                                small_model("lrn", AttentionQuery::recurrent), deep_model("olrn"),
+                                gnmt_model("lstm")};
   std::vector<Search> searches{{1, 1}, {1, 4}, {32, 1}, {32, 4}, {128, 1}, {128, 4}};
   if (quick) models = {tiny_model("gru")}, searches = {{1, 1}, {3, 2}};
   for (const ModelCase& what : models) {

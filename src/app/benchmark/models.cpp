@@ -9,7 +9,7 @@ namespace {
 
 ModelSpec deep_spec(const std::string& unit, int width, int layers, double dropout) {
   ModelSpec spec;
-  spec.type = "deep";
+  spec.type = ModelType::deep;
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = spec.dim_rnn = width;
   spec.enc_depth = spec.dec_depth = layers;
@@ -20,10 +20,10 @@ ModelSpec deep_spec(const std::string& unit, int width, int layers, double dropo
 
 }  // namespace
 
-ModelCase small_model(const std::string& unit, const std::string& attention_query) {
-  ModelCase m{"multi30k " + unit + " " + attention_query, deep_spec(unit, 256, 2, 0.2), 8000, 256,
-              16};
-  m.spec.attention_query = attention_query;
+ModelCase small_model(const std::string& unit, AttentionQuery query) {
+  ModelCase m{"multi30k " + unit + " " + std::string(name_of(query)), deep_spec(unit, 256, 2, 0.2),
+              8000, 256, 16};
+  m.spec.attention_query = query;
   m.spec.tied_embeddings_all = true;
   return m;
 }
@@ -31,14 +31,14 @@ ModelCase small_model(const std::string& unit, const std::string& attention_quer
 ModelCase deep_model(const std::string& unit) {
   ModelCase m{"wmt14-en-de-lrn " + unit, deep_spec(unit, 1024, 6, 0.1), 32000, 32, 32};
   m.spec.context_aware = true;
-  m.spec.attention = "dot";
+  m.spec.attention = AttentionType::dot;
   m.spec.heads = 8;
   return m;
 }
 
 ModelCase wide_model(const std::string& unit) {
   ModelCase m{"wmt14-en-de-atr " + unit, deep_spec(unit, 1000, 1, 0), 40000, 32, 25};
-  m.spec.type = "rnnsearch";
+  m.spec.type = ModelType::rnnsearch;
   m.spec.dim_emb = 620;
   m.spec.layer_normalization = false;
   m.spec.dropout_readout = 0.2;
@@ -47,7 +47,7 @@ ModelCase wide_model(const std::string& unit) {
 
 ModelCase gnmt_model(const std::string& unit) {
   ModelCase m{"gnmt " + unit, deep_spec(unit, 1024, 4, 0.2), 32000, 32, 32};
-  m.spec.type = "gnmt";
+  m.spec.type = ModelType::gnmt;
   m.spec.layer_normalization = false;
   m.spec.tied_embeddings = false;
   m.spec.tied_embeddings_src = true;
@@ -57,10 +57,10 @@ ModelCase gnmt_model(const std::string& unit) {
 
 ModelCase gru_model(int vocabulary, int width, int layers, int sentences, int steps) {
   ModelCase m{"gru", deep_spec("gru", width, layers, 0.2), vocabulary, sentences, steps};
-  m.spec.reset = "after";
+  m.spec.reset = ResetPlace::after;
   m.spec.bias = true;
   m.spec.layer_normalization = false;
-  m.spec.attention_query = "first-layer";
+  m.spec.attention_query = AttentionQuery::first_layer;
   m.spec.tied_embeddings_all = true;
   return m;
 }

@@ -20,7 +20,7 @@ struct ModelCase {
 };
 
 /// configs/multi30k.yaml with a unit: deep, width 256, 2+2 layers.
-ModelCase small_model(const std::string& unit, const std::string& attention_query);
+ModelCase small_model(const std::string& unit, AttentionQuery query);
 /// configs/wmt14-en-de-lrn.yaml with a unit: deep, context-aware, width 1024, 6+6 layers.
 ModelCase deep_model(const std::string& unit);
 /// configs/wmt14-en-de-atr.yaml with a unit: rnnsearch, width 1000.

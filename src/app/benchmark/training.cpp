@@ -70,7 +70,7 @@ std::vector<ModelCase> training_cases(bool quick) {
   if (quick) return {tiny_model("gru"), tiny_model("lrn")};
   std::vector<ModelCase> cases;
   for (const char* unit : {"gru", "lstm", "lrn", "olrn", "atr", "sru"})
-    for (const char* query : {"recurrent", "first-layer"})
+    for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer})
       cases.push_back(small_model(unit, query));
   for (const char* unit : {"gru", "atr", "lrn", "olrn"}) cases.push_back(deep_model(unit));
   cases.push_back(wide_model("atr"));
@@ -96,7 +96,7 @@ void split(Bench& bench, const ModelCase& what) {
     Model model(what.spec, what.vocabulary, what.vocabulary, context, 1);
     const Batch batch = random_batch(what);
     TrainSpec spec;
-    spec.optimizer = "adam";
+    spec.optimizer = UpdateRule::adam;
     train::Optimizer optimizer(spec, model.parameters(), c.context());
     std::uint64_t pass = 0;
     const auto run = [&] {

@@ -51,7 +51,7 @@ std::string architectures_text() {
         "  encoder layers   {}\n  decoder layers   {}\n  residuals        {}\n"
         "  initial states   {}\n  readout          {}\n  attention-query  auto: {}\n"
         "  attention none   {}\n  context-aware    {}\n",
-        a.name, a.description, a.source, layers_of(a.encoder_layers), layers_of(a.decoder_layers),
+        a.name(), a.description, a.source, layers_of(a.encoder_layers), layers_of(a.decoder_layers),
         residual_of(a), initial_state_of(a), readout_of(a),
         a.conditional_by_default ? "recurrent" : "first-layer",
         a.without_attention ? "allowed" : "not allowed",
@@ -62,7 +62,7 @@ std::string architectures_text() {
 std::string architectures_json() {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const Architecture& a : architectures())
-    list.push_back({{"name", a.name},
+    list.push_back({{"name", a.name()},
                     {"description", a.description},
                     {"source", a.source},
                     {"encoder-layers", layers_of(a.encoder_layers)},

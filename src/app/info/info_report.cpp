@@ -39,7 +39,7 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
 std::string attention_text(const ModelInfo& info) {
   if (info.inventory.memory_width == 0) return "no attention";
   return fmt::format(
-      "attention {}, {} head{}, asked by {}", info.spec.attention, info.spec.heads,
+      "attention {}, {} head{}, asked by {}", name_of(info.spec.attention), info.spec.heads,
       info.spec.heads == 1 ? "" : "s",
       asks_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
 }
@@ -52,8 +52,8 @@ std::string text_of(const ModelInfo& info) {
   std::string out = fmt::format(
       "{}: {}{}, {} + {} layers, widths {} (embeddings) and {} (units), {}; {} source and {} "
       "target symbols{}\n",
-      info.origin, s.type, s.context_aware ? " context-aware" : "", s.enc_depth, s.dec_depth,
-      s.dim_emb, s.dim_rnn, attention_text(info), grouped(info.source_vocabulary),
+      info.origin, name_of(s.type), s.context_aware ? " context-aware" : "", s.enc_depth,
+      s.dec_depth, s.dim_emb, s.dim_rnn, attention_text(info), grouped(info.source_vocabulary),
       grouped(info.target_vocabulary),
       info.precision == "float32" ? "" : "; weights in " + info.precision);
   out += "unit of the encoder " + unit_text(unit_of(info, s.enc_cell)) + "unit of the decoder " +
@@ -106,7 +106,7 @@ std::string json_of(const ModelInfo& info) {
   };
   json["origin"] = info.origin;
   json["precision"] = info.precision;
-  json["type"] = info.spec.type;
+  json["type"] = name_of(info.spec.type);
   json["vocabulary"] = {{"source", info.source_vocabulary}, {"target", info.target_vocabulary}};
   json["units"] = {{"encoder", unit_json(unit_of(info, info.spec.enc_cell))},
                    {"decoder", unit_json(unit_of(info, info.spec.dec_cell))}};

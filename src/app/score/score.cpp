@@ -16,8 +16,8 @@ const ScoreSpec& checked(const ScoreSpec& spec) {
 
 ScoreOutput format_of(const ScoreSpec& spec) {
   ScoreOutput format = spec.format;
-  format.summary = summary_of(spec.summary);
-  format.alignment = !spec.search.alignment.empty();
+  format.summary = spec.summary;
+  format.alignment = spec.search.alignment != AlignmentKind::none;
   return format;
 }
 
@@ -33,7 +33,7 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
   return {cpu,
           search_options(spec.search, cpu).ranking,
           translator_options(spec.search, cpu).batching,
-          alignment_of(spec.search.alignment),
+          spec.search.alignment,
           spec.pieces_in,
           [this](std::int64_t pairs) {
             if (on_batch_) on_batch_(pairs);

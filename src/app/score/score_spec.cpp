@@ -49,7 +49,6 @@ std::vector<Option> fields(ScoreSpec& spec) {
             Option("word-scores", &format.word_scores,
                    "print the log probability of every piece and of </s> too"),
             Option("summary", &spec.summary, "print one figure for all pairs in place of scores")
-                .one_of({"", "cross-entropy", "ce-mean-words", "ce-sum", "perplexity"})
                 .value_alone("cross-entropy")}),
        scoring_fields(spec.search), config::decoding_fields(spec.compute)});
 }
@@ -67,7 +66,8 @@ void separate_files(ScoreSpec& spec) {
 
 void check(const ScoreSpec& spec) {
   config::check(spec.search);
-  const bool alignment = !spec.search.alignment.empty(), summary = !spec.summary.empty();
+  const bool alignment = spec.search.alignment != AlignmentKind::none,
+             summary = spec.summary != Summary::none;
   if (alignment && (spec.format.n_best || summary))
     fail(ExitStatus::usage, "alignment: stands behind the score of a pair, and {} is asked too",
          spec.format.n_best ? "n-best" : "summary");

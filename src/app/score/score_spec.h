@@ -26,10 +26,10 @@ struct ScoreSpec {
   bool pieces_in = false;  ///< both sides are in pieces of the vocabularies already
 
   // For score(), which reads and writes files.
-  std::vector<std::string> files;  ///< source and target
-  std::string output;              ///< "" and "-": standard output
-  ScoreOutput format;              ///< of the output; its summary is that of `summary`
-  std::string summary;             ///< as summary_of(); "": a line for each pair
+  std::vector<std::string> files;   ///< source and target
+  std::string output;               ///< "" and "-": standard output
+  ScoreOutput format;               ///< of the output; its summary is that of `summary`
+  Summary summary = Summary::none;  ///< none: a line for each pair
 };
 
 /// The options of nmt-score.

@@ -65,13 +65,14 @@ void TrainSettings::warn_of_idle() const {
     bool is_idle;
     std::string why;
   };
-  const std::string schedule = "schedule is " + train.schedule;
+  const std::string schedule = fmt::format("schedule is {}", name_of(train.schedule));
   const bool has_warmup = static_cast<bool>(parse_period(train.lr_warmup, "lr-warmup")),
              has_vocabs = !data.vocabs.empty();
   const Rule rules[] = {
-      {"lr-warmup", train.schedule == "rnmt+" && has_warmup, schedule + ", which has its own"},
-      {"lr-decay-inv-sqrt", train.schedule != "inv-sqrt", schedule},
-      {"rnmt-schedule", train.schedule != "rnmt+", schedule},
+      {"lr-warmup", train.schedule == RateSchedule::rnmt && has_warmup,
+       schedule + ", which has its own"},
+      {"lr-decay-inv-sqrt", train.schedule != RateSchedule::inv_sqrt, schedule},
+      {"rnmt-schedule", train.schedule != RateSchedule::rnmt, schedule},
       {"lr-decay-strategy", train.lr_decay == 0, "lr-decay is 0"},
       {"lr-decay-start", train.lr_decay == 0, "lr-decay is 0"},
       {"dim-vocabs", has_vocabs, "vocabs are given"},

@@ -69,7 +69,7 @@ struct TranslationValidator::Copy {
 };
 
 TranslationValidator::TranslationValidator(const ModelSpec& model,
-                                           const std::vector<std::string>& metrics,
+                                           const std::vector<ValidMetric>& metrics,
                                            std::int64_t max_sentences, const SearchSpec& search,
                                            const Vocabulary& source, const Vocabulary& target,
                                            DevelopmentSet set, Compute& compute)
@@ -83,10 +83,6 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
   if (metrics_.empty())
     fail(ExitStatus::usage,
          "valid-metrics: none given; at least one of bleu, chrf, cross-entropy, perplexity");
-  for (const std::string& metric : metrics_)
-    if (metric != "bleu" && metric != "chrf" && metric != "cross-entropy" && metric != "perplexity")
-      fail(ExitStatus::usage,
-           "valid-metrics: '{}' is none of bleu, chrf, cross-entropy, perplexity", metric);
   if (max_sentences < 0)
     fail(ExitStatus::usage, "valid-max-sentences: {} is below 0", max_sentences);
   NMT_CHECK(set_.sources.size() == set_.references.size(),
@@ -110,9 +106,9 @@ void TranslationValidator::leave_if_stopped() const {
   if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
 }
 
-bool TranslationValidator::wants(const char* a, const char* b) const {
+bool TranslationValidator::wants(ValidMetric a, ValidMetric b) const {
   return std::any_of(metrics_.begin(), metrics_.end(),
-                     [&](const std::string& m) { return m == a || m == b; });
+                     [&](ValidMetric m) { return m == a || m == b; });
 }
 
 std::unique_ptr<TranslationValidator::Copy> TranslationValidator::copy(
@@ -158,19 +154,22 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
     const auto model = copy(weights);
     double entropy = 0;
     std::vector<std::string> texts;
-    if (wants("cross-entropy", "perplexity")) entropy = cross_entropy(*model);
-    if (wants("bleu", "chrf")) {
+    if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity)) entropy = cross_entropy(*model);
+    if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
       texts = translate(*model, decoded_sources_);
       keep(texts, progress.updates);
     }
     train::ValidationResult result;
-    for (const std::string& metric : metrics_) {
-      if (metric == "bleu")
-        result.push_back({metric, corpus_bleu(texts, decoded_references_).score, true});
-      if (metric == "chrf")
-        result.push_back({metric, corpus_chrf(texts, decoded_references_), true});
-      if (metric == "cross-entropy") result.push_back({metric, entropy, false});
-      if (metric == "perplexity") result.push_back({metric, std::exp(entropy), false});
+    for (const ValidMetric metric : metrics_) {
+      const auto add = [&](double value, bool higher_is_better) {
+        result.push_back({std::string(name_of(metric)), value, higher_is_better});
+      };
+      switch (metric) {
+        case ValidMetric::bleu: add(corpus_bleu(texts, decoded_references_).score, true); break;
+        case ValidMetric::chrf: add(corpus_chrf(texts, decoded_references_), true); break;
+        case ValidMetric::cross_entropy: add(entropy, false); break;
+        case ValidMetric::perplexity: add(std::exp(entropy), false); break;
+      }
     }
     return result;
   } catch (const Interrupted&) {

@@ -27,9 +27,8 @@ struct DevelopmentSet {
 class TranslationValidator : public train::Validator {
  public:
   /// All references outlive the validator. `max_sentences`: decode only the first so many; 0: all.
-  /// Errors (usage): a metric that is none of bleu, chrf, cross-entropy, perplexity; (data): no
-  /// pair with text on both sides.
-  TranslationValidator(const ModelSpec& model, const std::vector<std::string>& metrics,
+  /// Errors (usage): no metric; (data): no pair with text on both sides.
+  TranslationValidator(const ModelSpec& model, const std::vector<ValidMetric>& metrics,
                        std::int64_t max_sentences, const SearchSpec& search,
                        const Vocabulary& source, const Vocabulary& target, DevelopmentSet set,
                        Compute& compute);
@@ -50,12 +49,12 @@ class TranslationValidator : public train::Validator {
   std::unique_ptr<Copy> copy(const train::CopyWeights& weights) const;
   std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
   double cross_entropy(Copy& copy) const;
-  bool wants(const char* a, const char* b) const;
   void leave_if_stopped() const;
+  bool wants(ValidMetric a, ValidMetric b) const;
   void keep(const std::vector<std::string>& outputs, std::int64_t updates);
 
   ModelSpec model_;
-  std::vector<std::string> metrics_;
+  std::vector<ValidMetric> metrics_;
   SearchSpec search_;
   const Vocabulary &source_, &target_;
   DevelopmentSet set_;

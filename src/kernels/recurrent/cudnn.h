@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace nmt::kernels {
 
@@ -18,6 +19,15 @@ namespace nmt::kernels {
 bool open_cudnn(const Cuda&, std::string& why);
 /// Whether cuDNN is loaded for this device.
 bool uses_cudnn(const Cuda&);
+
+/// The recurrent layers of cuDNN.
+enum class CudnnCell { none, gru, lstm };
+/// The cuDNN layer that computes a unit's equations; none: there is no such layer.
+inline CudnnCell cudnn_cell(const Unit& unit) {
+  const std::string_view name = unit.name, variant = unit.variant;
+  if (name == "lstm") return CudnnCell::lstm;
+  return name == "gru" && variant == "reset=after" ? CudnnCell::gru : CudnnCell::none;
+}
 
 struct CudnnLayer {
   const Unit* unit = nullptr;

@@ -244,7 +244,7 @@ SearchOptions search_options(const SearchSpec& spec, const Cpu& cpu) {
   options.max_length_offset = spec.max_length_offset;
   options.allow_unk = spec.allow_unk;
   options.n_best = spec.n_best;
-  options.want_attention = !spec.alignment.empty();
+  options.want_attention = spec.alignment != AlignmentKind::none;
   return options;
 }
 

@@ -118,12 +118,6 @@ class EnsembleDecoding : public Decoding {
 
 }  // namespace
 
-Combination combination_of(const std::string& name) {
-  if (name == "log-probabilities") return Combination::log_probabilities;
-  if (name == "probabilities") return Combination::probabilities;
-  fail(ExitStatus::usage, "ensemble is '{}', known are log-probabilities and probabilities", name);
-}
-
 EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
                                int max_length)
     : cpu_(cpu), members_(std::move(members)), combination_(combination), max_length_(max_length) {

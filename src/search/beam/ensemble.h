@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/enums/search_enums.h"
 #include "kernels/backend.h"
 #include "model/step_scorer.h"
 #include "nmt/vocabulary.h"
@@ -8,14 +9,6 @@
 #include <vector>
 
 namespace nmt {
-
-/// How the distributions p_m of the members are combined; the weights w_m sum to 1.
-enum class Combination {
-  log_probabilities,  ///< sum of w_m log p_m, as in Marian; not normalized
-  probabilities       ///< log of the sum of w_m p_m
-};
-/// Error (usage): an unknown name.
-Combination combination_of(const std::string& name);
 
 /// A scorer that combines scorers with the same target vocabulary. Members may have different
 /// source vocabularies; those encode the source text themselves. Attention is the weighted mean

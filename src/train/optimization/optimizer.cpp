@@ -21,38 +21,37 @@ struct Number {
 };
 
 struct Kind {
-  const char* name;
+  UpdateRule rule;
   double rate;  // when none is set; 0: by the corpus
   std::vector<Number> numbers;
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"adam",
+      {UpdateRule::adam,
        0,
        {{"beta1", 0.9, Range::below_one},
         {"beta2", 0.98, Range::below_one},
         {"epsilon", 1e-9, Range::positive}}},
-      {"adamw",
+      {UpdateRule::adamw,
        0,
        {{"beta1", 0.9, Range::below_one},
         {"beta2", 0.98, Range::below_one},
         {"epsilon", 1e-9, Range::positive},
         {"weight decay", 0.01, Range::not_negative}}},
-      {"adadelta", 1.0, {{"rho", 0.95, Range::below_one}, {"epsilon", 1e-6, Range::positive}}},
-      {"adagrad", 0.05, {{"epsilon", 1e-8, Range::positive}}},
-      {"sgd", 1.0, {{"momentum", 0, Range::below_one}}},
+      {UpdateRule::adadelta,
+       1.0,
+       {{"rho", 0.95, Range::below_one}, {"epsilon", 1e-6, Range::positive}}},
+      {UpdateRule::adagrad, 0.05, {{"epsilon", 1e-8, Range::positive}}},
+      {UpdateRule::sgd, 1.0, {{"momentum", 0, Range::below_one}}},
   };
   return all;
 }
 
-const Kind& kind_of(const std::string& name) {
-  std::vector<std::string> known;
-  for (const Kind& kind : kinds()) {
-    if (name == kind.name) return kind;
-    known.emplace_back(kind.name);
-  }
-  fail(ExitStatus::usage, "optimizer: '{}' is none of {}", name, fmt::join(known, ", "));
+const Kind& kind_of(UpdateRule rule) {
+  for (const Kind& kind : kinds())
+    if (rule == kind.rule) return kind;
+  NMT_FAIL("optimizer {} has no numbers", name_of(rule));
 }
 
 void check(const Number& number, double value) {
@@ -67,10 +66,13 @@ void check(const Number& number, double value) {
 }
 
 // How many of (first, second) the rule keeps.
-int states_of(const std::string& name, const std::vector<double>& numbers) {
-  if (name == "sgd")
-    return numbers[0] > 0 ? kernels::MomentumStep::states : kernels::SgdStep::states;
-  return name == "adagrad" ? kernels::AdagradStep::states : 2;
+int states_of(UpdateRule rule, const std::vector<double>& numbers) {
+  switch (rule) {
+    case UpdateRule::sgd:
+      return numbers[0] > 0 ? kernels::MomentumStep::states : kernels::SgdStep::states;
+    case UpdateRule::adagrad: return kernels::AdagradStep::states;
+    default: return 2;
+  }
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ void Optimizer::check(const TrainSpec& spec) {
     std::vector<std::string> names;
     for (const Number& number : kind.numbers) names.emplace_back(number.name);
     fail(ExitStatus::usage, "optimizer-params: {} numbers; {} takes {}: {}", params.size(),
-         spec.optimizer, names.size(), fmt::join(names, ", "));
+         name_of(spec.optimizer), names.size(), fmt::join(names, ", "));
   }
   for (std::size_t i = 0; i < params.size(); ++i) train::check(kind.numbers[i], params[i]);
   if (!(spec.clip_norm >= 0)) fail(ExitStatus::usage, "clip-norm: {} is below 0", spec.clip_norm);
@@ -91,8 +93,8 @@ void Optimizer::check(const TrainSpec& spec) {
          spec.exponential_smoothing);
 }
 
-std::optional<double> Optimizer::usual_rate(const std::string& optimizer) {
-  const double rate = kind_of(optimizer).rate;
+std::optional<double> Optimizer::usual_rate(UpdateRule rule) {
+  const double rate = kind_of(rule).rate;
   return rate > 0 ? std::optional(rate) : std::nullopt;
 }
 
@@ -107,16 +109,16 @@ int Optimizer::states(const TrainSpec& spec) {
 Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context)
     : parameters_(parameters),
       context_(context),
-      name_(spec.optimizer),
+      rule_(spec.optimizer),
       clip_norm_(spec.clip_norm),
       smoothing_(spec.exponential_smoothing) {
   check(spec);
-  for (const Number& number : kind_of(name_).numbers) numbers_.push_back(number.initial);
+  for (const Number& number : kind_of(rule_).numbers) numbers_.push_back(number.initial);
   std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers_.begin());
 
   figures_ = context_.empty({3}, Dtype::f64);
   nmt::clear<double>(context_, figures_);
-  const int states = states_of(name_, numbers_);
+  const int states = states_of(rule_, numbers_);
   states_.reserve(parameters.all().size());
   slices_.reserve(parameters.all().size());
   dispatch(context_, [&](const auto& device) {
@@ -173,20 +175,20 @@ void Optimizer::step(double rate, double gradient_scale) {
     });
   };
   const auto number = [&](std::size_t i) { return static_cast<float>(numbers_[i]); };
-  if (name_ == "adadelta") {
+  if (rule_ == UpdateRule::adadelta) {
     kernels::AdadeltaStep rule;
     rule.rho = number(0);
     rule.epsilon = number(1);
     run(rule, rate, [](const auto&... all) { kernels::adadelta(all...); });
-  } else if (name_ == "adagrad") {
+  } else if (rule_ == UpdateRule::adagrad) {
     kernels::AdagradStep rule;
     rule.epsilon = number(0);
     run(rule, rate, [](const auto&... all) { kernels::adagrad(all...); });
-  } else if (name_ == "sgd" && numbers_[0] > 0) {
+  } else if (rule_ == UpdateRule::sgd && numbers_[0] > 0) {
     kernels::MomentumStep rule;
     rule.momentum = number(0);
     run(rule, rate, [](const auto&... all) { kernels::momentum(all...); });
-  } else if (name_ == "sgd") {
+  } else if (rule_ == UpdateRule::sgd) {
     run(kernels::SgdStep{}, rate, [](const auto&... all) { kernels::sgd(all...); });
   } else {
     // Kingma & Ba 2015, end of section 2: the bias corrections fold into the rate and epsilon.
@@ -195,7 +197,7 @@ void Optimizer::step(double rate, double gradient_scale) {
     rule.epsilon = static_cast<float>(numbers_[2] * correction);
     rule.beta1 = number(0);
     rule.beta2 = number(1);
-    if (name_ == "adamw") rule.decay = static_cast<float>(rate * numbers_[3]);
+    if (rule_ == UpdateRule::adamw) rule.decay = static_cast<float>(rate * numbers_[3]);
     run(rule, rate * correction / (1 - std::pow(numbers_[0], t)),
         [](const auto&... all) { kernels::adam(all...); });
   }

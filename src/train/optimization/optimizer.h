@@ -25,12 +25,12 @@ struct UpdateResult {
 /// with clipping of the gradient's norm (Pascanu et al. 2013) and a moving average of the weights
 /// (Polyak & Juditsky 1992).
 ///
-///             optimizer-params                                             learning rate when not
-///             set
-///   adam      beta1 0.9, beta2 0.98, epsilon 1e-9                          by the size of the
-///   corpus adamw     the same, weight decay 0.01                                  by the size of
-///   the corpus adadelta  rho 0.95, epsilon 1e-6                                       1 (Zeiler
-///   2012, algorithm 1 has none) adagrad   epsilon 1e-8 0.05 sgd       momentum 0 1
+///             optimizer-params                         learning rate when not set
+///   adam      beta1 0.9, beta2 0.98, epsilon 1e-9      by the size of the corpus
+///   adamw     the same, weight decay 0.01              by the size of the corpus
+///   adadelta  rho 0.95, epsilon 1e-6                   1 (Zeiler 2012, algorithm 1 has none)
+///   adagrad   epsilon 1e-8                             0.05
+///   sgd       momentum 0                               1
 ///
 /// Gradients arrive as sums over target tokens, of one or more batches; the update divides by the
 /// number of tokens or, with cost-type ce-mean, of sentences, so that rate and clip-norm mean the
@@ -42,11 +42,10 @@ struct UpdateResult {
 /// it at once (update 1 takes 0.9 of the new weights).
 class Optimizer {
  public:
-  /// Errors (usage): an unknown optimizer, a number out of its range.
+  /// Error (usage): a number out of its range.
   static void check(const TrainSpec& spec);
   /// The learning rate of an optimizer when none is set; nothing where it depends on the corpus.
-  /// Error (usage): unknown.
-  static std::optional<double> usual_rate(const std::string& optimizer);
+  static std::optional<double> usual_rate(UpdateRule rule);
   /// How many numbers the rule keeps for each weight.
   static int states(const TrainSpec& spec);
   /// The parameters' gradients must be zero. Errors: as check().
@@ -84,7 +83,7 @@ class Optimizer {
   std::vector<kernels::OptimizerSlice> slices_;
   ParameterSet& parameters_;
   const Context& context_;
-  std::string name_;
+  UpdateRule rule_;
   Tensor figures_;               // f64 [3]: loss_sums(), and the squares of the gradients
   std::vector<double> numbers_;  // optimizer-params, the missing ones filled in
   double clip_norm_, smoothing_;

@@ -9,7 +9,7 @@ namespace nmt::train {
 
 Schedule::Schedule(const TrainSpec& spec)
     : base_(spec.learn_rate),
-      shape_(Shape::constant),
+      shape_(spec.schedule),
       warmup_(parse_period(spec.lr_warmup, "lr-warmup")),
       inv_sqrt_(parse_period(spec.lr_decay_inv_sqrt, "lr-decay-inv-sqrt")),
       decay_(spec.lr_decay) {
@@ -17,11 +17,8 @@ Schedule::Schedule(const TrainSpec& spec)
     fail(ExitStatus::usage, "learn-rate: {} is not above 0", base_);
   if (!(decay_ >= 0 && decay_ < 1))
     fail(ExitStatus::usage, "lr-decay: {} is not in [0, 1)", decay_);
-  if (spec.schedule == "inv-sqrt") {
-    shape_ = Shape::inv_sqrt;
-    if (!inv_sqrt_) inv_sqrt_ = warmup_;
-  } else if (spec.schedule == "rnmt+") {
-    shape_ = Shape::rnmt;
+  if (shape_ == RateSchedule::inv_sqrt && !inv_sqrt_) inv_sqrt_ = warmup_;
+  if (shape_ == RateSchedule::rnmt) {
     if (spec.rnmt_schedule.size() != 4)
       fail(ExitStatus::usage, "rnmt-schedule: {} numbers, needs the four n, p, s, e",
            spec.rnmt_schedule.size());
@@ -30,15 +27,9 @@ Schedule::Schedule(const TrainSpec& spec)
     if (!(n_ >= 1 && p_ > 0 && s_ >= 0 && e_ > s_))
       fail(ExitStatus::usage, "rnmt-schedule: n {} p {} s {} e {}; needs n >= 1, p > 0, 0 <= s < e",
            n_, p_, s_, e_);
-  } else if (spec.schedule != "constant") {
-    fail(ExitStatus::usage, "schedule: '{}' is none of inv-sqrt, rnmt+, constant", spec.schedule);
   }
-  const std::string& strategy = spec.lr_decay_strategy;
-  at_epochs_ = strategy == "epoch" || strategy == "epoch+stalled";
-  at_stalls_ = strategy == "stalled" || strategy == "epoch+stalled";
-  if (!at_epochs_ && !at_stalls_)
-    fail(ExitStatus::usage, "lr-decay-strategy: '{}' is none of epoch, stalled, epoch+stalled",
-         strategy);
+  at_epochs_ = spec.lr_decay_strategy != DecayStrategy::stalled;
+  at_stalls_ = spec.lr_decay_strategy != DecayStrategy::epoch;
   const auto& start = spec.lr_decay_start;
   if (start.empty() || start.size() > 2 ||
       std::any_of(start.begin(), start.end(), [](int n) { return n < 1; }))
@@ -51,16 +42,16 @@ Schedule::Schedule(const TrainSpec& spec)
 
 double Schedule::rate(const Progress& progress, const Stalls& stalls) const {
   double rate = base_ * shape(progress);
-  if (shape_ != Shape::rnmt && warmup_)
+  if (shape_ != RateSchedule::rnmt && warmup_)
     rate *= std::min(1.0, warmup_.measure(progress) / warmup_.count);
   if (decay_ > 0) rate *= std::pow(decay_, decay_steps(progress, stalls));
   return std::ldexp(rate, -static_cast<int>(std::min<std::int64_t>(stalls.recoveries, 1000)));
 }
 
 double Schedule::shape(const Progress& progress) const {
-  if (shape_ == Shape::inv_sqrt && inv_sqrt_)
+  if (shape_ == RateSchedule::inv_sqrt && inv_sqrt_)
     return std::sqrt(inv_sqrt_.count / std::max(inv_sqrt_.count, inv_sqrt_.measure(progress)));
-  if (shape_ != Shape::rnmt) return 1.0;
+  if (shape_ != RateSchedule::rnmt) return 1.0;
   const double t = static_cast<double>(progress.updates);
   return std::min(
       {1 + t * (n_ - 1) / (n_ * p_), n_, n_ * std::pow(2 * n_, (s_ - n_ * t) / (e_ - s_))});

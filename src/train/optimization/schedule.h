@@ -34,7 +34,7 @@ struct Stalls {
 /// With one number in lr_decay_start it serves either strategy.
 class Schedule {
  public:
-  /// Errors (usage): an unknown name, a number out of its range; one line each.
+  /// Errors (usage): a number out of its range; one line each.
   explicit Schedule(const TrainSpec& spec);
 
   double rate(const Progress& progress, const Stalls& stalls) const;
@@ -45,12 +45,11 @@ class Schedule {
   }
 
  private:
-  enum class Shape { constant, inv_sqrt, rnmt };
   double shape(const Progress& progress) const;
   double decay_steps(const Progress& progress, const Stalls& stalls) const;
 
   double base_;
-  Shape shape_;
+  RateSchedule shape_;
   Period warmup_, inv_sqrt_;
   double n_ = 1, p_ = 1, s_ = 0, e_ = 1;  // of RNMT+
   double decay_;
