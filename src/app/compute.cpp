@@ -133,11 +133,11 @@ void tell_recurrences(const Model& model) {
   if (model.context().device.kind != DeviceKind::cuda || !kernels::uses_cudnn(model.context().cuda))
     return;
   std::vector<std::string> theirs, ours;
-  for (const RecurrentPlace& place : model.recurrences()) {
-    if (place.why_ours.empty())
+  for (const RecurrentLayerInfo& place : model.recurrences()) {
+    if (place.cudnn_unsupported.empty())
       theirs.push_back(place.layer);
     else
-      ours.push_back(fmt::format("{} ({})", place.layer, place.why_ours));
+      ours.push_back(fmt::format("{} ({})", place.layer, place.cudnn_unsupported));
   }
   const std::string rest = fmt::format("{}", fmt::join(ours, ", "));
   if (theirs.empty())

@@ -21,10 +21,10 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   const Shape &values = memory.values->value.shape(),
               &keys = memory.keys ? memory.keys->value.shape() : memory.exp_keys.shape();
   NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1],
-            "memory {} and keys {} do not fit", values.text(), keys.text());
+            "shapes of memory {} and keys {} do not match", values.text(), keys.text());
   NMT_CHECK(keys[2] % shape.heads == 0 && values[2] % shape.heads == 0,
-            "heads: {} must divide the attention space {} and the memory's width {}", shape.heads,
-            keys[2], values[2]);
+            "heads: {} does not divide the attention space {} and the width {} of the memory",
+            shape.heads, keys[2], values[2]);
   kernels::Attention a;
   a.kind = shape.kind;
   a.steps = values[0];

@@ -4,7 +4,7 @@
 
 namespace nmt::ops {
 
-/// The kernels' view of a memory; checks that the shapes fit.
+/// Converts a memory to kernel arguments; checks the shapes.
 kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory);
 
 }  // namespace nmt::ops

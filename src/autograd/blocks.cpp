@@ -27,7 +27,8 @@ void freeze_blocks(const Context& context, Parameter& weight, int planes) {
 Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parameter* bias) {
   const Context& context = tape.context();
   NMT_CHECK(weight.shape.rank() == 3 && weight.shape[2] % planes == 0,
-            "{} {} is no stack of blocks of {} planes", weight.name, weight.shape.text(), planes);
+            "{} {} is not a block-diagonal weight with {} planes", weight.name, weight.shape.text(),
+            planes);
   const kernels::BlockDiagonal d = blocks_of(weight, planes);
   const std::int64_t rows = x->value.rows(), in = d.groups * d.k,
                      out_width = d.groups * d.planes * d.n;

@@ -7,11 +7,11 @@
 
 namespace nmt::ops {
 
-/// The blocks of a weight [K,k,P*n].
+/// The block structure of a weight [K,k,P*n].
 inline kernels::BlockDiagonal blocks_of(const Parameter& weight, int planes) {
   return {weight.shape[0], planes, weight.shape[1], weight.shape[2] / planes, weight.shape[2]};
 }
-/// The blocks at `values`, or their transposes, packed for products.
+/// Packs the blocks at `values`, or their transposes.
 Tensor pack_blocks(const Context& context, const kernels::BlockDiagonal& blocks,
                    const float* values, bool transpose);
 

@@ -10,13 +10,13 @@ namespace {
 
 constexpr const char* packing = "packing of recurrent weights";
 
-// The blocks of `planes` of the cell's matrices.
+// Block structure of `planes` planes of the cell's matrices.
 kernels::BlockDiagonal cell_blocks(const Cell& cell, int planes) {
   const std::int64_t n = cell.width / cell.groups;
   return {cell.groups, planes, n, n, (cell.unit->recurrents + cell.unit->late) * n};
 }
 
-// Elements of so many packed planes.
+// Number of elements of the packed planes.
 std::int64_t packed_planes(Dtype dtype, const Cell& cell, int planes, bool transpose) {
   const std::int64_t h = cell.width;
   if (planes == 0) return 0;
@@ -27,7 +27,7 @@ std::int64_t packed_planes(Dtype dtype, const Cell& cell, int planes, bool trans
   return kernels::packed_batched_size(transpose ? d.input_gradient() : d.product(), d.k, d.n);
 }
 
-// Packs the early planes, then the late ones: [H,R*H] and [H,L*H], or their transposes.
+// Packs the recurrent planes, then the late planes: [H,R*H] and [H,L*H], or their transposes.
 Tensor pack_cell(const Context& context, const Cell& cell, bool transpose,
                  Dtype dtype = Dtype::f32) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
@@ -178,7 +178,7 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
       {2.0 * static_cast<double>(rows * h) * static_cast<double>((r + l) / cell.groups)});
   float* dw = cell.recurrent->gradient.f32();
   dispatch(context, [&](const auto& backend) {
-    // The planes from `first` on, [H, n]: X^T dY.
+    // Gradient of the planes from `first` on, [H, n]: X^T dY.
     const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count, const float* x,
                          const float* dy) {
       if (n == 0 || count == 0) return;

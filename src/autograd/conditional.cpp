@@ -10,7 +10,7 @@
 namespace nmt::ops {
 namespace {
 
-// All that the backward pass needs of the forward one.
+// What the backward pass needs from the forward pass.
 struct Saved {
   Conditional layer;
   Memory memory;
@@ -25,8 +25,8 @@ struct Saved {
   kernels::Conditional args;
 };
 
-// Both cells, the products with Wq and Wc, and attention's scores and contexts; back: those and
-// their other gradient.
+// FLOPs and bytes of both cells, the products with Wq and Wc, attention scores and contexts;
+// backward: these and their second gradient.
 PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
   const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
   PartWork work = add_work(cell_work(layer.lower, rows, back), cell_work(layer.higher, rows, back));

@@ -20,7 +20,7 @@ kernels::CudnnWeights gradients_of(const CudnnLayer& layer) {
 }
 
 Tensor pack(const Context& context, const CudnnLayer& layer) {
-  kernels::CudnnPass smallest;  // their size hangs on the layer alone
+  kernels::CudnnPass smallest;  // the size of the weights depends only on the layer
   smallest.layer = shape_of(layer);
   smallest.steps = smallest.batch = 1;
   Tensor packed = context.empty({kernels::cudnn_sizes(context.cuda, smallest).weights});
@@ -37,7 +37,7 @@ PartWork work(const CudnnLayer& layer, std::int64_t rows, bool back) {
   return {(back ? 4.0 : 2.0) * static_cast<double>(rows) * weights};
 }
 
-// The pass as cuDNN is told of it. What it points to outlives it.
+// Describes the pass for cuDNN. Everything it points to must outlive it.
 kernels::CudnnPass describe(const CudnnLayer& layer, const Var& x, const PaddedSentences& sentences,
                             bool reverse) {
   const Shape& shape = x->value.shape();
@@ -52,8 +52,7 @@ kernels::CudnnPass describe(const CudnnLayer& layer, const Var& x, const PaddedS
   if (!sentences.mask) return pass;
   NMT_CHECK(static_cast<std::int64_t>(sentences.host_lengths.size()) == pass.batch &&
                 sentences.lengths.elements() == pass.batch,
-            "{} lengths of {} sentences, which cuDNN reads", sentences.host_lengths.size(),
-            pass.batch);
+            "cuDNN: {} lengths for {} sentences", sentences.host_lengths.size(), pass.batch);
   pass.lengths = sentences.host_lengths.data();
   pass.device_lengths = sentences.lengths.data<std::int32_t>();
   return pass;
@@ -78,7 +77,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
                              bool reverse) {
   const Context& context = tape.context();
   const kernels::Unit& unit = *layer.cell.unit;
-  NMT_CHECK(!tape.probe(), "{}: cuDNN gives no gates", layer.cell.name);
+  NMT_CHECK(!tape.probe(), "{}: cannot record gates with cuDNN", layer.cell.name);
   NMT_CHECK(initial.empty() || static_cast<int>(initial.size()) == unit.states,
             "unit {} has {} states, not {}", unit.name, unit.states, initial.size());
   kernels::CudnnPass pass = describe(layer, x, sentences, reverse);
@@ -115,7 +114,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
                scratch_size = sizes.scratch]() mutable {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
-    if (pass.lengths) pass.lengths = sentences.host_lengths.data();  // this copy's
+    if (pass.lengths) pass.lengths = sentences.host_lengths.data();  // point to this copy
     const Tensor scratch = at.empty({scratch_size}), dx = at.empty(x->value.shape());
     pass.scratch = scratch.f32();
     kernels::CudnnGradient g;

@@ -10,10 +10,11 @@
 namespace nmt {
 namespace {
 
-constexpr std::int64_t block = 64;  // vectors made orthogonal to all earlier ones by one product
+constexpr std::int64_t block =
+    64;  // vectors that one product orthogonalizes against all earlier ones
 
 double dot(const float* a, const float* b, std::int64_t n) {
-  double sums[8]{};  // eight chains that the compiler can put side by side
+  double sums[8]{};  // eight independent sums, which the compiler vectorizes
   std::int64_t k = 0;
   for (; k + 8 <= n; k += 8)
     for (int lane = 0; lane < 8; ++lane)
@@ -22,7 +23,7 @@ double dot(const float* a, const float* b, std::int64_t n) {
   return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
 }
 
-// Modified Gram-Schmidt among the vectors [count,n]; each becomes 1 long.
+// Modified Gram-Schmidt among the vectors [count,n], with normalization.
 void orthonormalize(float* vectors, std::int64_t count, std::int64_t n) {
   for (std::int64_t i = 0; i < count; ++i) {
     float* vector = vectors + i * n;
@@ -39,7 +40,7 @@ void orthonormalize(float* vectors, std::int64_t count, std::int64_t n) {
 }  // namespace
 
 void fill_normal(const Cpu& cpu, float* values, std::int64_t n, Rng& rng) {
-  constexpr std::uint64_t draws = 2;  // of Rng::normal()
+  constexpr std::uint64_t draws = 2;  // random words per Rng::normal()
   const auto at = [&](std::int64_t i) {
     return Rng(rng.seed(), rng.stream(), rng.position() + draws * static_cast<std::uint64_t>(i));
   };
@@ -50,13 +51,13 @@ void fill_normal(const Cpu& cpu, float* values, std::int64_t n, Rng& rng) {
   rng = at(n);
 }
 
-// Gram-Schmidt of normal vectors, block by block: a block is freed of what it shares with all
-// earlier vectors by two products, then of what its vectors share with each other. All of it twice,
-// which leaves no more than the rounding of float32 ("twice is enough", Giraud et al., Numerische
-// Mathematik 2005).
+// Gram-Schmidt on normally distributed vectors, block by block: two products orthogonalize a block
+// against all earlier vectors, then its vectors are orthogonalized against each other. All of it is
+// done twice, which reduces the error to float32 rounding ("twice is enough", Giraud et al.,
+// Numerische Mathematik 2005).
 void fill_orthogonal(const Cpu& cpu, float* values, std::int64_t rows, std::int64_t columns,
                      std::int64_t stride, Rng& rng) {
-  const Cpu own{cpu.pool};  // our own tiles: the same values whatever library other products use
+  const Cpu own{cpu.pool};  // own GEMM: the values do not depend on the library
   const std::int64_t vectors = std::min(rows, columns), n = std::max(rows, columns);
   std::vector<float> q(static_cast<std::size_t>(vectors * n)),
       shared(static_cast<std::size_t>(block * vectors));

@@ -29,9 +29,9 @@ void pack_weight(const Context& context, bool transpose, std::int64_t k, std::in
   const Tensor& value = weight.value;
   const std::int64_t ld = weight.shape[1];
   NMT_CHECK(packed.dtype() == Dtype::f32 || context.device.kind == DeviceKind::cpu,
-            "weights in {} are for the CPU", name_of(packed.dtype()));
+            "weights of type {} are supported on the CPU only", name_of(packed.dtype()));
   NMT_CHECK(value.dtype() == Dtype::f32 || value.dtype() == packed.dtype(),
-            "{} is {} and would be packed as {}", weight.name, name_of(value.dtype()),
+            "{} has type {} and cannot be packed as {}", weight.name, name_of(value.dtype()),
             name_of(packed.dtype()));
   if (value.dtype() == Dtype::i8)
     return kernels::pack_int8(context.cpu, transpose, k, n, value.data<std::int8_t>() + column, ld,

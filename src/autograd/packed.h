@@ -10,16 +10,17 @@
 
 namespace nmt::ops {
 
-/// Elements of the tensor that pack_weight() fills.
+/// Number of elements that pack_weight() writes.
 std::int64_t packed_elements(Dtype dtype, std::int64_t k, std::int64_t n);
-/// Packs op(B) [k,n] into packed[first..], by its dtype; B is columns [column, ..) of the weight's
-/// value (i8 and bf16 values are packed as such alone), or its transpose.
+/// Packs op(B) [k,n] into packed[first..] in the dtype of `packed`. B consists of the columns of
+/// the weight's value from `column` on, or is its transpose. i8 and bf16 values can only be packed
+/// without conversion.
 void pack_weight(const Context& context, bool transpose, std::int64_t k, std::int64_t n,
                  const Parameter& weight, std::int64_t column, const Tensor& packed,
                  std::int64_t first = 0);
-/// The packed matrix that begins at element `first`.
+/// The packed matrix that starts at element `first`.
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
-/// y [rows,n] = x [rows,k] W + bias [n], which may be null.
+/// y [rows,n] = x [rows,k] W + bias [n]; bias may be null.
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
                     const float* x, const Tensor& packed, const float* bias, float* y);
 /// y[r,:] = column ids[r] of the packed [k,n] matrix.

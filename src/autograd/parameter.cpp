@@ -17,17 +17,17 @@ void Parameter::load() {
 
 Parameter& ParameterSet::add(const Context& context, const std::string& name, Shape shape,
                              Init init, Rng& rng, int planes, float scale) {
-  NMT_CHECK(!find(name), "two parameters are named {}", name);
+  NMT_CHECK(!find(name), "duplicate parameter {}", name);
   Parameter& p = parameters_.emplace_back();
   p.name = name;
   p.shape = shape;
-  if (!context.arena) return p;  // shapes alone
+  if (!context.arena) return p;  // names and shapes only
   p.value = context.empty(shape);
   if (unset_) return p;
   p.gradient = context.empty(shape);
   const std::int64_t n = shape.elements(), width = shape[-1] / planes;
   const std::int64_t rows =
-      shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: what feeds an output
+      shape.rank() == 3 ? shape[1] : shape.rows();  // of one block: the fan-in of an output
   dispatch(context,
            [&](const auto& backend) { kernels::fill(backend, p.gradient.f32(), n, 0.0f); });
   std::vector<float> values(static_cast<std::size_t>(n));

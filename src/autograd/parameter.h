@@ -10,65 +10,66 @@
 
 namespace nmt {
 
-/// A trained tensor. Its name says where it lives: "decoder.layer_0.lower.input_projection".
-/// In a model frozen for inference a matrix that only products read keeps its packed form alone;
-/// value is then empty.
+/// A trained tensor. Its name gives its place in the model, for example
+/// "decoder.layer_0.lower.input_projection". In a model frozen for inference, a matrix that is only
+/// used in products keeps only its packed form; `value` is then empty.
 struct Parameter {
-  /// What it serves in a model, for counting (model/inventory.h).
+  /// The part of the model it belongs to, for counting (model/inventory.h).
   enum class Role { embedding, encoder, attention_keys, initial_states, decoder, readout, softmax };
   std::string name;
   Shape shape;
   Role role = Role::decoder;
-  bool is_matrix = false;  ///< products read it: a multiply-add for each weight and row
+  bool is_matrix = false;  ///< used in products: one multiply-add per weight and row
   Tensor value;
   Tensor gradient;  ///< same shape; empty in a frozen model
-  /// Frozen matrices: kernels::pack() of the [K,N] matrix (an embedding's transpose).
+  /// Frozen matrices: kernels::pack() of the [K,N] matrix, or of the transpose of an embedding.
   Tensor packed;
 
-  // While a model is being frozen: a value may be what a file holds, bf16, or i8 with a scale a
-  // column (a row of a table).
+  // While a model is being frozen, `value` may have the type of the file: bf16, or i8 with one
+  // scale per column (per row of a table).
   Tensor scales;
-  /// Fills the value just before it is packed; may be empty.
+  /// Loads the value just before it is packed; may be empty.
   std::function<void(Parameter&)> fetch;
 
-  /// Fetches the value, if it is still to be fetched.
+  /// Calls `fetch` if the value has not been loaded.
   void load();
   void drop_value() { value = scales = {}; }
   bool is_packed() const { return static_cast<bool>(packed); }
-  /// Whether rows of it are looked up; its packed form is that of its transpose.
+  /// Whether it is a lookup table; tables are packed transposed.
   bool is_table() const {
     return shape.rank() == 2 && (role == Role::embedding || role == Role::softmax);
   }
-  /// Whether a frozen model may keep it in fewer bits: dense matrices and tables.
+  /// Whether it may be stored in bf16 or i8 when frozen: dense matrices and tables.
   bool may_be_rounded() const { return shape.rank() == 2 && (is_matrix || is_table()); }
 };
 
-/// A recurrent layer of a model, for people.
-struct RecurrentPlace {
-  std::string layer;     ///< "encoder.layer_0.forward"
-  std::string why_ours;  ///< why cuDNN cannot run it; empty: it can
+/// A recurrent layer of a model, for messages.
+struct RecurrentLayerInfo {
+  std::string layer;              ///< "encoder.layer_0.forward"
+  std::string cudnn_unsupported;  ///< why cuDNN does not support it; empty if it does
 };
 
-/// The parameters of a model, in the order in which they were made.
+/// The parameters of a model, in order of creation.
 class ParameterSet {
  public:
   enum class Init {
     zero,
     one,
-    /// Uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), for each plane of a gate matrix.
+    /// Uniform +-sqrt(6/(in+out)) (Glorot & Bengio 2010, eq. 16), per plane of a gate matrix.
     glorot,
-    embedding,  ///< normal with deviation width^-1/2
-    /// Each plane (of each block) orthogonal (Saxe et al. 2014): its rows where they are fewer,
-    /// else its columns.
+    embedding,  ///< normal with standard deviation width^-1/2
+    /// Every plane (of every block) orthogonal (Saxe et al. 2014): its rows, or its columns if
+    /// fewer.
     orthogonal,
     uniform,  ///< uniform +-1
-    normal    ///< normal with deviation 1
+    normal    ///< standard normal
   };
-  /// Makes a parameter with values drawn from the generator; the name must be new. `planes`: the
-  /// matrix stands for so many gates side by side, each initialized alone. Rank 3 [K,rows,columns]
-  /// is K blocks of a block-diagonal matrix, each likewise. `scale` multiplies what is drawn. A
-  /// context without an arena makes names and shapes alone: for counting. After leave_unset()
-  /// values have their memory and nothing in it, and there are no gradients.
+  /// Creates a parameter with values drawn from the generator; the name must be new. `planes`:
+  /// number of gates side by side in the matrix; each is initialized separately. Rank 3
+  /// [K,rows,columns]: K blocks of a block-diagonal matrix, each initialized separately. `scale`
+  /// multiplies the values. Without an arena in the context, only names and shapes are created, for
+  /// counting. After leave_unset(), values are allocated but not initialized, and there are no
+  /// gradients.
   Parameter& add(const Context& context, const std::string& name, Shape shape, Init init, Rng& rng,
                  int planes = 1, float scale = 1.0f);
   void leave_unset() { unset_ = true; }
@@ -77,13 +78,13 @@ class ParameterSet {
   std::deque<Parameter>& all() { return parameters_; }
   const std::deque<Parameter>& all() const { return parameters_; }
   std::int64_t elements() const;
-  /// The layers that they make, in the same order.
-  std::vector<RecurrentPlace>& recurrences() { return recurrences_; }
+  /// The recurrent layers, in order of creation.
+  std::vector<RecurrentLayerInfo>& recurrences() { return recurrences_; }
 
  private:
   bool unset_ = false;
-  std::deque<Parameter> parameters_;  // a deque: layers keep pointers
-  std::vector<RecurrentPlace> recurrences_;
+  std::deque<Parameter> parameters_;  // a deque, because layers keep pointers
+  std::vector<RecurrentLayerInfo> recurrences_;
 };
 
 }  // namespace nmt

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* point_wise = "sums, tanh, rows, columns";
 
-// A part that moves so many tensors of this one's size.
+// The memory traffic of reading or writing `tensors` tensors of this size.
 PartWork traffic(const Tensor& t, int tensors) {
   return {0, 4.0 * tensors * static_cast<double>(t.elements())};
 }
@@ -118,7 +118,7 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) 
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
     if (!out->gradient) return;
-    Tensor dx = out->gradient;  // nobody reads it after this: written in place
+    Tensor dx = out->gradient;  // last use of the gradient: updated in place
     const Region back(tape.context().profile, "layer normalization, back", traffic(dx, 3));
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(),
@@ -138,10 +138,10 @@ kernels::RowMap row_map_of(const Tape& tape, const Shape& shape, const Tensor& r
   if (!has_steps && !rows) return {};
   const Sentences& part = tape.sentences();
   const std::int64_t batch = has_steps ? shape[1] : part.count;
-  NMT_CHECK(part.count == 0 || part.count == batch, "dropout: {} is not of a pass of {} sentences",
-            shape.text(), part.count);
-  NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()), "dropout: {} rows of {}",
-            rows.elements(), shape.text());
+  NMT_CHECK(part.count == 0 || part.count == batch,
+            "dropout: shape {} does not match a pass of {} sentences", shape.text(), part.count);
+  NMT_CHECK(!rows || (batch > 0 && rows.elements() == shape.rows()),
+            "dropout: {} row indices for shape {}", rows.elements(), shape.text());
   kernels::RowMap map{.batch = batch,
                       .step = part.count > 0 ? part.whole : batch,
                       .first = part.first,
@@ -223,8 +223,8 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   std::int64_t width = 0;
   const std::int64_t rows = parts.front()->value.rows();
   for (const Var& part : parts) {
-    NMT_CHECK(part->value.rows() == rows, "cannot put {} beside {}", part->value.shape().text(),
-              parts.front()->value.shape().text());
+    NMT_CHECK(part->value.rows() == rows, "cannot concatenate {} and {}",
+              part->value.shape().text(), parts.front()->value.shape().text());
     width += part->value.width();
   }
   Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
@@ -281,7 +281,8 @@ Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
 
 Var step(Tape& tape, const Var& x, std::int64_t t) {
   const Shape& shape = x->value.shape();
-  NMT_CHECK(shape.rank() == 3 && t >= 0 && t < shape[0], "no step {} in {}", t, shape.text());
+  NMT_CHECK(shape.rank() == 3 && t >= 0 && t < shape[0], "step {} is out of range for {}", t,
+            shape.text());
   const Var out = tape.result(x->value.slice(t, 1).reshape({shape[1], shape[2]}));
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, t] {

@@ -25,7 +25,7 @@ Tensor host_copy(const Context& context, Probe& probe, const Tensor& tensor) {
   return copy;
 }
 
-// The gates are computed on the host: they are for people, a sentence at a time.
+// The gates are computed on the host: probes inspect one sentence at a time.
 void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers,
                  const std::vector<Tensor>& previous, bool reverse, int lower) {
   const Context& context = tape.context();

@@ -17,15 +17,15 @@ Tensor Tape::reuse(const Var& x) const {
 }
 
 void Tape::record(std::function<void()> backward) {
-  NMT_CHECK(recording_, "record() on a tape that does not record");
+  NMT_CHECK(recording_, "record() on a non-recording tape");
   closures_.push_back(std::move(backward));
 }
 
 void Tape::backward() {
-  NMT_CHECK(recording_, "backward() on a tape that does not record");
+  NMT_CHECK(recording_, "backward() on a non-recording tape");
   while (!closures_.empty()) {
     closures_.back()();
-    closures_.pop_back();  // lets go of what the op saved
+    closures_.pop_back();  // releases what the op saved
     if (listener_) listener_(reached_);
   }
 }

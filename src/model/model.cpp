@@ -143,7 +143,7 @@ const Context& Model::context() const {
 ParameterSet& Model::parameters() {
   return impl_->parameters;
 }
-const std::vector<RecurrentPlace>& Model::recurrences() const {
+const std::vector<RecurrentLayerInfo>& Model::recurrences() const {
   return impl_->parameters.recurrences();
 }
 int Model::source_vocabulary() const {

@@ -51,7 +51,7 @@ class Model {
   const Context& context() const;
   ParameterSet& parameters();
   /// Its recurrent layers, and which of them cuDNN can run.
-  const std::vector<RecurrentPlace>& recurrences() const;
+  const std::vector<RecurrentLayerInfo>& recurrences() const;
   int source_vocabulary() const;
   int target_vocabulary() const;
 

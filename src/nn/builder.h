@@ -36,9 +36,9 @@ class Builder {
   }
 
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
-  /// Notes the recurrent layer of this prefix; `why_ours`: as RecurrentPlace has it.
-  void note_recurrence(const std::string& why_ours) const {
-    parameters_->recurrences().push_back({scope(), why_ours});
+  /// Notes the recurrent layer of this prefix; `cudnn_unsupported`: as RecurrentLayerInfo has it.
+  void note_recurrence(const std::string& cudnn_unsupported) const {
+    parameters_->recurrences().push_back({scope(), cudnn_unsupported});
   }
   const Context& context() const { return context_; }
   /// The prefix without its last dot: "decoder.layer_0".

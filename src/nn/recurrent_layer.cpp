@@ -110,10 +110,10 @@ std::string why_not_cudnn(const UnitSettings& settings) {
 RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings,
                                std::int64_t input)
     : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {
-  const std::string why_ours = why_not_cudnn(settings);
-  builder.note_recurrence(why_ours);
+  const std::string cudnn_unsupported = why_not_cudnn(settings);
+  builder.note_recurrence(cudnn_unsupported);
   const Context& context = builder.context();
-  if (why_ours.empty() && context.device.kind == DeviceKind::cuda &&
+  if (cudnn_unsupported.empty() && context.device.kind == DeviceKind::cuda &&
       kernels::uses_cudnn(context.cuda))
     cudnn_ = ops::CudnnLayer{cell_, input_.weight, input_.bias};
 }

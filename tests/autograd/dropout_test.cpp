@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t steps = 7, batch = 20, width = 50;
 
-// Values and gradients of dropout over ones; the gradient comes from ones too.
+// Values and gradients of dropout applied to ones, with output gradient 1.
 struct Dropped {
   std::vector<double> value, gradient;
   double at(std::int64_t t, std::int64_t b, std::int64_t i) const {
@@ -46,7 +46,7 @@ TEST(Dropout, EveryStepHasItsMaskUnlessShared) {
   const float p = 0.3f;
   for (const bool shared : {false, true}) {
     const Dropped out = drop(shared, 5, p);
-    // Five deviations of the mean of as many independent draws as there are.
+    // Five standard deviations of the mean over the independent draws.
     const double draws = static_cast<double>(batch * width * (shared ? 1 : steps));
     EXPECT_NEAR(share_of_zeros(out.value), p, 5 * std::sqrt(p * (1 - p) / draws));
     double other_step = 0, other_sentence = 0;

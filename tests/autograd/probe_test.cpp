@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-// What a watched pass leaves in its probe, for each of the three drivers, against the same step in
-// double.
+// Compares what the three drivers record in a probe with the same steps in double.
 
 namespace nmt {
 namespace {
@@ -19,8 +18,8 @@ constexpr bool has_gates = requires(const Step<double, U>& step, double& gate) {
   U::gates(step, gate, gate);
 };
 
-// The gates as the unit's header has them, from what a step of the reference reads: x [inputs*H],
-// states [states][H].
+// The gates computed by the unit's header from the inputs of a reference step: x [inputs*H], states
+// [states][H].
 template <class U>
 void expect_gates(const GateRecord& record, std::int64_t row, const test::CellValues& c,
                   const double* x, const std::vector<Row>& states) {
@@ -44,7 +43,7 @@ void expect_gates(const GateRecord& record, std::int64_t row, const test::CellVa
   }
 }
 
-// A watched pass of one unit or of two, with what it reads.
+// A probed pass of one or two units, with its inputs.
 template <class U>
 struct Pass {
   test::Engine engine{2};
@@ -65,14 +64,15 @@ struct Pass {
       initial.push_back(tape.constant(engine.random({batch, width})));
   }
   Var random() { return tape.constant(engine.random({steps, batch, U::inputs * width})); }
-  // Of sentence b, one vector a state.
+  // The initial states of sentence b.
   std::vector<Row> start(std::int64_t b) const {
     std::vector<Row> states;
     for (const Var& v : initial)
       states.emplace_back(v->value.f32() + b * width, v->value.f32() + (b + 1) * width);
     return states;
   }
-  // The records of both units of a step, in the order in which they ran; whether they hold gates.
+  // Checks the records of both units of a step, in the order of execution. Returns whether they
+  // contain gates.
   bool records(bool reverse, std::size_t count) const {
     EXPECT_EQ(probe.units.size(), count);
     if (probe.units.size() != count) return false;
@@ -106,8 +106,8 @@ void check_recurrence(const kernels::Unit& unit, bool reverse) {
   }
 }
 
-// s = lower(h', x), h = higher(s, guide); a padded step leaves both states, and its gates say
-// nothing.
+// s = lower(h', x), h = higher(s, guide). A padded step copies both states; its gates are
+// undefined.
 template <class U>
 void check_transition(const kernels::Unit& unit, bool reverse) {
   Pass<U> pass(unit);
@@ -150,7 +150,7 @@ void check_conditional(const kernels::Unit& unit) {
             bias = engine.parameter("bias", {wide});
   const std::vector<int> lengths{4, 2, 3};
   const Var keys = pass.tape.constant(engine.random({source, batch, space}));
-  const Row keys_values = test::doubles(keys->value);  // in inference exponentials take their place
+  const Row keys_values = test::doubles(keys->value);  // in inference exponentials replace the keys
   const ops::Memory memory =
       ops::remember(pass.tape, kernels::AttentionKind::additive,
                     pass.tape.constant(engine.random({source, batch, memory_width})), keys,

@@ -8,9 +8,9 @@
 namespace nmt {
 namespace {
 
-// A pass that does not record makes no closures: record() refuses them, so that an op that makes
-// one is seen here or in any test of inference.
-TEST(Tape, TakesClosuresWhileItRecordsAlone) {
+// A non-recording pass creates no closures: record() throws, so any inference test detects an op
+// that creates one.
+TEST(Tape, RejectsClosuresUnlessRecording) {
   test::Engine engine;
   Tape recording(engine.context, true), inference(engine.context, false);
   int calls = 0;

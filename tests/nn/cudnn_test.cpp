@@ -36,11 +36,11 @@ TEST(Cudnn, EveryLayerOfAModelIsNoted) {
   const ConditionalLayer conditional(Builder(builder, "c"), lstm, 5, 6, 4, {});
   ASSERT_EQ(parameters.recurrences().size(), 3u);
   EXPECT_EQ(parameters.recurrences()[0].layer, "a");
-  EXPECT_EQ(parameters.recurrences()[0].why_ours, "");
+  EXPECT_EQ(parameters.recurrences()[0].cudnn_unsupported, "");
   EXPECT_EQ(parameters.recurrences()[1].layer, "b");
-  EXPECT_EQ(parameters.recurrences()[1].why_ours, "two units a step");
+  EXPECT_EQ(parameters.recurrences()[1].cudnn_unsupported, "two units a step");
   EXPECT_EQ(parameters.recurrences()[2].layer, "c");
-  EXPECT_EQ(parameters.recurrences()[2].why_ours, "attention between two units");
+  EXPECT_EQ(parameters.recurrences()[2].cudnn_unsupported, "attention between two units");
 }
 
 }  // namespace

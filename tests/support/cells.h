@@ -1,7 +1,6 @@
 #pragma once
 
-// A unit's cell with random parameters, for the tests of the drivers, and the same in double for
-// the reference.
+// A cell with random parameters for tests of the drivers, and its copy in double for the reference.
 
 #include "autograd/ops.h"
 #include "tests/support/engine.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// What every test of ops and models needs: a context with its pool and arena, and random tensors.
+// A fixture for tests of ops and models: a context with its pool and arena, and random tensors.
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
@@ -30,7 +30,7 @@ struct Engine {
     std::copy(values.begin(), values.end(), t.data<std::int32_t>());
     return t;
   }
-  /// A parameter with random values around `center`, outside any model.
+  /// A parameter with random values around `center`, not part of a model.
   Parameter parameter(const std::string& name, Shape shape, float scale = 1.0f,
                       float center = 0.0f) {
     Parameter p;

@@ -1,8 +1,8 @@
 #pragma once
 
-// The drivers' mathematics again, in double and without any of their code: naive products, layer
-// normalization, masks, attention. Only the point-wise step is the unit's own header, in double;
-// tests/kernels/unit_test.cpp holds that against the papers' equations.
+// A reference implementation of the drivers in double, without any of their code: naive products,
+// layer normalization, masks, attention. Only the pointwise step uses the header of the unit, in
+// double; tests/kernels/unit_test.cpp checks that against the equations of the papers.
 
 #include "units/all.h"
 
@@ -35,14 +35,14 @@ inline void normalize(double* x, std::size_t n, const double* gain, const double
     x[i] = (x[i] - mean) / std::sqrt(variance + 1e-6) * gain[i] + norm_bias[i];
 }
 
-/// A cell's parameters; empty where it has none.
+/// The parameters of a cell; empty where it has none.
 struct CellValues {
   Row recurrent, bias, gain, norm_bias, vectors;
   Row positions{};  // [P][position_vectors*h]
 };
 
-/// One step of unit U of width h for one row at a position of its sentence: x [inputs*h], states
-/// [states][h] in place.
+/// One step of unit U of width h for one row at a position of its sentence: x [inputs*h]; updates
+/// states [states][h].
 template <class U>
 void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<Row>& states,
                std::size_t position = 0) {
