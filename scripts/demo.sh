@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# From nothing to translations on a bare Debian 12: installs what is needed, builds, gets English-German text, trains a few minutes,
-# translates the test set, and prints BLEU and ten sentences. Everything lands in demo/; a second call goes on from there, and
-# trains no longer than was asked for in all. Usage: scripts/demo.sh [OPTIONS OF nmt-train], such as --max-minutes 20
+# Installs dependencies on Debian 12, builds, gets English-German data, trains for a few minutes,
+# translates the test set, and prints BLEU and ten sentences. Results are in demo/; a second call
+# resumes and trains up to the same total time.
+# Usage: scripts/demo.sh [OPTIONS OF nmt-train], for example --max-minutes 20
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

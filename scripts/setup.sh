@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building, testing and running nmt needs, on Debian 12 or a relative of it. Does nothing when all is there.
+# Installs the dependencies for building, testing and running nmt on Debian 12 and related systems.
+# Does nothing if all are installed.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make ccache git help2man clang-format ca-certificates python3 python3-numpy python3-venv

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs, builds and runs all tests: the release build, the unit tests under address and undefined-behavior sanitizers, and the
-# tests with threads under the thread sanitizer. $NMT_DATA may name real data; without it the tests that need it are left out.
+# Installs dependencies, builds, and runs all tests: the release build, the unit tests under address
+# and undefined-behavior sanitizers, and the multi-threaded tests under the thread sanitizer. Tests
+# that need real data are skipped unless $NMT_DATA names it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +18,7 @@ configure_and_build() {  # preset, targets (none: all)
 
 configure_and_build tsan core_tests data_tests text_tests
 echo "== tests with threads, thread sanitizer"
-# Two tests of one thread that take minutes under this sanitizer are left to the other builds.
+# Excludes two single-threaded tests that take minutes under this sanitizer.
 GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.ChangedBytesAreRefusedOrHarmless' \
   TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 

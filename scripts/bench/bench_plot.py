@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Draws what nmt-bench measured: bench_plot.py [--out docs] FILE.json... reads reports of `nmt-bench --format json` and writes
+"""Plots the results of nmt-bench: bench_plot.py [--out DIRECTORY] FILE.json... reads reports of
+`nmt-bench --format json` and writes
 
-  bench-roofline.png   products, recurrences of matrix units, attention and decoding steps beside the roofs of arithmetic, copying and reading
-                       (Williams et al., CACM 2009), and the share of copying that the element-wise units reach
-  bench-step.png       training steps, stacked from their parts, each above its floor
+  bench-roofline.png   matmuls, matrix units, attention and decoding steps under the roofline of
+                       FMA peak, copy and read bandwidth (Williams et al., CACM 2009), and the
+                       fraction of the copy bandwidth that the element-wise units reach
+  bench-step.png       training steps, stacked by part, each next to its lower bound
 
-A picture without rows is left out. matplotlib comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+A figure without data is not written. matplotlib comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
 import argparse
 import json
 import pathlib
@@ -21,14 +23,14 @@ STYLES = {"products": ("o", "#33658a", "products"), "products packed before": ("
 
 
 def read(paths):
-    """The rows of all files, and what the first says of the machine."""
+    """The rows of all files, and the machine description of the first."""
     documents = [json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in paths]
     rows = [row for document in documents for row in document["benchmarks"] if "error_occurred" not in row]
     return rows, documents[0]["context"]
 
 
 def intensity(row):
-    """Operations a byte of what must move; a product moves its three matrices."""
+    """Arithmetic intensity: operations per byte of minimum traffic; a matmul moves its three matrices."""
     shape = re.search(r" M (\d+) N (\d+) K (\d+)", row["name"])
     if row["table"].startswith("products") and shape:
         m, n, k = map(int, shape.groups())
@@ -119,7 +121,7 @@ def main():
     rows, context = read(args.reports)
     written = [path for path in (roofline(rows, context, args.out, plt), steps(rows, context, args.out, plt)) if path]
     if not written:
-        sys.exit("bench_plot.py: no row of the reports can be drawn")
+        sys.exit("bench_plot.py: the reports have no rows to plot")
     print("\n".join(map(str, written)))
 
 

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Batched beam search of the same weights here and in PyTorch, in turn: nmt-translate beside the model of pytorch_model.py under a vectorized
-search by the same rules (hypotheses of a whole batch as one tensor, the encoder's memory shared by a sentence's beams, finished sentences
-leave the batch). Prints sentences a second and the ratio for every beam and batch.
+"""Compares batched beam search with the same weights in nmt-translate and in PyTorch, in alternation.
+The PyTorch side is the model of pytorch_model.py with a vectorized search by the same rules: one
+tensor holds the hypotheses of a batch, the beams of a sentence share the encoder's memory, and
+finished sentences leave the batch. Prints sentences per second and the ratio for every beam and
+batch size.
 
-The weights: --model DIRECTORY of a model that scripts/bench/compare_pytorch.py could have made (deep, GRU with `reset: after` and biases, no layer
-normalization), else one that is trained here for --train-updates. The translations of both sides are compared first: lines that differ are
-counted, and more than 2 % of them end the script (sums in another order turn near ties).
-One thread is measured by processor time, more by the clock; our start, the translation of one line, is subtracted.
+The weights: --model DIRECTORY of a model that scripts/bench/compare_pytorch.py could have trained
+(deep, GRU with `reset: after` and biases, no layer normalization), else a model trained here for
+--train-updates. The translations of both sides are compared first. Differing lines are counted;
+more than 2 % of them end the script (different orders of summation can flip near ties).
+With one thread CPU time is measured, with more wall time. The startup of nmt-translate, measured
+by the translation of one line, is subtracted.
 Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de, test2016.en. Our programs and PyTorch: as scripts/bench/compare_pytorch.py."""
 import argparse
 import json
@@ -25,8 +29,9 @@ BOS, EOS, UNK = 1, 2, 0
 
 
 class Search:
-    """Beam search over pytorch_model.Deep. A sentence with f finished hypotheses keeps the beam - f best extensions of its live ones and ends
-    when none is live, or when no live one can overtake the best finished one; scores are divided by ((5 + length)/6)^A (Wu et al. 2016)."""
+    """Beam search over pytorch_model.Deep. A sentence with f finished hypotheses keeps the beam - f best
+    extensions of its live ones. It ends when none is live, or when no live one can overtake the best
+    finished one. Scores are divided by ((5 + length)/6)^A (Wu et al. 2016)."""
 
     def __init__(self, model, beam, device, penalty=0.6, factor=3.0, offset=10):
         self.model, self.beam, self.device, self.penalty, self.factor, self.offset = model, beam, device, penalty, factor, offset
@@ -35,7 +40,7 @@ class Search:
         return total / ((5 + length) / 6) ** self.penalty
 
     def translate(self, sources):
-        """Ids without </s> of a batch -> the best ids of each."""
+        """Source ids of a batch, without </s> -> ids of the best translations."""
         import torch
 
         k, n = self.beam, len(sources)
@@ -52,7 +57,7 @@ class Search:
         tokens = torch.full((n * k,), BOS, device=self.device)
         history = torch.empty((n, k, 0), dtype=torch.long, device=self.device)
         limit = [int(self.factor * len(s)) + self.offset for s in sources]
-        left, live = list(range(n)), [k] * n  # the sentences still searched; how many hypotheses each may keep
+        left, live = list(range(n)), [k] * n  # sentences still being searched; remaining beam width of each
         best = [(-math.inf, [])] * n
         for step in range(max(limit) + 1):
             features, states = self.model.decode(self.model.embedding(tokens)[None], states, memory, keys, blocked)
@@ -78,7 +83,7 @@ class Search:
                         if ranked > best[sentence][0]:
                             best[sentence] = (ranked, history[i, j, :-1].tolist())
                         host_totals[i][j] = -math.inf
-                # Log probabilities only fall, and the longest output divides by the most.
+                # Log probabilities only decrease, and the longest output has the largest divisor.
                 hope = self.rank(max(host_totals[i]), max(limit[sentence] + 1, step + 2))
                 if live[i] > 0 and max(host_totals[i]) > -math.inf and hope > best[sentence][0]:
                     keep.append(i)
@@ -98,7 +103,7 @@ class Search:
 
 
 def translate_torch(model, args, pieces, lines, beam, batch):
-    """The lines' translations and the seconds that they took, text to text."""
+    """The translations of the lines and the seconds taken, from text to text."""
     import torch
 
     clock = Clock(args)
@@ -132,9 +137,9 @@ def read_model(folder):
               "context-aware": False, "groups": 1, "attention": "additive", "heads": 1, "tied-embeddings-all": True}  # fmt: skip
     for name, value in wanted.items():
         if spec.get(name) != value:
-            sys.exit(f"{folder}: {name} is {spec.get(name)}, and pytorch_model.py has {value} alone")
+            sys.exit(f"{folder}: {name} is {spec.get(name)}, but pytorch_model.py supports only {value}")
     if spec["enc-depth"] != spec["dec-depth"]:
-        sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, and pytorch_model.py has as many on each side")
+        sys.exit(f"{folder}: {spec['enc-depth']} and {spec['dec-depth']} layers, but pytorch_model.py needs equal numbers")
     newest = next(path for path in (folder / "best", folder / "latest") if path.exists())
     weights = read_safetensors(newest / "model.safetensors")
     query = "first-layer" if spec["attention-query"] == "first-layer" else "recurrent"
@@ -148,10 +153,10 @@ def main():
     parser.add_argument("--data", help="folder with train.en, train.de and test2016.en (default: $NMT_DATA/multi30k)")
     parser.add_argument("--model", type=pathlib.Path, help="a model directory")
     parser.add_argument("--train-updates", type=int, default=400, help="without --model (%(default)s)")
-    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="recurrent", help="of the model trained here")
-    parser.add_argument("--lines", type=int, default=200, help="of test2016 (%(default)s)")
-    parser.add_argument("--shapes", default="4x64,4x1,1x64,1x1", help="beam x batch, several (%(default)s)")
-    parser.add_argument("--precision", default="float32", help="of ours; other than float32, outputs may differ freely (%(default)s)")
+    parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="recurrent", help="attention query of the model trained here")
+    parser.add_argument("--lines", type=int, default=200, help="number of lines of test2016 (%(default)s)")
+    parser.add_argument("--shapes", default="4x64,4x1,1x64,1x1", help="comma-separated list of BEAMxBATCH (%(default)s)")
+    parser.add_argument("--precision", default="float32", help="precision of nmt-translate; outputs are only compared for float32 (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3)
     add_device_options(parser)
     args = parser.parse_args()

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""How a training pass (loss and gradients) grows with sentence length, width, depth, vocabulary and batch, here and in PyTorch, in turn: the
-rows of `nmt-bench growth` beside pytorch_model.py at the same sizes (deep, GRU with `reset: after` and biases, `attention-query:
-first-layer`, dropout 0.2, label smoothing 0.1; sentences of full length). Prints microseconds a target token on both sides and the ratio.
-That both compute the same loss is what scripts/bench/compare_pytorch.py shows; here the number of weights is compared.
+"""Measures how the time of a training pass (loss and gradients) grows with sentence length, width,
+depth, vocabulary and batch size, here and in PyTorch, in alternation: the rows of
+`nmt-bench growth` and pytorch_model.py at the same sizes (deep, GRU with `reset: after` and biases,
+`attention-query: first-layer`, dropout 0.2, label smoothing 0.1, sentences of full length). Prints
+microseconds per target token on both sides and the ratio.
+scripts/bench/compare_pytorch.py shows that both compute the same loss; this script only compares
+the numbers of weights.
 
-One thread is measured by processor time, more by the clock; shortest of the rounds. Our program is taken from $NMT_BUILD, else build/
-beside this folder. PyTorch comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+With one thread CPU time is measured, with more wall time; the minimum over the rounds is used.
+nmt-bench is taken from $NMT_BUILD, else build/. PyTorch is taken from the environment, else
+installed into .venv as by scripts/bench/compare_pytorch.py."""
 import argparse
 import json
 import pathlib
@@ -46,14 +50,14 @@ class TorchPass:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_device_options(parser)
-    parser.add_argument("--filter", default="", help="of the rows' names: `length`, say")
+    parser.add_argument("--filter", default="", help="substring of the row names, for example `length`")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--min-time", type=float, default=0.3, help="seconds a row of nmt-bench in each round (%(default)s)")
+    parser.add_argument("--min-time", type=float, default=0.3, help="minimum seconds per row of nmt-bench and round (%(default)s)")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
     ensure_packages("torch", "numpy")
     print(describe_device(args) + (", compiled" if args.compile else ""))
-    # The sizes are those of the benchmark's rows; each is measured on its own, ours and PyTorch's in turn.
+    # The sizes are those of the benchmark's rows; nmt-bench and PyTorch alternate for each size.
     rows = [line.split("/", 1)[1] for line in bench(args, f"^growth/({args.filter})", "--list").splitlines()]
     print("\n| growing | sizes | ours, us a target token | PyTorch | ratio | ours over its first row | PyTorch's |\n|---|---|---|---|---|---|---|")
     first = {}

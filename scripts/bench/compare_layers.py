@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Forward + backward of one recurrent layer (T 32, B 64, width 512) here and in PyTorch, in turn, round after round: `nmt-bench layers`
-beside torch.nn.GRU and torch.nn.LSTM, and beside LRN written as a PyTorch user would, a loop over time, plain and compiled. Prints
-tables with ratios of the shortest times.
+"""Compares forward + backward of one recurrent layer (T 32, B 64, width 512) here and in PyTorch, in
+alternation over several rounds: `nmt-bench layers` against torch.nn.GRU and torch.nn.LSTM, and
+against LRN written as a PyTorch user would, as a loop over time, plain and compiled. Prints tables
+with ratios of the shortest times.
 
-Before any timing, torch.nn.GRU, torch.nn.LSTM and the loop are held against their equations in numpy, in double; nmt-bench does the same
-with every unit of ours. With --device cuda, GRU and LSTM run in float32, float16 and bfloat16, and the kernels that cuDNN took are named:
-it has persistent ones for some shapes and types alone.
-One thread is measured by processor time, more by the clock. Our program is taken from $NMT_BUILD, else build/ beside this folder.
-PyTorch comes from the environment, or into .venv as scripts/bench/compare_pytorch.py does."""
+Before any timing, torch.nn.GRU, torch.nn.LSTM and the loop are checked against their equations in
+numpy, in double; nmt-bench does the same for every unit. With --device cuda, GRU and LSTM run in
+float32, float16 and bfloat16, and the kernels chosen by cuDNN are printed, because cuDNN has
+persistent kernels only for some shapes and types.
+With one thread CPU time is measured, with more wall time. nmt-bench is taken from $NMT_BUILD, else
+build/. PyTorch is taken from the environment, else installed into .venv as by
+scripts/bench/compare_pytorch.py."""
 import argparse
 import json
 import pathlib
@@ -28,7 +31,7 @@ def sigmoid(x):
 
 
 def equations(kind, layer, x):
-    """h after every step in double, by the formulas that PyTorch's documentation has for nn.GRU and nn.LSTM."""
+    """h after every step in double, by the formulas in PyTorch's documentation of nn.GRU and nn.LSTM."""
     import numpy as np
 
     wi, wh, bi, bh = (getattr(layer, name).detach().double().numpy() for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"))
@@ -60,7 +63,7 @@ def lrn_equations(w, x):
 
 
 def lrn_loop():
-    """LRN (Zhang & Sennrich, ACL 2019, eq. 1-4) in PyTorch: the product of all steps at once, then a loop."""
+    """LRN (Zhang & Sennrich, ACL 2019, eq. 1-4) in PyTorch: one matmul for all steps, then a loop."""
     import torch
 
     class Lrn(torch.nn.Module):
@@ -97,7 +100,7 @@ class Rival:
             self.best = min(self.best, self.clock() - start)
 
     def name_kernels(self):
-        """The kernels that take the longest on the GPU: whether cuDNN chose a persistent one stands in their names."""
+        """The longest-running GPU kernels; their names show whether cuDNN chose a persistent one."""
         from torch.profiler import ProfilerActivity, profile
 
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
@@ -133,7 +136,7 @@ def make_rivals(args):
         compiled = Rival("LRN loop, compiled", torch.compile(lrn_loop()), args)
         compiled.run()
         rivals.append(compiled)
-    except Exception as error:  # a machine without a compiler, say: the row is left out and said so
+    except Exception as error:  # for example on a machine without a compiler
         print(f"torch.compile does not work here: {str(error).splitlines()[0][:120]}")
     return rivals
 
@@ -150,9 +153,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_device_options(parser)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--min-time", type=float, default=0.5, help="seconds a row of nmt-bench in each round (%(default)s)")
-    parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression (%(default)s)")
-    parser.add_argument("--no-compile", action="store_true", help="leave the compiled loop out: compiling it takes minutes")
+    parser.add_argument("--min-time", type=float, default=0.5, help="minimum seconds per row of nmt-bench and round (%(default)s)")
+    parser.add_argument("--units", default="lrn|olrn|sru|atr|gru|lstm", help="regular expression of unit names (%(default)s)")
+    parser.add_argument("--no-compile", action="store_true", help="skip the compiled loop, which takes minutes to compile")
     args = parser.parse_args()
     ensure_packages("torch", "numpy")
     print(describe_device(args))

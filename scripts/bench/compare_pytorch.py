@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Trains the same GRU model here and in PyTorch (PyPI) on the same data, in turn, and prints the ratio of target tokens a second.
+"""Trains the same GRU model here and in PyTorch on the same data, in alternation, and prints the ratio
+of target tokens per second.
 
-The model: `deep`, GRU (reset: after, what nn.GRU computes) of width 256, bidirectional first layer, one more encoder layer, two decoder
-layers, additive attention, 8K joint BPE, batches of 4096 padded target tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both
-have the same parameters; before the timing our weights are copied into PyTorch and the losses of one batch compared.
-One thread is measured by processor time (what others do on the machine does not count), more by the clock; on CUDA both sides by the
-clock after the device is done. Our programs are taken from $NMT_BUILD, else build/ beside this folder. Data: $NMT_DATA/multi30k, or --data FOLDER with train.en, train.de.
+The model: `deep`, GRU (reset: after, as in nn.GRU) of width 256, bidirectional first layer, one more
+encoder layer, two decoder layers, additive attention, 8K joint BPE, batches of 4096 padded target
+tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both sides have the same parameters: before
+the timing, our weights are copied into PyTorch and the losses of one batch are compared.
+With one thread CPU time is measured, with more wall time; on CUDA wall time with the device
+synchronized. Programs are taken from $NMT_BUILD, else build/. Data: $NMT_DATA/multi30k, or
+--data FOLDER with train.en, train.de.
 The last line is `ratio: N.NN`: ours over PyTorch's, medians over the rounds.
 
-With PyTorch missing, this script makes a virtual environment in .venv and installs torch, numpy and sentencepiece there."""
+If PyTorch is missing, the script creates a virtual environment in .venv and installs torch, numpy and
+sentencepiece there."""
 import argparse
 import importlib
 import json
@@ -25,7 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def ensure_packages(*names):
-    """Goes on in a virtual environment that has these packages (default: torch, numpy, sentencepiece) unless they are there."""
+    """Re-executes the script in a virtual environment with these packages if they are missing
+    (default: torch, numpy, sentencepiece)."""
     names = names or ("torch", "numpy", "sentencepiece")
     try:
         for name in names:
@@ -46,12 +51,13 @@ def programs():
 
 
 def add_device_options(parser):
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of the CPU, on both sides (%(default)s)")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both sides compute (%(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="CPU threads on both sides (%(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="device of both sides (%(default)s)")
 
 
 class Clock:
-    """Seconds: processor time of this process with one thread on the CPU, else wall time with the GPU's work done."""
+    """Measures seconds: CPU time of this process with one CPU thread, else wall time with the GPU
+    synchronized."""
 
     def __init__(self, args):
         self.device, self.alone = args.device, args.device == "cpu" and args.threads == 1
@@ -65,7 +71,7 @@ class Clock:
 
 
 def child_seconds(clock, command, **more):
-    """Runs a program; the seconds that it took by the clock's rule, and what it wrote."""
+    """Runs a program; returns its seconds, measured as by Clock, and its output."""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True, **more)
     after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - begin
@@ -74,7 +80,7 @@ def child_seconds(clock, command, **more):
 
 
 def describe_device(args):
-    """The PyTorch side in a line; on CUDA with cuDNN's version."""
+    """One line about PyTorch; on CUDA with the version of cuDNN."""
     import torch
 
     torch.set_num_threads(args.threads)
@@ -87,7 +93,7 @@ def describe_device(args):
 
 
 def train_ours(args, data, folder, updates, dropout, vocabulary=None):
-    """Runs nmt-train for so many updates; returns target tokens a second over the second half."""
+    """Runs nmt-train for `updates` updates; returns target tokens per second over the second half."""
     command = [
         programs() / "nmt-train", data / "train.en", data / "train.de", "--model", folder, "--no-reload", "--type", "deep", "--unit", "gru",
         "--reset", "after", "--bias", "--layer-normalization=false", "--attention-query", args.attention_query, "--dim-emb", "256",
@@ -104,7 +110,7 @@ def train_ours(args, data, folder, updates, dropout, vocabulary=None):
     shown = [line for line in lines if line.get("event") == "display"]
     if not clock.alone or updates < 8:
         return shown[-1]["target_tokens_per_second"]
-    # By processor time: less that of half as many updates, which has the same start and the same end.
+    # CPU time: subtract a run with half the updates, which has the same startup and shutdown.
     half = [updates // 2 if word == f"{updates}u" else word for word in command]
     half[command.index("--after") + 1] = f"{updates // 2}u"
     less, _ = child_seconds(clock, half)
@@ -193,7 +199,7 @@ def check_losses(args, data, pairs, folder, vocabulary):
         theirs = sum(model(*batch, 0.0)[0].item() for batch in batches_of(list(zip(*texts)), 4096, 1))
     print(f"loss of 100 pairs: ours {ours:.3f}, PyTorch's {theirs:.3f}, relative difference {abs(ours - theirs) / theirs:.1e}")
     if abs(ours - theirs) > 1e-4 * theirs or ours_count != theirs_count:
-        sys.exit("the two models are not the same: no ratio")
+        sys.exit("the two models differ: no ratio computed")
     return model
 
 
@@ -202,7 +208,7 @@ def main():
     parser.add_argument("--data", help="folder with train.en and train.de (default: $NMT_DATA/multi30k)")
     parser.add_argument("--attention-query", choices=("first-layer", "recurrent"), default="first-layer",
                         help="first-layer lets PyTorch run every layer as one nn.GRU call; recurrent needs a loop of cells")  # fmt: skip
-    parser.add_argument("--updates", type=int, default=40, help="updates a round; the second half is timed")
+    parser.add_argument("--updates", type=int, default=40, help="updates per round; the second half is timed")
     parser.add_argument("--rounds", type=int, default=3)
     add_device_options(parser)
     parser.add_argument("--no-fused-adam", action="store_true")

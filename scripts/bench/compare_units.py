@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Trains recurrent units with the same data, settings, budget and seeds, and writes one table of them with figures.
+"""Trains recurrent units with the same data, settings, budget and seeds, and writes a table and figures.
 
   scripts/bench/compare_units.py --config configs/multi30k.yaml --updates 2000 --work compare --train-sets train.en train.de \\
       --valid-sets val.en val.de --test-sets test2016.en test2016.de gru lrn gru:groups=4,rearrange=true units/olrn.yaml
   scripts/bench/compare_units.py --speed ...the same...        # on a quiet machine: training and decoding speed of all units in turn
 
-A unit is a name of units.def, with options of nmt-train behind a colon, or a YAML file that is laid over --config. All share one
-vocabulary. Finished trainings are kept, half-trained ones go on: stop it at any time (Ctrl-C, SIGTERM, kill -9) and give the same
-command again. A unit that fails gets a row that says why; the others go on, and the next run tries it again.
+A unit is a name of units.def, optionally followed by a colon and options of nmt-train, or a YAML file
+applied on top of --config. All units share one vocabulary. Finished trainings are kept and
+interrupted ones are resumed: stop the script at any time (Ctrl-C, SIGTERM, kill -9) and run the same
+command again. A unit that fails gets a row with the reason; the others continue, and the next run
+retries it.
 
-In the folder --work: table.md, table.csv, PNG figures, vocab.spm, and a folder for every unit and seed (model, train.log,
-hypothesis, result.json). Figures need matplotlib (PyPI), which is installed into .venv if it is missing.
-Programs are taken from $NMT_BUILD/bin, else from build/bin beside this folder."""
+The directory --work receives table.md, table.csv, PNG figures, vocab.spm, and a directory for every
+unit and seed (model, train.log, hypothesis, result.json). Figures need matplotlib, which is installed
+into .venv if it is missing.
+Programs are taken from $NMT_BUILD/bin, else from build/bin."""
 import argparse
 import ctypes
 import fcntl
@@ -35,7 +38,7 @@ NEVER = "1000000000u"
 
 
 class Unit:
-    """One row: a name of units.def with options, or an overlay."""
+    """One row: a name of units.def with options, or a YAML overlay."""
 
     def __init__(self, item):
         self.item = item
@@ -48,26 +51,27 @@ class Unit:
             for option in filter(None, options.split(",")):
                 key, equals, value = option.partition("=")
                 if not key or not equals:
-                    sys.exit(f"compare_units.py: unit '{item}': '{option}' is no option=value")
+                    sys.exit(f"compare_units.py: unit '{item}': '{option}' is not of the form option=value")
                 self.arguments.append(f"--{key}={value}")
             self.name = item
         self.folder = re.sub(r"[^\w.-]+", "_", self.name)
 
 
 def die_with_parent():
-    """In a child: SIGTERM when this script is killed, so that no training is left alone."""
+    """Runs in the child: requests SIGTERM when this script is killed, so that no training is orphaned."""
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
 def reason(log):
-    """The line of a program's log that says what went wrong."""
+    """The line of a program's log with its error."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return (errors or lines or ["it said nothing"])[-1]
 
 
 class Task:
-    """One training and the translation of the test set after it: a process at a time, started and polled by the main loop."""
+    """One training, followed by the translation of the test set: one process at a time, started and
+    polled by the main loop."""
 
     def __init__(self, args, unit, seed):
         self.args, self.unit, self.seed = args, unit, seed
@@ -88,7 +92,7 @@ class Task:
 
     def begin(self):
         self.folder.mkdir(parents=True, exist_ok=True)
-        # A finished training of other settings: what it wrote tells nothing of the new ones.
+        # A finished training with different settings: discard its results.
         for path in (self.result_file, self.hypothesis):
             path.unlink(missing_ok=True)
         translate = [BIN / "nmt-translate", "-m", self.model, "-i", self.args.test_sets[0], "-o", self.hypothesis,
@@ -104,7 +108,7 @@ class Task:
                                             preexec_fn=die_with_parent)  # fmt: skip
 
     def poll(self):
-        """True when all is over."""
+        """Whether training and translation have finished."""
         status = self.process.poll()
         if status is None:
             return False
@@ -151,7 +155,7 @@ def make_vocabulary(args):
     with open(args.work / "vocab.log", "wb") as log:
         command = [BIN / "nmt-vocab", "train", *args.train_sets, "--size", str(args.pieces), "--model", made]
         if subprocess.run(command, stdout=log, stderr=log).returncode != 0:
-            sys.exit(f"compare_units.py: no vocabulary: {reason(args.work / 'vocab.log')}")
+            sys.exit(f"compare_units.py: cannot train the vocabulary: {reason(args.work / 'vocab.log')}")
     made.rename(vocabulary)
 
 
@@ -170,7 +174,7 @@ def train_all(args, units):
                 running.append(task)
             running = [task for task in running if not task.poll()]
             time.sleep(0.1)
-    finally:  # on a signal the trainings save what they have
+    finally:  # on a signal the trainings save a checkpoint
         for task in running:
             task.process.terminate()
         for task in running:
@@ -183,7 +187,7 @@ def processor_seconds(process):
 
 
 def decode_speed(args, model, batch, source):
-    """Milliseconds that nmt-translate reports, loading left out: of processor time with one thread, else of wall time."""
+    """Milliseconds reported by nmt-translate, without loading: CPU time with one thread, else wall time."""
     command = [BIN / "nmt-translate", "-m", model, "-i", source, "-o", args.work / "speed.hyp", "--cpu-threads", args.threads, "--mini-batch", batch]
     log = args.work / "speed.log"
     with open(log, "wb") as out:
@@ -195,13 +199,14 @@ def decode_speed(args, model, batch, source):
 
 
 def train_speed(args, unit):
-    """Target tokens a second over the second half of a short training: of processor time with one thread, else of wall time."""
+    """Target tokens per second over the second half of a short training: CPU time with one thread, else
+    wall time."""
     model, log = args.work / "speed-model", args.work / "speed.log"
     shutil.rmtree(model, ignore_errors=True)
     half = max(1, args.speed_updates // 2)
     command = [BIN / "nmt-train", *train_command(args, unit, model, 1, after=2 * half), "--disp-freq", f"{half}u", "--valid-freq", NEVER, "--save-freq", NEVER,
                "--valid-metrics", "cross-entropy", "--valid-max-sentences", "1"]  # fmt: skip
-    marks = []  # processor time when each display was seen
+    marks = []  # CPU time at each progress line
     with open(log, "wb") as out:
         process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=out, preexec_fn=die_with_parent)
     while process.poll() is None:
@@ -220,7 +225,8 @@ def train_speed(args, unit):
 
 
 def measure_speed(args, units):
-    """All units in turn, round after round, so that what else the machine does hits all alike; the table takes medians."""
+    """Measures all units in alternation over several rounds, so that other load affects all equally; the
+    table has the medians."""
     source = args.work / "speed.source"
     lines = pathlib.Path(args.test_sets[0]).read_bytes().split(b"\n")[: args.speed_sentences]
     lines = [line for line in lines if line]
@@ -250,24 +256,24 @@ def measure_speed(args, units):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:activation=identity, gru:groups=4,rearrange=true, overlay.yaml ...")
-    parser.add_argument("--work", required=True, type=pathlib.Path, metavar="DIR", help="where everything goes, and where a stopped run goes on")
-    parser.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="settings of nmt-train for all units; may be repeated")
+    parser.add_argument("--work", required=True, type=pathlib.Path, metavar="DIR", help="output directory; an interrupted run resumes from it")
+    parser.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="settings of nmt-train for all units (repeatable)")
     for name, required in (("train", True), ("valid", False), ("test", True)):
         parser.add_argument(f"--{name}-sets", nargs=2, required=required, metavar=("SRC", "TRG"))
-    parser.add_argument("--vocabs", type=pathlib.Path, metavar="FILE", help="the vocabulary of all; none: a joint one is learned")
-    parser.add_argument("--pieces", type=int, default=4000, help="its size (%(default)s)")
+    parser.add_argument("--vocabs", type=pathlib.Path, metavar="FILE", help="shared vocabulary (default: train a joint one)")
+    parser.add_argument("--pieces", type=int, default=4000, help="size of the trained vocabulary (%(default)s)")
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--updates", type=int, help="updates of each training (2000 where --minutes is not given either)")
-    budget.add_argument("--minutes", type=float, help="wall time of each training instead: only fair on a quiet machine with --jobs 1")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="each unit is trained once with each (%(default)s)")
-    parser.add_argument("--baseline", default="gru", metavar="UNIT", help="what p-values and ratios refer to (%(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="trainings at a time (%(default)s)")
+    budget.add_argument("--updates", type=int, help="updates of each training (2000 unless --minutes is given)")
+    budget.add_argument("--minutes", type=float, help="wall time of each training instead; only fair on an idle machine with --jobs 1")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
+    parser.add_argument("--baseline", default="gru", metavar="UNIT", help="reference of p-values and ratios (%(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, help="concurrent trainings (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of each program (%(default)s)")
-    parser.add_argument("--speed", action="store_true", help="measure speed instead of training, then write the table again")
-    parser.add_argument("--rounds", type=int, default=3, help="of --speed (%(default)s)")
-    parser.add_argument("--speed-updates", type=int, default=40, help="updates of a round; the second half counts (%(default)s)")
-    parser.add_argument("--speed-sentences", type=int, default=200, help="test sentences that a round decodes (%(default)s)")
-    parser.add_argument("--no-figures", action="store_true", help="only the table")
+    parser.add_argument("--speed", action="store_true", help="measure speed instead of training, then rewrite the table")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of --speed (%(default)s)")
+    parser.add_argument("--speed-updates", type=int, default=40, help="updates per round; the second half is timed (%(default)s)")
+    parser.add_argument("--speed-sentences", type=int, default=200, help="test sentences decoded per round (%(default)s)")
+    parser.add_argument("--no-figures", action="store_true", help="write only the table")
     args = parser.parse_args()
     if not args.updates and not args.minutes:
         args.updates = 2000
@@ -296,7 +302,7 @@ def main():
     args, units = parse()
     args.work.mkdir(parents=True, exist_ok=True)
     lock = open(args.work / ".lock", "w")
-    os.set_inheritable(lock.fileno(), True)  # a training that outlives a killed script still holds it
+    os.set_inheritable(lock.fileno(), True)  # a training that outlives a killed script keeps the lock
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

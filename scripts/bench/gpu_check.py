@@ -1,4 +1,4 @@
-"""The work of gpu_check.sh, which says how it is used."""
+"""Implementation of gpu_check.sh, which describes the usage."""
 import argparse
 import datetime
 import json
@@ -12,7 +12,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What racecheck and initcheck see: a case of every kind of kernel; memcheck sees all.
+# Tests for racecheck and initcheck: one case per kind of kernel; memcheck runs all.
 SANITIZED = "*recurrence*:*attention*:*softmax*:*top_k*:*optimizer*:*adam*:*layer_norm*:*scatter*:*gemm"
 
 
@@ -31,7 +31,7 @@ class Check:
         self.write()
 
     def write(self):
-        """The report so far: a run that is broken off leaves what it has."""
+        """Writes the report so far, so that an interrupted run leaves a partial report."""
         table = ["| check | result | seconds |", "|---|---|---|", *(f"| {name} | {result} | {seconds:.0f} |" for name, result, seconds in self.results)]
         self.options.report.write_text("\n".join([*self.head, "", *table, "", *self.lines]) + "\n", encoding="utf-8")
 
@@ -80,7 +80,7 @@ class Check:
         status, text, seconds = self.run([*prefix, path, f"--gtest_filter={wanted}", "--gtest_brief=1"], limit)
         passed = re.search(r"\[  PASSED  \] (\d+) test", text)
         skipped = re.search(r"\[  SKIPPED \] (\d+) test", text)
-        without = re.search(r"no cuDNN to test: (.+)", text)  # nothing else may be missing
+        without = re.search(r"no cuDNN to test: (.+)", text)  # no other cause is accepted
         errors = re.findall(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard", text)
         bad = sum(int(a or b) for a, b in errors)
         good = status == 0 and passed and (not skipped or without) and bad == 0
@@ -100,13 +100,13 @@ class Check:
     def data(self):
         folder = self.options.data or next((f for f in (self.build / "data/multi30k", pathlib.Path(os.environ.get("NMT_DATA", "/none")) / "multi30k") if f.is_dir()), None)
         if folder and not self.options.emulated:
-            folder = folder.resolve()  # programs run in a folder of their own
+            folder = folder.resolve()  # programs run in their own directory
             return {"train": [folder / "train.en", folder / "train.de"], "valid": [folder / "val.en", folder / "val.de"],
                     "test": [folder / "test2016.en", folder / "test2016.de"]}, "Multi30k"
         pairs = "60" if self.options.emulated else "20000"
         subprocess.run([sys.executable, HERE.parent / "data/make_toy_corpus.py", "--pairs", pairs, "--valid", "10" if self.options.emulated else "500", "--test", "4" if self.options.emulated else "500",
                         "--seed", "1", self.work], check=True)
-        if self.options.emulated:  # short sentences: the emulator takes its time
+        if self.options.emulated:  # short sentences, because the emulator is slow
             for path in self.work.glob("*.??"):
                 lines = path.read_text(encoding="utf-8").splitlines()
                 path.write_text("".join(" ".join(line.split()[:3]) + "\n" for line in lines), encoding="utf-8")
@@ -148,12 +148,12 @@ class Check:
         if status != 0:
             self.note(f"BLEU: {name} on {device}", f"FAILED (status {status})", seconds, text[-3000:])
             return None
-        score = json.JSONDecoder().raw_decode(text)[0]["score"]  # warnings may stand behind it
+        score = json.JSONDecoder().raw_decode(text)[0]["score"]  # warnings may follow
         self.note(f"translating: {name} on {device}", f"BLEU {score}, {speed[1] if speed else '?'} sentences/s", seconds)
         return score
 
     def layers_by_cudnn(self, data):
-        """One model with our recurrent layers and with cuDNN's."""
+        """Compares one model with our recurrent layers and with cuDNN's."""
         without = re.search(r"recurrences: (cudnn cannot be used: .+)", self.run([self.bin / "nmt-score", "--device", "cuda", "--recurrences", "cudnn", "-m", "/nonexistent", __file__, __file__], 120)[1])
         if without:
             return self.note("layers by cuDNN", f"not run: {without[1]}", 0)
@@ -221,12 +221,12 @@ class Check:
 
 def options():
     parser = argparse.ArgumentParser(prog="gpu_check.sh", description="Tests and measures a build on a machine with a GPU; writes one report.")
-    parser.add_argument("build", type=pathlib.Path, help="the build directory, with bin/ and lib/")
+    parser.add_argument("build", type=pathlib.Path, help="build directory with bin/ and lib/")
     parser.add_argument("report", type=pathlib.Path, nargs="?", default=pathlib.Path("gpu_check.md"))
     parser.add_argument("--data", type=pathlib.Path, help="a folder with Multi30k; data/multi30k in the build directory or $NMT_DATA/multi30k when not given")
     parser.add_argument("--quick", action="store_true", help="fewer updates and shorter benchmarks")
-    parser.add_argument("--emulated", action="store_true", help="try the flow on a machine without a GPU, on the emulator, in minutes")
-    parser.add_argument("--all", action="store_true", help="with --emulated: all tests of kernels and models, not a choice")
+    parser.add_argument("--emulated", action="store_true", help="run on the emulator, without a GPU, in minutes")
+    parser.add_argument("--all", action="store_true", help="with --emulated: run all tests of kernels and models instead of a selection")
     parser.add_argument("--updates", type=int, help="updates of each training")
     return parser.parse_args()
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Copies programs, tests, scripts and every library that they need, the C library aside, into one folder that runs on another machine
-# with as new a C library: for scripts/bench/gpu_check.sh. cuBLAS and cuDNN go along when they are found.
-# Usage: scripts/bench/make_portable.sh BUILD FOLDER [DATA]: DATA, a folder with Multi30k, goes along too.
+# Copies programs, tests, scripts and all libraries that they need, except the C library, into one
+# folder for scripts/bench/gpu_check.sh on another machine with the same or a newer C library.
+# cuBLAS and cuDNN are included if installed.
+# Usage: scripts/bench/make_portable.sh BUILD FOLDER [DATA]; DATA: a folder with Multi30k to
+# include.
 set -euo pipefail
 if [ $# -lt 2 ]; then
   sed -n 's/^# Usage: /usage: /p' "$0" >&2
@@ -17,13 +19,13 @@ for program in nmt-train nmt-translate nmt-score nmt-bleu nmt-bench nmt-vocab cu
 done
 cp "$here"/gpu_check.sh "$here"/gpu_check.py "$folder/scripts/bench/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"
-# Libraries of CUDA that programs open by name.
+# CUDA libraries that the programs load with dlopen().
 for place in /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu; do
   for library in "$place"/libcublas.so.13 "$place"/libcublasLt.so.13 "$place"/libcudnn*.so.9; do
     if [ -e "$library" ] && [ ! -e "$folder/lib/$(basename "$library")" ]; then cp -L "$library" "$folder/lib/"; fi
   done
 done
-# The C library, its parts and the loader come from the machine itself.
+# The C library and the dynamic loader are those of the target machine.
 for file in "$folder"/bin/* "$folder"/lib/*.so*; do
   LD_LIBRARY_PATH="$folder/lib" ldd "$file" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
 done | sort -u | grep -vE '/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv)\.so' | while read -r library; do

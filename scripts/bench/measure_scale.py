@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""How nmt-train takes corpora of growing size: start-up, memory and updates, by processor time of one thread. For every number of
-pairs a generated corpus (scripts/data/make_toy_corpus.py) is trained on for one update and for so many more; the first is the start-up (lines
-found, pairs held out, vocabularies read, the trial batch, one update, a checkpoint), the difference the updates.
+"""Measures how nmt-train scales with the size of the corpus: startup, memory and updates, in CPU time of
+one thread. For every number of pairs, a generated corpus (scripts/data/make_toy_corpus.py) is trained on
+for one update and for --updates more. The first run gives the startup (indexing lines, holding out
+pairs, loading vocabularies, the dry run, one update, a checkpoint); the difference gives the updates.
 
     measure_scale.py [--pairs 50000,500000,5000000] [--work FOLDER]
 
-The model is small (deep, GRU, width 64), so that what belongs to the corpus shows. Prints a table. Our program is taken from $NMT_BUILD, else
-build/ beside this folder. The largest corpus is 700 MB and is made once in --work."""
+The model is small (deep, GRU, width 64), so that the cost of the corpus dominates. Prints a table.
+nmt-train is taken from $NMT_BUILD, else build/. The largest corpus has 700 MB and is generated once in
+--work."""
 import argparse
 import json
 import os
@@ -23,7 +25,7 @@ def programs():
 
 
 def used(command):
-    """Processor seconds and peak memory in MB of one child."""
+    """CPU seconds and peak memory in MB of a child process."""
     child = subprocess.Popen([str(c) for c in command])
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = status
@@ -43,8 +45,8 @@ def first_lines(whole, part, lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", default="50000,500000,5000000")
-    parser.add_argument("--updates", type=int, default=400, help="timed ones; many windows of 20 batches (%(default)s)")
-    parser.add_argument("--work", type=pathlib.Path, help="folder for the corpora (a temporary one)")
+    parser.add_argument("--updates", type=int, default=400, help="number of timed updates (%(default)s)")
+    parser.add_argument("--work", type=pathlib.Path, help="folder for the corpora (default: a temporary one)")
     args = parser.parse_args()
     sizes = sorted(map(int, args.pairs.split(",")))
     with tempfile.TemporaryDirectory() as temporary:

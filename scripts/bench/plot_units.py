@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the figures of compare_units.py: plot_units.py FOLDER BASELINE reads FOLDER/table.csv and curves.json and writes bleu.png, speed.png
-and curves.png there. Needs matplotlib (PyPI). A figure without anything to show is left out."""
+"""Plots the figures of compare_units.py: plot_units.py FOLDER BASELINE reads FOLDER/table.csv and
+curves.json and writes bleu.png, speed.png and curves.png there. Needs matplotlib. A figure without data
+is not written."""
 import csv
 import json
 import pathlib

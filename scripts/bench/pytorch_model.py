@@ -1,6 +1,7 @@
-"""The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would write it: nn.GRU where a whole sequence is
-known, a loop of cells where attention needs the step before. Weights come from our model.safetensors, so that losses can be compared.
-Used by scripts/bench/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
+"""The `deep` model of this project (docs/design/architecture.md) in PyTorch, as its users would write it:
+nn.GRU where the whole sequence is known, a loop of cells where attention needs the previous step.
+Weights are loaded from our model.safetensors, so that losses can be compared. Used by
+scripts/bench/compare_pytorch.py, compare_decoding.py and compare_growth.py."""
 import json
 import struct
 
@@ -11,7 +12,7 @@ from torch import nn
 
 
 def read_safetensors(path):
-    """name -> float32 array of a .safetensors file."""
+    """Reads a .safetensors file: name -> float32 array."""
     with open(path, "rb") as f:
         header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
         data = f.read()
@@ -31,7 +32,7 @@ def fill(linear, weight, bias=None):
 
 
 def gate_order(w):
-    """Our planes z, r, n (last axis) to PyTorch's rows r, z, n."""
+    """Converts our planes z, r, n (last axis) to PyTorch's rows r, z, n."""
     z, r, n = w.chunk(3, dim=-1)
     return torch.cat([r, z, n], dim=-1)
 
@@ -137,7 +138,7 @@ class Deep(nn.Module):
         return x, self.attention.memory(x), blocked, final
 
     def decode(self, y, states, memory, keys, blocked):
-        """y [T,B,E], a state [B,H] a layer -> what the readout reads [T,B,2E], the states after the last step"""
+        """y [T,B,E], one state [B,H] per layer -> input of the readout [T,B,2E], states after the last step"""
         if self.recurrent:
             h, outputs, contexts = states[0], [], []
             for step in y:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Scores translations with the real sacreBLEU, in the project's virtual environment .venv (made on demand). Arguments are
-# sacreBLEU's, which are nmt-bleu's too:
+# Scores translations with sacreBLEU in the virtual environment .venv, which is created on demand.
+# The arguments are those of sacreBLEU, which nmt-bleu shares:
 #   scripts/bench/score.sh ref.de -i mine.de -m bleu chrf
-#   scripts/bench/score.sh --python    only prints the path of a Python that has sacreBLEU
+#   scripts/bench/score.sh --python prints the path of a Python with sacreBLEU
 set -euo pipefail
 environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
 python=$environment/bin/python
@@ -15,7 +15,7 @@ fail() {
 
 if ! "$python" -c 'import numpy, sacrebleu' 2>/dev/null; then
   [ -x "$python" ] && "$python" -m pip --version >/dev/null 2>&1 || python3 -m venv "$environment" >&2 ||
-    fail "python3 cannot make a virtual environment in $environment; scripts/setup.sh installs python3-venv"
+    fail "cannot create a virtual environment in $environment; scripts/setup.sh installs python3-venv"
   "$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "${packages[@]}" >&2 ||
     fail "pip could not install ${packages[*]} in $environment"
 fi

@@ -1,4 +1,5 @@
-"""The table and the figures of compare_units.py: reads what trainings, translations and the speed stage left, writes Markdown and CSV."""
+"""Table and figures of compare_units.py: reads the results of trainings, translations and --speed, and
+writes Markdown and CSV."""
 import csv
 import json
 import os
@@ -16,7 +17,7 @@ COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_secon
 
 
 def write_whole(path, text):
-    """The file is either as it was or has all of the text."""
+    """Writes a file atomically."""
     temporary = path.with_name(path.name + ".tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.rename(path)
@@ -28,7 +29,7 @@ def events(model, kind):
 
 
 def parameters(programs, model, log):
-    """From nmt-info; without that program from nmt-train's own words."""
+    """From nmt-info; without that program from the log of nmt-train."""
     if (programs / "nmt-info").exists():
         done = subprocess.run([programs / "nmt-info", "-m", model, "--json"], capture_output=True, text=True)
         if done.returncode == 0:
@@ -58,18 +59,18 @@ def result_of(args, unit, seed):
 
 
 def score(programs, args, unit, seeds):
-    """BLEU and its interval for each seed: sacreBLEU's bootstrap of 1,000 resamples, 95 %."""
+    """BLEU and its 95 % interval for each seed: sacreBLEU's bootstrap with 1,000 resamples."""
     scores = []
     for seed in seeds:
         one = bleu(programs, args.test_sets[1], [args.work / unit.folder / f"seed-{seed}" / "hypothesis"], "--confidence")
         brevity = float(re.search(r"BP = ([\d.]+)", one["verbose_score"])[1])
-        interval = float(one.get("confidence_var", 0))  # there is none where every sentence scores 0
+        interval = float(one.get("confidence_var", 0))  # missing when every sentence scores 0
         scores.append((float(one["score"]), interval, brevity))
     return scores
 
 
 def p_values(programs, args, unit, baseline, seeds):
-    """Of the paired bootstrap against the baseline trained with the same seed."""
+    """p-value of the paired bootstrap against the baseline with the same seed."""
     values = []
     for seed in seeds:
         systems = [args.work / one.folder / f"seed-{seed}" / "hypothesis" for one in (baseline, unit)]
@@ -79,7 +80,7 @@ def p_values(programs, args, unit, baseline, seeds):
 
 
 def rows(programs, args, units):
-    """One row a unit: means over its finished seeds, and the interval and p-value of the median seed."""
+    """One row per unit: means over its finished seeds; interval and p-value of the median seed."""
     speed_file = args.work / "speed.json"
     speeds = json.loads(speed_file.read_text())["units"] if speed_file.exists() else {}
     baseline = next((unit for unit in units if unit.name == args.baseline), None)
@@ -156,7 +157,8 @@ def write(args, table, command):
 
 
 def python_with_matplotlib(root):
-    """The Python that draws: this one, or that of .venv, which is made if need be. None, and a word, where that fails."""
+    """A Python with matplotlib: this one, or that of .venv, which is created if needed. Prints a message and
+    returns None if that fails."""
     venv = root / ".venv" / "bin" / "python"
     for python in (sys.executable, venv):
         if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import matplotlib"], capture_output=True).returncode == 0:
@@ -171,7 +173,7 @@ def python_with_matplotlib(root):
 def draw(args, root):
     python = python_with_matplotlib(root)
     if python is None:
-        print(f"no figures: matplotlib is missing and could not be installed into {root / '.venv'}; the table is whole without them", flush=True)
+        print(f"no figures: matplotlib is missing and could not be installed into {root / '.venv'}; the table is complete", flush=True)
         return
     done = subprocess.run([python, root / "scripts" / "plot_units.py", args.work, args.baseline], capture_output=True, text=True)
     print(done.stdout.strip() if done.returncode == 0 else f"no figures: {done.stderr.strip().splitlines()[-1]}", flush=True)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""English-German sentence pairs from the package descriptions in a folder of apt lists (*_Translation-en*, *_Translation-de*).
-Two descriptions belong together by Description-md5; they are cut into paragraphs and list items, then into sentences, as far as
-the numbers on both sides agree. Written to FOLDER: train, valid and test, each .en and .de; which of them a package goes to
-follows from its name, and no sentence of valid or test stands in train.
+"""Extracts English-German sentence pairs from package descriptions in a directory of apt lists
+(*_Translation-en*, *_Translation-de*). Descriptions are matched by Description-md5 and split into
+paragraphs and list items, then into sentences, as far as the numbers on both sides agree. Writes train,
+valid and test, each .en and .de, to FOLDER. The name of a package determines its split; no sentence of
+valid or test is in train.
 Usage: align_descriptions.py LISTS FOLDER"""
 import hashlib
 import os
@@ -10,16 +11,17 @@ import re
 import subprocess
 import sys
 
-TEST, VALID, SHARES = 2, 2, 100  # hundredths of the packages
+TEST, VALID, SHARES = 2, 2, 100  # percent of the packages
 MOST_WORDS = 80
 ITEM = re.compile(r"\s*[*+•o–-]\s+")
-# A sentence ends at . ! or ? before white space and a capital, digit or quotation mark, unless an abbreviation is there.
+# A sentence ends at . ! or ? before white space and a capital, digit or quotation mark, except
+# after an abbreviation.
 BOUNDARY = re.compile(r"(?<=[.!?])\s+(?=[\"'(„»“]?[A-ZÄÖÜ0-9])")
 ABBREVIATION = re.compile(r"(?:^|[\s(])(?:[A-Za-z]|[ez]\.\s?[Bg]|[iu]\.\s?[eA]|d\.\s?h|etc|usw|bzw|ca|vs|cf|vgl|Dr|Mr|Mrs|St|Nr|No|inkl|evtl|ggf|bspw|Abk)\.$")
 
 
 def read(path):
-    """The text of a list, which apt may have stored in any compression."""
+    """The text of a list, with any of apt's compressions."""
     if path.endswith(("-en", "-de")):
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -30,7 +32,7 @@ def read(path):
 
 
 def descriptions(lists, language):
-    """md5 -> (package, synopsis, lines of the long description), of all sources in the folder."""
+    """md5 -> (package, synopsis, lines of the long description), from all lists in the directory."""
     found = {}
     for name in sorted(os.listdir(lists)):
         if not re.search(rf"_Translation-{language}(\.\w+)?$", name):
@@ -51,7 +53,7 @@ def descriptions(lists, language):
 
 
 def units(body):
-    """Paragraphs, each a list of texts: itself, or its list items."""
+    """Paragraphs, each a list of texts: the paragraph, or its list items."""
     paragraphs, current = [], []
     for line in body + ["."]:
         if line.strip() == ".":
@@ -93,7 +95,7 @@ def align(english, german):
 
 
 def usable(x, y):
-    """Translated at all, in words, of like length."""
+    """Whether a pair is translated, has words, and both sides have similar lengths."""
     words = len(x.split()), len(y.split())
     if x == y or not 1 <= min(words) or max(words) > MOST_WORDS or "<trans>" in y:
         return False
@@ -116,7 +118,7 @@ def pairs_by_split(lists):
             for x, y in align(english[md5][1:], text):
                 if usable(x, y):
                     collected[split_of(package)][x, y] = None
-    sources, targets = set(), set()  # of the splits before
+    sources, targets = set(), set()  # of the previous splits
     for pairs in collected.values():
         for pair in [p for p in pairs if p[0] in sources or p[1] in targets]:
             del pairs[pair]

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Cleans parallel text: pairs of lines in, fewer pairs out, in the order of the input.
+"""Cleans parallel text: removes unsuitable pairs of lines; the order is kept.
 
     scripts/data/clean_corpus.py SOURCE TARGET OUT_SOURCE OUT_TARGET [options]     several inputs: SOURCE and TARGET may be comma lists
 
-What is done to a line: bytes that are no UTF-8 and control characters go, all white space becomes single spaces, Unicode is composed
-(NFC). A pair goes when a side is empty; both sides are the same (copied); a side is longer than --max-words; one side has more than
---max-ratio times the words of the other and five more; the pair was seen before; a side is in a hold-out file (--hold-out). How many
-pairs went for which reason is written to standard error.
+Lines are normalized: invalid UTF-8 and control characters are removed, white space is collapsed to
+single spaces, Unicode is composed (NFC). A pair is removed when a side is empty; both sides are equal
+(copied); a side is longer than --max-words; one side has more than --max-ratio times the words of the
+other plus five; the pair occurred before; a side is in a hold-out file (--hold-out). The number of
+removed pairs per reason is written to standard error.
 
-Streaming: only 16 bytes of hash a kept pair are held (some 100 bytes with Python's set: 0.5 GB for the 4.5 million pairs of WMT14).
-Outputs appear whole or not at all. Exit status 3: the files have unequal numbers of lines."""
+The files are streamed; only a hash of 16 bytes per kept pair is stored (about 100 bytes in Python's set:
+0.5 GB for the 4.5 million pairs of WMT14). Outputs are written atomically. Exit status 3: the files have
+different numbers of lines."""
 import argparse
 import hashlib
 import itertools
@@ -23,7 +25,7 @@ CONTROL = re.compile(r"[\u0000-\u0008\u000e-\u001b\u007f-\u0084\u0086-\u009f\u00
 
 
 def clean(line):
-    """The line as it is kept."""
+    """Normalizes a line."""
     text = CONTROL.sub("", line.decode("utf-8", errors="ignore"))
     return unicodedata.normalize("NFC", " ".join(text.split()))
 
@@ -33,7 +35,7 @@ def digest(*parts):
 
 
 def reason_to_drop(source, target, options):
-    """Why a cleaned pair goes, or None; what needs no memory."""
+    """Why a normalized pair is removed, or None; the checks that need no state."""
     if not source or not target:
         return "empty"
     if source.casefold() == target.casefold():
@@ -49,7 +51,7 @@ def reason_to_drop(source, target, options):
 
 
 class Unequal(Exception):
-    """Two files that are no pairs."""
+    """Two files with different numbers of lines."""
 
 
 def pairs(sources, targets):
@@ -58,7 +60,7 @@ def pairs(sources, targets):
             for number, both in enumerate(itertools.zip_longest(left, right), 1):
                 if None in both:
                     ended = source if both[0] is None else target
-                    raise Unequal(f"{source} and {target} are no pairs: {ended} ends before line {number}")
+                    raise Unequal(f"{source} and {target} have different numbers of lines: {ended} ends before line {number}")
                 yield both
 
 
@@ -72,7 +74,7 @@ def parse(arguments):
     parser.add_argument("--max-words", type=int, default=100, help="longest side in words (default 100)")
     parser.add_argument("--max-characters", type=int, default=2000, help="longest side in characters (default 2000)")
     parser.add_argument("--max-ratio", type=float, default=3.0, help="longest side over the other, in words (default 3)")
-    parser.add_argument("--hold-out", nargs="*", default=[], metavar="FILE", help="sentences that must not be in the training text")
+    parser.add_argument("--hold-out", nargs="*", default=[], metavar="FILE", help="sentences to exclude from the training text")
     options = parser.parse_args(arguments)
     options.sources, options.targets = options.sources.split(","), options.targets.split(",")
     if len(options.sources) != len(options.targets):

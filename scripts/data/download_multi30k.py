@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Brings Multi30k task 1, raw (Elliott et al. 2016), from the data set's own repository into a folder as train, valid and test,
-each .en and .de. Every file is checked by MD5 (as torchtext lists them) and by its number of lines.
+"""Downloads Multi30k task 1, raw (Elliott et al. 2016), from its repository into a folder as train, valid
+and test, each .en and .de. Every file is checked by MD5 (from torchtext) and number of lines.
 Usage: download_multi30k.py FOLDER"""
 import gzip
 import hashlib
@@ -9,7 +9,7 @@ import sys
 import urllib.request
 
 HOME = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
-FILES = (  # ours, theirs, lines, MD5 of the .gz
+FILES = (  # local name, remote name, lines, MD5 of the .gz
     ("train.en", "train.en.gz", 29000, "0065d13af80720a55ca8153d126e6627"),
     ("train.de", "train.de.gz", 29000, "81ff90b99829c0cd4b1b587d394afd39"),
     ("valid.en", "val.en.gz", 1014, "2b69aa9253948ac9f67e94917272dd40"),

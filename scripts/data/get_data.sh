@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# English-German text for training, into a folder: train, valid and test, each .en and .de. It takes the first it can get of
+# Gets English-German training data: writes train, valid and test, each .en and .de, to a folder.
+# Uses and reports the first available source:
 #   1. $NMT_DATA/multi30k    (a local copy: train, val, test2016)
-#   2. Multi30k task 1, raw (Elliott et al. 2016; image captions, 29,000 pairs), from its public home
+#   2. Multi30k task 1, raw (Elliott et al. 2016; image captions, 29,000 pairs), from its repository
 #   3. Debian's package descriptions in English and German, through apt (about 45,000 sentence pairs)
-# and says which. Usage: scripts/data/get_data.sh [--source local|multi30k|debian] FOLDER
+# Usage: scripts/data/get_data.sh [--source local|multi30k|debian] FOLDER
 set -euo pipefail
 scripts=$(cd "$(dirname "$0")" && pwd)
 
@@ -26,7 +27,7 @@ fi
 folder=$1
 files=(train.en train.de valid.en valid.de test.en test.de)
 
-complete() {  # folder: all six files there, both sides equally long
+complete() {  # folder: whether all six files exist and both sides have equal numbers of lines
   local split
   for split in train valid test; do
     [ -s "$1/$split.en" ] && [ -s "$1/$split.de" ] && [ "$(wc -l <"$1/$split.en")" -eq "$(wc -l <"$1/$split.de")" ] || return 1
@@ -37,8 +38,8 @@ if [ -s "$folder/SOURCE" ] && complete "$folder" && [ -z "$wanted" ]; then
   say "$folder has the data already: $(cat "$folder/SOURCE")"
   exit 0
 fi
-mkdir -p "$folder" || fail "$folder: cannot be made"
-folder=$(cd "$folder" && pwd)  # apt takes relative folders for its own
+mkdir -p "$folder" || fail "$folder: cannot create the directory"
+folder=$(cd "$folder" && pwd)  # apt resolves relative paths differently
 work=$(mktemp -d "$folder/.get_data.XXXXXX") || fail "$folder: cannot be written"
 trap 'rm -rf "$work"' EXIT
 
@@ -55,20 +56,20 @@ from_local() {
 
 from_multi30k() {
   python3 "$scripts/download_multi30k.py" "$work" || return 1
-  echo "Multi30k task 1, raw, from its public home" >"$work/SOURCE"
+  echo "Multi30k task 1, raw, from its repository" >"$work/SOURCE"
 }
 
-# The package lists of this system's own sources, with translations, in a folder of our own.
+# Downloads the package lists of this system's sources, with translations, to a private folder.
 from_debian() {
   command -v apt-get >/dev/null || { say "no apt-get here"; return 1; }
   local apt=$work/apt
   mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
-  # Sources that cannot be reached do not matter as long as one with translations can.
+  # Unreachable sources are ignored as long as one with translations is reachable.
   apt-get -q -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o APT::Sandbox::User="$(id -un)" \
     -o Acquire::Languages=de,en -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
     update >"$apt/log" 2>&1 || true
   if ! compgen -G "$apt/lists/*_Translation-de*" >/dev/null; then
-    say "apt brought no German package descriptions: $(grep -m1 -E '^(E|W|Err)' "$apt/log" || echo 'no word why')"
+    say "apt downloaded no German package descriptions: $(grep -m1 -E '^(E|W|Err)' "$apt/log" || echo 'no error message')"
     return 1
   fi
   python3 "$scripts/align_descriptions.py" "$apt/lists" "$work" || return 1
@@ -88,4 +89,4 @@ for source in local multi30k debian; do
   fi
   say "source '$source' is not to be had here"
 done
-fail "no English-German text could be got; set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}"
+fail "no English-German data is available; set NMT_DATA to a folder with multi30k/{train,val,test2016}.{en,de}"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Builds the list that nmt-translate --shortlist reads, from alignments that the model itself gives over parallel text:
-nmt-score --alignment subword links each target piece to the source piece that gets most of its attention.
+"""Builds a lexical shortlist for nmt-translate --shortlist from alignments of parallel text by the model:
+nmt-score --alignment subword links each target piece to the source piece with the most attention.
 
     scripts/data/make_shortlist.py MODEL SOURCE TARGET -o LIST [--bin build/bin] [--keep 200]
 
-LIST has lines "TARGET SOURCE PROBABILITY": p(target piece | source piece), the likeliest first, at most --keep a source piece,
-and lines "TARGET NULL FREQUENCY" for every target piece of the text, the most frequent first. Pairs that are blank on one side
-or longer than --max-length pieces are left out."""
+LIST has lines "TARGET SOURCE PROBABILITY", p(target piece | source piece), by descending probability, at
+most --keep per source piece, and lines "TARGET NULL FREQUENCY" for every target piece of the text, by
+descending frequency. Pairs with a blank side or longer than --max-length pieces are skipped."""
 import argparse
 import collections
 import os
@@ -23,15 +23,15 @@ def arguments():
     parser.add_argument("target", type=pathlib.Path)
     parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "build/bin",
-                        help="folder of the programs")
-    parser.add_argument("--keep", type=int, default=200, help="translations of each source piece (default 200)")
-    parser.add_argument("--max-length", type=int, default=200, help="pieces (default 200)")
+                        help="directory of the programs")
+    parser.add_argument("--keep", type=int, default=200, help="maximum translations per source piece (default 200)")
+    parser.add_argument("--max-length", type=int, default=200, help="maximum length in pieces (default 200)")
     parser.add_argument("--cpu-threads", type=int, default=0)
     return parser.parse_args()
 
 
 def pieces(programs, vocabulary, path):
-    """Lines of the file as lists of pieces."""
+    """The lines of a file as lists of pieces."""
     out = subprocess.run([programs / "nmt-vocab", "inspect", vocabulary, "--encode", "-i", path], check=True, stdout=subprocess.PIPE).stdout
     lines = out.decode("utf-8").split("\n")
     if lines and not lines[-1]:
@@ -40,13 +40,13 @@ def pieces(programs, vocabulary, path):
 
 
 def known_pieces(programs, vocabulary):
-    """What a list may hold: all but the symbols for unknown characters and for the ends of sentences."""
+    """The allowed pieces: all except <unk>, <s> and </s>."""
     out = subprocess.run([programs / "nmt-vocab", "inspect", vocabulary, "--pieces"], check=True, stdout=subprocess.PIPE).stdout.decode("utf-8")
     return {line.split("\t")[1] for line in out.split("\n") if line} - {"<unk>", "<s>", "</s>"}
 
 
 def alignments(programs, options, pairs, folder):
-    """Links of each pair, as (source position, target position)."""
+    """The alignment links of each pair, as (source position, target position)."""
     files = [folder / "source", folder / "target"]
     for side, path in enumerate(files):
         path.write_text("".join(" ".join(pair[side]) + "\n" for pair in pairs), encoding="utf-8")
@@ -61,15 +61,15 @@ def alignments(programs, options, pairs, folder):
 def main():
     options = arguments()
     if options.keep < 1:
-        sys.exit(f"make_shortlist.py: --keep is {options.keep}, at least 1 is needed")
+        sys.exit(f"make_shortlist.py: --keep is {options.keep}, expected at least 1")
     joint = options.model / "vocab.spm"
     vocabularies = [joint, joint] if joint.exists() else [options.model / "src.spm", options.model / "trg.spm"]
     sides = [pieces(options.bin, vocabulary, path) for vocabulary, path in zip(vocabularies, (options.source, options.target))]
     if len(sides[0]) != len(sides[1]):
-        sys.exit(f"make_shortlist.py: {options.source} has {len(sides[0])} lines, {options.target} has {len(sides[1])}: they must be pairs")
+        sys.exit(f"make_shortlist.py: {options.source} has {len(sides[0])} lines, but {options.target} has {len(sides[1])}")
     pairs = [(s, t) for s, t in zip(*sides) if s and t and max(len(s), len(t)) <= options.max_length]
     if not pairs:
-        sys.exit(f"make_shortlist.py: {options.source} and {options.target} have no pair to align")
+        sys.exit(f"make_shortlist.py: {options.source} and {options.target} have no usable pairs")
     known = [known_pieces(options.bin, vocabulary) for vocabulary in vocabularies]
     together, frequency = collections.defaultdict(collections.Counter), collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -96,4 +96,4 @@ if __name__ == "__main__":
     try:
         main()
     except subprocess.CalledProcessError as error:
-        sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} ended with status {error.returncode}")
+        sys.exit(f"make_shortlist.py: {pathlib.Path(error.cmd[0]).name} exited with status {error.returncode}")

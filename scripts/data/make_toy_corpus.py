@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes a small English-German corpus whose two sides truly translate each other: numbers, dates, clock times and
-prices in words, and clauses with the German order of words (verb second, participles, infinitives and separable
-prefixes last, the verb last in subordinate clauses), declension and compounds.
+"""Generates a small English-German corpus of correct translations: numbers, dates, clock times and prices
+in words, and clauses with German word order (verb second; participles, infinitives and separable
+prefixes last; the verb last in subordinate clauses), declension and compounds.
 
     make_toy_corpus.py --pairs 20000 --seed 1 FOLDER
 
-writes FOLDER/{train,valid,test}.{en,de}. No sentence of either language stands twice anywhere, so the splits share
-nothing. The same arguments give the same bytes. Needs Python's standard library alone."""
+writes FOLDER/{train,valid,test}.{en,de}. Every sentence of either language occurs once, so the splits
+are disjoint. The same arguments give the same bytes. Needs only Python's standard library."""
 import argparse
 import pathlib
 import random
@@ -78,7 +78,7 @@ def en_number(n):
 
 
 def de_number(n, last="eins"):
-    """0 <= n < 1,000,000; `last` is how a final 1 is written: "eins" alone, "ein" before a noun."""
+    """0 <= n < 1,000,000; `last`: how a final 1 is written, "eins" on its own or "ein" before a noun."""
     if n == 1:
         return last
     if n < 20:
@@ -118,7 +118,7 @@ def de_year(year):
 
 
 def clock(hour, minute):
-    """1 <= hour <= 12, minute a multiple of 5. German counts from the half before the hour: 3:25 is "fünf vor halb vier"."""
+    """1 <= hour <= 12, minute a multiple of 5. German counts to the half hour: 3:25 is "fünf vor halb vier"."""
     following = hour % 12 + 1
     names = {5: ("five", "fünf"), 10: ("ten", "zehn"), 15: ("a quarter", "Viertel"), 20: ("twenty", "zwanzig"),
              25: ("twenty-five", None)}
@@ -135,7 +135,7 @@ def clock(hour, minute):
 
 
 def price(euros, cents):
-    """At least one of both above 0."""
+    """At least one of both is positive."""
     english = [f"{en_number(n)} {name}{'' if n == 1 else 's'}" for n, name in ((euros, "euro"), (cents, "cent")) if n]
     if not euros:
         return english[0], de_number(cents, "ein") + " Cent"
@@ -147,7 +147,7 @@ def article(word):
 
 
 def declined(article_kind, gender, accusative, adjective, noun):
-    """The noun group in German, nominative or accusative singular."""
+    """The German noun phrase, nominative or accusative singular."""
     masculine_object = accusative and gender == "m"
     if article_kind == "the":
         head = "den" if masculine_object else {"m": "der", "f": "die", "n": "das"}[gender]
@@ -189,7 +189,7 @@ class Maker:
         return price(self.random.randrange(1, 100 if self.chance(0.7) else 2000), cents)
 
     def thing(self, food=None):
-        """(English, German, gender, plurals) of a thing; other things than food may be compounds."""
+        """(English, German, gender, plurals) of a thing; things other than food may be compounds."""
         if self.chance(0.35) if food is None else food:
             return self.pick(FOODS)
         english, german, gender, english_plural, german_plural = self.pick(THINGS)
@@ -266,7 +266,7 @@ class Maker:
 
     def main_clause(self):
         subject, (verb, thing, when), (finite, time, middle, end, prefix) = self.clause()
-        if self.chance(0.4):  # the time in front: German keeps the verb second
+        if self.chance(0.4):  # time first: the German verb stays second
             english = f"{when} {subject[0]} {verb} {thing}"
             german = [time, finite, subject[1], middle, end or prefix]
         else:
@@ -277,7 +277,7 @@ class Maker:
     def subordinate_clause(self):
         subject, (verb, thing, when), (finite, time, middle, end, prefix) = self.clause()
         thought = self.pick(THOUGHTS)
-        german = [thought[1], subject[1], time, middle, end, prefix + finite]  # the finite verb last, its prefix with it
+        german = [thought[1], subject[1], time, middle, end, prefix + finite]  # the finite verb with its prefix last
         return f"{thought[0]} {subject[0]} {verb} {thing} {when}.", " ".join(filter(None, german)) + "."
 
     def number_sentence(self):
@@ -312,7 +312,7 @@ class Maker:
 
 
 def make_pairs(count, seed):
-    """`count` pairs; no sentence of either language stands twice."""
+    """`count` pairs with distinct sentences in both languages."""
     maker, pairs, seen = Maker(seed), [], (set(), set())
     for _ in range(50 * count + 1000):
         if len(pairs) == count:
@@ -323,22 +323,22 @@ def make_pairs(count, seed):
             for text, known in zip(pair, seen):
                 known.add(text)
     if len(pairs) < count:
-        sys.exit(f"make_toy_corpus.py: only {len(pairs)} of {count} different pairs can be made")
+        sys.exit(f"make_toy_corpus.py: only {len(pairs)} of {count} distinct pairs exist")
     return pairs
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="where the six files go; made if missing")
-    parser.add_argument("--pairs", type=int, default=20000, help="pairs for training (%(default)s)")
-    parser.add_argument("--valid", type=int, default=200, help="pairs for validation (%(default)s)")
-    parser.add_argument("--test", type=int, default=200, help="pairs for testing (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, other sentences (%(default)s)")
+    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path, help="output directory; created if missing")
+    parser.add_argument("--pairs", type=int, default=20000, help="training pairs (%(default)s)")
+    parser.add_argument("--valid", type=int, default=200, help="validation pairs (%(default)s)")
+    parser.add_argument("--test", type=int, default=200, help="test pairs (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (%(default)s)")
     options = parser.parse_args()
     sizes = {"valid": options.valid, "test": options.test, "train": options.pairs}
     for name, size in sizes.items():
         if size < 1:
-            parser.error(f"{name}: {size} pairs, at least 1 is needed")
+            parser.error(f"{name}: {size} pairs, expected at least 1")
     pairs = make_pairs(sum(sizes.values()), options.seed)
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, size in sizes.items():

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# WMT14 English-German from the public archives to training files: train, newstest2013 (development) and newstest2014 (test), raw text.
+# Prepares WMT14 English-German from the public archives: train, newstest2013 (development) and
+# newstest2014 (test) as raw text.
 #
-#   scripts/data/prepare_wmt14.sh [FOLDER]          FOLDER: data/wmt14 when not given; some 6 GB while it works, 1.5 GB at the end
+#   scripts/data/prepare_wmt14.sh [FOLDER]          default FOLDER: data/wmt14; needs 6 GB, 1.5 GB at the end
 #
-# FOLDER/archives holds what is downloaded; a download that broke off is resumed, one that is there is not repeated. An archive is
-# compared with a checksum that public software already relies on (the table below; statmt.org itself publishes none), and its
-# SHA-256 is recorded in FOLDER/archives/SHA256SUMS, which every later run compares with. Where an archive is another one, the script
-# asks on a terminal, and otherwise stops and says what line in SHA256SUMS accepts it. To prepare without a network, put the archives
-# there by hand (the script says which are missing, and from where). Every step is skipped whose result is newer than what it was made of.
+# Downloads go to FOLDER/archives. Interrupted downloads are resumed, complete ones are not
+# repeated. An archive is checked against a checksum used by public software (table below;
+# statmt.org publishes none). Its SHA-256 is recorded in FOLDER/archives/SHA256SUMS and checked by
+# later runs. If an archive differs, the script asks on a terminal; otherwise it stops and prints
+# the line for SHA256SUMS that accepts the archive. To prepare without a network, copy the archives
+# there by hand (the script lists the missing ones and their addresses). A step is skipped if its
+# result is newer than its inputs.
 #
-# Europarl v7, Common Crawl, News Commentary v9 (statmt.org/wmt14/translation-task.html), cleaned by scripts/data/clean_corpus.py (the rules
-# are on top of it). $NMT_WMT14_MIRROR replaces the addresses' https://www.statmt.org.
+# The training data is Europarl v7, Common Crawl and News Commentary v9
+# (statmt.org/wmt14/translation-task.html), cleaned by scripts/data/clean_corpus.py, which documents
+# the rules. $NMT_WMT14_MIRROR replaces https://www.statmt.org.
 set -euo pipefail
 case ${1:-} in
   -h | --help)
@@ -22,8 +26,8 @@ scripts=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-data/wmt14}
 mirror=${NMT_WMT14_MIRROR:-https://www.statmt.org}
 archives=$folder/archives
-# Name here, address, bytes (- not known), checksum, who published the checksum. That of dev.tgz stands in one research project alone,
-# and no second source confirms it.
+# Local name, address, bytes (-: unknown), checksum, source of the checksum. Only one research
+# project publishes the checksum of dev.tgz.
 table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
 training-parallel-commoncrawl.tgz wmt13/training-parallel-commoncrawl.tgz 918311367 \
 sha256:c7a74e2ea01ac6c920123108627e35278d4ccb5701e15428ffa34de86fa3a9e5 TensorFlow-Datasets
@@ -40,7 +44,8 @@ for tool in python3 tar sha256sum sha1sum md5sum; do command -v "$tool" >/dev/nu
 mkdir -p "$archives"
 bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
 
-# 1. Archives. A part that broke off keeps the name .part, and curl or wget goes on from its end, at once while there is progress.
+# 1. Archives. An interrupted download keeps the name .part; curl or wget resumes it, and is retried
+# as long as it makes progress.
 download_once() {
   if command -v curl >/dev/null; then
     curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - --output "$2" "$1"
@@ -62,7 +67,7 @@ while read -r name path bytes _; do
   file=$archives/$name
   [ -s "$file" ] && continue
   echo "prepare_wmt14: $mirror/$path"
-  # A part that is whole already makes the download fail, too: the archive itself says whether all is there.
+  # Resuming a complete download fails too, so test the archive itself.
   complete=yes
   reason=$(download "$mirror/$path" "$file.part" 2>&1) || complete=no
   if gzip -t "$file.part" 2>/dev/null; then
@@ -70,7 +75,7 @@ while read -r name path bytes _; do
     continue
   fi
   reason=${reason##*$'\n'}
-  # All bytes are there and they are no archive: going on from their end can never help.
+  # All bytes are there but they are not an archive: resuming cannot help.
   if [ $complete = yes ] || { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
     rm -f "$file.part"
     reason="what came is no whole archive"
@@ -82,7 +87,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere, put them into $archives under these names, and start again"
 fi
 
-# 2. Checksums: what was recorded or accepted before, else what is published.
+# 2. Checksums: those recorded or accepted before, else the published ones.
 sums=$archives/SHA256SUMS
 touch "$sums"
 while read -r name path bytes published source; do
@@ -110,7 +115,7 @@ while read -r name path bytes published source; do
   echo "$sum  $name" >>"$sums"
 done 3<&0 <<<"$table"
 
-# 3. Text. Archives differ in the folders they put files into: a file is found by its name.
+# 3. Text. Directories differ between archives, so files are found by name.
 work=$folder/work
 extract() {  # archive, name of a file in it -> path
   local to=$work/$2

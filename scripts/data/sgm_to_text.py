@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The segments of an NIST SGM file (WMT's development and test sets) as text, one a line: sgm_to_text.py FILE.sgm > FILE
+"""Extracts the segments of an NIST SGM file (WMT development and test sets), one per line:
+sgm_to_text.py FILE.sgm > FILE
 
-A line that is no segment is passed over; entities are resolved, white space inside a segment becomes single spaces."""
+Other lines are skipped, entities are unescaped, and white space in a segment becomes single spaces."""
 import html
 import re
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes src/eval/unicode_tables.inc: the general categories P, S and N that BLEU's international tokenization reads, white
-space as str.split() sees it, and what str.lower() needs. The categories come from the package "regex" (which sacreBLEU uses for
-them), all else from Python itself.
+"""Generates src/eval/unicode_tables.inc: the general categories P, S and N for BLEU's international
+tokenization, white space as in str.split(), and the tables of str.lower(). The categories come from the
+package "regex", which sacreBLEU uses, everything else from Python.
 Usage: make_unicode_tables.py > src/eval/unicode_tables.inc"""
 import sys
 import unicodedata
@@ -33,8 +33,8 @@ def has_property(letter):
     return lambda c: pattern.match(c) is not None
 
 
-# A capital sigma becomes a final one behind a cased letter, with case-ignorable characters in between (Unicode 15, table 3-17):
-# str.lower() tells which is which.
+# A capital sigma becomes final after a cased letter, with case-ignorable characters in between
+# (Unicode 15, table 3-17). str.lower() tells which characters are cased or case-ignorable.
 def is_cased(c):
     return (c + "\u03a3").lower()[-1] == "\u03c2"
 

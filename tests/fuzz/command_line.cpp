@@ -4,7 +4,7 @@
 
 #include <vector>
 
-// Arguments, one a line. Files named by --config are not opened: the option is taken away.
+// Command-line arguments, one per line. --config is removed, so that no file is opened.
 void nmt::fuzz::command_line(std::string_view bytes) {
   std::vector<std::string> arguments;
   while (!bytes.empty()) {

@@ -15,7 +15,7 @@ void nmt::fuzz::config_json(std::string_view bytes) {
       const auto stored = config::to_json(config::fields(spec));
       config::from_json(stored, config::fields(again), "config.json");
       if (config::to_json(config::fields(again)) != stored)
-        throw std::logic_error("stored settings do not read back to the same");
+        throw std::logic_error("settings changed after a round trip");
     });
   };
   all(ModelSpec());

@@ -2,7 +2,7 @@
 #include "config/settings.h"
 #include "tests/fuzz/target.h"
 
-// A settings file, read as --config would, and written and read again.
+// A settings file, read as by --config, written and read again.
 void nmt::fuzz::config_yaml(std::string_view bytes) {
   struct Specs {
     ModelSpec model;
@@ -28,7 +28,7 @@ void nmt::fuzz::config_yaml(std::string_view bytes) {
     again.settings.read_yaml(dump, "dump.yaml");
     again.settings.read({});
     if (again.settings.yaml() != dump)
-      throw std::logic_error("--dump-config does not read back to the same: " + dump);
+      throw std::logic_error("settings changed after a round trip through --dump-config:  " + dump);
   });
 }
 

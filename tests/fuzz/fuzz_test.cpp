@@ -33,8 +33,8 @@ std::vector<std::string> seeds_of(const Target& target) {
   return seeds;
 }
 
-/// A few changes that keep most of the input: bytes, numbers, pieces taken out, doubled, cut off or
-/// brought from another seed.
+/// Mutates the input slightly: changes bytes and numbers; removes, duplicates, truncates parts, or
+/// inserts parts of another seed.
 std::string mutated(std::string text, const std::vector<std::string>& seeds, Rng& rng) {
   static const char* const tokens[] = {"-1",    "0",    "99999999999999999999",
                                        "1e308", "[",    "{",

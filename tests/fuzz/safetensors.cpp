@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-// A safetensors file: every byte of every tensor that the reader admits is touched.
+// A safetensors file; reads every byte of every tensor that the reader accepts.
 void nmt::fuzz::safetensors(std::string_view bytes) {
   read([&] {
     const nmt::safetensors::Contents contents(bytes, "fuzz.safetensors");
@@ -13,9 +13,10 @@ void nmt::fuzz::safetensors(std::string_view bytes) {
       const std::byte* data = tensor.data;
       for (std::size_t i = 0; i < tensor.bytes(); ++i) sum += static_cast<unsigned>(data[i]);
       if (contents.find(tensor.name) == nullptr)
-        throw std::logic_error("a tensor is not found under its name");
+        throw std::logic_error("a tensor cannot be found by its name");
     }
-    if (sum == 0xFFFFFFFFu) throw std::logic_error("never: keeps the sum alive");
+    if (sum == 0xFFFFFFFFu)
+      throw std::logic_error("unreachable: prevents the sum from being optimized away");
   });
 }
 

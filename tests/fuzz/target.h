@@ -1,10 +1,10 @@
 #pragma once
 
 // A fuzz target is a file <name>.cpp with `void nmt::fuzz::<name>(std::string_view bytes)` and
-// NMT_FUZZ_TARGET(<name>) below it, a line in targets.def, and seeds in seeds/<name>/. It hands the
-// bytes to a reader and catches nmt::Error, the one answer to bad input that is allowed. Anything
-// else (a crash, a report of a sanitizer, another exception) is a fault. fuzz_test.cpp runs each
-// over its seeds and mutations of them; with NMT_BUILD_FUZZERS each becomes a libFuzzer program
+// NMT_FUZZ_TARGET(<name>), a line in targets.def, and seeds in seeds/<name>/. It passes the bytes
+// to a reader and catches only nmt::Error, the expected response to bad input. Everything else (a
+// crash, a sanitizer report, another exception) is a failure. fuzz_test.cpp runs every target on
+// its seeds and mutations of them; with NMT_BUILD_FUZZERS each target becomes a libFuzzer program
 // fuzz_<name>.
 
 #include "core/error.h"
@@ -31,7 +31,7 @@ namespace nmt::fuzz {
 #include "tests/fuzz/targets.def"
 #undef NMT_FUZZ
 
-/// Calls the reader; a refusal must be one line.
+/// Calls the reader; an error message must be one line.
 template <class Reader>
 void read(Reader&& reader) {
   try {
@@ -39,7 +39,7 @@ void read(Reader&& reader) {
   } catch (const Error& error) {
     if (error.what()[0] == '\0' ||
         std::string_view(error.what()).find('\n') != std::string_view::npos)
-      throw std::logic_error("a refusal is not one line");
+      throw std::logic_error("an error message has more than one line");
   }
 }
 

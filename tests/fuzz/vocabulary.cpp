@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-// A SentencePiece model, and text through it where it is admitted.
+// A SentencePiece model; if it is accepted, encodes text with it.
 void nmt::fuzz::vocabulary(std::string_view bytes) {
   read([&] {
     const Vocabulary vocabulary = Vocabulary::from_bytes(bytes, "fuzz.spm");
