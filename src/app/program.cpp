@@ -62,10 +62,6 @@ bool dump_if_asked(const config::Settings& settings) {
   return true;
 }
 
-void allow_units(config::Settings& settings) {
-  for (const char* name : {"unit", "enc-cell", "dec-cell"}) settings.allow(name, unit_names());
-}
-
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
   std::signal(SIGPIPE, SIG_DFL);

@@ -27,9 +27,6 @@ int run_tool(int argc, char** argv, config::Settings& settings,
 /// Prints the settings as YAML if --dump-config asks for it; true: the program is done.
 bool dump_if_asked(const config::Settings& settings);
 
-/// Lets --enc-cell, --dec-cell and --unit take the names of units.def.
-void allow_units(config::Settings& settings);
-
 /// Writes to standard output and flushes. Error (failed): it cannot be written.
 void print(std::string_view text);
 

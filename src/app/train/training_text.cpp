@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "core/log.h"
-#include "text/train_vocabulary.h"
 #include "train/reporter.h"
 
 #include <algorithm>
@@ -45,39 +44,6 @@ HoldOut hold_out_some(const ParallelCorpus& corpus, std::int64_t pairs, std::uin
       if (pairs <= 1) throw;
     }
   }
-}
-
-std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vector<Side> sides,
-                                            const VocabularyTraining& training, const char* name) {
-  const ParallelCorpus& corpus = *text.corpus;
-  const std::int64_t pairs = corpus.pairs() - std::ssize(text.excluded);
-  // Line k of those that are not excluded: k + j, where j excluded lines come before it.
-  const auto line_of = [&](std::int64_t k) {
-    std::size_t low = 0, high = text.excluded.size();
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      if (text.excluded[middle] - static_cast<std::int64_t>(middle) <= k) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return k + static_cast<std::int64_t>(low);
-  };
-  std::string storage;
-  TrainedVocabulary trained = train_vocabulary(
-      pairs * std::ssize(sides),
-      [&](std::int64_t i) {
-        return corpus.line(sides[static_cast<std::size_t>(i / pairs)], line_of(i % pairs), storage);
-      },
-      training, name);
-  log::info("{}: {} pieces from {} lines{}", name, train::grouped(trained.vocabulary.size()),
-            train::grouped(trained.lines_used),
-            trained.lines_too_long > 0
-                ? fmt::format(", {} lines over {} bytes passed over",
-                              train::grouped(trained.lines_too_long), training.max_line_bytes)
-                : "");
-  return std::make_shared<const Vocabulary>(std::move(trained.vocabulary));
 }
 
 }  // namespace
@@ -145,33 +111,6 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
             train::grouped(std::ssize(text.development.sources)),
             train::grouped(std::ssize(text.excluded)));
   return text;
-}
-
-VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
-                                 train::Heartbeat& heartbeat) {
-  VocabularyPair made;
-  if (!data.vocabs.empty()) {
-    made.source = made.target =
-        std::make_shared<const Vocabulary>(Vocabulary::load(data.vocabs.front()));
-    if (data.vocabs.size() == 2 && data.vocabs[1] != data.vocabs[0])
-      made.target = std::make_shared<const Vocabulary>(Vocabulary::load(data.vocabs[1]));
-    return made;
-  }
-  VocabularyTraining training;
-  training.size = data.dim_vocabs.front();
-  training.max_lines = data.sentencepiece_max_lines;
-  if (data.joint_vocab) {
-    heartbeat.activity("training the joint vocabulary");
-    made.source = made.target =
-        train_one(text, {Side::source, Side::target}, training, "joint vocabulary");
-  } else {
-    heartbeat.activity("training the source vocabulary");
-    made.source = train_one(text, {Side::source}, training, "source vocabulary");
-    heartbeat.activity("training the target vocabulary");
-    training.size = data.dim_vocabs.back();
-    made.target = train_one(text, {Side::target}, training, "target vocabulary");
-  }
-  return made;
 }
 
 }  // namespace nmt::app

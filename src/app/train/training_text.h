@@ -4,9 +4,7 @@
 #include "config/specs.h"
 #include "data/corpus.h"
 #include "data/hold_out.h"
-#include "model/directory/model_directory.h"
 #include "train/autoconfig.h"
-#include "train/heartbeat.h"
 #include "train/parallel/communicator.h"
 
 #include <memory>
@@ -31,9 +29,5 @@ struct TrainingText {
 /// a rank's are others than the first's.
 TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,
                                 train::Communicator& ranks = train::alone());
-
-/// Reads data.vocabs, or trains what they stand for on the training lines.
-VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
-                                 train::Heartbeat& heartbeat);
 
 }  // namespace nmt::app

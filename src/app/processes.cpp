@@ -1,4 +1,4 @@
-#include "app/job.h"
+#include "app/processes.h"
 
 #include "config/device.h"
 #include "core/error.h"
@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -37,22 +38,26 @@ int processors() {
 
 }  // namespace
 
-Job::Job() {
+Processes::Processes() = default;
+
+Processes::Processes(int rank, int size, std::string launcher)
+    : rank_(rank), size_(size), launcher_(std::move(launcher)) {
+  // --help and --dump-config are rank 0's to answer.
+  if (!is_first() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
+}
+
+Processes Processes::of_environment() {
   for (const Launcher& launcher : launchers) {
     const int size = number(launcher.size), rank = number(launcher.rank);
     if (size < 2 || rank < 0 || rank >= size) continue;
-    rank_ = rank;
-    size_ = size;
-    launcher_ = fmt::format("{}={}", launcher.size, size);
-    // --help and --dump-config are rank 0's to answer.
-    if (!is_first() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
-    return;
+    return {rank, size, fmt::format("{}={}", launcher.size, size)};
   }
+  return {};
 }
 
-Job::~Job() = default;
+Processes::~Processes() = default;
 
-train::Communicator& Job::join() {
+train::Communicator& Processes::join() {
   if (size_ == 1) return train::alone();
   void* const library = ::dlopen(
       "libnmt_mpi.so", RTLD_NOW | RTLD_GLOBAL);  // Open MPI's own parts look for it globally
@@ -77,7 +82,7 @@ train::Communicator& Job::join() {
   return *joined_;
 }
 
-std::string Job::device(const std::string& asked) const {
+std::string Processes::device(const std::string& asked) const {
   if (!joined_) return asked;
   DeviceChoice choice = parse_device(asked, "--device");
   std::string why;
@@ -97,17 +102,17 @@ std::string Job::device(const std::string& asked) const {
   return asked == "cuda" || asked == "auto" ? fmt::format("cuda:{}", joined_->local_rank()) : asked;
 }
 
-int Job::threads(int asked) const {
+int Processes::threads(int asked) const {
   return asked != 0 || !joined_ ? asked : std::max(1, processors() / joined_->sharing());
 }
 
-void Job::on_error() const {
+void Processes::on_error() const {
   // mpirun takes a second or two to end the others.
   if (!is_first() && !(joined_ && joined_->has_lost()))
     std::this_thread::sleep_for(std::chrono::seconds(4));
 }
 
-int Job::end(int status) {
+int Processes::end(int status) {
   const bool saved = status == static_cast<int>(ExitStatus::interrupted) ||
                      status == static_cast<int>(ExitStatus::terminated);
   if (joined_ && status != 0 && !saved) joined_->abort(status);

@@ -1,0 +1,137 @@
+#include "app/info/info.h"
+
+#include "app/common_options.h"
+#include "app/info/architecture_list.h"
+#include "app/train/training_text.h"
+#include "config/fields.h"
+#include "core/error.h"
+#include "model/architecture.h"
+#include "model/directory/model_directory.h"
+#include "model/directory/stored_weights.h"
+#include "train/autoconfig.h"
+#include "train/optimization/optimizer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nmt::app {
+namespace {
+
+// A directory knows its model: what says something else of it contradicts it.
+void read_directory(TrainingSpec& spec, ModelInfo& info) {
+  std::vector<std::string> names{"config", "vocabs", "dim-vocabs", "joint-vocab"};
+  for (const config::Option& option : config::fields(spec.model)) names.push_back(option.name);
+  for (const std::string& name : names)
+    if (spec.is_given(name))
+      fail(ExitStatus::usage,
+           "{}: a model directory has its own settings; give --model {} or --{}, not both",
+           spec.train.model, spec.train.model, name);
+  const ModelDirectory directory = ModelDirectory::open(spec.train.model);
+  info.origin = directory.path();
+  info.spec = directory.spec();
+  info.source_vocabulary = directory.source_size();
+  info.target_vocabulary = directory.target_size();
+  info.precision = precision_name(directory.weights());
+}
+
+void read_settings(TrainingSpec& settings, ModelInfo& info) {
+  ModelSpec& spec = settings.model;
+  DataSpec& data = settings.data;
+  check(settings);
+  const LayerLimits layers = architecture_of(spec).common_layers();
+  if (layers.min == layers.max)
+    for (int* depth : {&spec.enc_depth, &spec.dec_depth})
+      if (*depth == 0) *depth = layers.min;
+  const auto missing = [&]() -> const char* {
+    if (spec.dim_emb == 0) return "dim-emb";
+    if (spec.dim_rnn == 0) return "dim-rnn";
+    if (spec.enc_depth == 0) return "enc-depth";
+    if (spec.dec_depth == 0) return "dec-depth";
+    return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
+  };
+  if (const char* name = missing()) {
+    if (data.train_sets.empty())
+      fail(ExitStatus::usage,
+           "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; "
+           "or a model directory",
+           name);
+    std::vector<train::Choice> choices;
+    const TrainingText text = open_training_text(data, choices);
+    train::choose(text.size(), spec, data, settings.train);
+  }
+  train::choose_positions(spec, data);
+  train::choose_attention_query(spec);
+  if (!settings.ties_given()) train::choose_tying(spec, data);
+  info.origin = "settings";
+  info.spec = spec;
+  if (data.vocabs.empty()) {
+    info.source_vocabulary = data.dim_vocabs.front();
+    info.target_vocabulary = data.dim_vocabs.back();
+  } else {
+    info.source_vocabulary = Vocabulary::load(data.vocabs.front()).size();
+    info.target_vocabulary = Vocabulary::load(data.vocabs.back()).size();
+  }
+}
+
+}  // namespace
+
+std::vector<config::Option> fields(InfoSpec& spec) {
+  using config::Option;
+  return joined(
+      {fields(spec.training),
+       config::in_group("information", {Option("json", &spec.json, "print the numbers as JSON"),
+                                        Option("architectures", &spec.architectures,
+                                               "describe every architecture of --type, and exit"),
+                                        Option("sentence-length", &spec.sentence_length,
+                                               "tokens of a sentence that memory is estimated for")
+                                            .range(1, 100000)})});
+}
+
+// A --model beside the command line's other arguments names what to describe; in a file it only
+// names where a training goes.
+void note_given(InfoSpec& spec, const config::Settings& settings) {
+  note_given(spec.training, settings);
+  const int level = settings.level("model");
+  spec.from_directory = level > 0 && level == std::max(1, settings.level("config"));
+}
+
+ModelInfo find_model(InfoSpec& spec) {
+  ModelInfo info;
+  if (spec.from_directory)
+    read_directory(spec.training, info);
+  else
+    read_settings(spec.training, info);
+  return info;
+}
+
+std::string architectures(const InfoSpec& spec) {
+  return spec.json ? architectures_json() : architectures_text();
+}
+
+std::string info(const InfoSpec& spec, ModelInfo info) {
+  // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a
+  // batch.
+  for (double* dropout :
+       {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
+    if (*dropout < 0) *dropout = 0.1;
+  Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
+  info.inventory = take_inventory(model);
+  const DataSpec& data = spec.training.data;
+  const std::int64_t length = spec.sentence_length,
+                     words = data.mini_batch_words > 0 ? data.mini_batch_words : 4096;
+  std::int64_t sentences = std::max<std::int64_t>(1, words / length);
+  if (data.mini_batch > 0) sentences = std::min<std::int64_t>(sentences, data.mini_batch);
+  info.training_batch = {sentences, length, length};
+  info.decoding_batch = {spec.training.search.mini_batch, length, length};
+  info.beam = spec.training.search.beam_size;
+  info.optimizer = name_of(spec.training.train.optimizer);
+  info.training = training_memory(model, info.inventory, info.training_batch,
+                                  train::Optimizer::states(spec.training.train),
+                                  spec.training.train.exponential_smoothing > 0);
+  info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary,
+                                  info.decoding_batch, info.beam);
+  info.decoding.weights = stored_bytes(model.parameters(), *parse_weights(info.precision));
+  return spec.json ? json_of(info) : text_of(info);
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,30 @@
+#include "app/train/training_device.h"
+
+#include "core/log.h"
+
+namespace nmt::app {
+namespace {
+
+// What --device and --cpu-threads mean for this rank.
+ComputeSpec of_rank(ComputeSpec spec, const Processes& processes) {
+  spec.device = processes.device(spec.device);
+  spec.cpu_threads = processes.threads(spec.cpu_threads);
+  return spec;
+}
+
+}  // namespace
+
+TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& processes,
+                               train::Communicator& hosts)
+    : hosts_(hosts), compute_(of_rank(spec.compute, processes)) {
+  compute_.check_training();
+  log::info("{}{}; seed {}", compute_.describe("nmt-train"),
+            are_several() ? fmt::format(", one of {} processes", hosts.size()) : "",
+            spec.train.seed);
+  arena_ = compute_.new_training_arena();
+  context_ = compute_.context(*arena_);
+  context_.cpu.products = compute_.products();
+  if (are_several() && context_.cuda.device) gpus_ = train::over_nccl(hosts, *context_.cuda.device);
+}
+
+}  // namespace nmt::app

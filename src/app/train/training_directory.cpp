@@ -1,0 +1,69 @@
+#include "app/train/training_directory.h"
+
+#include "config/period.h"
+#include "core/file.h"
+#include "train/optimization/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace nmt::app {
+namespace {
+
+// The weights, what the optimizer keeps of each and, beside an average, the weights being trained.
+std::int64_t checkpoint_bytes(const TrainSpec& spec, std::int64_t weights) {
+  return static_cast<std::int64_t>(sizeof(float)) * weights *
+         (1 + train::Optimizer::states(spec) + (spec.exponential_smoothing > 0 ? 1 : 0));
+}
+
+// Saves by save-freq and, of the best, by valid-freq, one at the start and one at the end; no bound
+// where --after counts in another unit.
+double max_checkpoints(const TrainSpec& spec) {
+  constexpr double no_bound = std::numeric_limits<double>::infinity();
+  double most = no_bound;
+  for (const Period& whole : parse_periods(spec.after, "after")) {
+    double saves = 2;
+    for (const auto& [text, name] :
+         {std::pair{&spec.save_freq, "save-freq"}, {&spec.valid_freq, "valid-freq"}})
+      if (const Period every = parse_period(*text, name))
+        saves += every.unit == whole.unit ? std::ceil(whole.count / every.count) : no_bound;
+    most = std::min(most, saves);
+  }
+  return most;
+}
+
+}  // namespace
+
+TrainingDirectory::TrainingDirectory(const TrainSpec& spec, train::Communicator& ranks)
+    : path_(spec.model),
+      ranks_(ranks),
+      own_(ranks.rank() == 0 ? std::make_optional<DirectoryStore>(spec.model, spec.keep_last,
+                                                                  spec.keep_best, spec.overwrite)
+                             : std::nullopt),
+      shared_(ranks, own_ ? &*own_ : nullptr) {}
+
+train::CheckpointStore& TrainingDirectory::store() {
+  if (ranks_.size() > 1) return shared_;
+  return *own_;
+}
+
+std::optional<train::TrainingState> TrainingDirectory::training_so_far() {
+  const std::optional<std::string> newest = store().newest();
+  if (!newest) return std::nullopt;
+  return train::TrainingState::from_json(*newest, path_);
+}
+
+bool TrainingDirectory::has_vocabularies(const std::vector<std::string>& files) const {
+  const VocabularyPair there = vocabularies();
+  return read_file(files.front()) == there.source->bytes() &&
+         read_file(files.back()) == there.target->bytes();
+}
+
+void TrainingDirectory::create(const ModelSpec& model, const TrainSpec& spec,
+                               const VocabularyPair& vocabularies, std::int64_t weights) {
+  own_->create(model, vocabularies, checkpoint_bytes(spec, weights), max_checkpoints(spec));
+}
+
+}  // namespace nmt::app
