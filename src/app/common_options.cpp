@@ -18,4 +18,10 @@ config::Option model_option(std::string* path, const std::string& help) {
   return config::Option("model", path, help).alias({"m"}).meta("DIR");
 }
 
+config::Option model_output_option(std::string* path) {
+  return config::Option("output", path, "a new model directory, which appears whole or not at all")
+      .alias({"o"})
+      .meta("DIR");
+}
+
 }  // namespace nmt::app

@@ -16,4 +16,7 @@ config::Option output_option(std::string* path, const std::string& what);
 /// --model: one model directory.
 config::Option model_option(std::string* path, const std::string& help);
 
+/// --output: a new model directory.
+config::Option model_output_option(std::string* path);
+
 }  // namespace nmt::app

@@ -8,10 +8,7 @@ std::vector<config::Option> fields(AverageSpec& spec) {
   return joined(
       {config::in_group("files",
                         {model_option(&spec.model, "the model directory with the checkpoints"),
-                         Option("output", &spec.output,
-                                "a new model directory, which appears whole or not at all")
-                             .alias({"o"})
-                             .meta("DIR")}),
+                         model_output_option(&spec.output)}),
        config::in_group(
            "checkpoints",
            {Option("last", &spec.last,

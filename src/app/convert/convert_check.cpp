@@ -1,0 +1,110 @@
+#include "app/convert/convert_check.h"
+
+#include "app/compute.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "eval/bleu.h"
+#include "model/directory/loaded_model.h"
+#include "model/directory/stored_weights.h"
+#include "search/batch_translator.h"
+#include "text/lines.h"
+
+#include <filesystem>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+struct CheckText {
+  std::string origin;
+  std::vector<std::string> sources, references;
+};
+
+// The translations of the last validation stand in the directory with their sources and references.
+CheckText development_set(const std::string& directory) {
+  CheckText text{directory + "/development.json", {}, {}};
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(text.origin, error))
+    fail(ExitStatus::usage,
+         "check: {} remembers no development set; give --check SOURCE REFERENCE, or --no-check",
+         directory);
+  try {
+    const auto json = nlohmann::json::parse(read_file(text.origin));
+    text.sources = json.at("sources").get<std::vector<std::string>>();
+    text.references = json.at("references").get<std::vector<std::string>>();
+  } catch (const nlohmann::json::exception&) {
+    fail(ExitStatus::data, "{}: is not what nmt-train writes there", text.origin);
+  }
+  return text;
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  reader.notes().warn(path);
+  return lines;
+}
+
+// The first sentences that have text on both sides.
+CheckText check_text(const ConvertSpec& spec) {
+  CheckText all, text;
+  if (spec.check.empty())
+    all = development_set(spec.model);
+  else if (spec.check.size() == 2)
+    all = {spec.check[0], lines_of(spec.check[0]), lines_of(spec.check[1])};
+  else
+    fail(ExitStatus::usage, "check: {} files given, a source and a reference are needed",
+         spec.check.size());
+  if (all.sources.size() != all.references.size())
+    fail(ExitStatus::data, "check: {} sources and {} references in {}: they must be pairs",
+         all.sources.size(), all.references.size(),
+         spec.check.empty() ? all.origin : spec.check[0] + " and " + spec.check[1]);
+  text.origin = all.origin;
+  for (std::size_t i = 0; i < all.sources.size() &&
+                          text.sources.size() < static_cast<std::size_t>(spec.check_sentences);
+       ++i) {
+    if (is_blank(all.sources[i]) || is_blank(all.references[i])) continue;
+    text.sources.push_back(all.sources[i]);
+    text.references.push_back(all.references[i]);
+  }
+  if (text.sources.empty())
+    fail(ExitStatus::data, "check: {} has no pair with text on both sides", all.origin);
+  return text;
+}
+
+double bleu_with(Dtype weights, const ConvertSpec& spec, const CheckText& text) {
+  ComputeSpec where = spec.compute;
+  where.precision = parse_enum<Precision>(precision_name(weights), "precision");
+  Compute compute(where);
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, compute.context(*arena));
+  BatchTranslator translator(model->scorer(), model->source_vocabulary(),
+                             model->target_vocabulary(),
+                             translator_options(spec.search, compute.cpu()));
+  std::vector<std::string> outputs;
+  for (const LineTranslation& translation : translator.translate(text.sources))
+    outputs.push_back(translation.outputs.at(0).text);
+  return corpus_bleu(outputs, text.references).score;
+}
+
+}  // namespace
+
+nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to) {
+  const CheckText text = check_text(spec);
+  const double before = bleu_with(Dtype::f32, spec, text), after = bleu_with(to, spec, text);
+  const std::string found =
+      fmt::format("BLEU {:.2f} in float32, {:.2f} in {}, over {} sentences of {}", before, after,
+                  name_of(spec.precision), text.sources.size(), text.origin);
+  if (before - after > spec.tolerance)
+    fail(ExitStatus::failed,
+         "{}: {} harms this model: {}; it may fall by {} (--tolerance); nothing was written",
+         spec.model, name_of(spec.precision), found, spec.tolerance);
+  log::info("{}", found);
+  return {{"sentences", text.sources.size()}, {"bleu-float32", before}, {"bleu", after}};
+}
+
+}  // namespace nmt::app

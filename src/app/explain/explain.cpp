@@ -1,0 +1,90 @@
+#include "app/explain/explain.h"
+
+#include "app/common_options.h"
+#include "app/compute.h"
+#include "app/explain/explanation.h"
+#include "app/line_input.h"
+#include "app/page.h"
+#include "config/fields.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "model/directory/loaded_model.h"
+#include "search/batch_translator.h"
+
+#include <cstdint>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+std::vector<std::string> read_lines(const ExplainSpec& spec) {
+  LineInput input(spec.input, spec.text);
+  std::vector<std::string> lines;
+  for (std::string line; input.next(line);) lines.push_back(line);
+  input.warn();
+  if (lines.empty())
+    fail(ExitStatus::data, "the input holds no line; one sentence a line was expected");
+  const auto most = static_cast<std::size_t>(spec.sentences);
+  if (lines.size() > most) {
+    log::warn("only the first {} of {} lines are shown (--sentences)", most, lines.size());
+    lines.resize(most);
+  }
+  return lines;
+}
+
+}  // namespace
+
+SearchSpec explained_search() {
+  SearchSpec search;
+  search.max_length = 100;
+  return search;
+}
+
+std::vector<config::Option> fields(ExplainSpec& spec) {
+  using config::Option;
+  return joined(
+      {config::in_group(
+           "files",
+           {model_option(&spec.model, "the model directory"),
+            Option("input", &spec.input,
+                   "what to translate, a sentence a line; standard input when not given")
+                .alias({"i"})
+                .meta("FILE"),
+            output_option(&spec.output, "the page goes"),
+            Option("text", &spec.text, "lines to translate, in place of an input")
+                .meta("TEXT")
+                .never_dumped(),
+            Option("json", &spec.json, "writes the page's numbers there too").meta("FILE"),
+            Option("gates", &spec.gates, "writes every gate of every channel there, as safetensors")
+                .meta("FILE"),
+            Option("sentences", &spec.sentences, "show so many lines at most").range(1, 10000)}),
+       config::only({"beam-size", "length-penalty", "max-length"},
+                    config::fields(spec.search, explained_search())),
+       config::only({"cpu-threads", "device"}, config::fields(spec.compute))});
+}
+
+void explain(const ExplainSpec& spec) {
+  if (spec.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
+  Compute compute(spec.compute);
+  log::info("{}", compute.describe("nmt-explain"));
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
+  const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, context);
+  const std::vector<std::string> lines = read_lines(spec);
+  PageOutput output(spec.output, spec.json);
+
+  BatchTranslator translator(model->scorer(), model->source_vocabulary(),
+                             model->target_vocabulary(),
+                             translator_options(spec.search, context.cpu));
+  Explanation explanation(*model, translator, spec.model, !spec.gates.empty());
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
+
+  const nlohmann::ordered_json json = explanation.json();
+  if (!spec.gates.empty()) explanation.save_gates(spec.gates);
+  output.write(make_page("explain.html", json), json);
+}
+
+}  // namespace nmt::app
