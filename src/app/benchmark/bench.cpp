@@ -104,8 +104,8 @@ double Case::time_erased(Function body, void* context) {
   return result_.seconds;
 }
 
-Bench::Bench(const Options& options, Compute& compute, const kernels::ProductLibrary* products,
-             Reports& reports)
+Bench::Bench(const BenchmarkSpec& options, Compute& compute,
+             const kernels::ProductLibrary* products, Reports& reports)
     : options_(options),
       compute_(compute),
       products_(products),

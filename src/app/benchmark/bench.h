@@ -1,8 +1,8 @@
 #pragma once
 
+#include "app/benchmark/benchmark_spec.h"
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/report.h"
-#include "config/compute_spec.h"
 #include "core/error.h"
 #include "tensor/copy.h"
 
@@ -14,17 +14,6 @@
 #include <regex.h>
 
 namespace nmt::app::bench {
-
-struct Options {
-  std::string filter;
-  double min_time = 0.2;
-  int repetitions = 1;
-  std::string format = "text";
-  std::string out;
-  bool quick = false;
-  bool list = false;
-  ComputeSpec compute = float32_compute();
-};
 
 class Bench;
 
@@ -125,10 +114,10 @@ class Pattern {
 class Bench {
  public:
   /// `products`: the library that training's products take, or null.
-  Bench(const Options& options, Compute& compute, const kernels::ProductLibrary* products,
+  Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductLibrary* products,
         Reports& reports);
 
-  const Options& options() const { return options_; }
+  const BenchmarkSpec& options() const { return options_; }
   Compute& compute() { return compute_; }
   Clock& clock() { return *clock_; }
   BoundsMeter& meter() { return meter_; }
@@ -159,7 +148,7 @@ class Bench {
   Result begin(const std::string& table, const std::string& name);
   void end(Result& result);
 
-  Options options_;
+  BenchmarkSpec options_;
   Compute& compute_;
   const kernels::ProductLibrary* products_;
   Reports& reports_;

@@ -1,7 +1,7 @@
 #include "kernels/attention.h"
 
-#include "app/benchmark/reference.h"
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/reference.h"
+#include "app/benchmark/tables/tables.h"
 
 #include <fmt/format.h>
 

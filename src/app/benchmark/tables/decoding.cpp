@@ -1,5 +1,5 @@
-#include "app/benchmark/models.h"
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/models.h"
+#include "app/benchmark/tables/tables.h"
 #include "config/precision.h"
 #include "model/inventory.h"
 #include "model/model_scorer.h"

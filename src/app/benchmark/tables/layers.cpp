@@ -1,5 +1,5 @@
-#include "app/benchmark/reference.h"
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/reference.h"
+#include "app/benchmark/tables/tables.h"
 #include "nn/recurrent_layer.h"
 #include "tensor/repeat.h"
 

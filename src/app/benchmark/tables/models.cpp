@@ -1,4 +1,4 @@
-#include "app/benchmark/models.h"
+#include "app/benchmark/tables/models.h"
 
 #include "model/inventory.h"
 

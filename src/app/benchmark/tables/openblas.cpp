@@ -1,4 +1,4 @@
-#include "app/benchmark/openblas.h"
+#include "app/benchmark/tables/openblas.h"
 
 #ifdef NMT_WITH_OPENBLAS
 

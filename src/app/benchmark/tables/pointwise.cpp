@@ -1,6 +1,6 @@
 #include "kernels/pointwise.h"
 
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/tables.h"
 #include "kernels/layer_norm.h"
 #include "kernels/optimizer.h"
 

@@ -1,5 +1,5 @@
-#include "app/benchmark/openblas.h"
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/openblas.h"
+#include "app/benchmark/tables/tables.h"
 #include "kernels/products/gemm.h"
 
 #include <array>

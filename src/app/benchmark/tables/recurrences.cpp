@@ -1,5 +1,5 @@
-#include "app/benchmark/reference.h"
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/reference.h"
+#include "app/benchmark/tables/tables.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "kernels/recurrent/recurrence.h"

@@ -1,4 +1,4 @@
-#include "app/benchmark/reference.h"
+#include "app/benchmark/tables/reference.h"
 
 #include "core/error.h"
 #include "units/all.h"

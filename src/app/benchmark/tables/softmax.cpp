@@ -1,4 +1,4 @@
-#include "app/benchmark/tables.h"
+#include "app/benchmark/tables/tables.h"
 #include "kernels/softmax_loss.h"
 
 #include <cstring>

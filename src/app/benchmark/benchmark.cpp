@@ -1,0 +1,81 @@
+#include "app/benchmark/benchmark.h"
+
+#include "app/benchmark/bench.h"
+#include "app/benchmark/facts.h"
+#include "app/benchmark/tables/tables.h"
+#include "app/compute.h"
+#include "core/error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace nmt::app::bench {
+namespace {
+
+using Table = void (*)(Bench&);
+constexpr std::pair<const char*, Table> tables[] = {
+    {"products", products},   {"recurrences", recurrences}, {"layers", layers},
+    {"groups", groups},       {"attention", attention},     {"softmax", softmax},
+    {"pointwise", pointwise}, {"optimizer", optimizer},     {"training", training},
+    {"step", step},           {"growth", growth},           {"decoding", decoding}};
+
+// A file that the report goes to, closed with it.
+class ReportFile {
+ public:
+  explicit ReportFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    if (!file_) fail(ExitStatus::usage, "--out: {}: {}", path, std::strerror(errno));
+  }
+  ~ReportFile() {
+    if (file_) std::fclose(file_);
+  }
+  ReportFile(const ReportFile&) = delete;
+  ReportFile& operator=(const ReportFile&) = delete;
+  std::FILE* get() { return file_; }
+  void close() {
+    if (std::fclose(std::exchange(file_, nullptr)) != 0)
+      fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
+  }
+
+ private:
+  std::string path_;
+  std::FILE* file_;
+};
+
+void run_tables(Bench& bench, const std::string& filter) {
+  bool is_table = false;
+  for (const auto& [name, table] : tables) is_table = is_table || filter == name;
+  for (const auto& [name, table] : tables)
+    if (!is_table || filter == name) table(bench);
+  if (bench.rows() == 0)
+    fail(ExitStatus::usage, "--filter: no row of any table matches '{}'", filter);
+}
+
+}  // namespace
+
+void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
+  Compute compute(spec.compute);
+  const kernels::ProductLibrary* const library = compute.products();
+  const auto clock = Clock::of(compute);
+  const Facts head =
+      facts(compute, library, *clock, BoundsMeter(compute, *clock, spec.quick).measure(), spec);
+  std::optional<ReportFile> file;
+  Reports reports;
+  if (!spec.out.empty() && !spec.list) {
+    file.emplace(spec.out);
+    reports.add(Report::make(spec.format, file->get(), head));
+    reports.add(Report::make("text", terminal, head));
+  } else if (!spec.list) {
+    reports.add(Report::make(spec.format, terminal, head));
+  }
+  Bench bench(spec, compute, library, reports);
+  run_tables(bench, spec.filter);
+  reports.finish();
+  if (file) file->close();
+  if (bench.failed() > 0)
+    fail(ExitStatus::failed, "{} of {} rows failed", bench.failed(), bench.rows());
+}
+
+}  // namespace nmt::app::bench

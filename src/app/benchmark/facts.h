@@ -1,0 +1,16 @@
+#pragma once
+
+#include "app/benchmark/benchmark_spec.h"
+#include "app/benchmark/bounds.h"
+#include "app/benchmark/clock.h"
+#include "app/benchmark/result.h"
+#include "app/compute.h"
+#include "kernels/products/product_library.h"
+
+namespace nmt::app::bench {
+
+/// What a report begins with: date, program, machine and the bounds measured there.
+Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
+            const Bounds& bounds, const BenchmarkSpec& spec);
+
+}  // namespace nmt::app::bench
