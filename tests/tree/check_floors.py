@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the floors of docs/design/architecture.md: a file includes its own floor or a lower one, and the siblings of the
-top library floor never include each other; nmt::Error is caught in src/app alone, but for two named files. Usage: check_floors.py [SOURCE_DIR]; exits 1 and names each broken rule."""
+"""Checks the floors of docs/design/architecture.md:
+
+- a file includes its own floor or a lower one; train, search and eval never include each other;
+- a program of tools/ has at most 80 lines and includes the headers of app, config and core alone;
+- only tools/ and src/app/program.* know argc and argv;
+- nmt::Error is caught in the files that CATCHERS names, and nowhere else.
+
+Usage: check_floors.py [SOURCE_DIR]; exits 1 and names each broken rule."""
 import pathlib
 import re
 import sys
@@ -18,16 +24,50 @@ FLOORS = [
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 FLOOR["nmt"] = 0  # include/nmt: the public headers, which include nothing else of the project
 SIBLINGS = FLOORS[5]
+OF_PROGRAMS = {"app", "config", "core"}
+PROGRAM_LINES = 80
+CATCHERS = {  # docs/design/architecture.md says why
+    "src/app/program.cpp",
+    "src/app/benchmark/bench.h",
+    "src/app/train/training_text.cpp",
+    "src/app/train/validation.cpp",
+    "src/config/option.cpp",
+    "src/model/directory/model_directory.cpp",
+}
 CATCH = re.compile(r"catch\s*\(\s*(?:const\s+)?(?:(?:nmt::)?Error|std::exception|std::runtime_error)\b")
-CATCHERS = {"src/config/option.cpp", "src/model/directory/model_directory.cpp"}  # docs/design/architecture.md says why
+ARGUMENTS = re.compile(r"\barg[cv]\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z_]+)/', re.M)
 
 
-def room_of(path, root):
-    parts = path.relative_to(root).parts
-    if parts[0] == "src":
-        return parts[1]
-    return {"cuda": "kernels", "tools": "tools"}[parts[0]]
+def room_of(name):
+    top, second = name.split("/")[:2]
+    return {"src": second, "cuda": "kernels", "tools": "tools"}[top]
+
+
+def wrong_includes(name, text):
+    room = room_of(name)
+    for target in INCLUDE.findall(text):
+        if target == "cuda" and name.startswith("cuda/"):
+            continue
+        if target not in FLOOR:
+            yield f"includes {target}/, which is on no floor"
+        elif FLOOR[target] > FLOOR[room]:
+            yield f"{room} (floor {FLOOR[room]}) includes {target} (floor {FLOOR[target]})"
+        elif room in SIBLINGS and target in SIBLINGS and room != target:
+            yield f"sibling {room} includes sibling {target}"
+        elif room == "tools" and target not in OF_PROGRAMS:
+            yield f"a program includes {target}/; it may include {', '.join(sorted(OF_PROGRAMS))}"
+
+
+def broken_rules(name, text):
+    yield from wrong_includes(name, text)
+    if CATCH.search(text) and name not in CATCHERS:
+        yield "catches nmt::Error, which is for the files of CATCHERS"
+    if room_of(name) != "tools" and not name.startswith("src/app/program.") and ARGUMENTS.search(text):
+        yield "knows argc or argv, which is for tools/ and src/app/program"
+    lines = text.count("\n")
+    if room_of(name) == "tools" and lines > PROGRAM_LINES:
+        yield f"a program of {lines} lines, {PROGRAM_LINES} are allowed: its work belongs to src/app"
 
 
 def main():
@@ -38,19 +78,11 @@ def main():
             if path.suffix not in {".h", ".cpp", ".cu", ".cuh", ".def"}:
                 continue
             seen += 1
-            room = room_of(path, root)
-            text = path.read_text(encoding="utf-8")
-            if room not in {"app", "tools"} and CATCH.search(text) and str(path.relative_to(root)) not in CATCHERS:
-                broken.append(f"{path}: catches nmt::Error, which is for src/app")
-            for target in INCLUDE.findall(text):
-                if target == "cuda" and path.is_relative_to(root / "cuda"):
-                    continue
-                if target not in FLOOR:
-                    broken.append(f"{path}: includes {target}/, which is on no floor")
-                elif FLOOR[target] > FLOOR[room]:
-                    broken.append(f"{path}: {room} (floor {FLOOR[room]}) includes {target} (floor {FLOOR[target]})")
-                elif room in SIBLINGS and target in SIBLINGS and room != target:
-                    broken.append(f"{path}: sibling {room} includes sibling {target}")
+            name = path.relative_to(root).as_posix()
+            broken += [f"{name}: {rule}" for rule in broken_rules(name, path.read_text(encoding="utf-8"))]
+    for name in CATCHERS:
+        if not (root / name).is_file() or not CATCH.search((root / name).read_text(encoding="utf-8")):
+            broken.append(f"{name}: is named in CATCHERS and catches nothing")
     print("\n".join(broken) or f"{seen} files stand on their floors")
     return 1 if broken or not seen else 0
 
