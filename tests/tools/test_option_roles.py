@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""What each option of nmt-train means for a training that is resumed: one with another value is
+refused, logged as an override or ignored, by what the option decides.
+
+    test_option_roles.py BIN_DIR
+
+Every option of the program stands in one of the lists here, so that a new option without a role, or
+with another one, fails."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 120
+
+# Another value for each option than the first run has. REFUSED: why a resumed training refuses it.
+SHAPE = {
+    "type": "gnmt", "context-aware": True, "enc-cell": "gru", "dec-cell": "gru", "reset": "after",
+    "activation": "identity", "forget-gate": "paper", "input-gate": "complement", "input": "x",
+    "positions": "7", "bias": True, "groups": "2", "rearrange": True, "dim-emb": "12",
+    "dim-rnn": "12", "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,
+    "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
+    "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
+}
+INITIALIZATION = {"init": "uniform", "init-scale": "0.5"}
+VOCABULARY = {"dim-vocabs": "90", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
+HOLD_OUT = {"valid-lines": "9", "seed": "7"}
+REFUSED = [(SHAPE, "the weights were made for it"),
+           (INITIALIZATION, "the weights were drawn with it"),
+           (VOCABULARY, "the model's embeddings belong to its vocabulary"),
+           (HOLD_OUT, "it decides which pairs are held out"),
+           ({"optimizer": "sgd"}, "its state is of another kind"),
+           ({"exponential-smoothing": "0.01"}, "an average cannot begin or end in the middle")]
+# Logged as an override; the training continues.
+PROCEDURE = {
+    "dropout-emb": "0.3", "dropout-rnn": "0.3", "dropout-readout": "0.3",
+    "dropout-variational": True, "max-length": "90", "max-length-crop": True, "mini-batch": "50",
+    "mini-batch-words": "150", "maxi-batch": "50", "optimizer-delay": "2",
+    "optimizer-params": "0.8", "learn-rate": "0.1", "schedule": "constant", "lr-warmup": "7u",
+    "lr-decay-inv-sqrt": "9u", "rnmt-schedule": ["4", "5", "6", "7"], "lr-decay": "0.5",
+    "lr-decay-strategy": "epoch", "lr-decay-start": ["2", "1"], "cost-type": "ce-mean",
+    "clip-norm": "1", "label-smoothing": "0.2", "after": "1u", "max-minutes": "99",
+    "disp-freq": "3u", "save-freq": "3u", "keep-last": "3", "keep-best": "2", "valid-freq": "3u",
+    "valid-metrics": "perplexity", "valid-max-sentences": "3", "early-stopping": "3",
+    "beam-size": "3", "normalize": "0.5", "length-penalty": "0.7", "coverage-penalty": "0.1",
+    "max-length-factor": "2", "max-length-offset": "9", "allow-unk": True,
+    "valid-max-length": "99", "valid-mini-batch": "9",
+}
+COMPUTE = {"products": "auto"}
+# Options that one of these switches off.
+REPLACED = {"normalize": ["length-penalty"]}
+# Neither refused nor logged: where a run takes place.
+LOCATION = {"cpu-threads": "2", "log-level": "debug", "rank-timeout": "99"}
+# Locations whose change the test makes by other means, or that need a GPU.
+LOCATION_ELSEWHERE = {"model", "train-sets", "valid-sets", "device", "vocabs", "no-reload"}
+GPU = {"cuda-graphs": "on", "precision": "tf32", "recurrences": "cudnn"}
+
+FIRST = {"dim-vocabs": "80", "dim-emb": "8", "dim-rnn": "8", "enc-depth": "1", "dec-depth": "1",
+         "mini-batch-words": "200", "valid-lines": "8", "learn-rate": "0.01", "lr-warmup": "5u",
+         "valid-freq": "2u", "save-freq": "2u", "disp-freq": "2u", "after": "2u",
+         "dropout-emb": "0.1", "dropout-rnn": "0.1", "dropout-readout": "0.1",
+         "attention-query": "recurrent", "valid-metrics": "cross-entropy", "cpu-threads": "1",
+         "products": "own", "tied-embeddings-all": False}
+
+
+def words(settings):
+    """The settings as a command line."""
+    out = []
+    for name, value in settings.items():
+        if isinstance(value, bool):
+            out.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            out += [f"--{name}", *(value if isinstance(value, list) else [value])]
+    return out
+
+
+class Roles(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.home = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "80",
+                        "--valid", "8", "--test", "1", cls.home], check=True, timeout=SECONDS)
+        done = cls.train("first", words(FIRST))
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def train(cls, model, options, corpus=None):
+        texts = corpus or (cls.home / "train.en", cls.home / "train.de")
+        return subprocess.run([BIN / "nmt-train", *texts, "--model", cls.home / model, *options],
+                              capture_output=True, text=True, timeout=SECONDS)
+
+    def resume(self, changed, corpus=None, without=()):
+        """The first run's command with other values, on a copy of its directory."""
+        copy = self.home / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(self.home / "first", copy, symlinks=True)
+        settings = {name: value for name, value in FIRST.items() if name not in without}
+        return self.train("copy", words({**settings, **changed}), corpus)
+
+    def overridden(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return re.findall(r"override (\S+):", done.stderr)
+
+    def test_every_option_has_a_role(self):
+        dump = self.train("none", ["--dump-config", "full"]).stdout
+        options = set(re.findall(r"^([a-z][a-z0-9-]*):", dump, re.M))
+        lists = [names for names, _ in REFUSED]
+        lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, GPU]
+        named = [name for names in lists for name in names]
+        self.assertEqual(len(named), len(set(named)), "an option stands in two lists")
+        self.assertEqual(options - set(named), set(), "options without a role in this test")
+        self.assertEqual(set(named) - options, set(), "not options of nmt-train")
+
+    def test_what_made_the_weights_is_refused(self):
+        for names, why in REFUSED:
+            for name, value in names.items():
+                with self.subTest(option=name):
+                    done = self.resume({name: value})
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    error = [line for line in done.stderr.splitlines() if "error:" in line][0]
+                    self.assertRegex(error, rf"\b{name} is [^;]* there, not [^;]*\({why}\)")
+
+    def test_what_steers_is_logged(self):
+        for name, value in {**PROCEDURE, **COMPUTE}.items():
+            with self.subTest(option=name):
+                self.assertEqual(self.overridden(self.resume({name: value})),
+                                 [name, *REPLACED.get(name, [])])
+
+    def test_locations_are_not_logged(self):
+        for name, value in LOCATION.items():
+            with self.subTest(option=name):
+                self.assertEqual(self.overridden(self.resume({name: value})), [])
+        moved = self.home / "moved"
+        moved.mkdir()
+        for side in ("en", "de"):
+            shutil.copy(self.home / f"train.{side}", moved)
+        done = self.resume({}, (moved / "train.en", moved / "train.de"))
+        self.assertEqual(self.overridden(done), [])
+
+    def test_what_was_chosen_is_kept(self):
+        """Settings that nmt-train chooses where they are not given, and the vocabulary."""
+        chosen = [name for name in FIRST if name not in ("cpu-threads", "products", "valid-metrics",
+                                                         "after")]
+        self.assertEqual(self.overridden(self.resume({}, without=chosen)), [])
+        self.assertEqual(self.overridden(self.resume({"vocabs": str(self.home / "first/vocab.spm")})),
+                         [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
