@@ -7,15 +7,15 @@
 
 namespace nmt {
 
-/// What kind of error it is; the values are the exit statuses of the programs.
+/// The kind of an error; the values are the exit statuses of the programs.
 enum class ExitStatus : int {
   ok = 0,
   failed = 1,         ///< the run failed
-  usage = 2,          ///< an option, a setting or a file name is wrong
-  data = 3,           ///< the contents of a file or of the input are wrong
+  usage = 2,          ///< invalid option, setting or file name
+  data = 3,           ///< invalid contents of a file or of the input
   memory = 4,         ///< out of memory
-  interrupted = 130,  ///< a training saved its state on SIGINT
-  terminated = 143,   ///< a training saved its state on SIGTERM
+  interrupted = 130,  ///< training stopped by SIGINT after saving
+  terminated = 143,   ///< training stopped by SIGTERM after saving
 };
 
 /// The exception that nmt throws. what() is a single line that names the object, its value and what

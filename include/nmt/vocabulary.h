@@ -9,14 +9,14 @@
 
 namespace nmt {
 
-/// A SentencePiece model (Kudo & Richardson 2018): raw text to piece ids and back. Ids: <unk> 0,
-/// <s> 1, </s> 2. Thread-safe once loaded.
+/// A SentencePiece model (Kudo & Richardson 2018): converts raw text to piece ids and back. Ids:
+/// <unk> 0, <s> 1, </s> 2. Thread-safe once loaded.
 class Vocabulary {
  public:
   /// Reads a .spm/.model file. Errors: (usage) it cannot be opened; (data) truncated or not a
   /// SentencePiece model.
   static Vocabulary load(const std::string& path);
-  /// From the serialized model's bytes; `name` is for messages.
+  /// Reads a serialized model; `name` is for error messages.
   static Vocabulary from_bytes(std::string_view bytes, const std::string& name);
 
   Vocabulary(Vocabulary&&) noexcept;
@@ -32,7 +32,7 @@ class Vocabulary {
   std::vector<std::int32_t> encode(std::string_view line) const;
   /// The text of piece ids; <s> and </s> are skipped.
   std::string decode(std::span<const std::int32_t> ids) const;
-  /// The piece itself, "▁" for a space.
+  /// The text of a piece; "▁" stands for a space.
   std::string piece(std::int32_t id) const;
   /// Whether a piece starts a new word (begins with "▁").
   bool starts_word(std::int32_t id) const;

@@ -10,10 +10,10 @@ namespace nmt {
 /// How far a training is. Everything the schedule depends on, so that a resumed run computes the
 /// same rates.
 struct Progress {
-  std::int64_t updates = 0;  ///< updates made; when a rate is asked for: the number of the update
-                             ///< about to be made, from 1
-  double epochs =
-      0;  ///< passes over the corpus, with the fraction of the present one; whole at a pass's end
+  /// Updates made; when a rate is asked for: the number of the update about to be made, from 1.
+  std::int64_t updates = 0;
+  /// Passes over the corpus, with the fraction of the present one; whole at a pass's end.
+  double epochs = 0;
   std::int64_t labels = 0;  ///< target tokens seen, </s> included, padding excluded
 };
 

@@ -71,8 +71,8 @@ struct DataSpec {
 struct TrainSpec {
   std::string model = "model";  ///< the model directory
   UpdateRule optimizer = UpdateRule::adam;
-  std::vector<double>
-      optimizer_params;     ///< numbers of the update rule; empty: train/optimization/optimizer.h
+  /// Numbers of the update rule; empty: train/optimization/optimizer.h.
+  std::vector<double> optimizer_params;
   double learn_rate = 0.0;  ///< chosen
   RateSchedule schedule = RateSchedule::inv_sqrt;
   std::string lr_warmup = "";          ///< units u e t, chosen

@@ -4,13 +4,12 @@
 
 namespace nmt {
 
-/// What a model's settings can say of their own sense, whatever the text. Error (usage): the first
-/// that is out of range or that has no meaning beside the others, with its value and what is
-/// allowed.
+/// Checks the settings of a model against each other. Error (usage): the first setting that is out
+/// of range or contradicts another, with its value and the allowed values.
 void check_model(const ModelSpec& spec);
 
-/// Whether attention is asked by a conditional first decoder layer (true) or by a plain one for all
-/// steps at once; the architecture says what `attention-query: auto` is.
+/// Whether the first decoder layer is conditional (true) or a plain one followed by attention for
+/// all steps at once. The architecture resolves `attention-query: auto`.
 bool asks_recurrently(const ModelSpec& spec);
 
 }  // namespace nmt

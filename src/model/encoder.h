@@ -8,8 +8,8 @@
 
 namespace nmt {
 
-/// A linear layer, the bridge of a layer back to the embedding's width, with the residual sum and
-/// layer normalization of the `deep` model (LRN, section 6.3): LN(x + dropout(h W)).
+/// A linear layer that maps the states of a layer back to the embedding width, with residual sum
+/// and layer normalization as in the `deep` model (LRN, section 6.3): LN(x + dropout(h W)).
 class Residual {
  public:
   Residual(const Builder& builder, std::int64_t from, std::int64_t to, bool layer_normalization);
@@ -24,13 +24,13 @@ class Residual {
   Normalization normalization_;
 };
 
-/// Settings of a spec as layers take them.
+/// Converts a spec to the settings of layers.
 UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell);
 
-/// The first layer of every encoder, in both directions. Plain: the states of both side by side,
-/// [S,B,2H]. Context-aware (Zhang et al., ATR, EMNLP 2018, section 4.1): the backward pass reads
-/// the forward state of the same position through its second unit, and its states alone are the
-/// output, [S,B,H].
+/// The first, bidirectional layer of every encoder. Plain: the states of both directions
+/// concatenated, [S,B,2H]. Context-aware (Zhang et al., ATR, EMNLP 2018, section 4.1): the backward
+/// pass reads the forward state of the same position with its second unit, and only its states are
+/// the output, [S,B,H].
 class BidirectionalLayer {
  public:
   BidirectionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
@@ -52,17 +52,17 @@ class BidirectionalLayer {
   std::int64_t width_;
 };
 
-/// Source embeddings to annotations. The first layer reads both directions, the others go forward;
-/// what stands between and after them is said by the architecture (model/architecture.h).
+/// Maps source embeddings to annotations. The first layer is bidirectional, the others run forward.
+/// The architecture (model/architecture.h) determines what is between and after them.
 class Encoder {
  public:
   Encoder(const Builder& builder, const ModelSpec& spec);
   struct Result {
     Var annotations;  ///< [S,B,M]
-    /// [B, final_width()]: of the top layer; both directions' when that is bidirectional.
+    /// [B, final_width()]: of the top layer; of both directions if it is bidirectional.
     Var final_state;
   };
-  /// x [S,B,E]. Callers move x in: without recording, no value outlives its last use.
+  /// x [S,B,E]. Callers move x in, so that without recording no value outlives its last use.
   Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const;
   std::int64_t width() const { return width_; }  ///< M
   std::int64_t final_width() const { return final_width_; }

@@ -8,20 +8,20 @@
 
 namespace nmt {
 
-/// What a model consists of and what its products cost. Multiply-adds are those of matrix products,
-/// which all cost but a few per cent of a model's time is; a matrix costs one for each of its
-/// weights and each row that passes through it.
+/// The parameters of a model and the cost of its matrix products, which take all but a few percent
+/// of its time. A matrix costs one multiply-add per weight and row.
 struct Inventory {
   struct Part {
-    std::string
-        name;  ///< embeddings, encoder, attention keys, initial states, decoder, readout, softmax
+    /// Embeddings, encoder, attention keys, initial states, decoder, readout, softmax.
+    std::string name;
     std::int64_t parameters = 0;
-    std::int64_t weights = 0;  ///< of these, the weights of matrices that products read: no biases,
-                               ///< gains or per-channel vectors
-    std::string once;          ///< how often its products are done: "source token", "target token",
-                               ///< "sentence", "" for none
-    std::int64_t products = 0;  ///< multiply-adds each time; those of a tied softmax count, though
-                                ///< its table is an embedding
+    /// of these, the weights of matrices that products read: no biases, gains or per-channel
+    /// vectors.
+    std::int64_t weights = 0;
+    /// How often its products are done: "source token", "target token", "sentence", "" for none.
+    std::string once;
+    /// multiply-adds each time; those of a tied softmax count, though its table is an embedding.
+    std::int64_t products = 0;
   };
   std::vector<Part> parts;
   std::int64_t memory_width = 0;     ///< M of the annotations; 0 without attention
@@ -31,12 +31,12 @@ struct Inventory {
   std::int64_t embeddings()
       const;  ///< all tables that words are looked up in; with tied weights the softmax's too
   std::int64_t products(const std::string& once) const;
-  /// Multiply-adds of attention for each target token and source token: a score over A, a mean over
-  /// M (kernels/attention.h).
+  /// Multiply-adds of attention per target token and source token: a score over A, a weighted mean
+  /// over M (kernels/attention.h).
   std::int64_t attention_products() const { return memory_width + attention_space; }
 };
 
-/// The inventory of a model, whose weights need not be there (Context without an arena).
+/// Counts a model, which needs no weights (Context without an arena).
 Inventory take_inventory(Model& model);
 
 }  // namespace nmt

@@ -16,12 +16,12 @@ struct BatchSize {
 /// Bytes of tensors in one training update.
 struct TrainingMemory {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, average = 0;
-  /// What the backward pass needs of the forward one, and its own scratch: an estimate.
+  /// Estimate of the activations saved for the backward pass and its scratch.
   std::int64_t activations = 0;
   std::int64_t total() const { return weights + gradients + optimizer + average + activations; }
 };
-/// `optimizer_states`: numbers that the update rule keeps for each weight; `average`: whether a
-/// moving average is kept.
+/// `optimizer_states`: optimizer state values per weight; `average`: whether there is a moving
+/// average.
 TrainingMemory training_memory(const Model& model, const Inventory& inventory,
                                const BatchSize& batch, int optimizer_states, bool average);
 
@@ -29,7 +29,7 @@ TrainingMemory training_memory(const Model& model, const Inventory& inventory,
 struct DecodingMemory {
   std::int64_t weights = 0;
   std::int64_t source = 0;  ///< annotations and keys
-  /// States before and after a step, and the scores of a block of hypotheses.
+  /// States before and after a step, and scores of a block of hypotheses.
   std::int64_t hypotheses = 0;
   std::int64_t total() const { return weights + source + hypotheses; }
 };

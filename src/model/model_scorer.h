@@ -8,7 +8,7 @@
 
 namespace nmt {
 
-/// A frozen model as search sees it.
+/// A StepScorer for a frozen model.
 class ModelScorer : public StepScorer {
  public:
   /// The model must be frozen and outlive the scorer.

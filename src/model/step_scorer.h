@@ -12,76 +12,75 @@
 
 namespace nmt {
 
-/// For each sentence of a batch the tokens that it may go on with, ascending
-/// (search/beam/shortlist.h).
+/// The allowed tokens of each sentence of a batch, ascending (search/beam/shortlist.h).
 using Candidates = std::vector<std::vector<std::int32_t>>;
 
-/// What a step says of its n hypotheses as a whole. Valid until the next advance().
+/// A step of n hypotheses. Valid until the next advance().
 struct DecodingStep {
   int rows = 0;   ///< n
-  int block = 0;  ///< rows that score() takes at a time, at most
-  const float* attention =
-      nullptr;  ///< [n,S] mean over heads, in the host's memory, or null when not asked for
-  int source_steps = 0;  ///< S of `attention`, the longest source of the batch with its </s>
+  int block = 0;  ///< maximum number of rows per call of score()
+  /// [n,S] mean over heads, in the host's memory, or null when not asked for.
+  const float* attention = nullptr;
+  int source_steps = 0;  ///< S of `attention`: longest source of the batch, including </s>
 };
 
-/// Next-token scores of m rows of a step: log p(v | r-th of them) = logits[r * vocabulary + v] -
-/// log_normalizer[r]. Kept apart so that no pass over [m,V] is spent on the subtraction. Where a
-/// decoding is restricted, column j is the sentence's candidate number j; columns without one are
-/// -infinity. Valid until the next score() or advance().
+/// Next-token scores of m rows of a step: log p(v | row r) = logits[r * vocabulary + v] -
+/// log_normalizer[r]. Kept separate to save a pass over [m,V]. In a restricted decoding, column j
+/// is candidate j of the sentence; unused columns are -infinity. Valid until the next score() or
+/// advance().
 struct NextTokens {
   int rows = 0;  ///< m
   int vocabulary = 0;
   const float* logits = nullptr;          ///< [m,V]
   const float* log_normalizer = nullptr;  ///< [m]
-  const Context* device = nullptr;        ///< whose memory the two lie in; null: the host's
-  const float* block_maxima =
-      nullptr;  ///< [m, kernels::top_k_blocks(V)], or null: for the search of the best on the host
+  const Context* device = nullptr;        ///< device of the two arrays; null: host memory
+  /// [m, kernels::top_k_blocks(V)], or null: for the search of the best on the host.
+  const float* block_maxima = nullptr;
 };
 
-/// Hypotheses of a step, named in a device's memory: i32 [n] each. The same memory may name those
-/// of every step.
+/// Hypotheses of a step, given in device memory: i32 [n] each. All steps may use the same memory.
 struct RowsOnDevice {
   Tensor parents, tokens;  ///< as of Decoding::advance()
-  Tensor sentences;        ///< which of the batch each belongs to
+  Tensor sentences;        ///< sentence of each hypothesis
 };
 
-/// One batch of sentences being decoded. At first hypothesis i is the empty one of sentence i.
+/// The decoding of a batch of sentences. Initially, hypothesis i is the empty hypothesis of
+/// sentence i.
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// New hypothesis i extends hypothesis parents[i] of the step before by tokens[i] (at the first
-  /// call: parents[i] is a sentence and tokens[i] is <s>). Hypotheses not named are dropped; those
-  /// of a finished sentence thus leave the batch.
+  /// New hypothesis i extends hypothesis parents[i] of the previous step by tokens[i] (in the first
+  /// call: parents[i] is a sentence and tokens[i] is <s>). Hypotheses that are not named are
+  /// dropped; those of a finished sentence thus leave the batch.
   virtual DecodingStep advance(std::span<const std::int32_t> parents,
                                std::span<const std::int32_t> tokens) = 0;
-  /// Where rows may be named in a device's memory: that device; null: nowhere.
+  /// The device for advance_on_device(); null: not supported.
   virtual const Context* device() const { return nullptr; }
-  /// advance() for such rows, at every step of a decoding or at none: the host does not know them,
-  /// copies nothing and waits for nothing, so all steps of equally many rows are the same work.
-  /// Rows that nobody wants must name existing ones too.
+  /// advance() for rows in device memory; a decoding uses it for all steps or for none. The host
+  /// neither copies nor waits, so steps with equal numbers of rows run identical work. Unused rows
+  /// must name existing rows too.
   virtual DecodingStep advance_on_device(const RowsOnDevice&) {
     NMT_FAIL("this scorer's rows are named on the host");
   }
-  /// Scores of rows [first, first + count) of the last step, count at most its `block`: the scores
-  /// of all hypotheses over the whole vocabulary are never held at once.
+  /// Scores of rows [first, first + count) of the last step; count is at most its `block`, so the
+  /// scores of all hypotheses over the whole vocabulary are never stored at once.
   virtual NextTokens score(int first, int count) = 0;
-  /// From the next step on every sentence has its candidates alone, which are all that score()
-  /// gives and normalizes over; as many columns as the longest list. Error (usage): a scorer that
-  /// cannot.
+  /// From the next step on, restricts every sentence to its candidates: score() returns and
+  /// normalizes over only these, with as many columns as the longest list. Error (usage): not
+  /// supported by the scorer.
   virtual void restrict_to(const Candidates&) {
     fail(ExitStatus::usage, "shortlist: this model cannot be restricted to one");
   }
 };
 
-/// Calls use(first, scores) for all rows of the step, block after block.
+/// Calls use(first, scores) for all rows of the step, block by block.
 template <class Use>
 void for_each_block(Decoding& decoding, const DecodingStep& step, Use&& use) {
   for (int first = 0; first < step.rows; first += step.block)
     use(first, decoding.score(first, std::min(step.block, step.rows - first)));
 }
 
-/// All that search knows of a model (or of an ensemble): encode a batch of sources, then score step
+/// The interface between search and a model or ensemble: encode a batch of sources, then score step
 /// by step.
 class StepScorer {
  public:
@@ -90,8 +89,7 @@ class StepScorer {
   /// Sources are ids without </s>; the model adds it.
   virtual std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                           bool want_attention) = 0;
-  /// The same with the line that each source was cut from, for scorers that cut it by a vocabulary
-  /// of their own.
+  /// The same with the text of each source, for scorers that encode it with their own vocabulary.
   virtual std::unique_ptr<Decoding> begin(std::span<const std::vector<std::int32_t>> sources,
                                           std::span<const std::string>, bool want_attention) {
     return begin(sources, want_attention);

@@ -7,19 +7,18 @@
 
 namespace nmt {
 
-/// How the matrices of a model are drawn where that is not the layers' own choice (`standard`):
-/// recurrent matrices orthogonal, embeddings normal with deviation width^-1/2, the rest as Glorot &
-/// Bengio 2010. Biases and gains are not drawn.
+/// How matrices are initialized unless a layer decides (`standard`): recurrent matrices orthogonal,
+/// embeddings normal with standard deviation width^-1/2, all others as in Glorot & Bengio 2010.
+/// Biases and gains are constant.
 struct Initializer {
   Initialization kind = Initialization::standard;
-  float scale = 1.0f;  ///< bound of `uniform`, deviation of `normal`, factor of the others
-  /// The initializer a spec asks for (init, init-scale). Error (usage): a scale
-  /// below 0.
+  float scale = 1.0f;  ///< bound of `uniform`, standard deviation of `normal`, factor of the others
+  /// The initializer of a spec (init, init-scale). Error (usage): a negative scale.
   static Initializer of(const ModelSpec& spec);
 };
 
-/// Makes parameters under a prefix; layers pass narrower ones on: Builder(b, "layer_0") names them
-/// "decoder.layer_0...".
+/// Creates parameters under a name prefix. Layers pass narrower builders on: Builder(b, "layer_0")
+/// creates "decoder.layer_0...".
 class Builder {
  public:
   using Init = ParameterSet::Init;
@@ -28,7 +27,7 @@ class Builder {
   Builder(const Builder& outer, const std::string& scope) : Builder(outer) {
     prefix_ += scope + ".";
   }
-  /// The same for parameters with another role.
+  /// The same builder for parameters with another role.
   Builder at(Parameter::Role role) const {
     Builder builder(*this);
     builder.role_ = role;
@@ -36,12 +35,12 @@ class Builder {
   }
 
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
-  /// Notes the recurrent layer of this prefix; `cudnn_unsupported`: as RecurrentLayerInfo has it.
+  /// Registers the recurrent layer of this prefix; `cudnn_unsupported`: see RecurrentLayerInfo.
   void note_recurrence(const std::string& cudnn_unsupported) const {
     parameters_->recurrences().push_back({scope(), cudnn_unsupported});
   }
   const Context& context() const { return context_; }
-  /// The prefix without its last dot: "decoder.layer_0".
+  /// The prefix without its trailing dot, for example "decoder.layer_0".
   std::string scope() const { return prefix_.substr(0, prefix_.empty() ? 0 : prefix_.size() - 1); }
 
  private:

@@ -10,30 +10,30 @@
 
 namespace nmt {
 
-/// What all recurrent layers of a model share.
+/// Settings shared by all recurrent layers of a model.
 struct UnitSettings {
   const kernels::Unit* unit = nullptr;
   std::int64_t width = 0;  ///< H
   bool layer_normalization = false;
-  /// A bias on xW too; without effect beside layer normalization, which has its own.
+  /// Whether xW has a bias; ignored with layer normalization, which has its own.
   bool bias = false;
   /// K: W and U are block-diagonal with K blocks (Gao et al., NAACL 2018, section 2.1).
   std::int64_t groups = 1;
-  /// W and U read x and h' rearranged (section 2.2); the states themselves stay in their order.
+  /// Whether x and h' are rearranged before W and U (section 2.2); the states keep their order.
   bool rearrange = false;
   std::int64_t positions = 0;  ///< rows of a unit's position vectors
 };
 
-/// xW for the planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for
-/// all steps as one product, batched over the groups. Error (usage): groups do not divide the
-/// input's or the unit's width.
+/// xW for all planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for
+/// all steps in one matmul, batched over the groups. Error (usage): groups do not divide the width
+/// of the input or of the unit.
 class InputProjection {
  public:
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
                   std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
-  /// Floats of one position that training keeps for the backward pass: the product, with layer
-  /// normalization its normalized values and its output as well, and rearranged inputs.
+  /// Floats per position that training saves for the backward pass: the product; with layer
+  /// normalization also the normalized values and the output; and rearranged inputs.
   std::int64_t saved_floats() const { return saved_floats_; }
   void freeze(const Context& context) const;
 
@@ -51,21 +51,21 @@ class InputProjection {
 /// [K,H/K,(recurrents+late)*H/K], its bias or normalization, vectors.
 ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 
-/// Why cuDNN cannot run a layer of these settings; empty: it can.
+/// Why cuDNN does not support a layer with these settings; empty if it does.
 std::string why_not_cudnn(const UnitSettings& settings);
 
-/// One recurrent layer in one direction; by cuDNN where that was opened for the device and can run
-/// it.
+/// A unidirectional recurrent layer; uses cuDNN if it is loaded for the device and supports the
+/// layer.
 class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
-  /// x [T,B,input] -> the states after each step, [T,B,H] a state vector (of the second, cuDNN
-  /// gives the last step alone, [1,B,H]). position: that of step 0 in its sentence.
+  /// x [T,B,input] -> the states after each step, [T,B,H] per state vector (cuDNN returns only the
+  /// last step of the second, [1,B,H]). position: that of step 0 in the sentence.
   std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
                               const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
   std::int64_t width() const { return cell_.width; }
-  /// Floats of one position that training keeps for the backward pass, an estimate for memory.
+  /// Estimate of the floats per position that training saves for the backward pass.
   std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 
@@ -75,13 +75,14 @@ class RecurrentLayer {
   std::optional<ops::CudnnLayer> cudnn_;
 };
 
-/// A layer of two units a step, the second over a given sequence (kernels/recurrent/transition.h).
+/// A layer with two units per step, the second over a given sequence
+/// (kernels/recurrent/transition.h).
 class TransitionLayer {
  public:
   TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
                   std::int64_t guide);
-  /// x [T,B,input], guide [T,B,guide] -> the higher unit's states after each step, [T,B,H] a state
-  /// vector.
+  /// x [T,B,input], guide [T,B,guide] -> the states of the higher unit after each step, [T,B,H] per
+  /// state vector.
   std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide,
                               const std::vector<Var>& initial, const Tensor& mask,
                               bool reverse = false, std::int64_t position = 0) const;
@@ -104,7 +105,7 @@ class ConditionalLayer {
   ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory,
                                     const std::vector<Var>& initial, const Tensor& sentence,
                                     std::int64_t position = 0) const;
-  /// As RecurrentLayer::saved_floats(), without attention's.
+  /// As RecurrentLayer::saved_floats(), without those of attention.
   std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
 

@@ -14,8 +14,8 @@ namespace nmt::train {
 /// What a display line and the bar show of the updates since the last line.
 struct Figures {
   Progress progress;
-  std::optional<double>
-      seconds_left;         ///< by the stop rules; unknown without one or before the first update
+  /// by the stop rules; unknown without one or before the first update.
+  std::optional<double> seconds_left;
   double seconds = 0;       ///< wall time of the training, over all runs
   double source_speed = 0;  ///< tokens a second, padding excluded, without validation and saving
   double target_speed = 0;

@@ -37,14 +37,15 @@ class Trainer {
     CheckpointStore& store;
     Reporter& reporter;
     Heartbeat& heartbeat;
-    std::string corpus;  ///< hash of the training files and of how they are batched: a position in
-                         ///< others is worth nothing
+    /// Hash of the training files and of how they are batched: a position in others is worth
+    /// nothing.
+    std::string corpus;
     std::string development;  ///< hash of the development set: values on another do not compare
     std::string settings;     ///< YAML of all settings, kept in the state
-    std::chrono::steady_clock::time_point started =
-        std::chrono::steady_clock::now();  ///< of this run, for max_minutes
-    Communicator& communicator =
-        alone();  ///< on several ranks store and validator are shared ones (shared.h)
+    /// of this run, for max_minutes.
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+    /// on several ranks store and validator are shared ones (shared.h).
+    Communicator& communicator = alone();
     StopRequest stop = StopRequest();
   };
   /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.

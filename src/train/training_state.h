@@ -34,12 +34,12 @@ struct TrainingState {
   int bad_updates = 0;          ///< updates in a row that were not finite
   DisplaySums shown;
   std::string position;  ///< of the batch source
-  std::string corpus;    ///< what the position belongs to: a hash of the training files and of how
-                         ///< they are batched
-  std::string development;    ///< what the best value belongs to: a hash of the development set
-  std::int64_t history = -1;  ///< bytes of the training's log (Reporter::position()) when this was
-                              ///< saved; -1: not known
-  std::string settings;       ///< YAML of all settings, choices included
+  /// What the position belongs to: a hash of the training files and of how they are batched.
+  std::string corpus;
+  std::string development;  ///< what the best value belongs to: a hash of the development set
+  /// Bytes of the training's log (Reporter::position()) when this was saved; -1: not known.
+  std::int64_t history = -1;
+  std::string settings;  ///< YAML of all settings, choices included
 
   std::string to_json() const;
   /// Error (data): no such state; `name` is for the message.

@@ -21,11 +21,11 @@ struct Work {
 
 /// What the device did in the same minute, measured around the row: the other side of every ratio.
 struct Bounds {
-  double flops = 0;   ///< multiply-adds in registers on the same threads (CPU), or a large product
-                      ///< (CUDA), a second
+  /// multiply-adds in registers on the same threads (CPU), or a large product (CUDA), a second.
+  double flops = 0;
   double copied = 0;  ///< bytes read and written a second by a copy
-  double read =
-      0;  ///< bytes a second of a loop that reads one, four or eight streams, whichever is fastest
+  /// Bytes a second of a loop that reads one, four or eight streams, whichever is fastest.
+  double read = 0;
 };
 
 /// One row of a table.

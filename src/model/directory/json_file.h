@@ -12,14 +12,13 @@ inline constexpr int model_version = 1;
 inline constexpr const char* checkpoint_format = "nmt-checkpoint";
 inline constexpr int checkpoint_version = 1;
 
-/// A JSON file of a model directory: an object that says what it is and of which version.
+/// A JSON file of a model directory: an object with a format name and a version.
 class JsonFile {
  public:
-  /// Errors (data): missing, not JSON, not of this format, or of a version that this program does
-  /// not know.
+  /// Errors (data): missing, not JSON, of another format, or of a newer version.
   JsonFile(const std::string& path, const std::string& format, int newest_version);
   bool has(const char* key) const { return object_.contains(key); }
-  /// A value that must be there; errors (data) name file and key.
+  /// A required value. Errors (data) name file and key.
   const nlohmann::ordered_json& at(const char* key) const;
   std::int64_t integer(const char* key, std::int64_t least) const;
   bool boolean(const char* key) const;
@@ -30,7 +29,7 @@ class JsonFile {
   nlohmann::ordered_json object_;
 };
 
-/// The object that JsonFile reads back, with format and version in front.
+/// Serializes an object for JsonFile, with format and version first.
 std::string json_text(const std::string& format, int version, const nlohmann::ordered_json& object);
 
 }  // namespace nmt

@@ -13,7 +13,7 @@
 
 namespace nmt {
 
-/// Source and target vocabulary; one and the same object when joint.
+/// Source and target vocabulary; the same object if joint.
 struct VocabularyPair {
   std::shared_ptr<const Vocabulary> source, target;
 };
@@ -21,17 +21,17 @@ struct VocabularyPair {
 /// A checkpoint to be saved. The tensors' memory belongs to the caller.
 struct CheckpointContents {
   std::int64_t updates = 0;
-  std::vector<safetensors::View>
-      model;  ///< the weights that translate (the moving average where there is one)
-  std::vector<safetensors::View> state;  ///< what resuming needs beside them
+  /// The weights for translation (the moving average, if any).
+  std::vector<safetensors::View> model;
+  std::vector<safetensors::View> state;  ///< additional tensors for resuming
   std::string info = "{}";               ///< JSON: schedule, generator, position, ...
 };
 
-/// A checkpoint in a model directory. Sizes and checksums are compared with its manifest when a
-/// file is opened.
+/// A checkpoint in a model directory. Files are checked against the sizes and checksums of the
+/// manifest when opened.
 class StoredCheckpoint {
  public:
-  /// Errors (data): no sound manifest.
+  /// Errors (data): missing or invalid manifest.
   explicit StoredCheckpoint(const std::string& folder);
   const std::string& folder() const { return folder_; }
   std::int64_t updates() const { return updates_; }
@@ -59,25 +59,25 @@ class StoredCheckpoint {
 
 /// A model directory:
 ///   config.json            format, version, sizes of the vocabularies, ModelSpec; precision of the
-///   weights, where not float32 vocab.spm              or src.spm and trg.spm
+///                          weights unless float32
+///   vocab.spm              or src.spm and trg.spm
 ///   checkpoints/<updates>/ model.safetensors, state.safetensors, state.json, manifest.json (sizes,
-///   CRC-32) latest, best           symbolic links to checkpoints
-/// A checkpoint is written aside, synced and renamed, then the links are swapped by a rename; what
-/// is older goes only after that. So whatever kills the process, the links point at whole
-/// checkpoints.
+///   CRC-32)
+///   latest, best           symbolic links to checkpoints
+/// A checkpoint is written to a temporary directory, synced and renamed; then the links are
+/// replaced by rename(). Older checkpoints are removed only after that, so the links always point
+/// to complete checkpoints, whenever the process is killed.
 class ModelDirectory {
  public:
-  /// Whether a model was begun there: it has a config.json.
+  /// Whether the directory has a model: config.json exists.
   static bool is_there(const std::string& path);
-  /// Makes the directory, or makes an existing one's model anew: checkpoints of an older model are
-  /// removed. Vocabularies with the same bytes are kept once. Errors (failed): cannot be written;
-  /// the path is a file. `weights`: the dtype of the matrices in its checkpoints
-  /// (stored_weights.h).
+  /// Creates the directory, or replaces the model of an existing one, removing its checkpoints.
+  /// Identical vocabularies are stored once. `weights`: dtype of the matrices in its checkpoints
+  /// (stored_weights.h). Errors (failed): cannot be written; the path is a file.
   static ModelDirectory create(const std::string& path, const ModelSpec& spec,
                                const Vocabulary& source, const Vocabulary& target,
                                Dtype weights = Dtype::f32);
-  /// Errors (usage): no such directory, or no model in it; (data): a config.json that cannot be
-  /// understood.
+  /// Errors: (usage) no such directory, or it has no model; (data) invalid config.json.
   static ModelDirectory open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -85,26 +85,26 @@ class ModelDirectory {
   int source_size() const { return source_size_; }
   int target_size() const { return target_size_; }
   Dtype weights() const { return weights_; }
-  /// Errors (data): missing, not SentencePiece, or of another size than config.json says.
+  /// Errors (data): missing, not a SentencePiece model, or of a size other than that in
+  /// config.json.
   VocabularyPair load_vocabularies() const;
 
-  /// Saves a checkpoint, makes it `latest`, and `best` when it is; then removes all but the
-  /// `keep_last` newest and the last `keep_best` that were saved as best (what the links name
-  /// always stays). Errors (failed): no room or cannot write, with file and bytes needed; what was
-  /// there is whole then.
+  /// Saves a checkpoint, makes it `latest`, and `best` if it is; then removes all but the
+  /// `keep_last` newest and the last `keep_best` best ones. Checkpoints that a link names are kept.
+  /// Errors (failed): disk full or write error, with file and bytes needed; existing checkpoints
+  /// stay intact.
   void save(const CheckpointContents& checkpoint, bool is_best, int keep_last, int keep_best);
-  /// Removes what a killed process left half-written. Only the one process that trains may call it.
+  /// Removes temporary files of killed processes. Only the training process may call it.
   void clean_up();
 
-  // None where there is no such checkpoint. Errors (data): the link's target is damaged.
+  // Nothing if there is no such checkpoint. Errors (data): the target of the link is damaged.
   std::optional<StoredCheckpoint> latest() const { return follow("latest"); }
   std::optional<StoredCheckpoint> best() const { return follow("best"); }
-  /// The checkpoint that programs translate with: best, else latest. Error (data): there is none
-  /// yet.
+  /// The checkpoint used for translation: best, else latest. Error (data): there is none yet.
   StoredCheckpoint published() const;
   /// Update counts of all checkpoints, ascending.
   std::vector<std::int64_t> checkpoints() const;
-  /// The checkpoint of so many updates. Error (usage): there is none; names those there are.
+  /// The checkpoint after `updates` updates. Error (usage): it does not exist; lists those that do.
   StoredCheckpoint checkpoint(std::int64_t updates) const;
 
  private:

@@ -8,9 +8,9 @@
 
 namespace nmt {
 
-/// The output layer over the candidates of a batch: one product for all that any sentence has, of
-/// which each row keeps its own sentence's. So a row's scores do not depend on the others'. On the
-/// CPU alone.
+/// The output layer over the candidates of a batch: one matmul for the union of all candidates,
+/// from which each row takes those of its own sentence. A row's scores do not depend on the other
+/// rows. CPU only.
 class PartialOutput {
  public:
   /// `table` [V,E] is packed. Error (usage): another device.
@@ -23,8 +23,8 @@ class PartialOutput {
 
  private:
   Parameter table_, bias_;
-  std::vector<std::vector<std::int32_t>>
-      columns_;  // of each sentence: where its candidates stand in table_
+  // Per sentence: columns of its candidates in table_.
+  std::vector<std::vector<std::int32_t>> columns_;
   std::int64_t width_ = 0;
 };
 

@@ -11,37 +11,36 @@
 
 namespace nmt {
 
-// How a model file holds weights of fewer bits. A parameter of which Parameter::may_be_rounded()
-// says so is BF16, or I8 with the scale of each column (of each row of a table) in an F32 tensor
-// beside it, "NAME.scales": its weight is scale * q, q in
-// [-127,127] (kernels/products/gemm_int8.h). All others are F32.
+// Storage of reduced-precision weights in model files. Parameters with Parameter::may_be_rounded()
+// are BF16, or I8 with one scale per column (per row of a table) in an F32 tensor "NAME.scales":
+// weight = scale * q, q in [-127,127] (kernels/products/gemm_int8.h). All others are F32.
 
-/// The name behind --precision and in config.json: float32, bfloat16, int8.
+/// The name used by --precision and config.json: float32, bfloat16, int8.
 const char* precision_name(Dtype weights);
-/// Nothing for another name, tf32 too: weights are not stored so.
+/// Nothing for any other name, including tf32, which is not a storage type.
 std::optional<Dtype> parse_weights(std::string_view name);
 
-/// The name of a parameter's scales in a file.
+/// The name of the scales of a parameter in a file.
 std::string scales_name(const Parameter& parameter);
-/// The parameter as a file of weights in `weights` must have it. Errors (data): missing, of another
-/// dtype or shape; scales that are missing or no numbers of 0 or more; a q of -128.
+/// Checks a parameter in a file with weights of type `weights`. Errors (data): missing, of another
+/// dtype or shape; scales that are missing, negative or NaN; a q of -128.
 void check_stored(const safetensors::File& file, const Parameter& parameter, Dtype weights);
-/// Fills the parameter's value from a file that was checked: as it is stored where the context's
-/// weights are of the same dtype, else widened to float32. Gives the file's pages back.
+/// Loads the value of a parameter from a checked file: as stored if the context's weights have the
+/// same dtype, else widened to float32. Releases the pages of the file.
 void fetch_stored(const safetensors::File& file, Dtype weights, const Context& context,
                   Parameter& parameter);
 
-/// Bytes of these parameters in a file of weights in `weights`, which is what a model takes that
-/// decodes with them.
+/// Bytes of these parameters in a file with weights of type `weights`, which is also the memory of
+/// a model that decodes with them.
 std::int64_t stored_bytes(const ParameterSet& parameters, Dtype weights);
 
-/// Tensors of a model in fewer bits (or in float32, widened), with the memory that they lie in.
+/// Converted tensors of a model, and the memory that holds them.
 struct ConvertedWeights {
   std::vector<std::vector<std::byte>> memory;
   std::vector<safetensors::View> tensors;
 };
-/// Converts the tensors of a file of weights in `from` that was checked. Errors (data): a weight
-/// that cannot be rounded, by name.
+/// Converts the tensors of a checked file with weights of type `from`. Errors (data): a weight that
+/// cannot be rounded, by name.
 ConvertedWeights convert_weights(const safetensors::File& file, Dtype from,
                                  const ParameterSet& parameters, Dtype to, const Cpu& cpu);
 

@@ -16,8 +16,8 @@ struct UpdateResult {
   double cross_entropy = 0,
          smoothed = 0;       ///< the losses added to loss_sums() since the last update
   double gradient_norm = 0;  ///< of the gradient averaged over the target tokens, before clipping
-  bool applied = false;  ///< false: the norm was not finite, and nothing changed but the gradients,
-                         ///< which are zero again
+  /// False: the norm was not finite, and nothing changed but the gradients, which are zero again.
+  bool applied = false;
 };
 
 /// Adam (Kingma & Ba 2015), AdamW (Loshchilov & Hutter 2019), Adadelta (Zeiler 2012), AdaGrad

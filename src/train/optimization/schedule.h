@@ -7,11 +7,11 @@ namespace nmt::train {
 
 /// What validations have done to the rate so far; kept in the training state.
 struct Stalls {
-  std::int64_t decays = 0;  ///< times a run of validations without progress reached a multiple of
-                            ///< lr_decay_start's number
+  /// Times a run of validations without progress reached a multiple of lr_decay_start's number.
+  std::int64_t decays = 0;
   double first_epoch = -1;  ///< epochs done when that first happened, or -1
-  std::int64_t recoveries =
-      0;  ///< returns to an older checkpoint after updates that were not finite
+  /// Returns to an older checkpoint after updates that were not finite.
+  std::int64_t recoveries = 0;
 };
 
 /// The learning rate: a pure function of the progress and the stalls.
