@@ -7,22 +7,22 @@
 
 namespace nmt::train {
 
-/// Where the batches of a training come from: pass after pass over a corpus, without end.
+/// An endless stream of training batches, epoch after epoch.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  /// The next batch; valid until the next call. On one of several ranks: this rank's share of it,
-  /// which may have no sentence.
+  /// The next batch, valid until the next call. With several ranks: this rank's share, which may be
+  /// empty.
   virtual const Batch& next() = 0;
-  /// Passes done with the last batch of next(), with the fraction of the present pass; whole
-  /// exactly at a pass's end.
+  /// Completed epochs after the last batch of next(), plus the fraction of the current one; an
+  /// integer exactly at the end of an epoch.
   virtual double epochs() const = 0;
-  /// Where the source stands after the last batch, for restore(): one line of text.
+  /// The position after the last batch, as one line of text for restore().
   virtual std::string position() const = 0;
-  /// Goes on after that position; the batches that follow are those that would have followed.
+  /// Continues from a position with exactly the batches that would have followed.
   virtual void restore(const std::string& position) = 0;
-  /// Batches (shares, too) as large as any that next() can give, for the trial before the first
-  /// update: at least the longest pair's.
+  /// Batches, or shares, at least as large as any that next() returns, for the dry run before the
+  /// first update.
   virtual std::vector<Batch> largest() = 0;
 };
 

@@ -10,23 +10,23 @@ namespace nmt::train {
 
 struct NamedTensor {
   std::string name;
-  Tensor tensor;  ///< in the host's memory; shares storage: loading writes into it
+  Tensor tensor;  ///< in host memory; loading writes into its storage
 };
 
-/// One checkpoint: the weights that translate, and what resuming needs beside them.
+/// A checkpoint: the weights for translation, and the additional state for resuming.
 struct Checkpoint {
   std::int64_t update = 0;
   std::vector<NamedTensor> weights, state;
   std::string training_state;  ///< TrainingState as JSON
 };
 
-/// Keeps checkpoints; each save is one atomic step. Implemented over a model directory.
+/// Stores checkpoints; save() is atomic. Implemented by a model directory.
 class CheckpointStore {
  public:
   virtual ~CheckpointStore() = default;
-  /// Errors (failed): no room, cannot write; the older checkpoints are whole then.
+  /// Errors (failed): disk full or write error; existing checkpoints stay intact.
   virtual void save(const Checkpoint& checkpoint, bool best) = 0;
-  /// The training state of the newest checkpoint; none when there is no checkpoint.
+  /// The training state of the newest checkpoint; nothing if there is none.
   virtual std::optional<std::string> newest() = 0;
   /// Fills the tensors named in `into` from the newest checkpoint. Errors (data): a tensor is
   /// missing or of another shape.

@@ -7,15 +7,15 @@
 
 namespace nmt::train {
 
-/// Breaks silences: while alive, a line (a status on a terminal) says what is going on and for how
-/// long, whenever nothing was written for about five seconds.
+/// While it exists, logs the current activity and its duration (as a status on a terminal) whenever
+/// nothing was written for about five seconds.
 class Heartbeat {
  public:
   explicit Heartbeat(std::string activity, double every = 4.5);
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
-  /// What is going on from here on: "training the vocabulary". Its duration is said too, unless it
-  /// moves by itself.
+  /// Sets the activity, for example "training the vocabulary". `timed`: show its duration, unless
+  /// the text itself shows progress.
   void activity(std::string text, bool timed = true);
 
  private:

@@ -11,33 +11,33 @@
 
 namespace nmt::train {
 
-/// What a display line and the bar show of the updates since the last line.
+/// The figures of a progress line: updates since the last line.
 struct Figures {
   Progress progress;
-  /// by the stop rules; unknown without one or before the first update.
+  /// estimate by the stop rules; unknown without one or before the first update.
   std::optional<double> seconds_left;
   double seconds = 0;       ///< wall time of the training, over all runs
-  double source_speed = 0;  ///< tokens a second, padding excluded, without validation and saving
+  double source_speed = 0;  ///< tokens per second, without padding, validation and saving
   double target_speed = 0;
-  double loss = 0;        ///< label-smoothed, nats a target token
-  double perplexity = 0;  ///< exp of the cross-entropy a target token, </s> included
+  double loss = 0;        ///< label-smoothed loss, nats per target token
+  double perplexity = 0;  ///< exp of the cross-entropy per target token, including </s>
   double rate = 0;
-  double norm = 0;  ///< mean of the updates' gradient norms, before clipping
+  double norm = 0;  ///< mean gradient norm of the updates, before clipping
 };
 
-/// Functions that are called with what a Reporter shows; each may be empty.
+/// Callbacks for what a Reporter shows; each may be empty.
 struct ProgressListener {
   std::function<void(const Figures&)> on_display;  ///< by disp-freq
   std::function<void(const Progress&, const ValidationResult&, bool best)> on_validation;
 };
 
-/// The voice of a training: a bar on a terminal, plain lines otherwise, and the same figures as
-/// JSON lines in a file. Each line is one write to the file's end: a process killed at any moment
-/// leaves at most its last line cut off.
+/// The output of a training: a progress bar on a terminal, plain lines otherwise, and the same
+/// figures as JSON lines in a file. Each line is appended with one write, so a process killed at
+/// any time truncates at most the last line.
 class Reporter {
  public:
-  /// Appends to `path`, without what a killed process left of a last line; "" writes no file. A
-  /// file that cannot be written is told once and never stops a training.
+  /// Appends to `path`, after removing a truncated last line; "" writes no file. A write error is
+  /// reported once and does not stop the training.
   explicit Reporter(std::string path, ProgressListener listener = {});
   ~Reporter();
   Reporter(const Reporter&) = delete;
@@ -47,19 +47,18 @@ class Reporter {
   void validation(const Progress& progress, const ValidationResult& result, bool best,
                   std::int64_t stalled, std::int64_t patience, double seconds);
   void saved(const Progress& progress, std::string_view reason, double seconds);
-  /// A sentence of its own: start, resume, a skipped update, the end. `event` is its name in the
-  /// JSON lines.
+  /// Reports an event with its own sentence: start, resume, a skipped update, the end. `event` is
+  /// its name in the JSON lines.
   void event(std::string_view event, const Progress& progress, std::string_view sentence,
              bool warning = false);
-  /// A line of the file alone, with these members beside the progress.
+  /// Writes a line to the file only, with these members and the progress.
   void record(std::string_view event, const Progress& progress,
               const nlohmann::ordered_json& members);
 
-  /// Bytes of the file so far, all of them on the disk; kept in a checkpoint. -1 where none is
-  /// written.
+  /// Size of the file, synced to disk; stored in checkpoints. -1 without a file.
   std::int64_t position();
-  /// Takes back what was told after that position and will be computed again: displays,
-  /// validations, skipped updates and recoveries. -1: not known, nothing is taken back.
+  /// Removes displays, validations, skipped updates and recoveries written after that position,
+  /// because they will be recomputed. -1: unknown, removes nothing.
   void rewind(std::int64_t position);
 
  private:
@@ -71,9 +70,9 @@ class Reporter {
   double last_bar_ = 0;
 };
 
-/// "1:02:03", "12:31" or "7 s".
+/// Formats a duration: "1:02:03", "12:31" or "7 s".
 std::string duration_text(double seconds);
-/// "1,234,567"
+/// Formats a number with separators: "1,234,567".
 std::string grouped(std::int64_t number);
 
 }  // namespace nmt::train

@@ -7,17 +7,18 @@
 
 namespace nmt::train {
 
-/// A setting that is not what the training was started with.
+/// A setting that differs from the one the training was started with.
 struct ChangedSetting {
   std::string name, before, now;  ///< as on the command line
 };
 
-/// Why a resumed training cannot take another value of the setting, or "" when it can. Only what
-/// gives the saved tensors their shape or meaning, or would train on development pairs, is refused.
-/// `optimizer`: the one now; `holds_out`: the development set is a part of the training text.
+/// Why a resumed training must not change the setting; "" if it may. Refused are changes to the
+/// shape or meaning of saved tensors, and those that would train on development pairs. `optimizer`:
+/// the current one; `holds_out`: the development set is part of the training text.
 std::string refusal(const ChangedSetting& change, UpdateRule optimizer, bool holds_out);
 
-/// Says every change, one line each, and fails (usage) with the refused ones, all in one line.
+/// Logs every change, one per line. Error (usage): some changes are refused; lists them in one
+/// line.
 void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec,
                       const DataSpec& data);
 

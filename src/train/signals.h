@@ -4,17 +4,17 @@
 
 namespace nmt::train {
 
-/// While alive, SIGTERM, SIGUSR1 (which mpirun and Slurm pass on at once) and SIGINT only raise a
-/// flag, so that the training can save and leave; a second SIGINT leaves at once with status 130.
-/// One at a time in a process.
+/// While it exists, SIGTERM, SIGUSR1 (sent by mpirun and Slurm) and SIGINT only set a flag, so that
+/// the training can save and exit. A second SIGINT exits immediately with status 130. At most one
+/// object per process.
 class Signals {
  public:
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
 
-  /// ExitStatus::ok while nothing came, else terminated (SIGTERM, SIGUSR1) or interrupted (SIGINT),
-  /// whichever came first.
+  /// ExitStatus::ok before any signal, else terminated (SIGTERM, SIGUSR1) or interrupted (SIGINT),
+  /// by the first signal.
   static ExitStatus pending();
 };
 

@@ -7,16 +7,16 @@
 
 namespace nmt::train {
 
-/// Whether a training is asked to save and end: by a signal (Signals), or by its caller.
+/// A request to save and stop a training, by a signal (Signals) or by its caller.
 class StopRequest {
  public:
-  /// `asked` is called between batches, on the thread that trains; empty: signals alone count.
+  /// `asked` is called between batches on the training thread; empty: only signals count.
   explicit StopRequest(std::function<bool()> asked = {}) : asked_(std::move(asked)) {}
 
-  /// ok: go on; else terminated or interrupted, as Signals::pending(). A caller's request counts as
-  /// an interrupt.
+  /// ok: continue; else terminated or interrupted, as Signals::pending(). A request by the caller
+  /// counts as an interrupt.
   ExitStatus pending() const;
-  /// What asked for that end: "SIGTERM", "SIGINT" or "stop request".
+  /// The origin of the request: "SIGTERM", "SIGINT" or "stop request".
   const char* reason(ExitStatus pending) const;
 
  private:

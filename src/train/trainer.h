@@ -23,13 +23,13 @@
 namespace nmt::train {
 
 /// The training loop: batches -> gradients -> update -> display -> validate -> save, until a stop
-/// rule holds. A resumed training computes what an undisturbed one would have, bit for bit. On
-/// several ranks each has its share of every batch; the sums of the gradients, losses and tokens,
-/// and thereby every decision, are the same on all.
+/// rule holds. A resumed training is bit-identical to an uninterrupted one. With several ranks,
+/// each computes its share of every batch; the sums of gradients, losses and tokens, and therefore
+/// all decisions, are the same on all ranks.
 class Trainer {
  public:
-  /// What the trainer works with; all outlive it. Without a validator nothing is measured and
-  /// nothing stops early.
+  /// The components of a training, which must outlive the trainer. Without a validator there is no
+  /// validation and no early stopping.
   struct Parts {
     Model& model;
     BatchSource& source;
@@ -41,27 +41,28 @@ class Trainer {
     /// nothing.
     std::string corpus;
     std::string development;  ///< hash of the development set: values on another do not compare
-    std::string settings;     ///< YAML of all settings, kept in the state
+    std::string settings;     ///< YAML of all settings, stored in the state
     /// of this run, for max_minutes.
     std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
     /// on several ranks store and validator are shared ones (shared.h).
     Communicator& communicator = alone();
     StopRequest stop = StopRequest();
   };
-  /// Errors (usage): settings that do not fit together, as check() and Optimizer find them.
+  /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);
 
-  /// The same for the settings that need no model: before anything is written.
+  /// Checks the settings that need no model, before anything is written.
   static void check(const TrainSpec& spec);
 
-  /// Goes on from the newest checkpoint; false when there is none.
+  /// Resumes from the newest checkpoint; returns false if there is none.
   bool resume();
-  /// Trains until a stop rule holds, or until it is asked to stop (StopRequest): saves then, and
-  /// returns the request's status.
+  /// Trains until a stop rule holds or a StopRequest is pending, saves, and returns the status of
+  /// the request.
   ExitStatus run();
 
   const TrainingState& state() const { return state_; }
-  /// Why the training is over, or empty: "update 100 of 100 (after: 100u)".
+  /// Why the training is finished, for example "update 100 of 100 (after: 100u)"; empty if it is
+  /// not.
   std::string finished() const;
 
  private:
@@ -95,19 +96,19 @@ class Trainer {
   Accumulator accumulator_;
   std::vector<Period> after_;
   Period display_every_, save_every_, validate_every_;
-  std::string beginning_;  // the source's position there
+  std::string beginning_;  // position of the batch source at that point
   TrainingState state_;
-  std::int64_t history_ = -1;  // where the log of a training that goes on is taken back to
+  std::int64_t history_ = -1;  // log position to rewind to when resuming
 
-  Progress at_start_;              // of this run: where speed counts from
-  double seconds_before_ = 0;      // wall time of the runs before this one
+  Progress at_start_;              // progress at the start of this run, for the speed
+  double seconds_before_ = 0;      // wall time of previous runs
   double rate_ = 0;                // of the last update
   double interval_seconds_ = 0;    // computing time since the last display
   double computing_seconds_ = 0;   // and of this run
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;  // last update saved
-  bool was_cut_ = false;            // a batch was cut for memory since the last update
+  bool was_cut_ = false;            // a batch was split for lack of memory since the last update
 };
 
 }  // namespace nmt::train

@@ -10,14 +10,14 @@
 
 namespace nmt::train {
 
-/// Gradients of the batches of an update. A batch for which memory does not suffice is cut in
-/// halves, and those again: their gradients sum to the whole's, dropout included. What was too
-/// large once is cut at once from then on.
+/// Accumulates the gradients of the batches of an update. A batch that runs out of memory is split
+/// recursively into halves, whose gradients sum to those of the batch, with the same dropout.
+/// Batches of a size that failed before are split right away.
 class Accumulator {
  public:
-  /// `losses` f64 [2]: where losses are added up, cross-entropy and smoothed, on the model's
-  /// device. `clear` sets all gradients and the losses to zero; `told` is called at the first batch
-  /// that is cut.
+  /// `losses` f64 [2] on the model's device: sums of cross-entropy and smoothed loss. `clear` sets
+  /// all gradients and the losses to zero; `told` is called when a batch is split for the first
+  /// time.
   Accumulator(Model& model, Tensor losses, std::function<void()> clear,
               std::function<void(const Batch&)> told)
       : model_(model),
@@ -29,11 +29,10 @@ class Accumulator {
     Batch batch;
     TrainPass pass;
   };
-  /// Returns the number of target tokens. Gradients and losses must be zero. When memory runs out
-  /// within a pass they hold a part of it, so that all pieces are done again. Batches without
-  /// sentences are left out. Errors (memory): a single pair does not fit. `listener` hears of the
-  /// backward pass that is the last one (Model::Listener); when memory runs out, of another, after
-  /// `clear`.
+  /// Returns the number of target tokens. Gradients and losses must be zero. If memory runs out
+  /// during a pass, they contain a partial sum, so all pieces are recomputed. Batches without
+  /// sentences are skipped. Errors (memory): a single pair does not fit. `listener` observes the
+  /// last backward pass (Model::Listener); if memory runs out in it, another one after `clear`.
   std::int64_t add(std::vector<Piece> pieces, const Model::Listener& listener = {});
 
  private:

@@ -5,7 +5,7 @@
 
 namespace nmt::train {
 
-/// What validations have done to the rate so far; kept in the training state.
+/// The effect of validations on the learning rate so far; part of the training state.
 struct Stalls {
   /// Times a run of validations without progress reached a multiple of lr_decay_start's number.
   std::int64_t decays = 0;
@@ -14,31 +14,32 @@ struct Stalls {
   std::int64_t recoveries = 0;
 };
 
-/// The learning rate: a pure function of the progress and the stalls.
+/// The learning rate, a pure function of the progress and the stalls.
 ///   rate = learn_rate * warm-up * shape * lr_decay^(decay steps) * 1/2^(recoveries)
-/// warm-up  min(1, progress / lr_warmup), in lr_warmup's unit (Marian's --lr-warmup). Not with
-/// rnmt+, which has its own. shape    constant  1
-///          inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, when that is empty,
-///          lr_warmup
-///                    (Marian's --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
-///          rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of the update
-///          (Chen et al. 2018, section 3.3)
-/// decay steps (lr_decay > 0), by lr_decay_strategy, Marian's names and meanings:
-///          epoch          at the beginning of every epoch from number lr_decay_start[0] on, the
-///          second at the earliest: with 4, epoch 4
-///                         is the first at a decayed rate (marian src/training/scheduler.h,
-///                         actAfterEpoch)
-///          stalled        every time a run of stalled validations reaches a multiple of
-///          lr_decay_start[1] epoch+stalled  so too, or at the beginning of every epoch after a run
-///          of lr_decay_start[1] stalled validations
-/// With one number in lr_decay_start it serves either strategy.
+/// warm-up: min(1, progress / lr_warmup), in the unit of lr_warmup (Marian's --lr-warmup). Not with
+/// rnmt+, which has its own.
+/// shape:
+///   constant  1
+///   inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, if empty, lr_warmup (Marian's
+///             --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
+///   rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of updates (Chen et al.
+///             2018, section 3.3)
+/// decay steps (lr_decay > 0), by lr_decay_strategy with Marian's names and meanings:
+///   epoch          at the start of every epoch from lr_decay_start[0] on, but not before the
+///                  second: with 4, epoch 4 is the first with a decayed rate (marian
+///                  src/training/scheduler.h, actAfterEpoch)
+///   stalled        whenever the number of consecutive stalled validations reaches a multiple of
+///                  lr_decay_start[1]
+///   epoch+stalled  as `stalled`, and at the start of every epoch after lr_decay_start[1]
+///                  consecutive stalled validations
+/// A single number in lr_decay_start serves either strategy.
 class Schedule {
  public:
-  /// Errors (usage): a number out of its range; one line each.
+  /// Errors (usage): a value is out of range.
   explicit Schedule(const TrainSpec& spec);
 
   double rate(const Progress& progress, const Stalls& stalls) const;
-  /// Whether a run of so many validations without progress is a decay step of `stalled`, or the
+  /// Whether this number of consecutive stalled validations is a decay step of `stalled`, or the
   /// start of `epoch+stalled`.
   bool stall_counts(std::int64_t stalled) const {
     return stall_start_ > 0 && stalled > 0 && stalled % stall_start_ == 0;

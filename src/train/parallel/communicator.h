@@ -10,63 +10,64 @@
 
 namespace nmt::train {
 
-/// The processes (ranks) of one training, of which this is one. All ranks make the same calls in
-/// the same order; each call waits, mostly asleep, until all have come. Results are the same bits
-/// on every rank. Errors (failed): a rank has ended without a word, or has not come in time; the
-/// rank, its machine and process are named.
+/// The processes (ranks) of a training. All ranks must make the same calls in the same order; each
+/// call blocks, mostly asleep, until all ranks have made it. Results are bit-identical on all
+/// ranks. Errors (failed): a rank exited unexpectedly or timed out; the message names the rank, its
+/// machine and process.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Number among the ranks of this machine, and how many they are.
+  /// Rank within this machine, and number of ranks on it.
   virtual int local_rank() const { return 0; }
   virtual int local_size() const { return 1; }
-  /// How many ranks, this one among them, may use the very processors that this one may use.
+  /// Number of ranks, including this one, that may use the same processors as this one.
   virtual int sharing() const { return 1; }
-  /// From here on a rank that does not come for so many seconds is an error; 0: waits without end.
+  /// Sets the timeout in seconds after which a missing rank is an error; 0: no timeout.
   virtual void wait_at_most(double) {}
-  /// Whether a rank was found to be lost.
+  /// Whether a rank has been lost.
   virtual bool has_lost() const { return false; }
 
-  /// Waits for all ranks without a limit of time: for work that one of them does alone.
+  /// Waits for all ranks without a timeout, for work that a single rank does.
   virtual void barrier() = 0;
-  /// values[i] becomes the sum of all ranks' values[i], in the host's memory.
+  /// Replaces values[i] by its sum over all ranks, in host memory.
   virtual void all_reduce_sum(double* values, std::int64_t n) = 0;
-  /// The same where tensors lie: the host's memory, or the GPU's, in the order of its stream.
+  /// The same in device memory: host memory on the CPU, or on a GPU in the order of its stream.
   virtual void all_reduce_sum(float* values, std::int64_t n) = 0;
-  /// The same, begun: values are left alone until finish_sums(). All ranks begin the same sums in
-  /// the same order.
+  /// Starts an asynchronous all-reduce; the values must not be used until finish_sums(). All ranks
+  /// must start the same sums in the same order.
   virtual void begin_sum(float* values, std::int64_t n) { all_reduce_sum(values, n); }
-  /// Lets the sums begun go on where that takes the processor: to be called now and then.
+  /// Lets asynchronous sums make progress where that needs the CPU; to be called now and then.
   virtual void advance_sums() {}
-  /// Returns when the sums begun are done: on a GPU, for what comes later in its stream.
+  /// Waits for the asynchronous sums; on a GPU, only later work in its stream waits.
   virtual void finish_sums() {}
-  /// What every rank gives, by rank, in the host's memory.
+  /// All-gather in host memory: the contributions of all ranks, by rank.
   virtual std::vector<std::vector<std::int32_t>> all_gather(
       const std::vector<std::int32_t>& mine) = 0;
-  /// Rank 0's bytes for all, in the host's memory.
+  /// Broadcasts rank 0's bytes, in host memory.
   virtual void broadcast(void* data, std::size_t bytes) = 0;
-  /// Rank 0's values for all, where tensors lie.
+  /// Broadcasts rank 0's values, in device memory.
   virtual void broadcast(float* values, std::int64_t n) = 0;
-  /// Ends all ranks at once with this status; does not return.
+  /// Terminates all ranks with this status; does not return.
   virtual void abort(int status) = 0;
 };
 
-/// A process that trains alone: nothing is exchanged.
+/// The communicator of a single process.
 Communicator& alone();
 
-/// Ranks that exchange tensors between GPUs, by NCCL; all else goes over `host`. Every rank has a
-/// GPU of its own. Both outlive it. Errors: as Nccl.
+/// Ranks that exchange tensors between GPUs with NCCL, and everything else with `host`. Every rank
+/// has its own GPU. Both arguments must outlive the result. Errors: as Nccl.
 std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device);
 
-/// Rank 0's text for all.
+/// Broadcasts rank 0's text.
 void broadcast(Communicator& communicator, std::string& text);
-/// Error (usage): this rank's text is another than rank 0's; the first line that differs is told,
-/// `what` names the whole.
+/// Checks that all ranks have the same text. Error (usage): this rank's text differs from rank 0's;
+/// the message gives the first differing line, `what` names the text.
 void require_same(Communicator& communicator, const std::string& text, const std::string& what);
 
-/// What libnmt_mpi.so exports, as `nmt_mpi_communicator`: joins the ranks that mpirun has started.
+/// The function `nmt_mpi_communicator` exported by libnmt_mpi.so: joins the ranks started by
+/// mpirun.
 using MakeCommunicator = Communicator* (*)();
 
 }  // namespace nmt::train

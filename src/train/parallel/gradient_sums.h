@@ -8,21 +8,20 @@
 
 namespace nmt::train {
 
-/// The gradients of several ranks, and their sums over the ranks, which begin while the backward
-/// pass still runs: those that it completes first are summed first. All ranks begin the same sums
-/// in the same order.
+/// Sums the gradients over the ranks, overlapped with the backward pass: gradients that are
+/// complete first are summed first. All ranks start the same sums in the same order.
 class GradientSums {
  public:
-  /// Lays the parameters' gradients side by side in one tensor, each at a multiple of 64 bytes, all
-  /// zero, in the order in which they are completed. All of them outlive this object.
+  /// Places the gradients of the parameters in one zeroed tensor, each at a multiple of 64 bytes,
+  /// in the order of their completion. All arguments must outlive this object.
   GradientSums(Communicator& ranks, ParameterSet& parameters, const Context& context);
 
-  /// To be told of the backward pass that is the last of an update (Model::Listener).
+  /// Listener of the last backward pass of an update (Model::Listener).
   void completed(Completed so_far);
-  /// Before gradients are cleared and computed once more, since memory ran out: sums begun are
-  /// finished and kept.
+  /// Called before gradients are cleared and recomputed because memory ran out: finishes and keeps
+  /// the sums already started.
   void keep();
-  /// All gradients are now the sums over the ranks.
+  /// Waits until all gradients are summed over the ranks.
   void finish();
 
   /// All gradients, in their order.
@@ -38,9 +37,9 @@ class GradientSums {
   Communicator& ranks_;
   const Context context_;
   Tensor gradients_;
-  std::int64_t ends_[groups + 1] = {};  // of those complete with Completed(i)
-  int begun_ = 0;                       // groups whose sums have begun
-  int kept_groups_ = 0;                 // of them those that kept_ holds
+  std::int64_t ends_[groups + 1] = {};  // ends of the groups complete with Completed(i)
+  int begun_ = 0;                       // groups whose sums have been started
+  int kept_groups_ = 0;                 // leading groups held by kept_
   std::vector<float> kept_;
 };
 

@@ -7,10 +7,10 @@
 
 namespace nmt::train {
 
-/// Checkpoints of a training on several ranks: rank 0 alone reads and writes, and tells the others.
+/// Checkpoints with several ranks: only rank 0 reads and writes; it broadcasts to the others.
 class SharedStore : public CheckpointStore {
  public:
-  /// `store`: rank 0's, looked at by no other.
+  /// `store`: used on rank 0 only.
   SharedStore(Communicator& communicator, CheckpointStore* store)
       : communicator_(communicator), store_(store) {}
   void save(const Checkpoint& checkpoint, bool best) override;
@@ -22,10 +22,10 @@ class SharedStore : public CheckpointStore {
   CheckpointStore* store_;
 };
 
-/// Validation by rank 0 alone; the others wait, and know the result.
+/// Validation with several ranks: rank 0 validates, the others block and receive the result.
 class SharedValidator : public Validator {
  public:
-  /// `validator`: rank 0's, looked at by no other.
+  /// `validator`: used on rank 0 only.
   SharedValidator(Communicator& communicator, Validator* validator)
       : communicator_(communicator), validator_(validator) {}
   ValidationResult validate(const CopyWeights& weights, const Progress& progress) override;
@@ -36,12 +36,12 @@ class SharedValidator : public Validator {
   Validator* validator_;
 };
 
-/// Rank 0's values in all tensors of the checkpoint.
+/// Broadcasts rank 0's values of all tensors of the checkpoint.
 void broadcast(Communicator& communicator, Checkpoint& checkpoint);
 
-/// Ranks that compute the same steps hold the same bits; those on processors of different kinds
-/// come apart by rounding, and take rank 0's values here. Error (failed): the norms of their
-/// weights are more than a thousandth apart.
+/// Synchronizes the ranks. Ranks with the same kind of processor have bit-identical weights;
+/// different processors diverge by rounding, so all take rank 0's values. Error (failed): the norms
+/// of their weights differ by more than a thousandth.
 void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint);
 
 }  // namespace nmt::train
