@@ -19,8 +19,6 @@ from files import CODE, project_files, suffix, text_of
 COLUMNS = 100
 VERSION = "14"
 FILES_PER_CALL = 16
-# Pages that are still to be wrapped.
-UNWRAPPED = re.compile(r"CHANGELOG\.md|README\.md|docs/(?:benchmarks|design)/.*")
 LINK = re.compile(r"\]\([^)]*\)|https?://\S+|^\[[^\]]+\]:.*")
 
 
@@ -58,7 +56,7 @@ def markdown_errors(name, text):
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     names = project_files(root)
-    errors = [error for name in names if suffix(name) == ".md" and not UNWRAPPED.fullmatch(name)
+    errors = [error for name in names if suffix(name) == ".md"
               for error in markdown_errors(name, text_of(root, name))]
     code = [name for name in names if suffix(name) in CODE]
     program = clang_format()

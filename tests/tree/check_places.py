@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that a unit, an option and a program each stand in one place of the production code, so that
-adding one touches no list elsewhere; check_architectures.py does so for architectures.
+"""Checks that a unit and an option each stand in one place of the production code, so that adding one
+touches no list elsewhere; check_architectures.py does so for architectures, check_floors.py looks at
+programs.
 
 - A unit is its header and its line in units.def: no other file of src, tools and cuda names one in
   quotes, but for the workloads of nmt-bench, the default, and the units that cuDNN has.
-- An option is declared once: no file of fields declares a name twice.
-- A program is one file of at most 80 lines.
+- An option is declared once: no file of fields of src/config declares a name twice.
 
     check_places.py [SOURCE_DIR]
 
@@ -17,9 +17,6 @@ import sys
 
 from files import CODE, project_files, suffix, text_of
 
-MAX_PROGRAM_LINES = 80
-# Programs that are still to become a job of src/app and a few lines.
-LONG_PROGRAMS = {"nmt-bench", "nmt-convert", "nmt-explain", "nmt-info", "nmt-train"}
 MAY_NAME_UNITS = re.compile(r"src/app/benchmark/.*|src/units/.*|src/config/specs\.h|"
                             r"cuda/libraries/cudnn\.cpp|src/kernels/recurrent/cudnn\.h")
 
@@ -52,26 +49,19 @@ def option_errors(texts):
     for file, text in texts.items():
         names = re.findall(r'\bOption\(\s*"([\w-]+)"', text)
         count += len(names)
+        if not re.fullmatch(r"src/config/\w+\.cpp", file):
+            continue  # the lists of programs may offer one name in two forms
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"{file}: declares --{name} {names.count(name)} times"
     if count < 80:
         yield f"only {count} options found"
 
 
-def program_errors(texts):
-    programs = {pathlib.PurePosixPath(name).stem: name for name in texts
-                if re.fullmatch(r"tools/nmt-[a-z]+\.cpp", name)}
-    for name, file in sorted(programs.items()):
-        lines = texts[file].count("\n")
-        if lines > MAX_PROGRAM_LINES and name not in LONG_PROGRAMS:
-            yield f"{file}: {lines} lines, more than {MAX_PROGRAM_LINES}"
-
-
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
     texts = {name: text_of(root, name) for name in project_files(root)
              if suffix(name) in CODE and name.split("/")[0] in ("src", "tools", "cuda", "include")}
-    errors = [*unit_errors(root, texts), *option_errors(texts), *program_errors(texts)]
+    errors = [*unit_errors(root, texts), *option_errors(texts)]
     print("\n".join(errors) or f"{len(texts)} files name no unit or option twice")
     return 1 if errors else 0
 
