@@ -2,7 +2,7 @@
 """Trains recurrent units with the same data, settings, budget and seeds, and writes a table and figures.
 
   scripts/bench/compare_units.py --config configs/multi30k.yaml --updates 2000 --work compare --train-sets train.en train.de \\
-      --valid-sets val.en val.de --test-sets test2016.en test2016.de gru lrn gru:groups=4,rearrange=true units/olrn.yaml
+      --valid-sets val.en val.de --test-sets test2016.en test2016.de gru lrn gru:groups=4,rearrange=true overlay.yaml
   scripts/bench/compare_units.py --speed ...the same...        # on a quiet machine: training and decoding speed of all units in turn
 
 A unit is a name of units.def, optionally followed by a colon and options of nmt-train, or a YAML file

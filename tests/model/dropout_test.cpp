@@ -1,6 +1,8 @@
+#include "model/architecture.h"
 #include "model/model.h"
 #include "tests/support/engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -136,11 +138,12 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
       {take(batch, {0, 2}), take(batch, {1, 2})},
       {slice(batch, 0, 4), slice(batch, 4, 3)},
       {slice(take(batch, {0, 2}), 0, 1), slice(take(batch, {0, 2}), 1, 3), take(batch, {1, 2})}};
-  for (const char* type : {"rnnsearch", "deep", "gnmt", "seq2seq"})
+  for (const Architecture& architecture : architectures())
     for (const bool variational : {false, true}) {
+      const std::string type(architecture.name());
       ModelSpec spec = spec_without_dropout(type);
-      spec.enc_depth = spec.dec_depth =
-          spec.type == ModelType::deep || spec.type == ModelType::gnmt ? 2 : 1;
+      const LayerLimits layers = architecture.common_layers();
+      spec.enc_depth = spec.dec_depth = std::clamp(2, layers.min, layers.max);
       spec.dim_emb = spec.dim_rnn = 18;  // rows that begin within four random words
       spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
       spec.dropout_variational = variational;

@@ -1,7 +1,10 @@
 #include "model/inventory.h"
 
+#include "model/architecture.h"
 #include "model/memory_estimate.h"
 #include "tests/support/engine.h"
+
+#include <algorithm>
 
 #include <gtest/gtest.h>
 
@@ -10,27 +13,31 @@ namespace {
 
 constexpr int symbols = 300;
 
-ModelSpec medium(const std::string& type, const std::string& unit) {
+ModelSpec medium(ModelType type, const std::string& unit) {
   ModelSpec spec;
-  spec.type = parse_enum<ModelType>(type, "type");
+  spec.type = type;
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = spec.dim_rnn = 48;
-  spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 3;
+  const LayerLimits layers = architecture_of(spec).common_layers();
+  spec.enc_depth = spec.dec_depth = std::clamp(3, layers.min, layers.max);
   spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
   return spec;
 }
 
 std::vector<ModelSpec> specs() {
   std::vector<ModelSpec> all;
-  for (const char* type : {"rnnsearch", "deep", "seq2seq", "gnmt"})
-    for (const char* unit : {"lrn", "lstm"}) all.push_back(medium(type, unit));
-  for (const char* type : {"rnnsearch", "deep"}) {
-    all.push_back(medium(type, "gru"));
-    all.back().context_aware = true;
-    all.back().layer_normalization = false;
+  for (const Architecture& architecture : architectures()) {
+    for (const char* unit : {"lrn", "lstm"}) all.push_back(medium(architecture.type, unit));
+    if (architecture.context_aware) {
+      all.push_back(medium(architecture.type, "gru"));
+      all.back().context_aware = true;
+      all.back().layer_normalization = false;
+    }
+    if (architecture.without_attention) {
+      all.push_back(medium(architecture.type, "gru"));
+      all.back().attention = AttentionType::none;
+    }
   }
-  all.push_back(medium("seq2seq", "gru"));
-  all.back().attention = AttentionType::none;
   return all;
 }
 
@@ -69,9 +76,9 @@ struct Activations {
 // What matrices read rearranged is kept beside what it was made of.
 TEST(Inventory, rearranged_rows_are_estimated) {
   std::vector<ModelSpec> all;
-  for (const char* type : {"rnnsearch", "deep", "seq2seq", "gnmt"})
+  for (const Architecture& architecture : architectures())
     for (const char* unit : {"lrn", "gru"}) {
-      all.push_back(medium(type, unit));
+      all.push_back(medium(architecture.type, unit));
       all.back().context_aware = all.back().type == ModelType::deep && all.back().enc_cell == "gru";
     }
   for (ModelSpec& spec : all) {

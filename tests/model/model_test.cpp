@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "model/architecture.h"
 #include "model/model_scorer.h"
 #include "nn/unit_registry.h"
 #include "tests/support/engine.h"
@@ -42,13 +43,19 @@ ModelSpec small(const std::string& type, const std::string& unit) {
   spec.enc_cell = spec.dec_cell = unit;
   spec.dim_emb = 12;
   spec.dim_rnn = 10;
-  spec.enc_depth = spec.dec_depth = type == "rnnsearch" ? 1 : 2;
+  const LayerLimits layers = architecture_of(spec).common_layers();
+  spec.enc_depth = spec.dec_depth = std::clamp(2, layers.min, layers.max);
   spec.positions = 4;
   return spec;
 }
 
 std::vector<ModelSpec> specs() {
   std::vector<ModelSpec> all;
+  for (const Architecture& architecture : architectures()) {
+    ModelSpec spec = small(std::string(architecture.name()), "gru");
+    if (architecture.readout == ReadoutKind::none) spec.dim_emb = spec.dim_rnn;
+    all.push_back(spec);
+  }
   for (const char* type : {"rnnsearch", "deep"})
     for (const char* unit : {"lrn", "olrn", "gru", "lstm"})
       for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer}) {

@@ -22,8 +22,8 @@ def run(*args, tool="nmt-info", status=0):
 
 
 def info(recipe, unit=None, *more):
-    files = [CONFIGS / f"{recipe}.yaml"] + ([CONFIGS / "units" / f"{unit}.yaml"] if unit else [])
-    return json.loads(run("--json", *(word for file in files for word in ("--config", file)), *more).stdout)
+    overlay = ["--unit", unit] if unit else []
+    return json.loads(run("--json", "--config", CONFIGS / f"{recipe}.yaml", *overlay, *more).stdout)
 
 
 class InfoTest(unittest.TestCase):
@@ -137,7 +137,7 @@ class InfoTest(unittest.TestCase):
     def test_bad_input(self):
         for args, word in [([], "dim-emb"), (["nowhere"], "nowhere"), (["--config", CONFIGS / "gnmt.yaml", "--dim-emb", "512"], "dim-rnn"),
                            (["--config", CONFIGS / "gnmt.yaml", "--context-aware"], "context-aware"),
-                           (["--config", CONFIGS / "units" / "nosuch.yaml"], "nosuch"),
+                           (["--config", CONFIGS / "nosuch.yaml"], "nosuch"),
                            (["--config", CONFIGS / "wmt14-en-de-lrn.yaml", "--attention", "none"], "seq2seq")]:
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=2)
