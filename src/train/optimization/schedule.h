@@ -26,8 +26,8 @@ struct Stalls {
 ///             2018, section 3.3)
 /// decay steps (lr_decay > 0), by lr_decay_strategy with Marian's names and meanings:
 ///   epoch          at the start of every epoch from lr_decay_start[0] on, but not before the
-///                  second: with 4, epoch 4 is the first with a decayed rate (marian
-///                  src/training/scheduler.h, actAfterEpoch)
+///                  second: with 4, epoch 4 is the first with a decayed rate (Marian's
+///                  Scheduler::actAfterEpoch)
 ///   stalled        whenever the number of consecutive stalled validations reaches a multiple of
 ///                  lr_decay_start[1]
 ///   epoch+stalled  as `stalled`, and at the start of every epoch after lr_decay_start[1]
