@@ -1,6 +1,15 @@
 #include "app/common_options.h"
 
+#include <utility>
+
 namespace nmt::app {
+namespace {
+
+config::Option output(std::string* path, std::string help, const char* metavar) {
+  return config::Option("output", path, std::move(help)).alias({"o"}).meta(metavar);
+}
+
+}  // namespace
 
 std::vector<config::Option> joined(std::initializer_list<std::vector<config::Option>> lists) {
   std::vector<config::Option> all;
@@ -9,9 +18,7 @@ std::vector<config::Option> joined(std::initializer_list<std::vector<config::Opt
 }
 
 config::Option output_option(std::string* path, const std::string& what) {
-  return config::Option("output", path, "where " + what + "; standard output when not given")
-      .alias({"o"})
-      .meta("FILE");
+  return output(path, "where " + what + "; standard output when not given", "FILE");
 }
 
 config::Option model_option(std::string* path, const std::string& help) {
@@ -19,9 +26,7 @@ config::Option model_option(std::string* path, const std::string& help) {
 }
 
 config::Option model_output_option(std::string* path) {
-  return config::Option("output", path, "a new model directory, which appears whole or not at all")
-      .alias({"o"})
-      .meta("DIR");
+  return output(path, "a new model directory, which appears whole or not at all", "DIR");
 }
 
 }  // namespace nmt::app
