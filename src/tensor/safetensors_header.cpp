@@ -60,8 +60,7 @@ json parse_header(std::string_view text, const std::string& name) {
     fail(ExitStatus::data, "{}: is no safetensors file: its header is nested too deep", name);
   if (!header.is_object())
     fail(ExitStatus::data, "{}: is no safetensors file: its header is no JSON object", name);
-  if (!twice.empty())
-    fail(ExitStatus::data, "{}: tensor {}: stands there twice", name, shown(twice));
+  if (!twice.empty()) fail(ExitStatus::data, "{}: duplicate tensor {}", name, shown(twice));
   return header;
 }
 

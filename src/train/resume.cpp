@@ -48,9 +48,9 @@ bool among(const Names& names, const std::string& name) {
 }  // namespace
 
 std::string refusal(const ChangedSetting& change, UpdateRule optimizer, bool holds_out) {
-  if (among(shapes, change.name)) return "the weights were made for it";
-  if (among(drawn, change.name)) return "the weights were drawn with it";
-  if (among(vocabularies, change.name)) return "the model's embeddings belong to its vocabulary";
+  if (among(shapes, change.name)) return "the shapes of the weights depend on it";
+  if (among(drawn, change.name)) return "the weights were initialized with it";
+  if (among(vocabularies, change.name)) return "the embeddings depend on the vocabulary";
   if (change.name == "valid-sets" && change.now == "none")
     return "pairs held out now would have been trained on";
   if (holds_out && among(held_out, change.name)) return "it decides which pairs are held out";
@@ -60,15 +60,15 @@ std::string refusal(const ChangedSetting& change, UpdateRule optimizer, bool hol
     return rule == UpdateRule::adam || rule == UpdateRule::adamw;
   };
   if (change.name == "optimizer" && !(is_adam(change.before) && is_adam(change.now)))
-    return "its state is of another kind";
+    return "the optimizer states are incompatible";
   const auto is_off = [](const std::string& momentum) {
     return momentum == "none" || momentum == "0";
   };
   if (change.name == "optimizer-params" && optimizer == UpdateRule::sgd &&
       is_off(change.before) != is_off(change.now))
-    return "momentum cannot begin or end in the middle";
+    return "momentum cannot be enabled or disabled during a training";
   if (change.name == "exponential-smoothing" && (change.before == "0") != (change.now == "0"))
-    return "an average cannot begin or end in the middle";
+    return "averaging cannot be enabled or disabled during a training";
   return "";
 }
 

@@ -43,8 +43,8 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
             parts_.reporter.event(
                 "memory", state_.progress,
                 fmt::format("out of memory in a batch of {} pairs ({} source and {} target steps): "
-                            "it is computed in parts, as "
-                            "will be others of its size; a lower mini-batch-words avoids it",
+                            "it and later batches of this size are split; a lower mini-batch-words "
+                            "avoids this",
                             batch.sentences, batch.source_steps, batch.target_steps),
                 true);
           }),
@@ -203,9 +203,9 @@ Trainer::Counts Trainer::sum_over_ranks(Counts counts) {
     ranks.all_reduce_sum(values.data(), std::ssize(values));
     for (std::size_t r = 1; r < n; ++r)
       if (values[counted + r] > 0)
-        parts_.reporter.event(
-            "memory", state_.progress,
-            fmt::format("out of memory in a batch at rank {}: it is computed in parts", r), true);
+        parts_.reporter.event("memory", state_.progress,
+                              fmt::format("out of memory in a batch at rank {}: it is split", r),
+                              true);
     counts = {static_cast<std::int64_t>(values[0]), static_cast<std::int64_t>(values[1]),
               static_cast<std::int64_t>(values[2])};
   }
@@ -247,12 +247,13 @@ void Trainer::update() {
   computing_seconds_ += seconds_used;
   if (!result.applied) {
     ++state_.bad_updates;
-    parts_.reporter.event("skipped", state_.progress,
-                          fmt::format("update {} skipped: its gradient norm is {} ({} in a row; {} "
-                                      "go back to the last checkpoint)",
-                                      state_.progress.updates + 1, result.gradient_norm,
-                                      state_.bad_updates, bad_updates_allowed),
-                          true);
+    parts_.reporter.event(
+        "skipped", state_.progress,
+        fmt::format("update {} skipped: gradient norm {} ({} in a row; {} in a row "
+                    "return to the last checkpoint)",
+                    state_.progress.updates + 1, result.gradient_norm, state_.bad_updates,
+                    bad_updates_allowed),
+        true);
     if (state_.bad_updates >= bad_updates_allowed) recover(result.gradient_norm);
     return;
   }
@@ -269,14 +270,14 @@ void Trainer::recover(double norm) {
   const std::int64_t recoveries = state_.stalls.recoveries + 1;
   if (recoveries > recoveries_allowed)
     fail(ExitStatus::failed,
-         "the gradient norm is {} at update {}, at a learning rate of {:.3g}, after {} returns to "
-         "older checkpoints",
+         "gradient norm {} at update {} with learning rate {:.3g}, after {} returns to older "
+         "checkpoints",
          norm, state_.progress.updates + 1, rate_, recoveries - 1);
   load();
   state_.stalls.recoveries = recoveries;
   parts_.reporter.event("recovery", state_.progress,
-                        fmt::format("{} updates in a row were not finite: back to update {}, at "
-                                    "half the learning rate from here on",
+                        fmt::format("{} consecutive updates were not finite: returning to update "
+                                    "{} with half the learning rate",
                                     bad_updates_allowed, grouped(state_.progress.updates)),
                         true);
   interval_seconds_ = 0;
@@ -404,8 +405,8 @@ void Trainer::load() {
     parts_.source.restore(state_.position);
   } else {
     parts_.reporter.event("corpus", state_.progress,
-                          "the training pairs are others than the checkpoint's, or batched in "
-                          "another way: they are read from their beginning",
+                          "training data or batching differs from the checkpoint; restarting the "
+                          "corpus",
                           true);
     parts_.source.restore(beginning_);
     state_.corpus = parts_.corpus;
@@ -413,8 +414,8 @@ void Trainer::load() {
   }
   if (state_.development != parts_.development) {
     parts_.reporter.event("development", state_.progress,
-                          "the development set is another than the checkpoint's: the best value so "
-                          "far counts no more",
+                          "the development set differs from the checkpoint's; discarding the best "
+                          "value so far",
                           true);
     state_.development = parts_.development;
     state_.best.reset();

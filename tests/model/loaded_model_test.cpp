@@ -103,7 +103,7 @@ TEST_F(LoadedModelTest, TensorsThatDoNotFitAreNamed) {
   const std::string first = bad.model.front().name;
   bad.model.front().name = "other.name";
   save(bad);
-  EXPECT_NE(error().find("lacks " + first + "; holds what the model has no place for: other.name"),
+  EXPECT_NE(error().find("lacks " + first + "; has unexpected tensors: other.name"),
             std::string::npos)
       << error();
   bad = good;

@@ -165,7 +165,7 @@ TEST(ModelDirectory, DamageIsNamed) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);
   EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage),
-                  "there is no directory"));
+                  "does not exist"));
   ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
   directory.save(Filled(10).checkpoint, false, 2, 1);
   const StoredCheckpoint stored = *directory.latest();
@@ -182,7 +182,7 @@ TEST(ModelDirectory, DamageIsNamed) {
                   "model.safetensors: is missing"));
   write_file(stored.folder() + "/manifest.json", "{\"format\": \"nmt-check");
   EXPECT_TRUE(has(error_of([&] { directory.latest(); }, ExitStatus::data),
-                  "manifest.json: is cut off or not JSON"));
+                  "manifest.json: is truncated or not JSON"));
 
   const std::string config = folder.path + "/config.json", text = read_file(config);
   const auto changed = [&](const std::string& from, const std::string& to) {
@@ -191,7 +191,7 @@ TEST(ModelDirectory, DamageIsNamed) {
     write_file(config, other);
     return error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::data);
   };
-  EXPECT_TRUE(has(changed("nmt-model", "other"), "is no file of the format nmt-model"));
+  EXPECT_TRUE(has(changed("nmt-model", "other"), "is not of the format nmt-model"));
   EXPECT_TRUE(has(changed("\"version\": 1", "\"version\": 99"), "has version 99"));
   EXPECT_TRUE(has(changed("\"source-vocabulary\": 40", "\"source-vocabulary\": -1"),
                   "source-vocabulary: is wrong"));
@@ -203,7 +203,7 @@ TEST(ModelDirectory, DamageIsNamed) {
       "src.spm: is missing"));
   fs::remove(config);
   EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage),
-                  "holds no model"));
+                  "contains no model"));
   write_file(folder.path + "/file", "");
   EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path + "/file"); }, ExitStatus::usage),
                   "is a file"));

@@ -153,7 +153,7 @@ TEST(Safetensors, NothingIsTrusted) {
   EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"u\":" + u + "}", std::string(12, 'x'))),
                   "overlaps"));
   EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"t\":" + t + "}", std::string(8, 'x'))),
-                  "stands there twice"));
+                  "duplicate tensor "));
   EXPECT_TRUE(has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "no map from text to text"));
   EXPECT_TRUE(has(error_of(file_of("[1]")), "does not begin with {"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":")), "not JSON"));

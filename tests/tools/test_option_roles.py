@@ -30,12 +30,12 @@ SHAPE = {
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5"}
 VOCABULARY = {"dim-vocabs": "90", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
 HOLD_OUT = {"valid-lines": "9", "seed": "7"}
-REFUSED = [(SHAPE, "the weights were made for it"),
-           (INITIALIZATION, "the weights were drawn with it"),
-           (VOCABULARY, "the model's embeddings belong to its vocabulary"),
+REFUSED = [(SHAPE, "the shapes of the weights depend on it"),
+           (INITIALIZATION, "the weights were initialized with it"),
+           (VOCABULARY, "the embeddings depend on the vocabulary"),
            (HOLD_OUT, "it decides which pairs are held out"),
-           ({"optimizer": "sgd"}, "its state is of another kind"),
-           ({"exponential-smoothing": "0.01"}, "an average cannot begin or end in the middle")]
+           ({"optimizer": "sgd"}, "the optimizer states are incompatible"),
+           ({"exponential-smoothing": "0.01"}, "averaging cannot be enabled or disabled during a training")]
 # Logged as an override; the training continues.
 PROCEDURE = {
     "dropout-emb": "0.3", "dropout-rnn": "0.3", "dropout-readout": "0.3",

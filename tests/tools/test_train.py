@@ -240,7 +240,7 @@ class TrainTest(unittest.TestCase):
         self.train("m", "--after", "2u", "--vocabs", here)
         for updates, name in ((4, [f"{self.dir}/./v.spm"]), (6, [here]), (8, []), (10, [self.dir / "m" / "vocab.spm"])):
             self.train("m", "--after", f"{updates}u", *(["--vocabs", *name] if name else []))
-        self.assertIn("belong to its vocabulary", self.train("m", "--after", "12u", "--vocabs", other, status=2).stderr)
+        self.assertIn("embeddings depend on the vocabulary", self.train("m", "--after", "12u", "--vocabs", other, status=2).stderr)
         here.unlink()
         self.train("m", "--after", "12u", "--vocabs", self.dir / "m" / "vocab.spm")
 

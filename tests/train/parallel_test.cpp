@@ -358,8 +358,7 @@ TEST_F(ParallelTrainer, RanksThatComeApart) {
       EXPECT_EQ(ranks[0]->weights(), ranks[1]->weights());
     }
     for (const std::string& error : errors)
-      EXPECT_EQ(error.find("ranks have come apart at update 12"),
-                change < 1 ? std::string::npos : 0)
+      EXPECT_EQ(error.find("ranks have diverged at update 12"), change < 1 ? std::string::npos : 0)
           << error;
   }
 }

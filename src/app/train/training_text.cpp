@@ -70,10 +70,10 @@ std::string TrainingText::development_hash() const {
 TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,
                                 train::Communicator& ranks) {
   if (data.train_sets.size() != 2)
-    fail(ExitStatus::usage, "train-sets: {} files given, needs two: nmt-train SOURCE TARGET",
+    fail(ExitStatus::usage, "train-sets: {} files given, expected two: nmt-train SOURCE TARGET",
          data.train_sets.size());
   if (!data.valid_sets.empty() && data.valid_sets.size() != 2)
-    fail(ExitStatus::usage, "valid-sets: {} files given, needs two: source and target",
+    fail(ExitStatus::usage, "valid-sets: {} files given, expected two: source and target",
          data.valid_sets.size());
   TrainingText text;
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);

@@ -11,7 +11,7 @@ void expect_same_tensors(const safetensors::File& first, const safetensors::File
   for (const safetensors::View& tensor : first.tensors()) {
     const safetensors::View* other = file.find(tensor.name);
     if (!other)
-      fail(ExitStatus::data, "{}: has no tensor {}, which {} has", file.path(), tensor.name,
+      fail(ExitStatus::data, "{}: lacks tensor {}, which {} has", file.path(), tensor.name,
            first.path());
     if (other->shape != tensor.shape || other->dtype != tensor.dtype)
       fail(ExitStatus::data, "{}: {} is {} {}, and {} {} in {}: they cannot be averaged",
@@ -20,7 +20,7 @@ void expect_same_tensors(const safetensors::File& first, const safetensors::File
   }
   for (const safetensors::View& tensor : file.tensors())
     if (!first.find(tensor.name))
-      fail(ExitStatus::data, "{}: has a tensor {}, which {} has not", file.path(), tensor.name,
+      fail(ExitStatus::data, "{}: has tensor {}, which {} lacks", file.path(), tensor.name,
            first.path());
 }
 
@@ -33,8 +33,8 @@ AveragedWeights average_weights(const std::vector<std::unique_ptr<safetensors::F
   std::vector<double> sums;
   for (const safetensors::View& tensor : files.front()->tensors()) {
     if (tensor.dtype != safetensors::FileDtype::f32)
-      fail(ExitStatus::data, "{}: {} is {}, and only F32 is averaged", files.front()->path(),
-           tensor.name, name_of(tensor.dtype));
+      fail(ExitStatus::data, "{}: {} is {}; only F32 tensors can be averaged",
+           files.front()->path(), tensor.name, name_of(tensor.dtype));
     const std::size_t n = tensor.bytes() / sizeof(float);
     sums.assign(n, 0.0);
     for (const auto& file : files) {

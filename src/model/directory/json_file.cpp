@@ -25,17 +25,17 @@ JsonFile::JsonFile(const std::string& path, const std::string& format, int newes
   try {
     object_ = ordered_json::parse(text, watch);
   } catch (const ordered_json::parse_error& problem) {
-    fail(ExitStatus::data, "{}: is cut off or not JSON, at byte {} of {}", path, problem.byte,
+    fail(ExitStatus::data, "{}: is truncated or not JSON, at byte {} of {}", path, problem.byte,
          text.size());
   }
   if (too_deep || !object_.is_object() || !object_.contains("format") ||
       object_["format"] != format)
-    fail(ExitStatus::data, "{}: is no file of the format {}", path, format);
+    fail(ExitStatus::data, "{}: is not of the format {}", path, format);
   const std::int64_t version = integer("version", 1);
   if (version > newest_version)
     fail(ExitStatus::data,
-         "{}: has version {}, and this program knows {} at most; take a newer one", path, version,
-         newest_version);
+         "{}: has version {}, but this program supports at most {}; use a newer program", path,
+         version, newest_version);
 }
 
 const ordered_json& JsonFile::at(const char* key) const {
@@ -45,7 +45,7 @@ const ordered_json& JsonFile::at(const char* key) const {
 }
 
 void JsonFile::wrong(const std::string& key, const std::string& expected) const {
-  fail(ExitStatus::data, "{}: {}: is wrong, expected {}", path_, key, expected);
+  fail(ExitStatus::data, "{}: {}: invalid value, expected {}", path_, key, expected);
 }
 
 std::int64_t JsonFile::integer(const char* key, std::int64_t least) const {

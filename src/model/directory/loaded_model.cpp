@@ -35,9 +35,9 @@ void check_weights(const safetensors::File& file, Dtype weights, const Parameter
     std::string what;
     if (!missing.empty()) what = "lacks " + some(missing);
     if (!left_over.empty())
-      what += fmt::format("{}holds what the model has no place for: {}", what.empty() ? "" : "; ",
-                          some(left_over));
-    fail(ExitStatus::data, "{}: does not fit config.json: {}", file.path(), what);
+      what +=
+          fmt::format("{}has unexpected tensors: {}", what.empty() ? "" : "; ", some(left_over));
+    fail(ExitStatus::data, "{}: does not match config.json: {}", file.path(), what);
   }
   for (const Parameter& p : parameters.all()) check_stored(file, p, weights);
 }

@@ -130,11 +130,12 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
 
 ModelDirectory ModelDirectory::open(const std::string& path) {
   std::error_code error;
-  if (!fs::exists(path, error)) fail(ExitStatus::usage, "model: there is no directory {}", path);
+  if (!fs::exists(path, error))
+    fail(ExitStatus::usage, "model: the directory {} does not exist", path);
   if (!fs::is_directory(path, error))
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   if (!is_there(path))
-    fail(ExitStatus::usage, "model: {} holds no model: there is no config.json", path);
+    fail(ExitStatus::usage, "model: {} contains no model: config.json is missing", path);
   const std::string name = path + "/config.json";
   const JsonFile config(name, model_format, model_version);
   ModelDirectory directory;
@@ -163,7 +164,7 @@ VocabularyPair ModelDirectory::load_vocabularies() const {
     const std::string path = path_ + "/" + name;
     auto vocabulary = std::make_shared<const Vocabulary>(Vocabulary::load(path));
     if (vocabulary->size() != size)
-      fail(ExitStatus::data, "{}: has {} symbols, and the model has {}", path, vocabulary->size(),
+      fail(ExitStatus::data, "{}: has {} pieces, but the model has {}", path, vocabulary->size(),
            size);
     return vocabulary;
   };
@@ -171,7 +172,7 @@ VocabularyPair ModelDirectory::load_vocabularies() const {
   if (fs::exists(path_ + "/vocab.spm", error)) {
     const auto joint = load("vocab.spm", target_size_);
     if (source_size_ != target_size_)
-      fail(ExitStatus::data, "{}/config.json: {} source and {} target symbols, but one vocabulary",
+      fail(ExitStatus::data, "{}/config.json: {} source and {} target pieces, but one vocabulary",
            path_, source_size_, target_size_);
     return {joint, joint};
   }
@@ -185,7 +186,8 @@ VocabularyPair ModelDirectory::load_vocabularies() const {
 void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, int keep_last,
                           int keep_best) {
   NMT_CHECK(keep_last >= 1 && keep_best >= 0,
-            "keep-last {} and keep-best {}: the newest checkpoint must stay", keep_last, keep_best);
+            "keep-last {} and keep-best {}: expected keep-last of at least 1", keep_last,
+            keep_best);
   const std::string all = checkpoints_of(path_);
   make_directories(all);
   FolderName name{checkpoint.updates, 0};
@@ -201,7 +203,8 @@ void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, in
   }
   const std::string folder = all + "/" + name.text();
   if (const std::int64_t room = free_bytes(all); room < static_cast<std::int64_t>(bytes))
-    fail(ExitStatus::failed, "{}: no room: {} bytes needed, {} free", folder, bytes, room);
+    fail(ExitStatus::failed, "{}: not enough disk space: {} bytes needed, {} free", folder, bytes,
+         room);
   write_directory(folder, [&](const std::string& aside) {
     ordered_json files = ordered_json::object();
     const auto record = [&](const char* file, const safetensors::Written& written) {

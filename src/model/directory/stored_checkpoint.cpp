@@ -55,11 +55,11 @@ std::string StoredCheckpoint::verified(const std::string& name) const {
   if (!fs::is_regular_file(path, error)) fail(ExitStatus::data, "{}: is missing", path);
   const MappedFile file(path);
   if (file.bytes().size() != record->bytes)
-    fail(ExitStatus::data, "{}: has {} bytes, and {} were written", path, file.bytes().size(),
+    fail(ExitStatus::data, "{}: has {} bytes, but {} were written", path, file.bytes().size(),
          record->bytes);
   if (const std::uint32_t sum = crc32_of(file); sum != record->crc32)
-    fail(ExitStatus::data, "{}: is damaged: its CRC-32 is {:08x}, and {:08x} was written", path,
-         sum, record->crc32);
+    fail(ExitStatus::data, "{}: is damaged: its CRC-32 is {:08x}, expected {:08x}", path, sum,
+         record->crc32);
   return path;
 }
 

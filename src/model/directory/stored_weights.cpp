@@ -79,13 +79,13 @@ void check_stored(const safetensors::File& file, const Parameter& p, Dtype weigh
       file.require(scales_name(p), safetensors::FileDtype::f32, {columns_of(p)});
   for (std::int64_t i = 0; i < columns_of(p); ++i)
     if (const float scale = number<float>(scales, i); !(scale >= 0.0f) || std::isinf(scale))
-      fail(ExitStatus::data, "{}: tensor {}: scale {} is {}, not a number of 0 or more",
+      fail(ExitStatus::data, "{}: tensor {}: scale {} is {}, expected a non-negative number",
            file.path(), scales.name, i, scale);
   // Not every processor's product takes -128 for what it is.
   const std::byte* end = view.data + view.bytes();
   if (const std::byte* found = std::find(view.data, end, std::byte{0x80}); found != end)
-    fail(ExitStatus::data, "{}: tensor {}: element {} is -128; at least -127 is allowed",
-         file.path(), p.name, found - view.data);
+    fail(ExitStatus::data, "{}: tensor {}: element {} is -128, expected -127 to 127", file.path(),
+         p.name, found - view.data);
 }
 
 void fetch_stored(const safetensors::File& file, Dtype weights, const Context& context,
@@ -146,8 +146,8 @@ ConvertedWeights convert_weights(const safetensors::File& file, Dtype from,
     }
     for (const float value : values)
       if (!std::isfinite(kernels::from_bf16(kernels::to_bf16(value))))
-        fail(ExitStatus::data, "{}: tensor {}: a weight is {}: it cannot be rounded", file.path(),
-             p.name, value);
+        fail(ExitStatus::data, "{}: tensor {}: a weight is {}, expected a finite value to round",
+             file.path(), p.name, value);
     if (dtype == Dtype::bf16) {
       kernels::round_bf16(values.data(), n, reinterpret_cast<std::uint16_t*>(data));
     } else {

@@ -10,7 +10,7 @@ namespace nmt {
 void expect_new(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error)))
-    fail(ExitStatus::usage, "output: {} exists already; name a new folder", path);
+    fail(ExitStatus::usage, "output: {} already exists; give a new path", path);
 }
 
 void write_model(const std::string& path, const ModelDirectory& like,

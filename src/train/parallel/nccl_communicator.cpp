@@ -4,7 +4,8 @@
 namespace nmt::train {
 namespace {
 
-// Hosts meet before GPUs are asked: a GPU that waits for a lost one waits without a word.
+// Hosts synchronize before GPU collectives are issued, because a GPU that waits for a lost rank
+// blocks silently.
 class NcclCommunicator : public Communicator {
  public:
   NcclCommunicator(Communicator& host, CudaDevice& device) : host_(host) {

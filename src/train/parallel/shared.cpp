@@ -79,7 +79,7 @@ void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpo
   for (std::size_t r = 1; r < norms.size(); ++r)
     if (!(std::abs(norms[r] - norms[0]) <= 1e-3 * norms[0]))
       NMT_FAIL(
-          "ranks have come apart at update {}: the norm of the weights is {} at rank 0 and {} at "
+          "ranks have diverged at update {}: the norm of the weights is {} at rank 0 and {} at "
           "rank {}",
           checkpoint.update, norms[0], norms[r], r);
   if (std::any_of(norms.begin(), norms.end(), [&](double norm) { return norm != norms[0]; }))

@@ -256,7 +256,7 @@ class MpiCommunicator : public Communicator {
 
   [[noreturn]] void lose(const std::vector<int>& ranks, const std::string& how) {
     has_lost_ = true;
-    NMT_FAIL("{} {}; the last checkpoint is whole", names(ranks), how);
+    NMT_FAIL("{} {}; the last checkpoint is intact", names(ranks), how);
   }
 
   // Of the ranks of this machine. mpirun ends the others too when one is killed, but not every
@@ -266,11 +266,11 @@ class MpiCommunicator : public Communicator {
     for (int r = 0; r < size_; ++r)
       if (ranks_[static_cast<std::size_t>(r)].has_ended(ranks_[static_cast<std::size_t>(rank_)]))
         lost.push_back(r);
-    if (!lost.empty()) lose(lost, "ended without a word (killed?)");
+    if (!lost.empty()) lose(lost, "exited unexpectedly (killed?)");
   }
 
   static std::string late(double limit) {
-    return fmt::format("did not come within {:.0f} s (rank-timeout)", limit);
+    return fmt::format("did not respond within {:.0f} s (rank-timeout)", limit);
   }
   // Who is late in the middle of an exchange is not known: one of them.
   std::vector<int> others() const {
