@@ -205,7 +205,7 @@ class TrainTest(unittest.TestCase):
         self.train("m", "--after", "10u")
         make_corpus(self.dir, 200, seed=9)
         done = self.train("m", "--after", "14u")
-        self.assertIn("from their beginning", done.stderr)
+        self.assertIn("restarting the corpus", done.stderr)
 
     def test_more_epochs_of_other_text_count_from_its_beginning(self):
         rarely = ["--valid-freq", "1000u", "--save-freq", "1000u", "--valid-metrics", "cross-entropy"]
