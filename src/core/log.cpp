@@ -1,9 +1,12 @@
 #include "core/log.h"
 
+#include "core/log_handler.h"
+
 #include <atomic>
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -16,8 +19,9 @@ constexpr const char* erase = "\r\033[K";
 
 std::atomic<Level> threshold{Level::info};
 std::mutex mutex;
-std::string line_prefix;  // guarded by the mutex, like the next two
+std::string line_prefix;  // guarded by the mutex, like the next three
 std::string shown_status;
+std::function<void(Level, std::string_view)> handler;
 Clock::time_point last_write = Clock::now();
 
 void write_all(std::string_view text) {
@@ -48,10 +52,19 @@ void set_prefix(std::string_view name) {
   line_prefix = name;
 }
 
+void set_handler(std::function<void(Level, std::string_view)> function) {
+  const std::lock_guard lock(mutex);
+  handler = std::move(function);
+}
+
 void line(Level level, std::string_view text) {
   if (level < threshold) return;
   const char* prefix = level == Level::warn ? "warning: " : level == Level::error ? "error: " : "";
   const std::lock_guard lock(mutex);
+  if (handler) {
+    handler(level, fmt::format("{}{}", line_prefix, text));
+    return;
+  }
   write_all(fmt::format("{}{}{}{}\n{}", shown_status.empty() ? "" : erase, prefix, line_prefix,
                         text, shown_status));
 }
@@ -59,7 +72,7 @@ void line(Level level, std::string_view text) {
 void status(std::string_view text) {
   if (!on_terminal() || Level::info < threshold) return;
   const std::lock_guard lock(mutex);
-  if (text.empty() && shown_status.empty()) return;
+  if (handler || (text.empty() && shown_status.empty())) return;
   shown_status = text.substr(0, terminal_width());
   write_all(erase + shown_status);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "eval/tokenize.h"
+#include "nmt/metrics.h"
 
 #include <array>
 #include <cstdint>
@@ -9,35 +10,6 @@
 #include <vector>
 
 namespace nmt {
-
-constexpr int bleu_order = 4;
-
-enum class BleuSmoothing { exp, floor, add_k, none };
-
-struct BleuOptions {
-  BleuTokenizer tokenizer = BleuTokenizer::v13a;
-  bool lowercase = false;
-  BleuSmoothing smoothing = BleuSmoothing::exp;
-  double smoothing_value = -1;  ///< below 0: floor 0.1, add-k 1
-  /// Ignore n-gram orders for which the text is too short; for sentence-level BLEU.
-  bool effective_order = false;
-};
-
-/// n-gram counts of a sentence, or of a corpus as the sum over its sentences.
-struct BleuCounts {
-  std::array<std::int64_t, bleu_order> correct{};  ///< clipped n-gram matches per order
-  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis per order
-  std::int64_t hypothesis_length = 0;
-  std::int64_t reference_length = 0;  ///< length of the reference closest in length
-  BleuCounts& operator+=(const BleuCounts& other);
-};
-
-struct BleuScore {
-  double score = 0;  ///< 0 to 100
-  std::array<double, bleu_order> precisions{};
-  double brevity_penalty = 0;
-  BleuCounts counts;
-};
 
 /// The options of multi-bleu.perl (Moses), for tokenized text: words are split at white space,
 /// without smoothing.

@@ -1,19 +1,13 @@
 #pragma once
 
+#include "nmt/metrics.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace nmt {
-
-struct ChrfOptions {
-  int character_order = 6;
-  int word_order = 0;  ///< 2: chrF++
-  int beta = 2;        ///< weight of recall relative to precision
-  bool lowercase = false;
-  bool whitespace = false;  ///< treat white space as characters
-};
 
 constexpr int chrf_orders = 16;  ///< maximum number of character and word orders together
 

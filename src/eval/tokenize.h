@@ -1,21 +1,13 @@
 #pragma once
 
+#include "nmt/metrics.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nmt {
 
-/// How a line is tokenized before n-grams are counted. The names are sacreBLEU's.
-enum class BleuTokenizer {
-  /// mteval-v13a, the default: separates ASCII punctuation, keeps numbers intact, unescapes four
-  /// entities.
-  v13a,
-  intl,  ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
-  none,  ///< white space only
-  /// multi-bleu.perl, for tokenized text: byte-wise, ASCII white space and letter case only.
-  multi_bleu
-};
 /// Parses "13a", "intl", "none" or "multi-bleu". Error (usage): another name.
 BleuTokenizer bleu_tokenizer(std::string_view name);
 const char* name_of(BleuTokenizer tokenizer);

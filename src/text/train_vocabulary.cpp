@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <charconv>
@@ -161,6 +162,20 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
               size, training.size);
   }
   return trained;
+}
+
+Vocabulary Vocabulary::train(const std::vector<std::string>& lines,
+                             const VocabularyTraining& training) {
+  std::string repaired;
+  const auto line = [&](std::int64_t i) -> std::string_view {
+    const std::string& text = lines[static_cast<std::size_t>(i)];
+    if (is_valid_utf8(text)) return text;
+    repaired.clear();
+    repair_utf8(text, repaired);
+    return repaired;
+  };
+  return train_vocabulary(static_cast<std::int64_t>(lines.size()), line, training, "the lines")
+      .vocabulary;
 }
 
 }  // namespace nmt

@@ -9,12 +9,6 @@
 
 namespace nmt {
 
-struct VocabularyTraining {
-  int size = 8000;                     ///< number of pieces, including <unk>, <s> and </s>
-  std::int64_t max_lines = 2'000'000;  ///< maximum number of training lines, sampled evenly
-  std::size_t max_line_bytes = 4096;   ///< longer lines are skipped
-};
-
 /// The result of train_vocabulary().
 struct TrainedVocabulary {
   Vocabulary vocabulary;

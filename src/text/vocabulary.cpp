@@ -1,6 +1,7 @@
 #include "nmt/vocabulary.h"
 
 #include "core/error.h"
+#include "core/file.h"
 #include "text/charsmap.h"
 
 #include <fstream>
@@ -131,6 +132,12 @@ std::string Vocabulary::piece(std::int32_t id) const {
 bool Vocabulary::starts_word(std::int32_t id) const {
   NMT_CHECK(id >= 0 && id < size(), "vocabulary: id {} is outside 0..{}", id, size() - 1);
   return impl_->pieces[static_cast<std::size_t>(id)].starts_with(kSpace);
+}
+
+void Vocabulary::save(const std::string& path) const {
+  AtomicFile file(path, static_cast<std::int64_t>(impl_->bytes.size()));
+  file.write(impl_->bytes);
+  file.commit();
 }
 
 const std::string& Vocabulary::bytes() const {

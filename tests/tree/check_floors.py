@@ -19,6 +19,7 @@ FLOORS = [
     {"model"},
     {"train", "search", "eval"},
     {"app"},
+    {"library"},
     {"tools"},
 ]
 FLOOR = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,22 @@
+# What cmake --install adds to the programs and private libraries: libnmt, its headers, the package
+# files of CMake and pkg-config, and the configurations. Every path is relative to the prefix.
+include(CMakePackageConfigHelpers)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/nmt)
+install(TARGETS nmt_library EXPORT nmt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT nmt NAMESPACE nmt:: FILE nmtTargets.cmake DESTINATION ${package_folder})
+configure_file(${CMAKE_SOURCE_DIR}/cmake/nmtConfig.cmake.in
+               ${CMAKE_BINARY_DIR}/generated/nmtConfig.cmake @ONLY)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/nmtConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/nmtConfig.cmake
+              ${CMAKE_BINARY_DIR}/generated/nmtConfigVersion.cmake
+        DESTINATION ${package_folder})
+
+file(RELATIVE_PATH NMT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_SOURCE_DIR}/cmake/nmt.pc.in ${CMAKE_BINARY_DIR}/generated/nmt.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/nmt.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt)

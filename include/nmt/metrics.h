@@ -1,0 +1,108 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nmt {
+
+// BLEU, chrF and significance tests as sacreBLEU 2 computes them (Post 2018), digit by digit.
+// All functions are thread-safe. Sentences are detokenized UTF-8; white space at their ends is
+// dropped, and invalid bytes become U+FFFD, as in nmt-bleu.
+
+constexpr int bleu_order = 4;
+
+/// How a line is split into words before n-grams are counted.
+enum class BleuTokenizer {
+  v13a,       ///< mteval-v13a: separates ASCII punctuation, resolves four entities
+  intl,       ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
+  none,       ///< white space alone
+  multi_bleu  ///< multi-bleu.perl on tokenized text: bytes, ASCII white space and letter case
+};
+
+/// What replaces the precision of an order without matches.
+enum class BleuSmoothing { exp, floor, add_k, none };
+
+struct BleuOptions {
+  BleuTokenizer tokenizer = BleuTokenizer::v13a;
+  bool lowercase = false;
+  BleuSmoothing smoothing = BleuSmoothing::exp;
+  double smoothing_value = -1;   ///< below 0: floor 0.1, add-k 1
+  bool effective_order = false;  ///< skip orders longer than the text: for single sentences
+};
+
+/// n-gram counts of one sentence or of a corpus; the sum over sentences is that of the corpus.
+struct BleuCounts {
+  std::array<std::int64_t, bleu_order> correct{};  ///< clipped matches of each order
+  std::array<std::int64_t, bleu_order> total{};    ///< n-grams of the hypothesis
+  std::int64_t hypothesis_length = 0;              ///< words
+  std::int64_t reference_length = 0;               ///< of the reference closest in length
+  BleuCounts& operator+=(const BleuCounts& other);
+};
+
+struct BleuScore {
+  double score = 0;                             ///< 0 to 100
+  std::array<double, bleu_order> precisions{};  ///< 0 to 100
+  double brevity_penalty = 0;                   ///< 0 to 1
+  BleuCounts counts;
+};
+
+struct ChrfOptions {
+  int character_order = 6;
+  int word_order = 0;  ///< 2: chrF++
+  int beta = 2;        ///< weight of recall against precision
+  bool lowercase = false;
+  bool whitespace = false;  ///< count white space among the characters
+};
+
+/// One system under test, or the references: sentence i of each belongs together.
+using Sentences = std::vector<std::string>;
+
+/// Corpus BLEU (Papineni et al. 2002). references[k][i] is the k-th reference of hypotheses[i].
+/// Errors (data): no sentence, no reference, different numbers of lines.
+BleuScore bleu(const Sentences& hypotheses, const std::vector<Sentences>& references,
+               const BleuOptions& options = {});
+/// Corpus chrF (Popovic 2015), 0 to 100. Errors: as bleu(); (usage): orders out of range.
+double chrf(const Sentences& hypotheses, const std::vector<Sentences>& references,
+            const ChrfOptions& options = {});
+
+/// sacreBLEU's signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.2.0".
+std::string signature(const BleuOptions& options, int references);
+std::string signature(const ChrfOptions& options, int references);
+
+constexpr std::uint64_t significance_seed = 12345;
+
+/// The half-width is half the distance between the 2.5 % and the 97.5 % quantile of the resamples.
+struct Interval {
+  double mean = 0, half_width = 0;
+};
+
+/// One system against the baseline.
+struct PairedResult {
+  double score = 0;
+  double p_value = -1;        ///< below 0 for the baseline itself
+  bool has_interval = false;  ///< with the bootstrap
+  Interval interval;
+};
+
+enum class SignificanceTest {
+  bootstrap,     ///< paired bootstrap resampling (Koehn 2004)
+  randomization  ///< paired approximate randomization (Riezler and Maxwell 2005)
+};
+
+/// Compares systems on the same sentences; systems[0] is the baseline. One result per system. The
+/// resamples are those of numpy's default_rng(seed). Errors: as bleu(); (usage): fewer than
+/// 2 samples.
+std::vector<PairedResult> compare_bleu(const std::vector<Sentences>& systems,
+                                       const std::vector<Sentences>& references,
+                                       const BleuOptions& options = {},
+                                       SignificanceTest test = SignificanceTest::bootstrap,
+                                       int samples = 1000, std::uint64_t seed = significance_seed);
+std::vector<PairedResult> compare_chrf(const std::vector<Sentences>& systems,
+                                       const std::vector<Sentences>& references,
+                                       const ChrfOptions& options = {},
+                                       SignificanceTest test = SignificanceTest::bootstrap,
+                                       int samples = 1000, std::uint64_t seed = significance_seed);
+
+}  // namespace nmt

@@ -1,0 +1,142 @@
+#include "library/options.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <concepts>
+#include <sstream>
+
+#include <yaml-cpp/emitter.h>
+
+namespace nmt::library {
+namespace {
+
+std::string word(const std::string& value) {
+  return value;
+}
+std::string word(bool value) {
+  return value ? "true" : "false";
+}
+template <class Number>
+requires std::integral<Number> || std::floating_point<Number> std::string word(Number value) {
+  return fmt::format("{}", value);
+}
+
+template <class T>
+NamedValue named(const char* name, const T& value) {
+  return {name, {word(value)}, false};
+}
+template <class T>
+NamedValue named(const char* name, const std::vector<T>& values) {
+  NamedValue result{name, {}, true};
+  for (const T& value : values) result.words.push_back(word(value));
+  return result;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string each; stream >> each;) words.push_back(each);
+  return words;
+}
+
+}  // namespace
+
+std::vector<NamedValue> members(const TranslatorOptions& o) {
+  return {named("beam-size", o.beam_size),
+          named("length-penalty", o.length_penalty),
+          named("normalize", o.normalize),
+          named("coverage-penalty", o.coverage_penalty),
+          named("max-length-factor", o.max_length_factor),
+          named("max-length", o.max_length),
+          named("n-best", o.n_best),
+          named("allow-unk", o.allow_unk),
+          named("alignment", o.alignment),
+          named("shortlist", o.shortlist),
+          named("no-spm-encode", o.pieces_in),
+          named("no-spm-decode", o.pieces_out),
+          named("mini-batch", o.mini_batch),
+          named("maxi-batch", o.maxi_batch),
+          named("device", o.device),
+          named("cpu-threads", o.cpu_threads),
+          named("precision", o.precision),
+          named("weights", o.weights),
+          named("ensemble", o.ensemble)};
+}
+
+std::vector<NamedValue> members(const ScorerOptions& o) {
+  return {named("length-penalty", o.length_penalty),
+          named("normalize", o.normalize),
+          named("coverage-penalty", o.coverage_penalty),
+          named("max-length", o.max_length),
+          named("alignment", o.alignment),
+          named("no-spm-encode", o.pieces_in),
+          named("mini-batch", o.mini_batch),
+          named("maxi-batch", o.maxi_batch),
+          named("device", o.device),
+          named("cpu-threads", o.cpu_threads),
+          named("precision", o.precision),
+          named("weights", o.weights),
+          named("ensemble", o.ensemble)};
+}
+
+std::vector<NamedValue> members(const TrainOptions& o) {
+  return {named("train-sets", o.train_sets),
+          named("valid-sets", o.valid_sets),
+          named("vocabs", o.vocabs),
+          named("dim-vocabs", o.dim_vocabs),
+          named("model", o.model),
+          named("unit", o.unit),
+          named("dim-emb", o.dim_emb),
+          named("dim-rnn", o.dim_rnn),
+          named("enc-depth", o.enc_depth),
+          named("dec-depth", o.dec_depth),
+          named("learn-rate", o.learn_rate),
+          named("mini-batch-words", o.mini_batch_words),
+          named("after", o.after),
+          named("disp-freq", o.disp_freq),
+          named("valid-freq", o.valid_freq),
+          named("early-stopping", o.early_stopping),
+          named("seed", o.seed),
+          named("device", o.device),
+          named("cpu-threads", o.cpu_threads),
+          named("precision", o.precision)};
+}
+
+void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
+          const Settings& extra, config::Settings& settings) {
+  std::vector<NamedValue> given;
+  for (const NamedValue& value : values)
+    if (std::find(defaults.begin(), defaults.end(), value) == defaults.end())
+      given.push_back(value);
+  for (const auto& [name, text] : extra) {
+    for (const NamedValue& value : given)
+      if (value.name == name)
+        fail(ExitStatus::usage, "{}: set as a member and in settings too; set it once", name);
+    std::vector<std::string> words = split(text);
+    const bool list = words.size() > 1;
+    if (!list) words = {text};
+    given.push_back({name, std::move(words), list});
+  }
+  YAML::Emitter yaml;
+  yaml << YAML::BeginMap;
+  for (const NamedValue& value : given) {
+    yaml << YAML::Key << value.name << YAML::Value;
+    if (value.list) yaml << YAML::Flow << YAML::BeginSeq;
+    for (const std::string& each : value.words) yaml << YAML::DoubleQuoted << each;
+    if (value.list) yaml << YAML::EndSeq;
+  }
+  yaml << YAML::EndMap;
+  settings.read_yaml(yaml.c_str(), "options");
+  settings.read({});
+}
+
+std::vector<config::Option> without(std::vector<config::Option> options,
+                                    const std::vector<std::string>& names) {
+  std::erase_if(options, [&](const config::Option& option) {
+    return std::find(names.begin(), names.end(), option.name) != names.end();
+  });
+  return options;
+}
+
+}  // namespace nmt::library

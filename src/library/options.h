@@ -1,0 +1,35 @@
+#pragma once
+
+#include "config/settings.h"
+#include "nmt/scorer.h"
+#include "nmt/trainer.h"
+#include "nmt/translator.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt::library {
+
+/// A member of an options struct under the name that the programs give it.
+struct NamedValue {
+  std::string name;
+  std::vector<std::string> words;  ///< the value as on a command line
+  bool list = false;
+  bool operator==(const NamedValue&) const = default;
+};
+
+/// All members but `settings`, in their order.
+std::vector<NamedValue> members(const TranslatorOptions& options);
+std::vector<NamedValue> members(const ScorerOptions& options);
+std::vector<NamedValue> members(const TrainOptions& options);
+
+/// Reads members that differ from their defaults, and then `extra`, as a configuration file. Errors
+/// (usage): those of config::Settings; a name that is both a changed member and in `extra`.
+void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
+          const Settings& extra, config::Settings& settings);
+
+/// The options of a program without those named: files that the library does not read or write.
+std::vector<config::Option> without(std::vector<config::Option> options,
+                                    const std::vector<std::string>& names);
+
+}  // namespace nmt::library

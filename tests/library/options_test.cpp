@@ -1,0 +1,102 @@
+#include "library/options.h"
+
+#include "app/score/score_spec.h"
+#include "app/train/training_spec.h"
+#include "app/translate/translate_spec.h"
+#include "core/error.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::library {
+namespace {
+
+/// A program's settings as YAML after reading these values.
+template <class Spec>
+std::string read_yaml(const std::vector<NamedValue>& values,
+                      const std::vector<NamedValue>& defaults, const Settings& extra = {}) {
+  Spec spec;
+  config::Settings settings("test", "", "");
+  settings.add(app::fields(spec));
+  read(values, defaults, extra, settings);
+  return settings.yaml(true);
+}
+
+/// Members whose default is a value, not the absence of one.
+std::vector<NamedValue> with_value(std::vector<NamedValue> values) {
+  std::erase_if(values, [](const NamedValue& value) {
+    return value.words.empty() || value.words.front().empty() || value.words.front() == "0";
+  });
+  return values;
+}
+
+template <class Spec, class Options>
+void expect_defaults_of_program() {
+  const std::vector<NamedValue> defaults = members(Options{});
+  const std::string fresh = read_yaml<Spec>({}, {});
+  EXPECT_EQ(read_yaml<Spec>(defaults, defaults), fresh);
+  for (const NamedValue& value : with_value(defaults))
+    EXPECT_EQ(read_yaml<Spec>({value}, {}), fresh) << value.name;
+}
+
+TEST(LibraryOptions, DefaultsAreThoseOfThePrograms) {
+  expect_defaults_of_program<app::TranslateSpec, TranslatorOptions>();
+  expect_defaults_of_program<app::ScoreSpec, ScorerOptions>();
+  expect_defaults_of_program<app::TrainingSpec, TrainOptions>();
+}
+
+TEST(LibraryOptions, ZeroMeansWhatItMeansInThePrograms) {
+  const SearchSpec search;
+  EXPECT_EQ(search.normalize, TranslatorOptions().normalize);
+  EXPECT_EQ(search.coverage_penalty, TranslatorOptions().coverage_penalty);
+  const app::ScoreSpec score;
+  EXPECT_EQ(score.search.length_penalty, ScorerOptions().length_penalty);
+}
+
+TEST(LibraryOptions, EveryMemberIsAnOption) {
+  app::TranslateSpec translate;
+  app::ScoreSpec score;
+  app::TrainingSpec train;
+  config::Settings translating("a", "", ""), scoring("b", "", ""), training("c", "", "");
+  translating.add(app::fields(translate));
+  scoring.add(app::fields(score));
+  training.add(app::fields(train));
+  const auto expect_names = [](const config::Settings& settings,
+                               const std::vector<NamedValue>& values) {
+    const std::vector<std::string> names = settings.names();
+    for (const NamedValue& value : values)
+      EXPECT_NE(std::find(names.begin(), names.end(), value.name), names.end()) << value.name;
+  };
+  expect_names(translating, members(TranslatorOptions{}));
+  expect_names(scoring, members(ScorerOptions{}));
+  expect_names(training, members(TrainOptions{}));
+}
+
+TEST(LibraryOptions, ChangedMembersAndSettingsAreRead) {
+  TranslatorOptions options;
+  options.beam_size = 7;
+  options.weights = {0.25, 0.75};
+  app::TranslateSpec spec;
+  config::Settings settings("test", "", "");
+  settings.add(app::fields(spec));
+  read(members(options), members(TranslatorOptions{}),
+       {{"max-length-offset", "3"}, {"shortlist", "a file 10 20"}}, settings);
+  EXPECT_EQ(spec.search.beam_size, 7);
+  EXPECT_EQ(spec.search.max_length_offset, 3);
+  EXPECT_EQ(spec.models.weights, (std::vector<double>{0.25, 0.75}));
+  EXPECT_EQ(spec.search.shortlist, (std::vector<std::string>{"a", "file", "10", "20"}));
+}
+
+TEST(LibraryOptions, AMemberAndASettingOfTheSameNameContradict) {
+  TranslatorOptions options;
+  options.beam_size = 7;
+  EXPECT_THROW(read_yaml<app::TranslateSpec>(members(options), members(TranslatorOptions{}),
+                                             {{"beam-size", "7"}}),
+               Error);
+}
+
+}  // namespace
+}  // namespace nmt::library
