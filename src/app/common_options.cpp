@@ -11,12 +11,6 @@ config::Option output(std::string* path, std::string help, const char* metavar) 
 
 }  // namespace
 
-std::vector<config::Option> joined(std::initializer_list<std::vector<config::Option>> lists) {
-  std::vector<config::Option> all;
-  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
-
 config::Option output_option(std::string* path, const std::string& what) {
   return output(path, "where " + what + "; standard output when not given", "FILE");
 }

@@ -2,14 +2,12 @@
 
 #include "config/option.h"
 
-#include <initializer_list>
 #include <string>
 #include <vector>
 
 namespace nmt::app {
 
-/// The options of several lists, in that order.
-std::vector<config::Option> joined(std::initializer_list<std::vector<config::Option>> lists);
+using config::joined;
 
 /// --output: "where `what`; standard output when not given".
 config::Option output_option(std::string* path, const std::string& what);

@@ -71,6 +71,10 @@ int run_tool(int argc, char** argv, config::Settings& settings,
         log::set_level(level_of(settings.log_level()));
         if (settings.asks_help())
           print(settings.help());
+        else if (settings.asks_reference())
+          print(settings.reference());
+        else if (!settings.asks_completion().empty())
+          print(settings.completion(settings.asks_completion()));
         else if (settings.asks_version())
           print(version(settings.program()));
         else if (settings.asks_build_info())

@@ -1,11 +1,19 @@
 #include "config/settings.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
+#include <boost/program_options/cmdline.hpp>
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
 #include <fmt/ranges.h>
 
 namespace nmt::config {
 namespace {
+
+namespace po = boost::program_options;
+using Words = std::vector<std::string>;
 
 // "-" is standard input and "-3" a number: values. Everything else that begins with a dash is an
 // option.
@@ -14,97 +22,177 @@ bool is_value(const std::string& argument) {
   return (argument[1] >= '0' && argument[1] <= '9') || (argument[1] == '.' && argument.size() > 2);
 }
 
-bool is_short(const std::string& alias) {
-  return alias.size() <= 2;
+// A key that no option has.
+constexpr const char* no_option = "--";
+
+// How many values Boost may collect behind an option; their text goes to assign(). An option of one
+// value may have none here: what is missing, and what belongs to the next positional, is decided by
+// the option's table entry.
+class Tokens : public po::value_semantic {
+ public:
+  explicit Tokens(unsigned most) : most_(most) {}
+  std::string name() const override { return ""; }
+  unsigned min_tokens() const override { return 0; }
+  unsigned max_tokens() const override { return most_; }
+  bool is_composing() const override { return true; }
+  bool is_required() const override { return false; }
+  void parse(boost::any&, const Words&, bool) const override {}
+  bool apply_default(boost::any&) const override { return false; }
+  void notify(const boost::any&) const override {}
+
+ private:
+  unsigned most_;
+};
+
+// The option as Boost registers it: "name,other-name,letter".
+std::string names_of(const Option& option) {
+  std::string names = option.name, letter;
+  for (const std::string& alias : option.aliases) {
+    if (alias.size() == 1)
+      letter = "," + alias;
+    else if (alias[0] != '-')
+      names += "," + alias;
+  }
+  return names + letter;
+}
+
+po::option option_of(const std::string& name, Words values, const std::string& token) {
+  po::option option;
+  option.string_key = name;
+  option.value = std::move(values);
+  option.original_tokens = {token};
+  return option;
 }
 
 }  // namespace
 
-// Takes the values behind the option at arguments[at - 1]: all that follow for a list, one for
-// others; a flag and an option that may stand alone take the next only if it is a value of theirs.
-void Settings::take_values(const std::vector<std::string>& arguments, std::size_t& at, Word& word) {
-  const Option& option = word.entry->option;
-  const bool has_next = at < arguments.size() && is_value(arguments[at]);
-  if (option.is_list()) {
-    while (at < arguments.size() && is_value(arguments[at])) word.values.push_back(arguments[at++]);
-  } else if (option.is_flag()) {
-    const bool said = has_next && (arguments[at] == "true" || arguments[at] == "false");
-    word.values = {said ? arguments[at++] : "true"};
-  } else if (!option.alone.empty()) {
-    word.values = {has_next && accepts(option, arguments[at]) ? arguments[at++] : option.alone};
-  } else if (has_next) {
-    word.values = {arguments[at++]};
-  }
-  if (word.values.empty())
-    fail(ExitStatus::usage, "{}: has no value, expected {}", word.where, expected(option));
-}
+// The forms that Boost does not know, for the first of the arguments that are left: --no-x, empty
+// values (--x=), short names of several letters (-lc) and numbers below 0 as values. Underscores in
+// names become dashes.
+struct Settings::Forms {
+  Settings& settings;
 
-// --name, --name=value, --no-name; underscores stand for dashes.
-void Settings::read_long(const std::vector<std::string>& arguments, std::size_t& at,
-                         std::vector<Word>& words, std::vector<std::string>& unknown) {
-  const std::string& argument = arguments[at++];
-  const std::size_t equals = argument.find('=');
-  std::string name = argument.substr(2, equals == std::string::npos ? equals : equals - 2);
-  std::replace(name.begin(), name.end(), '_', '-');
-  Entry* entry = name.size() > 1 ? find(name) : nullptr;
-  Word word{entry, {}, "--" + name};
-  if (entry && equals != std::string::npos) {
-    word.values = {argument.substr(equals + 1)};
-    words.push_back(word);
-  } else if (entry) {
-    take_values(arguments, at, word);
-    words.push_back(word);
-  } else if (Entry* negated = name.starts_with("no-") ? find(name.substr(3)) : nullptr;
-             negated && negated->option.is_flag() && equals == std::string::npos) {
-    words.push_back({negated, {"false"}, word.where});
-  } else {
-    const std::string near = nearest_name(name.starts_with("no-") ? name.substr(3) : name);
-    unknown.push_back(shown(argument.substr(0, equals)) +
-                      (near.empty() ? "" : " (did you mean --" + near + "?)"));
-    while (at < arguments.size() && is_value(arguments[at]))
-      ++at;  // its values, as far as can be told
+  std::vector<po::option> operator()(Words& arguments) const {
+    std::string& token = arguments.front();
+    const std::optional<po::option> option = is_value(token) || token == "--" ? value(token)
+                                             : token[1] == '-'                ? long_name(token)
+                                                                              : letters(token);
+    if (!option) return {};
+    arguments.erase(arguments.begin());
+    return {*option};
   }
+
+ private:
+  std::optional<po::option> value(const std::string& token) const {
+    if (token.size() < 2 || token[0] != '-' || token == "--") return std::nullopt;
+    return option_of("", {token}, token);
+  }
+
+  std::optional<po::option> long_name(std::string& token) const {
+    const std::size_t equals = std::min(token.find('='), token.size());
+    std::string name = token.substr(2, equals - 2);
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name.size() < 2 || name[0] == '-') return option_of(no_option, {}, token);
+    if (settings.find(name)) {
+      token = "--" + name + token.substr(equals);
+      if (equals + 1 == token.size()) return option_of(name, {""}, token);
+      return std::nullopt;
+    }
+    Entry* const negated = name.starts_with("no-") ? settings.find(name.substr(3)) : nullptr;
+    if (!negated || !negated->option.is_flag() || equals < token.size()) return std::nullopt;
+    return option_of(negated->option.name, {"false"}, "--" + name);
+  }
+
+  std::optional<po::option> letters(const std::string& token) const {
+    const std::string letters = token.substr(1);
+    if (letters.size() < 2) return std::nullopt;
+    const Entry* whole = letters.size() == 2 ? settings.find(letters) : nullptr;
+    if (!whole) whole = settings.find(token);
+    if (!whole) return std::nullopt;
+    return option_of(whole->option.name, {}, token);
+  }
+};
+
+// Takes from what Boost has collected behind an option the values that are the option's: all for a
+// list, one for others; a flag and an option that may stand alone take the next argument only if it
+// is a value of theirs. The rest is for positional options.
+Words Settings::take_values(const Option& option, const std::string& where, Words values,
+                            bool is_joined, Words& loose) {
+  std::size_t count = option.is_list() ? values.size() : std::min<std::size_t>(values.size(), 1);
+  if (is_joined)
+    count = 1;
+  else if (count > 0 && option.is_flag())
+    count = values[0] == "true" || values[0] == "false";
+  else if (count > 0 && !option.alone.empty() && !option.is_list())
+    count = accepts(option, values[0]);
+  loose.insert(loose.end(), values.begin() + static_cast<std::ptrdiff_t>(count), values.end());
+  values.resize(count);
+  if (values.empty() && option.is_flag()) values = {"true"};
+  if (values.empty() && !option.alone.empty()) values = {option.alone};
+  if (values.empty())
+    fail(ExitStatus::usage, "{}: has no value, expected {}", where, expected(option));
+  return values;
 }
 
 std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& arguments) {
+  po::options_description description;
+  for (const Entry& entry : entries_) {
+    const unsigned most = entry.option.is_list() ? std::numeric_limits<unsigned>::max() : 1;
+    description.add_options()(names_of(entry.option).c_str(), new Tokens(most), "");
+  }
+  namespace style = po::command_line_style;
+  std::vector<po::option> parsed;
+  try {
+    parsed = po::command_line_parser(arguments)
+                 .options(description)
+                 .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next |
+                        style::allow_short | style::allow_dash_for_short |
+                        style::short_allow_adjacent | style::short_allow_next)
+                 .allow_unregistered()
+                 .extra_style_parser(Forms{*this})
+                 .run()
+                 .options;
+  } catch (const po::error& error) {
+    fail(ExitStatus::usage, "{}; --help lists all", shown(error.what()));
+  }
+
   std::vector<Word> words;
-  std::vector<std::string> unknown, loose;
-  for (std::size_t at = 0; at < arguments.size();) {
-    const std::string& argument = arguments[at];
-    if (argument == "--") {
-      loose.insert(loose.end(), arguments.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                   arguments.end());
-      break;
+  Words unknown, loose;
+  for (po::option& option : parsed) {
+    if (option.string_key.empty()) {
+      loose.insert(loose.end(), option.value.begin(), option.value.end());
+      continue;
     }
-    if (is_value(argument)) {
-      loose.push_back(argument);
-      ++at;
-    } else if (argument[1] == '-') {
-      read_long(arguments, at, words, unknown);
-    } else {
-      // -lc as a whole, else -b with its value behind it or joined to it: -b 4, -b4.
-      const std::string all = argument.substr(1), first = all.substr(0, 1);
-      Entry* whole = is_short(all) ? find(all) : nullptr;
-      Entry* entry = whole ? whole : find(first);
-      if (!entry || (!whole && entry->option.is_flag())) {
-        unknown.push_back(shown(argument));
-        ++at;
-        continue;
-      }
-      ++at;
-      Word word{entry, {}, "-" + (whole ? all : first)};
-      if (whole)
-        take_values(arguments, at, word);
-      else
-        word.values = {all.substr(all[1] == '=' ? 2 : 1)};
-      words.push_back(word);
+    const std::string& token = option.original_tokens.at(0);
+    Entry* const entry = option.unregistered ? nullptr : find(option.string_key);
+    const bool is_long = token.starts_with("--");
+    const bool is_joined = option.value.size() == option.original_tokens.size();  // --x=1, -b4
+    if (!entry || (is_joined && !is_long && entry->option.is_flag())) {
+      unknown.push_back(unknown_option(token));
+      continue;
     }
+    const std::string where = is_long     ? token.substr(0, token.find('='))
+                              : is_joined ? token.substr(0, 2)
+                                          : token;
+    if (is_joined && !is_long && option.value[0].starts_with('=')) option.value[0].erase(0, 1);
+    words.push_back(
+        {entry, take_values(entry->option, where, option.value, is_joined, loose), where});
   }
   if (!unknown.empty())
     fail(ExitStatus::usage, "unknown option{} {}; --help lists all", unknown.size() == 1 ? "" : "s",
          fmt::join(unknown, ", "));
   place_positionals(loose, words);
   return words;
+}
+
+// The token with the nearest known name.
+std::string Settings::unknown_option(const std::string& token) const {
+  if (!token.starts_with("--")) return shown(token);
+  const std::string name = token.substr(0, token.find('='));
+  std::string plain = name.substr(name.starts_with("--no-") ? 5 : 2);
+  std::replace(plain.begin(), plain.end(), '_', '-');
+  const std::string near = nearest_name(plain);
+  return shown(name) + (near.empty() ? "" : " (did you mean --" + near + "?)");
 }
 
 void Settings::place_positionals(const std::vector<std::string>& loose, std::vector<Word>& words) {

@@ -11,21 +11,30 @@ std::vector<Option> list(ComputeSpec& s) {
                  "device: cpu, cuda, cuda:N (the N-th GPU from 0), or auto (a GPU if there is one)")
               .alias({"d", "devices"})
               .with_form(Form::device)
-              .meta("DEVICE"),
+              .meta("DEVICE")
+              .with_role(Role::location)
+              .differs_by_rank(),
           Option("cpu-threads", &s.cpu_threads, "compute threads; 0: one per processor")
               .alias({"threads"})
-              .range(0, 1024),
+              .range(0, 1024)
+              .with_role(Role::location)
+              .differs_by_rank(),
           Option("precision", &s.precision,
-                 "matmul input precision; auto: that of the model directory; int8: CPU; tf32: GPU"),
+                 "matmul input precision; auto: that of the model directory; int8: CPU; tf32: GPU")
+              .with_role(Role::compute),
           Option("recurrences", &s.recurrences,
-                 "GPU recurrent implementation: own kernels, or cuDNN where it has the layer"),
-          Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs"),
+                 "GPU recurrent implementation: own kernels, or cuDNN where it has the layer")
+              .with_role(Role::compute),
+          Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
+              .with_role(Role::compute),
           Option("products", &s.products,
                  "CPU matmuls in training: own tiles, reproducible for any number of threads, or "
-                 "oneDNN; auto: oneDNN if installed"),
+                 "oneDNN; auto: oneDNN if installed")
+              .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond within N seconds; 0: never")
-              .range(0, 1e9),
+              .range(0, 1e9)
+              .with_role(Role::location),
       });
 }
 

@@ -3,64 +3,81 @@
 namespace nmt::config {
 namespace {
 
-std::vector<Option> list(DataSpec& s) {
-  std::vector<Option> options = in_group(
-      "data",
+std::vector<Option> text(DataSpec& s) {
+  return {
+      Option("train-sets", &s.train_sets, "source and target text, one sentence per line")
+          .alias({"t"})
+          .meta("SRC TRG")
+          .with_role(Role::location),
+      Option("src", {}, "source text").meta("FILE").spreads_to({"train-sets"}, "", 0),
+      Option("tgt", {}, "target text")
+          .alias({"trg"})
+          .meta("FILE")
+          .spreads_to({"train-sets"}, "", 1),
+  };
+}
+
+std::vector<Option> vocabularies(DataSpec& s) {
+  const IdleRule given = [&s] { return s.vocabs.empty() ? "" : "vocabs are given"; };
+  return with_role(
+      Role::vocabulary,
       {
-          Option("train-sets", &s.train_sets, "source and target text, one sentence a line")
-              .alias({"t"})
-              .meta("SRC TRG"),
-          Option("src", {}, "the first of --train-sets")
-              .meta("FILE")
-              .spreads_to({"train-sets"}, "", 0),
-          Option("tgt", {}, "the second of --train-sets")
-              .alias({"trg"})
-              .meta("FILE")
-              .spreads_to({"train-sets"}, "", 1),
-          Option("vocabs", &s.vocabs,
-                 "SentencePiece models to take instead of training them: one for both sides, or "
-                 "source and target")
+          Option("vocabs", &s.vocabs, "SentencePiece models: one for both sides, or two")
               .alias({"v"})
-              .meta("FILE..."),
-          Option("dim-vocabs", &s.dim_vocabs,
-                 "sizes of the vocabularies to train: one number, or source and target")
+              .meta("FILE...")
+              .kept_by_resume(),
+          Option("dim-vocabs", &s.dim_vocabs, "vocabulary size for both sides, or two sizes")
               .range(8, 1000000)
               .meta("N...")
-              .chosen_by_default(),
-          Option("joint-vocab", &s.joint_vocab, "train one vocabulary for both sides"),
+              .chosen_by_default()
+              .idle_when(given),
+          Option("joint-vocab", &s.joint_vocab, "one vocabulary for both sides").idle_when(given),
           Option("sentencepiece-max-lines", &s.sentencepiece_max_lines,
-                 "lines at most, taken at even distances, to train a vocabulary on")
-              .range(1),
-          Option("max-length", &s.max_length,
-                 "longest sentence in tokens; pairs with a longer one are left out, and counted")
-              .range(1, 100000),
-          Option("max-length-crop", &s.max_length_crop,
-                 "crop longer sentences instead of leaving the pair out"),
-          Option("valid-sets", &s.valid_sets,
-                 "source and target text to validate on; none: held out from the training text")
-              .meta("SRC TRG"),
-          Option("valid-lines", &s.valid_lines,
-                 "pairs to hold out for validation when there are no --valid-sets")
+                 "evenly spaced lines to train a vocabulary on")
               .range(1)
-              .chosen_by_default(),
-          Option("seed", &s.seed, "start of all random numbers").range(1),
+              .idle_when(given),
       });
-  for (Option& option : in_group(
-           "batch",
-           {
-               Option("mini-batch", &s.mini_batch, "most sentences of a batch; 0: no such limit")
-                   .alias({"batch-size"})
-                   .range(0, 1000000),
-               Option("mini-batch-words", &s.mini_batch_words,
-                      "most target tokens of a batch, padding included")
-                   .range(1, 100000000)
-                   .chosen_by_default(),
-               Option("maxi-batch", &s.maxi_batch,
-                      "batches of a window within which sentences are sorted by length")
-                   .range(1, 1000000),
-           }))
-    options.push_back(std::move(option));
-  return options;
+}
+
+std::vector<Option> sentences(DataSpec& s) {
+  return {
+      Option("max-length", &s.max_length,
+             "sentence length limit in tokens; longer pairs are dropped and counted")
+          .range(1, 100000),
+      Option("max-length-crop", &s.max_length_crop, "crop long sentences instead of dropping them"),
+      Option("valid-sets", &s.valid_sets,
+             "development source and target text; none: held-out training pairs")
+          .meta("SRC TRG")
+          .with_role(Role::location)
+          .changes_if([](const std::string&, const std::string& now) {
+            return now == "none" ? "pairs held out now would have been trained on" : "";
+          }),
+      Option("valid-lines", &s.valid_lines, "pairs held out for validation without --valid-sets")
+          .range(1)
+          .chosen_by_default()
+          .with_role(Role::hold_out)
+          .idle_when([&s] { return s.valid_sets.empty() ? "" : "valid-sets are given"; }),
+      Option("seed", &s.seed, "random seed").range(1).with_role(Role::hold_out),
+  };
+}
+
+std::vector<Option> batches(DataSpec& s) {
+  return {
+      Option("mini-batch", &s.mini_batch, "maximum sentences per batch; 0: no limit")
+          .alias({"batch-size"})
+          .range(0, 1000000),
+      Option("mini-batch-words", &s.mini_batch_words,
+             "maximum target tokens per batch, padding included")
+          .range(1, 100000000)
+          .chosen_by_default(),
+      Option("maxi-batch", &s.maxi_batch, "batches per window, which is sorted by sentence length")
+          .range(1, 1000000),
+  };
+}
+
+std::vector<Option> list(DataSpec& s) {
+  return joined({in_group("data", joined({text(s), vocabularies(s), sentences(s)})),
+                 in_group("batch", batches(s))});
 }
 
 }  // namespace

@@ -25,14 +25,18 @@ std::string value_name(const Option& option) {
   return option.alone.empty() ? " " + name : " [" + name + "]";
 }
 
+bool is_short(const std::string& alias) {
+  return alias.size() <= 2 || alias[0] == '-';
+}
+
 std::string left_side(const Option& option) {
   std::string names;
   for (const std::string& alias : option.aliases)
-    if (alias.size() <= 2) names += "-" + alias + " ";
+    if (is_short(alias)) names += (alias[0] == '-' ? "" : "-") + alias + " ";
   names += "--" + option.name;
   for (const std::string& alias : option.aliases)
-    if (alias.size() > 2) names += ", --" + alias;
-  return "  " + names + value_name(option);
+    if (!is_short(alias)) names += ", --" + alias;
+  return names + value_name(option);
 }
 
 std::string range(const Option& option) {
@@ -87,23 +91,35 @@ std::string wrapped(const std::string& text) {
 
 std::string Settings::help() const {
   std::string text = fmt::format("{}: {}\nUsage: {} {}\n", program_, summary_, program_, usage_);
-  std::vector<std::string> groups;
-  for (const Entry& entry : entries_)
-    if (entry.option.group != "common" &&
-        std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
-      groups.push_back(entry.option.group);
-  groups.push_back("common");
-  for (const std::string& group : groups) {
+  for (const std::string& group : groups()) {
     text += "\n" + group + ":\n";
     for (const Entry& entry : entries_) {
       if (entry.option.group != group) continue;
-      std::string left = left_side(entry.option);
+      std::string left = "  " + left_side(entry.option);
       left += left.size() + 1 < margin ? std::string(margin - left.size(), ' ')
                                        : "\n" + std::string(margin, ' ');
       text += left + wrapped(meaning(entry.option)) + "\n";
     }
   }
   text += "\nA flag is switched off by --no-FLAG or --FLAG=false. Underscores stand for dashes.\n";
+  return text;
+}
+
+std::string Settings::reference() const {
+  const auto cell = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+      text.insert(at, "\\");
+    return text;
+  };
+  std::string text =
+      fmt::format("## {}\n\n{}.\n\n    {} {}\n", program_, summary_, program_, usage_);
+  for (const std::string& group : groups()) {
+    text += fmt::format("\n### {}: {}\n\n| Option | Meaning |\n|---|---|\n", program_, group);
+    for (const Entry& entry : entries_)
+      if (entry.option.group == group)
+        text += fmt::format("| `{}` | {} |\n", cell(left_side(entry.option)),
+                            cell(meaning(entry.option)));
+  }
   return text;
 }
 

@@ -154,6 +154,7 @@ Option Option::meta(const char* text) && {
 }
 Option Option::chosen_by_default() && {
   chosen = true;
+  kept_unless = {name};
   return std::move(*this);
 }
 Option Option::never_dumped() && {
@@ -164,6 +165,37 @@ Option Option::spreads_to(std::vector<std::string> names, const char* ending, in
   sets = std::move(names);
   suffix = ending;
   item = element;
+  return std::move(*this);
+}
+
+Option Option::with_role(Role r) && {
+  role = r;
+  return std::move(*this);
+}
+Option Option::differs_by_rank() && {
+  per_rank = true;
+  return std::move(*this);
+}
+Option Option::kept_by_resume(std::vector<std::string> unless_set) && {
+  kept_unless = std::move(unless_set);
+  if (kept_unless.empty()) kept_unless = {name};
+  return std::move(*this);
+}
+Option Option::changes_if(ChangeRule rule) && {
+  change_rule = std::move(rule);
+  return std::move(*this);
+}
+Option Option::idle_when(IdleRule rule) && {
+  idle_rule = std::move(rule);
+  return std::move(*this);
+}
+Option Option::excluding(std::vector<std::string> names, const char* value_of_off) && {
+  excludes = std::move(names);
+  off = value_of_off;
+  return std::move(*this);
+}
+Option Option::in_validation(const char* other_name) && {
+  validation_name = *other_name ? other_name : name;
   return std::move(*this);
 }
 
@@ -178,6 +210,17 @@ bool Option::is_list() const {
   return std::holds_alternative<std::vector<std::string>*>(target) ||
          std::holds_alternative<std::vector<int>*>(target) ||
          std::holds_alternative<std::vector<double>*>(target);
+}
+
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists) {
+  std::vector<Option> all;
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+std::vector<Option> with_role(Role role, std::vector<Option> options) {
+  for (Option& option : options) option.role = role;
+  return options;
 }
 
 std::vector<Option> in_group(const char* group, std::vector<Option> options) {
@@ -282,6 +325,11 @@ bool is_auto(const Option& option) {
 
 std::vector<std::string> values(const Option& option) {
   return is_auto(option) ? std::vector<std::string>{automatic} : raw_values(option);
+}
+
+std::string joined_values(const Option& option) {
+  const std::vector<std::string> words = values(option);
+  return words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string shown(std::string_view text) {

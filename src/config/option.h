@@ -4,6 +4,7 @@
 #include "core/error.h"
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -21,6 +22,24 @@ using Target =
 /// What a text value must look like.
 enum class Form { plain, period, periods, device };
 
+/// What a setting decides. Resumed trainings read it: a shape, an initialization or a vocabulary
+/// cannot change, changes of a location are not logged, those of the others are.
+enum class Role {
+  procedure,       ///< how the training or the search proceeds
+  shape,           ///< shapes and meaning of the weights
+  initialization,  ///< initial weights
+  vocabulary,      ///< the vocabularies
+  hold_out,        ///< the pairs held out for validation, where no development set is given
+  location,        ///< where a run takes place: files, device, threads; no part of the results
+  compute,         ///< rounding of the results: precision, libraries
+};
+
+/// Why a training cannot continue with `now` in place of `before`, "" where it can. Both are the
+/// option's words joined by spaces, "none" for an empty list.
+using ChangeRule = std::function<std::string(const std::string& before, const std::string& now)>;
+/// Why the option has no effect beside the other settings, "" where it has one.
+using IdleRule = std::function<std::string()>;
+
 /// One setting: everything that YAML, the command line, --help, --dump-config and JSON know of it.
 struct Option {
   /// `name` in kebab-case; `help`: its meaning in one sentence without a full stop.
@@ -30,7 +49,7 @@ struct Option {
   Target target;
   std::string help;
   std::string group;
-  /// One letter: "-m"; two: "-lc" and "--lc"; more: "--batch-size".
+  /// One letter: "-m"; two: "-lc" and "--lc"; more: "--batch-size"; with a dash: "-tok" alone.
   std::vector<std::string> aliases;
   /// Allowed values of a text, all those of an enumeration unless one_of() says fewer; empty: any.
   std::vector<std::string> words;
@@ -47,6 +66,19 @@ struct Option {
   std::vector<std::string> sets;  ///< options that this one sets where they are not set themselves
   std::string suffix;  ///< added to the value that is handed on ("after-epochs 5" -> "after 5e")
   int item = -1;       ///< the value becomes this element of the list it sets
+  Role role = Role::procedure;
+  bool per_rank = false;  ///< may differ between the ranks of a training
+  /// A resumed training keeps the value of the run before unless one of these is set now; empty:
+  /// the present value holds.
+  std::vector<std::string> kept_unless;
+  ChangeRule change_rule;
+  IdleRule idle_rule;
+  /// Options that contradict this one when they are given in the same place. The one that is given
+  /// later sets the other to `off`; a later value of `off` leaves the other alone.
+  std::vector<std::string> excludes;
+  std::string off;
+  /// The option's name where a training validates; empty: validation does not have it.
+  std::string validation_name;
 
   Option alias(std::initializer_list<const char*> names) &&;
   Option one_of(std::vector<std::string> allowed) &&;
@@ -58,12 +90,25 @@ struct Option {
   Option never_dumped() &&;
   Option spreads_to(std::vector<std::string> names, const char* ending = "", int element = -1) &&;
 
+  Option with_role(Role r) &&;
+  Option differs_by_rank() &&;
+  /// Without names: unless the option itself is set.
+  Option kept_by_resume(std::vector<std::string> unless_set = {}) &&;
+  Option changes_if(ChangeRule rule) &&;
+  Option idle_when(IdleRule rule) &&;
+  Option excluding(std::vector<std::string> names, const char* value_of_off) &&;
+  Option in_validation(const char* other_name = "") &&;
+
   /// A text that the option's words or form limit, or that is free.
   bool is_text() const;
   bool is_flag() const { return std::holds_alternative<bool*>(target); }
   bool is_list() const;
 };
 
+/// The options of several lists, in that order.
+std::vector<Option> joined(std::initializer_list<std::vector<Option>> lists);
+/// The same options with a role.
+std::vector<Option> with_role(Role role, std::vector<Option> options);
 /// The same options under a heading of --help.
 std::vector<Option> in_group(const char* group, std::vector<Option> options);
 
@@ -92,6 +137,8 @@ void assign(const Option& option, const std::vector<std::string>& words, const s
 bool accepts(const Option& option, const std::string& word);
 /// The present value as words, each of which assign() reads back to the same value.
 std::vector<std::string> values(const Option& option);
+/// The present words joined by spaces, "none" for an empty list.
+std::string joined_values(const Option& option);
 /// Whether the value was left to be picked automatically.
 bool is_auto(const Option& option);
 /// "an integer from 1 to 64", "one of: adam, adamw", ...

@@ -9,54 +9,59 @@ std::vector<Option> list(SearchSpec& s) {
   std::vector<Option> options = in_group(
       "search",
       {
-          Option("beam-size", &s.beam_size, "hypotheses kept at each step; 1: greedy")
+          Option("beam-size", &s.beam_size, "hypotheses kept at each step; 1: greedy search")
               .alias({"b", "beam"})
-              .range(1, 1024),
-          Option("normalize", &s.normalize,
-                 "divide scores by length^A, in place of --length-penalty")
+              .range(1, 1024)
+              .in_validation(),
+          Option("normalize", &s.normalize, "exponent A of score / length^A")
               .alias({"n"})
               .range(0, 100)
               .value_alone("1")
-              .meta("A"),
-          Option("length-penalty", &s.length_penalty, "divide scores by ((5 + length)/6)^A (GNMT)")
+              .meta("A")
+              .excluding({"length-penalty"}, "0")
+              .in_validation(),
+          Option("length-penalty", &s.length_penalty,
+                 "exponent A of score / ((5 + length)/6)^A (GNMT)")
               .range(0, 100)
-              .meta("A"),
+              .meta("A")
+              .excluding({"normalize"}, "0")
+              .in_validation(),
           Option("coverage-penalty", &s.coverage_penalty,
-                 "weight of the coverage of the source by attention (GNMT's beta)")
+                 "weight of the source coverage penalty (GNMT's beta)")
               .range(0, 100)
-              .meta("B"),
+              .meta("B")
+              .in_validation(),
           Option("max-length-factor", &s.max_length_factor,
-                 "longest output in tokens: factor * source tokens + offset")
-              .range(0, 1000),
-          Option("max-length-offset", &s.max_length_offset, "see --max-length-factor")
-              .range(0, 100000),
-          Option("allow-unk", &s.allow_unk, "let the unknown symbol into outputs"),
-          Option("n-best", &s.n_best,
-                 "print all hypotheses of the beam with scores, in Moses' format"),
-          Option("alignment", &s.alignment,
-                 "print which words, or subwords, each output word attended to")
+                 "output length limit: tokens per source token")
+              .range(0, 1000)
+              .in_validation(),
+          Option("max-length-offset", &s.max_length_offset,
+                 "output length limit: additional tokens")
+              .range(0, 100000)
+              .in_validation(),
+          Option("allow-unk", &s.allow_unk, "unknown symbols in outputs").in_validation(),
+          Option("n-best", &s.n_best, "all hypotheses with scores, in Moses n-best format"),
+          Option("alignment", &s.alignment, "source words or subwords each output word attends to")
               .value_alone("word"),
           Option("shortlist", &s.shortlist,
-                 "score only the FIRST (100) most frequent target pieces and the BEST (100) "
-                 "translations of each source "
-                 "piece, by a list that scripts/data/make_shortlist.py makes; PRUNE leaves out "
-                 "those less likely")
+                 "target pieces to score: FIRST most frequent, BEST translations of source pieces")
               .meta("FILE [FIRST [BEST [PRUNE]]]"),
           Option("max-length", &s.max_length,
-                 "longest source sentence in tokens; longer ones are cropped, with a warning")
-              .range(1, 1000000),
+                 "source length limit in tokens; longer sentences are cropped")
+              .range(1, 1000000)
+              .in_validation("valid-max-length"),
       });
-  for (Option& option : in_group(
-           "batch", {
-                        Option("mini-batch", &s.mini_batch, "sentences of a batch")
-                            .alias({"batch-size"})
-                            .range(1, 100000),
-                        Option("maxi-batch", &s.maxi_batch,
-                               "batches of a window within which sentences are sorted by length")
-                            .range(1, 1000000),
-                        Option("maxi-batch-sort", &s.maxi_batch_sort,
-                               "sort windows by source length, or not"),
-                    }))
+  for (Option& option :
+       in_group("batch", {
+                             Option("mini-batch", &s.mini_batch, "sentences per batch")
+                                 .alias({"batch-size"})
+                                 .range(1, 100000)
+                                 .in_validation("valid-mini-batch"),
+                             Option("maxi-batch", &s.maxi_batch,
+                                    "batches per window, which is sorted by sentence length")
+                                 .range(1, 1000000),
+                             Option("maxi-batch-sort", &s.maxi_batch_sort, "sort key of windows"),
+                         }))
     options.push_back(std::move(option));
   return options;
 }
@@ -71,14 +76,9 @@ std::vector<Option> fields(SearchSpec& spec, const SearchSpec& defaults) {
 std::vector<Option> validation_fields(SearchSpec& s) {
   std::vector<Option> options;
   for (Option& option : fields(s)) {
-    if (option.name == "max-length" || option.name == "mini-batch") {
-      option.name = "valid-" + option.name;
-      option.aliases.clear();
-      option.help += ", in validation";
-    } else if (option.group != "search" || option.name == "n-best" || option.name == "alignment" ||
-               option.name == "shortlist") {
-      continue;
-    }
+    if (option.validation_name.empty()) continue;
+    if (option.validation_name != option.name) option.aliases.clear();
+    option.name = option.validation_name;
     option.group = "validation";
     options.push_back(std::move(option));
   }

@@ -10,21 +10,37 @@ Settings::Settings(std::string program, std::string usage, std::string summary)
       "common",
       {
           Option("config", &config_files_,
-                 "YAML files with settings; later ones win, the command line wins over all")
+                 "YAML files of settings; later files and the command line override earlier ones")
               .alias({"c"})
               .meta("FILE...")
+              .with_role(Role::location)
               .never_dumped(),
-          Option("dump-config", &dump_,
-                 "print the settings as YAML that --config reads, all or those given, and leave")
+          Option("dump-config", &dump_, "print all or the given settings as YAML for --config")
               .one_of({"", "full", "minimal"})
               .value_alone("full")
+              .with_role(Role::location)
               .never_dumped(),
-          Option("log-level", &log_level_, "least important lines to print")
-              .one_of({"debug", "info", "warn", "error", "off"}),
-          Option("quiet", &quiet_, "print warnings and errors only").never_dumped(),
-          Option("help", &help_, "print this text and leave").alias({"h"}).never_dumped(),
-          Option("version", &version_, "print the version and leave").never_dumped(),
-          Option("build-info", &build_info_, "print how the program was built and leave")
+          Option("completion", &completion_, "print a completion script for the shell")
+              .one_of({"", "bash", "zsh"})
+              .with_role(Role::location)
+              .never_dumped(),
+          Option("log-level", &log_level_, "lowest level of log lines")
+              .one_of({"debug", "info", "warn", "error", "off"})
+              .with_role(Role::location),
+          Option("quiet", &quiet_, "log warnings and errors only")
+              .with_role(Role::location)
+              .never_dumped(),
+          Option("help", &help_, "print this text, or the options as Markdown")
+              .alias({"h"})
+              .one_of({"", "text", "markdown"})
+              .value_alone("text")
+              .with_role(Role::location)
+              .never_dumped(),
+          Option("version", &version_, "print the version")
+              .with_role(Role::location)
+              .never_dumped(),
+          Option("build-info", &build_info_, "print compiler, CUDA and recurrent units")
+              .with_role(Role::location)
               .never_dumped(),
       }));
 }
@@ -53,6 +69,13 @@ Settings& Settings::allow(std::string_view name, std::vector<std::string> words)
   return *this;
 }
 
+Settings& Settings::alias(std::string_view name, const char* other) {
+  Entry* entry = find(name);
+  NMT_CHECK(entry && !find(other), "option name {} of --{} cannot be added", other, name);
+  entry->option.aliases.emplace_back(other);
+  return *this;
+}
+
 Settings& Settings::positionals(std::vector<std::string> names) {
   for (const std::string& name : names) NMT_CHECK(find(name), "there is no option --{}", name);
   positionals_ = std::move(names);
@@ -77,7 +100,7 @@ std::string Settings::nearest_name(std::string_view name) const {
   for (const Entry& entry : entries_) {
     known.push_back(entry.option.name);
     for (const std::string& alias : entry.option.aliases)
-      if (alias.size() > 2) known.push_back(alias);
+      if (alias.size() > 2 && alias[0] != '-') known.push_back(alias);
   }
   return nearest(name, known);
 }
@@ -86,6 +109,16 @@ int Settings::level(std::string_view name) const {
   const Entry* entry = find(name);
   NMT_CHECK(entry, "there is no option --{}", name);
   return entry->level;
+}
+
+std::vector<std::string> Settings::groups() const {
+  std::vector<std::string> groups;
+  for (const Entry& entry : entries_)
+    if (entry.option.group != "common" &&
+        std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
+      groups.push_back(entry.option.group);
+  groups.push_back("common");
+  return groups;
 }
 
 std::vector<std::string> Settings::names() const {
@@ -116,7 +149,7 @@ void Settings::read(const std::vector<std::string>& arguments) {
     if (word.entry->option.name != "config") set(*word.entry, word.values, word.where, files_ + 1);
   find("config")->level = config_files_.empty() ? 0 : files_ + 1;
   hand_on_shorthands();
-  settle_length_rules();
+  settle_exclusions();
   if (quiet_) log_level_ = "warn";
 }
 
@@ -150,16 +183,18 @@ void Settings::hand_on_shorthands() {
   }
 }
 
-// Two rules for the length of outputs: the one given later in the order of files and command line
-// switches the other off; both in one place contradict each other. A rule that is 0 contradicts
-// nothing that was given.
-void Settings::settle_length_rules() {
-  Entry *marian = find("normalize"), *gnmt = find("length-penalty");
-  if (!marian || !gnmt || marian->level == gnmt->level) return;
-  const auto [earlier, later] =
-      marian->level > gnmt->level ? std::pair(gnmt, marian) : std::pair(marian, gnmt);
-  if (earlier->level > 0 && *std::get<double*>(later->option.target) == 0) return;
-  assign(earlier->option, {"0"}, earlier->option.name);
+// Of two options that exclude each other, the one given later in the order of files and command
+// line switches the other off, unless its value is to be off itself. Both in one place is for the
+// check of the spec.
+void Settings::settle_exclusions() {
+  for (const Entry& later : entries_)
+    for (const std::string& name : later.option.excludes) {
+      Entry* const earlier = find(name);
+      if (!earlier || earlier->level >= later.level) continue;
+      const bool is_off = values(later.option) == std::vector<std::string>{later.option.off};
+      if (earlier->level == 0 || !is_off)
+        assign(earlier->option, {earlier->option.off}, earlier->option.name);
+    }
 }
 
 }  // namespace nmt::config

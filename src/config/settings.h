@@ -9,10 +9,10 @@
 namespace nmt::config {
 
 /// All settings of a program: the field lists of its specs and options of its own, and where their
-/// values come from. Order: defaults < --config files from left to right < command line. The
-/// built-in options --config, --dump-config,
-/// --help,
-/// --version, --build-info, --log-level and --quiet need no registration.
+/// values come from. Order: defaults < --config files from left to right < command line. Arguments
+/// are parsed by Boost.Program_options, files by yaml-cpp. The built-in options --config,
+/// --dump-config,
+/// --completion, --help, --version, --build-info, --log-level and --quiet need no registration.
 ///
 ///   TrainSpec train; DataSpec data;
 ///   Settings settings("nmt-train", "[OPTIONS] [SOURCE TARGET]", "trains a translation model");
@@ -31,14 +31,16 @@ class Settings {
   /// The values that a text option allows, where only a higher floor knows them (the names of
   /// units).
   Settings& allow(std::string_view name, std::vector<std::string> words);
+  /// Another name of an option, in this program alone: "q" is -q.
+  Settings& alias(std::string_view name, const char* other);
   /// Options that arguments without a name fill, in order, one each; a list takes all that are left
   /// when it is the last. Those set by name on the command line are passed over.
   Settings& positionals(std::vector<std::string> names);
 
   /// Reads the arguments (without the program's name) and the --config files they name; then hands
-  /// shorthands on
-  /// (--unit). Errors (usage): unknown options or keys, all at once, each with the nearest known
-  /// name; wrong values with option, value and what was expected, and file and line for YAML.
+  /// shorthands on (--unit). Errors (usage): unknown options or keys, all at once, each with the
+  /// nearest known name; wrong values with option, value and what was expected, and file and line
+  /// for YAML.
   void read(const std::vector<std::string>& arguments);
   /// As a --config file of that name with this text; for tests. Call before read().
   void read_yaml(const std::string& text, const std::string& name);
@@ -48,7 +50,11 @@ class Settings {
   /// 0: not set; 1, 2, ...: by the n-th --config file; one more than those: on the command line.
   int level(std::string_view name) const;
 
-  bool asks_help() const { return help_; }
+  bool asks_help() const { return help_ == "text"; }
+  /// --help=markdown: the options as a section of the reference of options.
+  bool asks_reference() const { return help_ == "markdown"; }
+  /// "", "bash" or "zsh".
+  const std::string& asks_completion() const { return completion_; }
   bool asks_version() const { return version_; }
   bool asks_build_info() const { return build_info_; }
   /// "", "full" or "minimal".
@@ -57,8 +63,13 @@ class Settings {
 
   const std::string& program() const { return program_; }
   std::string help() const;
+  std::string reference() const;
+  /// A script that completes the program's command line in that shell: "bash" or "zsh".
+  std::string completion(const std::string& shell) const;
   /// YAML of the present values that reads back to the same; `full`, or only what was set.
   std::string yaml(bool full = true) const;
+  /// The same of the settings that all ranks of a training have alike.
+  std::string yaml_of_all_ranks() const;
   /// Names of all options, for documentation and tests.
   std::vector<std::string> names() const;
 
@@ -72,6 +83,7 @@ class Settings {
     std::vector<std::string> given;  // words of a shorthand
     std::string where;               // it was set last
   };
+  struct Forms;  // of the command line that Boost does not know
   struct Word {  // one option of the command line with its values
     Entry* entry;
     std::vector<std::string> values;
@@ -83,13 +95,16 @@ class Settings {
   void set(Entry& entry, const std::vector<std::string>& words, const std::string& where,
            int level);
   std::vector<Word> parse(const std::vector<std::string>& arguments);
-  void read_long(const std::vector<std::string>& arguments, std::size_t& at,
-                 std::vector<Word>& words, std::vector<std::string>& unknown);
-  void take_values(const std::vector<std::string>& arguments, std::size_t& at, Word& word);
+  static std::vector<std::string> take_values(const Option& option, const std::string& where,
+                                              std::vector<std::string> values, bool is_joined,
+                                              std::vector<std::string>& loose);
+  std::string unknown_option(const std::string& token) const;
   void read_yaml_file(const std::string& path);
+  std::vector<std::string> groups() const;
+  std::string dump(bool full, bool for_ranks) const;
   void place_positionals(const std::vector<std::string>& loose, std::vector<Word>& words);
   void hand_on_shorthands();
-  void settle_length_rules();
+  void settle_exclusions();
 
   std::string program_, usage_, summary_;
   std::vector<Entry> entries_;
@@ -97,8 +112,8 @@ class Settings {
   int files_ = 0;  // read so far
 
   std::vector<std::string> config_files_;
-  bool help_ = false, version_ = false, build_info_ = false, quiet_ = false;
-  std::string dump_, log_level_ = "info";
+  bool version_ = false, build_info_ = false, quiet_ = false;
+  std::string help_, completion_, dump_, log_level_ = "info";
 };
 
 }  // namespace nmt::config

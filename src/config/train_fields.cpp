@@ -1,4 +1,5 @@
 #include "config/fields.h"
+#include "config/period.h"
 
 namespace nmt::config {
 namespace {
@@ -7,132 +8,143 @@ Option period(const char* name, std::string* member, const char* help) {
   return Option(name, member, help).with_form(Form::period).meta("N[KMG][u|e|t]");
 }
 
-void append(std::vector<Option>& options, std::vector<Option> more) {
-  for (Option& option : more) options.push_back(std::move(option));
+std::vector<Option> optimizer(TrainSpec& s) {
+  const ChangeRule same_state = [](const std::string& before, const std::string& now) {
+    const auto has_moments = [](const std::string& name) {
+      const auto rule = find_enum<UpdateRule>(name);
+      return rule == UpdateRule::adam || rule == UpdateRule::adamw;
+    };
+    return has_moments(before) && has_moments(now) ? "" : "the optimizer states are incompatible";
+  };
+  const ChangeRule same_momentum = [&s](const std::string& before, const std::string& now) {
+    const auto is_off = [](const std::string& momentum) {
+      return momentum == "none" || momentum == "0";
+    };
+    return s.optimizer == UpdateRule::sgd && is_off(before) != is_off(now)
+               ? "momentum cannot be enabled or disabled during a training"
+               : "";
+  };
+  return {
+      Option("optimizer", &s.optimizer, "update rule").alias({"o"}).changes_if(same_state),
+      Option("optimizer-params", &s.optimizer_params,
+             "parameters of the update rule in the order of its documentation")
+          .range(0)
+          .meta("X...")
+          .changes_if(same_momentum),
+      Option("cost-type", &s.cost_type, "training cost: mean over target tokens or over sentences"),
+      Option("clip-norm", &s.clip_norm, "gradient norm limit; 0: no clipping").range(0),
+      Option("label-smoothing", &s.label_smoothing, "label smoothing probability").range(0, 0.99),
+      Option("exponential-smoothing", &s.exponential_smoothing,
+             "weight of each update in the moving average of weights; 0: off")
+          .range(0, 0.999999)
+          .value_alone("1e-4")
+          .changes_if([](const std::string& before, const std::string& now) {
+            return (before == "0") != (now == "0")
+                       ? "averaging cannot be enabled or disabled during a training"
+                       : "";
+          }),
+  };
+}
+
+std::vector<Option> learning_rate(TrainSpec& s) {
+  const auto unless_schedule = [&s](RateSchedule wanted) {
+    return [&s, wanted] {
+      return s.schedule == wanted ? "" : fmt::format("schedule is {}", name_of(s.schedule));
+    };
+  };
+  const IdleRule no_decay = [&s] { return s.lr_decay == 0 ? "lr-decay is 0" : ""; };
+  return {
+      Option("learn-rate", &s.learn_rate, "peak learning rate")
+          .alias({"l", "lr"})
+          .range(1e-12, 100)
+          .chosen_by_default(),
+      Option("schedule", &s.schedule,
+             "learning rate after warm-up: inverse square root, RNMT+ or constant"),
+      period("lr-warmup", &s.lr_warmup, "length of the linear warm-up")
+          .chosen_by_default()
+          .idle_when([&s]() -> std::string {
+            return s.schedule == RateSchedule::rnmt && parse_period(s.lr_warmup, "lr-warmup")
+                       ? "schedule is rnmt+, which has its own"
+                       : "";
+          }),
+      period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
+             "start of the inverse square root decay; empty: end of warm-up")
+          .idle_when(unless_schedule(RateSchedule::inv_sqrt)),
+      Option("rnmt-schedule", &s.rnmt_schedule,
+             "n, p, s and e of the RNMT+ schedule (Chen et al. 2018)")
+          .range(0)
+          .meta("N P S E")
+          .idle_when(unless_schedule(RateSchedule::rnmt)),
+      Option("lr-decay", &s.lr_decay, "learning rate factor of each decay; 0: no decay")
+          .range(0, 0.999999),
+      Option("lr-decay-strategy", &s.lr_decay_strategy, "event that decays the learning rate")
+          .idle_when(no_decay),
+      Option("lr-decay-start", &s.lr_decay_start,
+             "first decayed epoch, and stalled validations per decay")
+          .range(1)
+          .meta("EPOCH STALLS")
+          .idle_when(no_decay),
+  };
+}
+
+std::vector<Option> schedule(TrainSpec& s) {
+  return {
+      Option("after", &s.after,
+             "training length, or the first reached of a list; +N: additional training")
+          .alias({"a"})
+          .with_form(Form::periods)
+          .meta("[+]N[KMG][u|e|t],...")
+          .chosen_by_default(),
+      Option("after-epochs", {}, "training length in epochs")
+          .alias({"e"})
+          .meta("N")
+          .range(0)
+          .spreads_to({"after"}, "e"),
+      Option("after-batches", {}, "training length in updates")
+          .meta("N")
+          .range(0)
+          .spreads_to({"after"}, "u"),
+      Option("max-minutes", &s.max_minutes, "wall time limit over all runs; 0: no limit").range(0),
+      period("disp-freq", &s.disp_freq, "progress log interval").chosen_by_default(),
+      period("save-freq", &s.save_freq, "checkpoint interval").chosen_by_default(),
+      Option("keep-last", &s.keep_last, "latest checkpoints to keep").range(1, 100000),
+      Option("keep-best", &s.keep_best, "best checkpoints to keep as well")
+          .range(0, 100000)
+          .value_alone("1"),
+      Option("no-reload", &s.overwrite, "new training that replaces the one in the model directory")
+          .with_role(Role::location),
+  };
+}
+
+std::vector<Option> validation(TrainSpec& s) {
+  return {
+      period("valid-freq", &s.valid_freq, "validation interval").chosen_by_default(),
+      Option("valid-metrics", &s.valid_metrics,
+             "validation metrics; the first one selects the best checkpoint")
+          .meta("NAME..."),
+      Option("valid-max-sentences", &s.valid_max_sentences,
+             "sentences of the development set to translate; 0: all")
+          .range(0),
+      Option("early-stopping", &s.early_stopping,
+             "stop after N validations without improvement; 0: never")
+          .range(0, 1000000),
+  };
 }
 
 std::vector<Option> list(TrainSpec& s) {
-  std::vector<Option> options = in_group(
-      "model", {
-                   Option("model", &s.model,
-                          "the model directory; a training goes on where one has been left")
-                       .alias({"m"})
-                       .meta("DIR"),
-               });
-  append(options, in_group("batch", {
-                                        Option("optimizer-delay", &s.optimizer_delay,
-                                               "batches whose gradients make one update")
-                                            .range(1, 100000),
-                                    }));
-  append(
-      options,
-      in_group(
-          "optimizer",
-          {
-              Option("optimizer", &s.optimizer, "update rule").alias({"o"}),
-              Option("optimizer-params", &s.optimizer_params,
-                     "numbers of the update rule, each with its value when not given. adam: beta1 "
-                     "0.9, beta2 0.98, epsilon "
-                     "1e-9; adamw: these and weight decay 0.01; adadelta: rho 0.95, epsilon 1e-6; "
-                     "adagrad: epsilon "
-                     "1e-8; sgd: momentum 0")
-                  .range(0)
-                  .meta("X..."),
-              Option("learn-rate", &s.learn_rate,
-                     "highest learning rate; when not set 1 for adadelta and sgd, 0.05 for adagrad")
-                  .alias({"l", "lr"})
-                  .range(1e-12, 100)
-                  .chosen_by_default(),
-              Option("schedule", &s.schedule,
-                     "how the rate goes on after the warm-up: with the inverse square root, as in "
-                     "RNMT+, or as it is"),
-              period("lr-warmup", &s.lr_warmup, "the rate grows from 0 for so long")
-                  .chosen_by_default(),
-              period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
-                     "the rate falls with the inverse square root from here on; empty: from the "
-                     "warm-up's end"),
-              Option("rnmt-schedule", &s.rnmt_schedule,
-                     "n p s e of the RNMT+ schedule (Chen et al. 2018)")
-                  .range(0)
-                  .meta("N P S E"),
-              Option("lr-decay", &s.lr_decay, "factor of the rate at each decay; 0: none")
-                  .range(0, 0.999999),
-              Option("lr-decay-strategy", &s.lr_decay_strategy, "when the rate decays"),
-              Option("lr-decay-start", &s.lr_decay_start,
-                     "first epoch at a decayed rate, and stalled validations before a decay")
-                  .range(1)
-                  .meta("EPOCH STALLS"),
-              Option("cost-type", &s.cost_type,
-                     "the cost whose gradient is clipped and taken: the mean over target tokens, "
-                     "or over sentences"),
-              Option("clip-norm", &s.clip_norm,
-                     "longest gradient of the cost; longer ones are scaled down; 0: off")
-                  .range(0),
-              Option("label-smoothing", &s.label_smoothing,
-                     "probability spread over the whole vocabulary")
-                  .range(0, 0.99),
-              Option("exponential-smoothing", &s.exponential_smoothing,
-                     "share of each update in a moving average of the weights, which translates; "
-                     "0: off")
-                  .range(0, 0.999999)
-                  .value_alone("1e-4"),
-          }));
-  append(
-      options,
-      in_group(
-          "schedule",
-          {
-              Option("after", &s.after,
-                     "stop after so much training; several lengths with commas, the first reached "
-                     "stops; +N counts from where the training stands")
-                  .alias({"a"})
-                  .with_form(Form::periods)
-                  .meta("[+]N[KMG][u|e|t],...")
-                  .chosen_by_default(),
-              Option("after-epochs", {}, "the same as --after Ne")
-                  .alias({"e"})
-                  .meta("N")
-                  .range(0)
-                  .spreads_to({"after"}, "e"),
-              Option("after-batches", {}, "the same as --after Nu")
-                  .meta("N")
-                  .range(0)
-                  .spreads_to({"after"}, "u"),
-              Option("max-minutes", &s.max_minutes,
-                     "stop after so many minutes of wall time, over all runs; 0: no limit")
-                  .range(0),
-              period("disp-freq", &s.disp_freq, "print a line of progress so often")
-                  .chosen_by_default(),
-              period("save-freq", &s.save_freq, "save a checkpoint so often").chosen_by_default(),
-              Option("keep-last", &s.keep_last, "newest checkpoints to keep").range(1, 100000),
-              Option("keep-best", &s.keep_best, "best checkpoints to keep besides")
-                  .range(0, 100000)
-                  .value_alone("1"),
-              Option("no-reload", &s.overwrite,
-                     "start anew in a model directory that has a training already, which is lost"),
-          }));
-  append(
-      options,
-      in_group(
-          "validation",
-          {
-              period("valid-freq", &s.valid_freq, "validate so often").chosen_by_default(),
-              Option("valid-metrics", &s.valid_metrics,
-                     "what to measure; the first decides which checkpoint is best")
-                  .meta("NAME..."),
-              Option("valid-max-sentences", &s.valid_max_sentences,
-                     "translate at most so many sentences of the development set; 0: all")
-                  .range(0),
-              Option(
-                  "early-stopping", &s.early_stopping,
-                  "stop after so many validations without progress of the first metric; 0: never")
-                  .range(0, 1000000),
-          }));
-  append(options,
-         in_group("common", {
-                                Option("seed", &s.seed, "start of all random numbers").range(1),
-                            }));
-  return options;
+  return joined(
+      {in_group("model",
+                {Option("model", &s.model, "model directory; an existing training is resumed")
+                     .alias({"m"})
+                     .meta("DIR")
+                     .with_role(Role::location)}),
+       in_group(
+           "batch",
+           {Option("optimizer-delay", &s.optimizer_delay, "batches per update").range(1, 100000)}),
+       in_group("optimizer", joined({optimizer(s), learning_rate(s)})),
+       in_group("schedule", schedule(s)), in_group("validation", validation(s)),
+       in_group("common",
+                with_role(Role::hold_out, {Option("seed", &s.seed, "random seed").range(1)}))});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
@@ -13,16 +14,6 @@ namespace nmt::config {
 namespace {
 
 constexpr std::int64_t largest_file = 1 << 20;
-
-// Whether a scalar needs no quotes to be read back as the same text.
-bool is_plain(const std::string& text) {
-  if (text.empty() || text == "null" || text == "Null" || text == "NULL" || text[0] == '-')
-    return false;
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) ||
-           std::string_view("_./+-").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
 
 // Watches a document go by: settings are a map of lists at most, and nothing deeper is built in
 // memory.
@@ -66,13 +57,6 @@ YAML::Node load(const std::string& text, const std::string& name) {
   }
 }
 
-std::string scalar(const Option& option, const std::string& value) {
-  if (!option.is_text() || is_plain(value)) return value;
-  YAML::Emitter emitter;
-  emitter << YAML::DoubleQuoted << value;
-  return emitter.c_str();
-}
-
 }  // namespace
 
 void Settings::read_yaml_file(const std::string& path) {
@@ -93,7 +77,8 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
       fail(ExitStatus::usage, "{}:{}: a setting's name is not a single word", name, line);
     std::string key = item.first.Scalar();
     std::replace(key.begin(), key.end(), '_', '-');
-    Entry* entry = key.size() > 1 ? find(key) : nullptr;  // single letters are for the command line
+    // Letters are for the command line.
+    Entry* entry = key.size() > 1 && key[0] != '-' ? find(key) : nullptr;
     if (!entry || !(entry->option.dumped || !entry->option.sets.empty())) {
       const std::string near = nearest_name(key);
       unknown.push_back(
@@ -125,28 +110,37 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
 }
 
 std::string Settings::yaml(bool full) const {
-  std::string text =
-      fmt::format("# {} {}\n", program_, full ? "settings" : "settings that were given");
-  std::vector<std::string> groups;
-  for (const Entry& entry : entries_)
-    if (std::find(groups.begin(), groups.end(), entry.option.group) == groups.end())
-      groups.push_back(entry.option.group);
-  for (const std::string& group : groups) {
-    std::string lines;
+  return dump(full, false);
+}
+
+std::string Settings::yaml_of_all_ranks() const {
+  return dump(true, true);
+}
+
+std::string Settings::dump(bool full, bool for_ranks) const {
+  YAML::Emitter out;
+  out << YAML::Comment(fmt::format("{} {}", program_, full ? "settings" : "settings given"));
+  out << YAML::BeginMap;
+  for (const std::string& group : groups()) {
+    bool is_empty = true;
     for (const Entry& entry : entries_) {
       const Option& option = entry.option;
       if (option.group != group || !option.dumped || !option.sets.empty() ||
-          (!full && entry.level == 0))
+          (!full && entry.level == 0) || (for_ranks && option.per_rank))
         continue;
-      std::vector<std::string> words = values(option);
-      for (std::string& word : words) word = scalar(option, word);
-      lines += option.is_list() && !is_auto(option)
-                   ? fmt::format("{}: [{}]\n", option.name, fmt::join(words, ", "))
-                   : fmt::format("{}: {}\n", option.name, words[0]);
+      if (std::exchange(is_empty, false))
+        out << YAML::Newline << YAML::Newline << YAML::Comment(group);
+      const std::vector<std::string> words = values(option);
+      out << YAML::Key << option.name << YAML::Value;
+      if (option.is_list() && !is_auto(option))
+        out << YAML::Flow << words;
+      else
+        out << words[0];
     }
-    if (!lines.empty()) text += fmt::format("\n# {}\n{}", group, lines);
   }
-  return text;
+  out << YAML::EndMap;
+  NMT_CHECK(out.good(), "settings cannot be written as YAML: {}", out.GetLastError());
+  return fmt::format("{}\n", out.c_str());
 }
 
 }  // namespace nmt::config

@@ -1,25 +1,27 @@
 #pragma once
 
-#include "config/specs.h"
+#include "config/option.h"
 
 #include <string>
 #include <vector>
 
 namespace nmt::train {
 
-/// A setting that differs from the one the training was started with.
+/// A setting that is not what the training was started with.
 struct ChangedSetting {
   std::string name, before, now;  ///< as on the command line
+  std::string refusal;            ///< why the training cannot continue with it; "": it can
 };
 
-/// Why a resumed training must not change the setting; "" if it may. Refused are changes to the
-/// shape or meaning of saved tensors, and those that would train on development pairs. `optimizer`:
-/// the current one; `holds_out`: the development set is part of the training text.
-std::string refusal(const ChangedSetting& change, UpdateRule optimizer, bool holds_out);
+/// Why a resumed training cannot take another value of the option, or "" when it can: by the
+/// option's role and rule. Only what gives the saved tensors their shape or meaning, or would train
+/// on development pairs, is refused. `holds_out`: the development set is a part of the training
+/// text.
+std::string refusal(const config::Option& option, const std::string& before, const std::string& now,
+                    bool holds_out);
 
-/// Logs every change, one per line. Error (usage): some changes are refused; lists them in one
-/// line.
-void announce_changes(const std::vector<ChangedSetting>& changes, const TrainSpec& spec,
-                      const DataSpec& data);
+/// Logs every change, one line each. Error (usage): the refused ones, all in one line that names
+/// the model directory.
+void announce_changes(const std::vector<ChangedSetting>& changes, const std::string& model);
 
 }  // namespace nmt::train

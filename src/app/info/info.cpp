@@ -19,7 +19,9 @@ namespace {
 
 // A directory knows its model: what says something else of it contradicts it.
 void read_directory(TrainingSpec& spec, ModelInfo& info) {
-  std::vector<std::string> names{"config", "vocabs", "dim-vocabs", "joint-vocab"};
+  std::vector<std::string> names{"config"};
+  for (const config::Option& option : config::fields(spec.data))
+    if (option.role == config::Role::vocabulary) names.push_back(option.name);
   for (const config::Option& option : config::fields(spec.model)) names.push_back(option.name);
   for (const std::string& name : names)
     if (spec.is_given(name))

@@ -26,7 +26,7 @@ void resume_settings(TrainingSpec& spec, const train::TrainingState& before,
   std::erase_if(changes, [&](const train::ChangedSetting& change) {
     return change.name == "vocabs" && (!is_first || directory.has_vocabularies(spec.data.vocabs));
   });
-  train::announce_changes(changes, spec.train, spec.data);
+  train::announce_changes(changes, spec.train.model);
 }
 
 // Fills what is chosen by the size of the training text, and is not set.

@@ -4,38 +4,10 @@
 #include "train/autoconfig.h"
 
 #include <algorithm>
-#include <array>
 #include <variant>
 
 namespace nmt::app {
 namespace {
-
-// Where things are and how they are told; no part of what is trained. The texts themselves are
-// compared by their hashes; what counts of the development set's names is whether there are any.
-constexpr std::array no_part = {"model",      "overwrite",   "no-reload", "train-sets",
-                                "valid-sets", "cpu-threads", "device",    "rank-timeout"};
-// Chosen, though "auto" or 0 is a value of theirs; and the vocabularies, which are the directory's
-// from then on.
-constexpr std::array taken_over = {"attention-query", "positions", "vocabs"};
-// Chosen where none of them is set, though their defaults are values like others.
-constexpr std::array ties = {"tied-embeddings", "tied-embeddings-src", "tied-embeddings-all"};
-
-template <class Names>
-bool among(const Names& names, const std::string& name) {
-  return std::any_of(names.begin(), names.end(), [&](const char* known) { return name == known; });
-}
-
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text.empty() ? "none" : text;
-}
-
-// What nmt-train chooses by itself when the setting is not given.
-bool is_chosen(const config::Option& option, const TrainingSpec& spec) {
-  return option.chosen || among(taken_over, option.name) ||
-         (among(ties, option.name) && !spec.ties_given());
-}
 
 TrainingSpec read_settings(const std::string& yaml) {
   TrainingSpec spec;
@@ -62,15 +34,20 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   for (std::size_t i = 0; i < options.size(); ++i) {
     const config::Option& option = options[i];
     if (std::holds_alternative<std::monostate>(option.target)) continue;
-    const std::vector<std::string> was = config::values(earlier[i]), is = config::values(option);
-    if (was == is || (among(no_part, option.name) && !(option.name == "valid-sets" && is.empty())))
-      continue;
-    if (is_chosen(option, spec) && !spec.is_given(option.name)) {
+    const std::vector<std::string> was = config::values(earlier[i]);
+    if (was == config::values(option)) continue;
+    if (spec.keeps(option)) {
       config::assign(option, was, option.name);
-    } else if (std::none_of(changes.begin(), changes.end(),
-                            [&](const auto& change) { return change.name == option.name; })) {
-      changes.push_back({option.name, joined_words(was), joined_words(is)});
+      continue;
     }
+    train::ChangedSetting change{option.name, config::joined_values(earlier[i]),
+                                 config::joined_values(option), ""};
+    change.refusal =
+        train::refusal(option, change.before, change.now, spec.data.valid_sets.empty());
+    const bool told = option.role != config::Role::location || !change.refusal.empty();
+    if (told && std::none_of(changes.begin(), changes.end(),
+                             [&](const auto& known) { return known.name == change.name; }))
+      changes.push_back(std::move(change));
   }
   return changes;
 }

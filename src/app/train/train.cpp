@@ -67,10 +67,10 @@ void log_model(Model& model, const ModelSpec& spec) {
 
 // The settings that all ranks must have alike.
 std::string common_settings(const TrainingSpec& spec) {
-  TrainingSpec common = spec;
-  common.compute.device = ComputeSpec().device;
-  common.compute.cpu_threads = 0;
-  return yaml_of(common);
+  TrainingSpec copy = spec;
+  config::Settings settings("nmt-train", "", "");
+  settings.add(fields(copy));
+  return settings.yaml_of_all_ranks();
 }
 
 void require_same_on_all_ranks(const PreparedTraining& p) {

@@ -2,49 +2,23 @@
 
 #include "app/common_options.h"
 #include "config/fields.h"
-#include "config/period.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "nn/unit_registry.h"
 
 #include <algorithm>
-#include <array>
 
 namespace nmt::app {
-namespace {
-
-// A setting without effect where the condition holds.
-struct Idle {
-  const char* name;
-  bool holds;
-  std::string why;
-};
-
-std::vector<Idle> idle_settings(const TrainingSpec& spec) {
-  const TrainSpec& train = spec.train;
-  const DataSpec& data = spec.data;
-  const std::string schedule = fmt::format("schedule is {}", name_of(train.schedule));
-  const bool has_warmup = static_cast<bool>(parse_period(train.lr_warmup, "lr-warmup")),
-             has_vocabs = !data.vocabs.empty();
-  return {
-      {"lr-warmup", train.schedule == RateSchedule::rnmt && has_warmup,
-       schedule + ", which has its own"},
-      {"lr-decay-inv-sqrt", train.schedule != RateSchedule::inv_sqrt, schedule},
-      {"rnmt-schedule", train.schedule != RateSchedule::rnmt, schedule},
-      {"lr-decay-strategy", train.lr_decay == 0, "lr-decay is 0"},
-      {"lr-decay-start", train.lr_decay == 0, "lr-decay is 0"},
-      {"dim-vocabs", has_vocabs, "vocabs are given"},
-      {"joint-vocab", has_vocabs, "vocabs are given"},
-      {"sentencepiece-max-lines", has_vocabs, "vocabs are given"},
-      {"valid-lines", !data.valid_sets.empty(), "valid-sets are given"},
-  };
+bool TrainingSpec::keeps(const config::Option& option) const {
+  return !option.kept_unless.empty() &&
+         std::none_of(option.kept_unless.begin(), option.kept_unless.end(),
+                      [&](const std::string& name) { return is_given(name); });
 }
 
-}  // namespace
-
 bool TrainingSpec::ties_given() const {
-  return is_given("tied-embeddings") || is_given("tied-embeddings-src") ||
-         is_given("tied-embeddings-all");
+  ModelSpec fresh;
+  std::vector<config::Option> options = config::fields(fresh);
+  return !keeps(config::named(options, "tied-embeddings"));
 }
 
 std::vector<config::Option> fields(TrainingSpec& spec) {
@@ -72,12 +46,11 @@ void warn_without_effect(const TrainingSpec& spec) {
   TrainingSpec copy = spec;
   const std::vector<config::Option> options = fields(copy);
   std::string idle;
-  for (const Idle& setting : idle_settings(spec)) {
-    const auto option = std::find_if(options.begin(), options.end(),
-                                     [&](const auto& known) { return known.name == setting.name; });
-    NMT_CHECK(option != options.end(), "there is no option --{}", setting.name);
-    if (setting.holds && spec.is_given(setting.name) && config::values(*option) != option->initial)
-      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", setting.name, setting.why);
+  for (const config::Option& option : options) {
+    if (!option.idle_rule || !spec.is_given(option.name)) continue;
+    const std::string why = option.idle_rule();
+    if (!why.empty() && config::values(option) != option.initial)
+      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);
   }
   if (!idle.empty()) log::warn("set, but without effect here: {}", idle);
 }

@@ -23,6 +23,8 @@ struct TrainingSpec {
   std::set<std::string> given;
 
   bool is_given(const std::string& name) const { return given.contains(name); }
+  /// Whether a resumed training keeps the option's earlier value.
+  bool keeps(const config::Option& option) const;
   /// Whether one of the settings says which embeddings are tied; if none does, they are chosen.
   bool ties_given() const;
 };
