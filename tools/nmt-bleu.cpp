@@ -5,16 +5,30 @@
 #include "app/program.h"
 #include "core/log.h"
 
-#include <csignal>
+namespace {
+
+constexpr const char* usage =
+    "REF [REF...] -i HYP [HYP...]\n"
+    "       nmt-bleu REF < HYP\n\n"
+    "  nmt-bleu ref.de -i mine.de -b -w 2                 the BLEU score alone, two digits\n"
+    "  nmt-bleu ref.de -i mine.de -m bleu chrf            BLEU and chrF with signatures\n"
+    "  nmt-bleu ref.de -i mine.de --confidence -f text    with a 95 % interval\n"
+    "  nmt-bleu ref.de -i base.de mine.de --paired-bs     is mine better than base?";
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace nmt;
-  std::signal(SIGPIPE, SIG_DFL);
-  return app::run_program([&] {
-    app::BleuSpec spec;
-    if (!app::parse_bleu_command({argv + 1, argv + argc}, spec)) return 0;
+  app::BleuSpec spec;
+  config::Settings settings(
+      "nmt-bleu", usage,
+      "BLEU and chrF of detokenized text, equal to sacreBLEU's to the printed digit");
+  settings.add(app::fields(spec)).alias("version", "V").positionals({"references"});
+  return app::run_tool(argc, argv, settings, [&] {
+    if (app::dump_if_asked(settings)) return ExitStatus::ok;
+    app::check(spec);
     if (spec.quiet) log::set_level(log::Level::error);
     app::print(app::bleu(spec));
-    return 0;
+    return ExitStatus::ok;
   });
 }

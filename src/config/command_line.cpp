@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include <boost/program_options/cmdline.hpp>
 #include <boost/program_options/options_description.hpp>
@@ -74,42 +73,51 @@ struct Settings::Forms {
 
   std::vector<po::option> operator()(Words& arguments) const {
     std::string& token = arguments.front();
-    const std::optional<po::option> option = is_value(token) || token == "--" ? value(token)
-                                             : token[1] == '-'                ? long_name(token)
-                                                                              : letters(token);
-    if (!option) return {};
-    arguments.erase(arguments.begin());
-    return {*option};
+    std::vector<po::option> options;
+    if (token == "--") return {};
+    if (is_value(token))
+      options = value(token);
+    else
+      options = token[1] == '-' ? long_name(token) : letters(token);
+    if (!options.empty()) arguments.erase(arguments.begin());
+    return options;
   }
 
  private:
-  std::optional<po::option> value(const std::string& token) const {
-    if (token.size() < 2 || token[0] != '-' || token == "--") return std::nullopt;
-    return option_of("", {token}, token);
+  std::vector<po::option> value(const std::string& token) const {
+    if (token.size() < 2 || token[0] != '-') return {};
+    return {option_of("", {token}, token)};
   }
 
-  std::optional<po::option> long_name(std::string& token) const {
+  std::vector<po::option> long_name(std::string& token) const {
     const std::size_t equals = std::min(token.find('='), token.size());
     std::string name = token.substr(2, equals - 2);
     std::replace(name.begin(), name.end(), '_', '-');
-    if (name.size() < 2 || name[0] == '-') return option_of(no_option, {}, token);
+    if (name.size() < 2 || name[0] == '-') return {option_of(no_option, {}, token)};
     if (settings.find(name)) {
       token = "--" + name + token.substr(equals);
-      if (equals + 1 == token.size()) return option_of(name, {""}, token);
-      return std::nullopt;
+      if (equals + 1 == token.size()) return {option_of(name, {""}, token)};
+      return {};
     }
     Entry* const negated = name.starts_with("no-") ? settings.find(name.substr(3)) : nullptr;
-    if (!negated || !negated->option.is_flag() || equals < token.size()) return std::nullopt;
-    return option_of(negated->option.name, {"false"}, "--" + name);
+    if (!negated || !negated->option.is_flag() || equals < token.size()) return {};
+    return {option_of(negated->option.name, {"false"}, "--" + name)};
   }
 
-  std::optional<po::option> letters(const std::string& token) const {
+  std::vector<po::option> letters(const std::string& token) const {
     const std::string letters = token.substr(1);
-    if (letters.size() < 2) return std::nullopt;
+    if (letters.size() < 2) return {};
     const Entry* whole = letters.size() == 2 ? settings.find(letters) : nullptr;
     if (!whole) whole = settings.find(token);
-    if (!whole) return std::nullopt;
-    return option_of(whole->option.name, {}, token);
+    if (whole) return {option_of(whole->option.name, {}, token)};
+    // Flags in one word: -bq.
+    std::vector<po::option> flags;
+    for (const char letter : letters) {
+      const Entry* const flag = settings.find(std::string(1, letter));
+      if (!flag || !flag->option.is_flag()) return {};
+      flags.push_back(option_of(flag->option.name, {}, std::string("-") + letter));
+    }
+    return flags;
   }
 };
 

@@ -56,7 +56,7 @@ std::string meaning(const Option& option) {
     note(r);
   if (!option.alone.empty()) note("alone: " + option.alone);
   if (option.chosen)
-    note("default: chosen from the corpus");
+    note("default: auto");
   else if (option.is_flag())
     note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
   else if (option.is_list() ? option.initial.empty()
@@ -112,7 +112,7 @@ std::string Settings::reference() const {
     return text;
   };
   std::string text =
-      fmt::format("## {}\n\n{}.\n\n    {} {}\n", program_, summary_, program_, usage_);
+      fmt::format("## {}\n\n{}.\n\n```\n{} {}\n```\n", program_, summary_, program_, usage_);
   for (const std::string& group : groups()) {
     text += fmt::format("\n### {}: {}\n\n| Option | Meaning |\n|---|---|\n", program_, group);
     for (const Entry& entry : entries_)

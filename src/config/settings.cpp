@@ -52,6 +52,9 @@ Settings& Settings::add(std::vector<Option> options) {
       NMT_CHECK(known->option.target.index() == option.target.index() &&
                     known->option.initial == option.initial,
                 "option --{} is added twice with another type or default", option.name);
+      for (const std::string& alias : option.aliases)
+        if (!find(alias)) known->option.aliases.push_back(alias);
+      known->option.help = option.help;
       known->twins.push_back(std::move(option));
       continue;
     }

@@ -113,23 +113,6 @@ BleuOptions multi_bleu_options(bool lowercase) {
   return options;
 }
 
-const char* name_of(BleuSmoothing smoothing) {
-  switch (smoothing) {
-    case BleuSmoothing::exp: return "exp";
-    case BleuSmoothing::floor: return "floor";
-    case BleuSmoothing::add_k: return "add-k";
-    case BleuSmoothing::none: return "none";
-  }
-  return "?";
-}
-
-BleuSmoothing bleu_smoothing(std::string_view name) {
-  for (const BleuSmoothing s :
-       {BleuSmoothing::exp, BleuSmoothing::floor, BleuSmoothing::add_k, BleuSmoothing::none})
-    if (name == name_of(s)) return s;
-  fail(ExitStatus::usage, "unknown smoothing '{}'; known: exp, floor, add-k, none", name);
-}
-
 std::string verbose(const BleuScore& score) {
   const auto& p = score.precisions;
   const double hypothesis = static_cast<double>(score.counts.hypothesis_length),
@@ -141,7 +124,7 @@ std::string verbose(const BleuScore& score) {
 }
 
 std::string bleu_signature(const BleuOptions& options, int references, const std::string& trials) {
-  std::string smooth = name_of(options.smoothing);
+  std::string smooth(name_of(options.smoothing));
   if (options.smoothing == BleuSmoothing::floor || options.smoothing == BleuSmoothing::add_k)
     smooth += fmt::format("[{:.2f}]", smoothing_value_of(options));
   return fmt::format("nrefs:{}|{}case:{}|eff:{}|tok:{}|smooth:{}|version:nmt-{}", references,

@@ -11,13 +11,14 @@
 
 namespace nmt {
 
+template <>
+struct EnumNames<BleuSmoothing> {
+  static constexpr std::array<std::string_view, 4> names{"exp", "floor", "add-k", "none"};
+};
+
 /// The options of multi-bleu.perl (Moses), for tokenized text: words are split at white space,
 /// without smoothing.
 BleuOptions multi_bleu_options(bool lowercase);
-/// Parses "exp", "floor", "add-k" or "none". Error (usage): another name.
-BleuSmoothing bleu_smoothing(std::string_view name);
-const char* name_of(BleuSmoothing smoothing);
-
 /// Counts of one hypothesis against its references (at least one).
 BleuCounts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
                        const BleuOptions& options);

@@ -131,23 +131,6 @@ std::vector<std::string> split_bytes(std::string_view line) {
 
 }  // namespace
 
-BleuTokenizer bleu_tokenizer(std::string_view name) {
-  for (const BleuTokenizer t :
-       {BleuTokenizer::v13a, BleuTokenizer::intl, BleuTokenizer::none, BleuTokenizer::multi_bleu})
-    if (name == name_of(t)) return t;
-  fail(ExitStatus::usage, "unknown tokenizer '{}'; known: 13a, intl, none, multi-bleu", name);
-}
-
-const char* name_of(BleuTokenizer tokenizer) {
-  switch (tokenizer) {
-    case BleuTokenizer::v13a: return "13a";
-    case BleuTokenizer::intl: return "intl";
-    case BleuTokenizer::none: return "none";
-    case BleuTokenizer::multi_bleu: return "multi-bleu";
-  }
-  return "?";
-}
-
 std::vector<std::string> split_words(std::string_view line) {
   return split(decode_utf8(line));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/enum_names.h"
 #include "nmt/metrics.h"
 
 #include <string>
@@ -8,9 +9,10 @@
 
 namespace nmt {
 
-/// Parses "13a", "intl", "none" or "multi-bleu". Error (usage): another name.
-BleuTokenizer bleu_tokenizer(std::string_view name);
-const char* name_of(BleuTokenizer tokenizer);
+template <>
+struct EnumNames<BleuTokenizer> {
+  static constexpr std::array<std::string_view, 4> names{"13a", "intl", "none", "multi-bleu"};
+};
 
 /// The tokens of a line of valid UTF-8. White space is Unicode white space as in Python's
 /// str.split().

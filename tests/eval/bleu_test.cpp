@@ -42,7 +42,7 @@ TEST(Bleu, equals_sacrebleu) {
   };
   for (const Row& row : rows) {
     BleuOptions options;
-    options.tokenizer = bleu_tokenizer(row.tokenizer);
+    options.tokenizer = parse_enum<BleuTokenizer>(row.tokenizer, "tokenizer");
     options.lowercase = row.lowercase;
     options.smoothing = smoothing(row.smooth);
     EXPECT_NEAR(corpus_bleu(hypotheses, references, options).score, row.score, 1e-9)

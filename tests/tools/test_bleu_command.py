@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["13b", "intl"], ref, "-i", hyp, "--tokenize", "13b")
     refused(2, ["linear", "add-k"], ref, "-i", hyp, "-s", "linear")
     refused(2, ["ter", "chrf"], ref, "-i", hyp, "-m", "ter")
-    refused(2, ["--width", "x"], ref, "-i", hyp, "-w", "x")
+    refused(2, ["-w", "x"], ref, "-i", hyp, "-w", "x")
     refused(2, ["xml", "text"], ref, "-i", hyp, "-f", "xml")
     refused(2, ["smooth-value"], ref, "-i", hyp, "--smooth-value", "1")
     refused(2, ["two systems"], ref, "-i", hyp, "--paired-bs")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/option.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
 #include "eval/significance.h"
@@ -11,6 +12,15 @@
 namespace nmt::app {
 
 enum class PairedTest { none, bootstrap, randomization };
+enum class ReportFormat { json, text };
+}  // namespace nmt::app
+
+template <>
+struct nmt::EnumNames<nmt::app::ReportFormat> {
+  static constexpr std::array<std::string_view, 2> names{"json", "text"};
+};
+
+namespace nmt::app {
 
 /// What to score and how: the settings of sacreBLEU, with the same meaning.
 struct BleuSpec {
@@ -24,19 +34,27 @@ struct BleuSpec {
   bool lineage = false;
   bool confidence = false;
   int confidence_samples = 1000;
-  PairedTest paired = PairedTest::none;
-  int paired_samples = 1000;
+  bool paired_bootstrap = false, paired_randomization = false;  ///< one of them
+  int bootstrap_samples = 1000;
+  int randomization_trials = 10000;
   std::uint64_t seed = significance_seed;
   int width = 1;  ///< digits behind the point
   bool score_only = false;
-  bool json = true;
+  ReportFormat format = ReportFormat::json;
   bool quiet = false;
   bool force = false;  ///< no warning about text that looks tokenized
+
+  PairedTest paired() const {
+    return paired_bootstrap       ? PairedTest::bootstrap
+           : paired_randomization ? PairedTest::randomization
+                                  : PairedTest::none;
+  }
+  int paired_samples() const { return paired_bootstrap ? bootstrap_samples : randomization_trials; }
 };
 
-/// Reads the arguments (without the program's name). False when --help or --version was asked for
-/// and has been printed. Errors (usage): unknown options with the nearest known name, wrong values
-/// with what is allowed, options that exclude each other.
-bool parse_bleu_command(const std::vector<std::string>& arguments, BleuSpec& spec);
+/// The options of nmt-bleu, with sacreBLEU's names and letters.
+std::vector<config::Option> fields(BleuSpec& spec);
+/// Error (usage): settings that contradict each other; no reference.
+void check(const BleuSpec& spec);
 
 }  // namespace nmt::app

@@ -31,7 +31,9 @@ Metrics metrics_of(const BleuSpec& spec) {
   const auto wanted = [&](const char* name) {
     return std::find(spec.metrics.begin(), spec.metrics.end(), name) != spec.metrics.end();
   };
-  if (wanted("bleu")) metrics.push_back(bleu_metric(spec.bleu));
+  BleuOptions bleu = spec.bleu;
+  bleu.effective_order = spec.sentence_level;
+  if (wanted("bleu")) metrics.push_back(bleu_metric(bleu));
   if (wanted("chrf")) metrics.push_back(chrf_metric(spec.chrf));
   return metrics;
 }
@@ -76,7 +78,7 @@ Line line_of(const Metric& metric, const std::vector<std::int64_t>& sum,
 }
 
 std::string written(const std::vector<Line>& lines, const BleuSpec& spec) {
-  const bool json = spec.json;
+  const bool json = spec.format == ReportFormat::json;
   std::string out;
   std::size_t longest = 0;
   for (const Line& line : lines) longest = std::max(longest, line.left.size());
@@ -172,10 +174,10 @@ std::string table(const std::vector<Lines>& rows) {
 std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
                             const std::vector<System>& systems,
                             const std::vector<Lines>& references) {
-  const bool paired = spec.paired != PairedTest::none,
-             bootstrap = spec.paired == PairedTest::bootstrap;
+  const bool paired = spec.paired() != PairedTest::none,
+             bootstrap = spec.paired() == PairedTest::bootstrap;
   const std::string trials = paired ? fmt::format("{}:{}|seed:{}|", bootstrap ? "bs" : "ar",
-                                                  spec.paired_samples, spec.seed)
+                                                  spec.paired_samples(), spec.seed)
                                     : "";
   std::vector<Lines> rows{{"System"}};
   std::vector<Json> json;
@@ -190,9 +192,9 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
       counts.push_back(sentence_counts(*metric, system.lines, references));
     std::vector<PairedResult> results;
     if (bootstrap)
-      results = paired_bootstrap(*metric, counts, spec.paired_samples, spec.seed);
+      results = paired_bootstrap(*metric, counts, spec.paired_samples(), spec.seed);
     else if (paired)
-      results = paired_randomization(*metric, counts, spec.paired_samples, spec.seed);
+      results = paired_randomization(*metric, counts, spec.paired_samples(), spec.seed);
     else
       for (const SentenceCounts& c : counts)
         results.push_back({metric->score(c.sum()), -1, false, {}});
@@ -221,14 +223,14 @@ std::string several_systems(const BleuSpec& spec, const Metrics& metrics,
       json[s][metric->name()] = value;
     }
   }
-  if (spec.json) return dump(Json(json), 4) + "\n";
+  if (spec.format == ReportFormat::json) return dump(Json(json), 4) + "\n";
   std::string out = table(rows) + "\n" + signatures;
   if (paired)
     out += fmt::format(
         "p: chance of a difference at least as large as that from the baseline if both systems "
         "were alike ({} {}); * p "
         "< 0.05\n",
-        spec.paired_samples,
+        spec.paired_samples(),
         bootstrap ? "paired bootstrap resamples" : "trials of approximate randomization");
   return out;
 }
