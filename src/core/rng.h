@@ -1,15 +1,11 @@
 #pragma once
 
+#include "core/host_device.h"
+
 #include <array>
 #include <cstdint>
 
 namespace nmt {
-
-#if defined(__CUDACC__)
-#define NMT_HOST_DEVICE __host__ __device__ __forceinline__
-#else
-#define NMT_HOST_DEVICE [[gnu::always_inline]] inline
-#endif
 
 /// Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011): four
 /// random words from a counter and a key. It is stateless, so CPU and GPU draw the same dropout

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/host_device.h"
 #include "core/rng.h"
 #include "kernels/backend.h"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/number_text.h"
 #include "train/validator.h"
 
 #include <functional>
@@ -69,10 +70,5 @@ class Reporter {
   int file_ = -1;
   double last_bar_ = 0;
 };
-
-/// Formats a duration: "1:02:03", "12:31" or "7 s".
-std::string duration_text(double seconds);
-/// Formats a number with separators: "1,234,567".
-std::string grouped(std::int64_t number);
 
 }  // namespace nmt::train

@@ -10,8 +10,6 @@
 namespace nmt::app {
 namespace {
 
-using train::grouped;
-
 std::string mebibytes(std::int64_t bytes) {
   return fmt::format("{:>12} MiB", grouped((bytes + (1 << 19)) >> 20));
 }

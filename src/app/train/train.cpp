@@ -61,7 +61,7 @@ class Parts {
 
 void log_model(Model& model, const ModelSpec& spec) {
   log::info("model: {}, {} and {}, {} weights", name_of(spec.type), spec.enc_cell, spec.dec_cell,
-            train::grouped(model.parameters().elements()));
+            grouped(model.parameters().elements()));
   tell_recurrences(model);
 }
 
@@ -103,7 +103,7 @@ bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::strin
   if (over.empty()) {
     reporter.event("resume", progress,
                    fmt::format("{}: going on from update {}, epoch {:.2f}", model,
-                               train::grouped(progress.updates), progress.epochs));
+                               grouped(progress.updates), progress.epochs));
     return true;
   }
   log::info(
@@ -136,13 +136,13 @@ void record_encoded(train::Reporter& reporter, const Progress& progress, train::
 void log_end(const TrainingResult& result, const TrainSpec& spec) {
   if (result.status != ExitStatus::ok) {
     log::info("left on a signal at update {}; the same command{} goes on",
-              train::grouped(result.progress.updates),
+              grouped(result.progress.updates),
               spec.overwrite ? " without --no-reload" : "");
     return;
   }
   if (result.best)
     log::info("best {}: {:.4g} at update {}", result.best_metric, *result.best,
-              train::grouped(result.best_update));
+              grouped(result.best_update));
   log::info("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.model);
 }
 

@@ -77,7 +77,7 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
          data.valid_sets.size());
   TrainingText text;
   text.corpus = std::make_unique<ParallelCorpus>(data.train_sets[0], data.train_sets[1]);
-  log::info("training text: {} pairs in {} and {}", train::grouped(text.corpus->pairs()),
+  log::info("training text: {} pairs in {} and {}", grouped(text.corpus->pairs()),
             data.train_sets[0], data.train_sets[1]);
   require_same(ranks, text.corpus->hash(), "the training text differs");
   const bool first = ranks.rank() == 0;
@@ -87,7 +87,7 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
     if (first) warn_of(development);
     text.development = read_lines(development, nullptr);
     log::info("development set: {} pairs in {} and {}",
-              train::grouped(std::ssize(text.development.sources)), data.valid_sets[0],
+              grouped(std::ssize(text.development.sources)), data.valid_sets[0],
               data.valid_sets[1]);
     return text;
   }
@@ -108,8 +108,7 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
   text.development = read_lines(*text.corpus, &held.development);
   text.excluded = std::move(held.excluded);
   log::info("development set: {} pairs held out, with all {} that share a side with them",
-            train::grouped(std::ssize(text.development.sources)),
-            train::grouped(std::ssize(text.excluded)));
+            grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));
   return text;
 }
 

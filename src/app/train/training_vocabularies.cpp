@@ -36,11 +36,11 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
         return corpus.line(sides[static_cast<std::size_t>(i / pairs)], line_of(i % pairs), storage);
       },
       training, name);
-  log::info("{}: {} pieces from {} lines{}", name, train::grouped(trained.vocabulary.size()),
-            train::grouped(trained.lines_used),
+  log::info("{}: {} pieces from {} lines{}", name, grouped(trained.vocabulary.size()),
+            grouped(trained.lines_used),
             trained.lines_too_long > 0
                 ? fmt::format(", {} lines over {} bytes passed over",
-                              train::grouped(trained.lines_too_long), training.max_line_bytes)
+                              grouped(trained.lines_too_long), training.max_line_bytes)
                 : "");
   return std::make_shared<const Vocabulary>(std::move(trained.vocabulary));
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/rng.h"
+#include "core/host_device.h"
 
 #include <bit>
 #include <cstdint>
