@@ -7,9 +7,9 @@
 
 #include <type_traits>
 
-// A block has one head of a row and `tile` of its steps. A position's score is a warp's sum; the
-// softmax over the positions of a step is a warp's; the context's columns are divided among the
-// threads. Scores stand where the weights will, so that no sentence is too long.
+// A block computes one head of a row for `tile` of its steps. A warp sums the score of a position
+// and computes the softmax over the positions of a step; the threads share the context's columns.
+// Scores are stored in the memory of the weights, so the length of a sentence is not limited.
 
 namespace nmt::kernels {
 namespace {
@@ -19,7 +19,7 @@ using namespace nmt::cuda;
 constexpr int steps_of_tile = 4;
 constexpr unsigned max_threads = 512, max_shares = 8;
 
-/// Rows of floats, one a step of the block or one a position.
+/// Rows of floats, one for each step of the block or for each position.
 template <class T>
 struct Rows {
   T* data;
@@ -27,7 +27,7 @@ struct Rows {
   __device__ __forceinline__ T* operator[](std::int64_t i) const { return data + i * stride; }
 };
 
-/// The block's place: `count` steps of a row.
+/// The block's part: `count` steps of a row.
 template <int tile>
 struct TilePosition {
   std::int64_t row, first, rows, head;
@@ -86,8 +86,8 @@ __device__ __forceinline__ void each_score(int count, std::int64_t length, std::
 }
 
 /// to[i][j] = sum over s of w[i][s] y[s][j], or of w[i][s] v[j] (1 - tanh^2(x[i][j] + y[s][j]))
-/// where v is given. Threads beyond the columns share the positions; shared memory holds their
-/// sums.
+/// where v is given. Where there are more threads than columns, they share the positions, and
+/// shared memory holds their partial sums.
 template <bool slope, int tile, int n>
 __device__ __forceinline__ void each_sum(int count, std::int64_t length, std::int64_t width,
                                          Rows<const float> w, Rows<const float> y,
@@ -142,7 +142,7 @@ __device__ __forceinline__ void each_sum(int count, std::int64_t length, std::in
   }
 }
 
-/// body(i) for every step of the block, by a whole warp.
+/// body(i) for every step of the block, called by a whole warp.
 template <class Body>
 __device__ __forceinline__ void each_step(int count, Body body) {
   for (int i = static_cast<int>(threadIdx.x / warp_size); i < count;
@@ -212,12 +212,12 @@ __global__ void __launch_bounds__(max_threads)
       at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space));
 }
 
-// Keys of a block, in tiles that a thread keeps in registers.
+// Keys of a block, in tiles held in a thread's registers.
 constexpr std::int64_t keys_of_block = 16;
 constexpr int keys_of_tile = 4;
 constexpr unsigned key_threads = 128;
 
-// Additive scores: a thread a channel of some keys of a sentence, over all target steps.
+// Additive scores: a thread computes a channel of some keys of a sentence over all target steps.
 __global__ void __launch_bounds__(key_threads)
     backward_keys_kernel(Attention a, std::int64_t target_steps, const float* query,
                          const float* dscores, float* dkeys, float* dv_parts) {
@@ -257,7 +257,7 @@ std::int64_t key_blocks(const Attention& a) {
   return a.sentences * divide_up(a.steps, keys_of_block);
 }
 
-/// How a kernel goes over its rows: one step or some, a float or four at a time.
+/// How a kernel reads its rows: one or several steps, one or four floats at a time.
 template <bool additive_, int tile_, int n_>
 struct Way {
   static constexpr bool additive = additive_;

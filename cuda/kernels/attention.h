@@ -1,8 +1,8 @@
 #pragma once
 
-// The backward pass of attention in two halves: what a step needs at once, and what can wait for
-// the last step, so that a decoder's loop does not read and write the gradients of keys and memory
-// at every step.
+// The backward pass of attention in two halves: gradients that a step needs immediately, and those
+// that can be computed after the last step, so that a decoder's loop does not read and write the
+// gradients of keys and memory at every step.
 
 #include "kernels/attention.h"
 

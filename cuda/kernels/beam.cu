@@ -1,4 +1,4 @@
-#include "cuda/runtime/key.h"
+#include "cuda/kernels/key.h"
 #include "kernels/decoding/beam.h"
 
 namespace nmt::kernels {
@@ -6,8 +6,8 @@ namespace {
 
 using namespace nmt::cuda;
 
-// A block a sentence, whose threads share its rows. Every row's extensions are in order, so the
-// best that is left is the best of the rows' heads: `ranks` counts what was taken of each.
+// One block per sentence; its threads share the rows. The extensions of a row are sorted, so the
+// best remaining one is the best of the rows' next ones: `ranks` counts those taken from each row.
 __device__ int choose(const BeamStep& step, std::int32_t which, const BeamSentence& sentence,
                       int* ranks, BeamCandidate* choices) {
   const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
@@ -31,8 +31,8 @@ __device__ int choose(const BeamStep& step, std::int32_t which, const BeamSenten
   return taken;
 }
 
-// The first row whose best extension is no number, from 1 on; 0: none. If the best is one, so are
-// the others.
+// The key of the first row whose best extension is not a number; 0: none. If the best one is a
+// number, so are the others.
 __device__ Key find_fault(const BeamStep& step, std::int32_t which, const BeamSentence& sentence) {
   const std::int32_t first = step.from.first[which], slots = step.from.slots[which];
   Key found = 0;
@@ -71,18 +71,8 @@ __global__ void beam_step_kernel(BeamStep step) {
   }
   __syncthreads();
   if (threadIdx.x == 0) step.state[which] = next;
-  const std::int64_t first = step.to.first[which];
-  BeamNode* const history = step.history + sentence.step % step.period * step.rows;
-  for (int i = threadIdx.x; i < step.to.slots[which]; i += blockDim.x) {
-    BeamCandidate choice;
-    choice.row = step.from.first[which];
-    if (i < taken) choice = choices[i];
-    const bool lives = i < taken && live > 0 && choice.token != step.eos;
-    step.to.sums[first + i] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
-    step.parents[first + i] = choice.row;
-    step.next_tokens[first + i] = lives ? choice.token : step.eos;
-    history[first + i] = {choice.row, choice.token, choice.log_prob};
-  }
+  for (int i = threadIdx.x; i < step.to.slots[which]; i += blockDim.x)
+    beam_write(step, which, sentence.step, choices, taken, live > 0, i);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
 #pragma once
 
-// Sums over the rows of a matrix, a sum a column, in one fixed order: gradients of biases, gains
+// Sums over the rows of a matrix, one per column, in one fixed order: gradients of biases, gains
 // and shared vectors.
 
 #include "cuda/runtime/launch.h"
 
 namespace nmt::cuda {
 
-/// Rows that one block adds up. The number of parts, and so the order of the sum, hangs on the rows
-/// alone.
+/// Rows that one block sums. The number of parts, and so the order of the sum, depends on the
+/// number of rows alone.
 constexpr std::int64_t rows_of_part = 256;
 constexpr unsigned column_threads = 32, row_threads = 8;
 

@@ -7,19 +7,18 @@ namespace {
 
 using namespace nmt::cuda;
 
-// The planes of an input as one matrix: they lie side by side in the rows of what is stored, or
-// below each other.
+// The planes of an input as one matrix: side by side in the stored rows, or one below the other.
 void join(Operand& x, bool along_rows, std::int64_t planes, std::int64_t plane, std::int64_t rows) {
   if (along_rows) {
     x.planes = planes;
     x.plane = plane;
   } else {
-    NMT_CHECK(plane == rows * x.ld, "planes of {} rows that stand {} elements apart", rows, plane);
+    NMT_CHECK(plane == rows * x.ld, "planes of {} rows at a distance of {} elements", rows, plane);
   }
 }
 
-// One product a group, all groups in one call: planes that share an output lie along k, others
-// along n.
+// One product per group, all groups in one call: planes that share an output are joined along k,
+// others along n.
 void multiply_groups(const Cuda& cuda, const GemmBatch& batch, Product product) {
   product.count = batch.groups;
   product.c_stride = batch.c_group;
@@ -54,7 +53,7 @@ void gemm_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_a, bo
                    .ldc = ldc});
 }
 
-// Group by group, each op(B) transposed [n,k]; the planes of a group below each other or, where
+// Group by group, each op(B) transposed [n,k]; the planes of a group one below the other or, where
 // they share an output, side by side.
 void pack_batched(const Cuda& cuda, const GemmBatch& batch, bool transpose_b, std::int64_t k,
                   std::int64_t n, const float* b, std::int64_t ldb, float* packed) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace nmt::cuda;
 
-// A block a plane of a row. y may be x: an element is read and written by one thread.
+// One block per plane of a row. y may be x: one thread reads and writes an element.
 __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const float* x,
                                   const float* gain, const float* bias, float* y, float* normal,
                                   float* rstd) {
@@ -62,7 +62,7 @@ void layer_norm_backward(const Cuda& cuda, std::int64_t rows, std::int64_t plane
                          const float* rstd, const float* gain, float* dx, float* dgain,
                          float* dbias) {
   const std::int64_t stride = planes * width;
-  // dx may be dy, so the parameters come first.
+  // dx may be dy, so the gradients of the parameters come first.
   add_columns(
       cuda, rows, stride,
       [=] __device__(std::int64_t r, std::int64_t i) {

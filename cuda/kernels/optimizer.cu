@@ -9,7 +9,7 @@ namespace {
 
 using namespace nmt::cuda;
 
-constexpr std::int64_t chunk = 4096;  // elements a block works on, of one tensor
+constexpr std::int64_t chunk = 4096;  // elements of one tensor per block
 constexpr unsigned threads = 256;
 
 // A tensor in the device's table: its chunks are blocks [first, first + chunks) of the launch.
@@ -23,7 +23,7 @@ struct Table {
   std::int64_t blocks = 0;
 };
 
-// The slices on the device. They stay the same from update to update, so they are sent once.
+// The slices on the device. They are the same in every update, so they are uploaded once.
 Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   std::vector<Entry> entries;
   Table table;
@@ -50,7 +50,7 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   return table;
 }
 
-// The last entry whose first block is not past this one.
+// The entry to which this block belongs: the last one whose first block is not after it.
 __device__ const Entry& entry_of(const Table& table, std::int64_t block) {
   std::int64_t low = 0, high = table.count - 1;
   while (low < high) {

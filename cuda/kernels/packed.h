@@ -5,8 +5,8 @@
 
 namespace nmt::cuda {
 
-/// A device whose products read bfloat16 packs weights in it: rounded once, however many products
-/// read them. They lie in the first half of the floats that hold a packed matrix.
+/// Whether weights are packed in bfloat16: on a device whose products read bfloat16, so that they
+/// are rounded once. They are stored in the first half of the floats of a packed matrix.
 inline bool packs_bfloat16(const Cuda& cuda) {
   return state_of(cuda).precision == Precision::bfloat16;
 }

@@ -42,8 +42,7 @@ void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float
 
 namespace {
 
-// Four elements of a mask, from number 4 quad on: those of them that are the n from number `first`
-// on.
+// Elements 4 quad to 4 quad + 3 of a mask, as far as they are among the n elements from `first` on.
 struct DropoutQuad {
   std::uint32_t threshold;
   float scale;
@@ -62,7 +61,7 @@ struct DropoutQuad {
 
 }  // namespace
 
-// A counter gives four words: a thread takes four elements.
+// A counter gives four random words, so a thread computes four elements.
 void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowMap& map, float p,
              std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
   NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: probability {} is not in [0, 1)", p);
@@ -73,7 +72,8 @@ void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowM
     each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });
     return;
   }
-  const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);  // that a row may have a part in
+  // Quads that may overlap a row.
+  const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);
   each(cuda, rows * quads, [=] __device__(std::int64_t i) {
     const std::int64_t row = i / quads, first = map(row) * width;
     drop(first / 4 + i % quads, first, width, x + row * width, y + row * width);
@@ -101,12 +101,12 @@ void pick(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* 
 
 namespace {
 
-// A block a run, the rows of one symbol, and a part of the columns; it adds them up in their order.
+// One block per run (the rows of one symbol) and part of the columns; it sums the rows in order.
 __global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::int64_t vocabulary,
                                    const std::int32_t* ids, const std::int32_t* runs,
                                    const float* dy, float* dtable, Fault* fault) {
   const std::int64_t begin = runs[rows + blockIdx.x], end = runs[rows + blockIdx.x + 1];
-  if (begin == end) return;  // there are fewer symbols than rows
+  if (begin == end) return;  // there may be fewer runs than rows
   const std::int32_t id = ids[runs[begin]];
   if (id < 0 || id >= vocabulary) {
     if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, id, vocabulary);
@@ -115,7 +115,7 @@ __global__ void scatter_add_kernel(std::int64_t rows, std::int64_t width, std::i
   const std::int64_t column = std::int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
   if (column >= width) return;
   float sum = dtable[id * width + column];
-#pragma unroll 8  // so many loads at a time
+#pragma unroll 8  // loads in flight
   for (std::int64_t i = begin; i < end; ++i) sum += dy[runs[i] * width + column];
   dtable[id * width + column] = sum;
 }

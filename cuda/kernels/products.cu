@@ -11,7 +11,7 @@ namespace {
 
 using kernels::to_bf16;
 
-// Four numbers that are written at once.
+// Four numbers written by one store.
 template <class T>
 struct alignas(4 * sizeof(T)) Four {
   T value[4];
@@ -24,21 +24,21 @@ __device__ __forceinline__ void assign(Bfloat16& to, float x) {
   to = to_bf16(x);
 }
 
-// Where the elements of `count` matrices [rows, planes * width] stand, rows ld apart.
+// The layout of `count` matrices [rows, planes * width] with rows ld elements apart.
 struct Layout {
   std::int64_t count, rows, planes, width, ld, plane, stride;
   std::int64_t elements() const { return count * rows * planes * width; }
   bool by_fours() const {
     return width % 4 == 0 && ld % 4 == 0 && plane % 4 == 0 && stride % 4 == 0;
   }
-  // Of element i, when they are counted without gaps.
+  // The offset of element i of the matrices without gaps.
   __device__ std::int64_t place(std::int64_t i) const {
     const std::int64_t column = i % (planes * width), row = i / (planes * width);
     return row / rows * stride + row % rows * ld + column / width * plane + column % width;
   }
 };
 
-// The matrices without gaps.
+// Copies the matrices to a layout without gaps.
 template <class T>
 void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to) {
   if (layout.by_fours() && by_fours(layout.width, from)) {
@@ -55,7 +55,7 @@ void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to) {
   }
 }
 
-// From without gaps to where they stand, in the place of what is there or added to it.
+// Copies matrices without gaps to their layout, overwriting or adding.
 void scatter(const Cuda& cuda, const Layout& layout, const float* from, bool add, float* to) {
   each(cuda, layout.elements(), [=] __device__(std::int64_t i) {
     const std::int64_t at = layout.place(i);
@@ -63,12 +63,12 @@ void scatter(const Cuda& cuda, const Layout& layout, const float* from, bool add
   });
 }
 
-// Parts of the memory begin at multiples of 16 bytes.
+// The parts of the memory begin at multiples of 16 bytes.
 std::size_t aligned(std::int64_t elements, std::size_t size) {
   return (static_cast<std::size_t>(elements) * size + 15) / 16 * 16;
 }
 
-// An operand that is copied, to be rounded or because its planes stand apart.
+// An operand that is copied to be rounded or because its planes are not adjacent.
 struct Copy {
   bool round, needed;
   Layout layout;

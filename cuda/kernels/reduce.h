@@ -1,7 +1,7 @@
 #pragma once
 
 // Sums and maxima over a warp and over a block, in one fixed order. Every thread of the block calls
-// them, and gets the result.
+// them and receives the result.
 
 #include "cuda/runtime/launch.h"
 
@@ -47,7 +47,7 @@ __device__ __forceinline__ T warp_max(T value) {
   return warp_reduce<Max>(value);
 }
 
-/// Over a block of whole warps along x. Two barriers; may be called again at once.
+/// Over a block of whole warps along x. Two barriers; may be called again immediately.
 template <class Operation, class T>
 __device__ __forceinline__ T block_reduce(T value) {
   NMT_SHARED(parts, T[warp_size]);
@@ -70,7 +70,7 @@ __device__ __forceinline__ T block_max(T value) {
   return block_reduce<Max>(value);
 }
 
-/// Sums of n values at once, with the barriers of one.
+/// Sums of n values with the barriers of one sum.
 template <int n>
 __device__ __forceinline__ void block_sums(float (&value)[n]) {
   NMT_SHARED(parts, float[warp_size][n]);
@@ -87,10 +87,10 @@ __device__ __forceinline__ void block_sums(float (&value)[n]) {
   __syncthreads();
 }
 
-/// Threads for a block that works on rows of n elements: whole warps, at most `most`.
-inline unsigned threads_for(std::int64_t n, std::int64_t most = 256) {
+/// Threads of a block for rows of n elements: whole warps, at most `max_threads`.
+inline unsigned threads_for(std::int64_t n, std::int64_t max_threads = 256) {
   return static_cast<unsigned>(
-      std::clamp<std::int64_t>(divide_up(n, warp_size) * warp_size, warp_size, most));
+      std::clamp<std::int64_t>(divide_up(n, warp_size) * warp_size, warp_size, max_threads));
 }
 
 }  // namespace nmt::cuda

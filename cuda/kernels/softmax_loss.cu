@@ -15,8 +15,8 @@ struct RowLoss {
   double cross_entropy, smoothed;
 };
 
-// Where things lie in the scratch. A chunk's logits are four times the size of the output table at
-// most. Depends on the sizes alone, so every sum has one order.
+// The layout of the scratch memory. The logits of a chunk are at most four times the size of the
+// output table. The layout depends on the sizes alone, so every sum has one fixed order.
 struct Plan {
   std::int64_t chunk, stride, losses, total;
   Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
@@ -29,8 +29,8 @@ struct Plan {
   }
 };
 
-// The maximum of some numbers, and the sum of e^(x - maximum), kept together in one pass over them.
-// A NaN is in the sum.
+// The maximum of numbers and the sum of e^(x - maximum), computed in one pass. A NaN shows in the
+// sum.
 struct RunningSum {
   float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
   __device__ __forceinline__ void add(float x) {
@@ -41,7 +41,7 @@ struct RunningSum {
       sum += math::exp(x - top);
     }
   }
-  // Of all threads of the block.
+  // Over all threads of the block.
   __device__ __forceinline__ void join() {
     const float whole = block_max(top);
     sum = block_sum(sum == 0.0f ? 0.0f : sum * math::exp(top - whole));
@@ -49,8 +49,8 @@ struct RunningSum {
   }
 };
 
-// A block a row of logits, which becomes its gradient, scale (p - q), or stays as it is when none
-// is wanted.
+// One block per row of logits. The row becomes its gradient, scale (p - q), or is left unchanged
+// where no gradient is wanted.
 __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, const float* bias,
                                 const std::int32_t* target, float smoothing, float scale,
                                 double information, bool gradient, float* logits, RowLoss* losses,
@@ -86,7 +86,7 @@ __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, co
                               information};
   }
   if (!gradient) return;
-  __syncthreads();  // every thread has read the label
+  __syncthreads();  // until every thread has read the label
   const float factor = scale / running.sum,
               rest = scale * smoothing / static_cast<float>(vocabulary);
   for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
@@ -111,7 +111,7 @@ __global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, doub
   }
 }
 
-// A block a row.
+// One block per row.
 __global__ void log_sum_exp_kernel(std::int64_t vocabulary, const float* logits, float* out) {
   const float* const x = logits + blockIdx.x * vocabulary;
   RunningSum running;
@@ -122,7 +122,7 @@ __global__ void log_sum_exp_kernel(std::int64_t vocabulary, const float* logits,
                                          log(static_cast<double>(running.sum)));
 }
 
-constexpr std::int64_t max_threads = 512;  // a block's
+constexpr std::int64_t max_threads = 512;  // per block
 
 }  // namespace
 

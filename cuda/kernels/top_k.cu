@@ -1,4 +1,4 @@
-#include "cuda/runtime/key.h"
+#include "cuda/kernels/key.h"
 #include "kernels/decoding/top_k.h"
 
 namespace nmt::kernels {
@@ -16,7 +16,7 @@ struct Skipped {
   }
 };
 
-// The greatest of a thread's own elements below `bound`.
+// The greatest key below `bound` among a thread's elements.
 __device__ Key greatest(const float* x, std::int64_t width, const Skipped& skipped, Key bound) {
   Key best = 0;
   for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
@@ -28,8 +28,8 @@ __device__ Key greatest(const float* x, std::int64_t width, const Skipped& skipp
   return best;
 }
 
-// A block a row. Every thread holds the greatest of its elements that is not taken yet; the one
-// whose is taken looks for its next.
+// One block per row. Every thread holds the greatest of its elements that are not taken yet; the
+// thread whose element is taken searches for its next one.
 __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipped skipped,
                              float* values, std::int32_t* columns) {
   const float* const x = rows + blockIdx.x * width;

@@ -14,8 +14,8 @@ __device__ __forceinline__ void store_as(kernels::Bfloat16* to, float x) {
   *to = kernels::to_bf16(x);
 }
 
-/// out[j,i] = x[i,j], in float32 or bfloat16, through a tile of shared memory, so that both sides
-/// are read and written along their rows. The odd width of the tile keeps its columns in different
+/// out[j,i] = x[i,j], in float32 or bfloat16, through a tile of shared memory, so that both
+/// matrices are accessed along their rows. The odd width of the tile puts its columns in different
 /// banks.
 template <class T>
 __global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const float* x,
@@ -36,7 +36,7 @@ __global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const fl
 template <class T>
 void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
                std::int64_t x_stride, T* out, std::int64_t out_stride) {
-  // The grid's y axis is the short one.
+  // The grid's y axis has the lower limit.
   constexpr std::int64_t max_rows = std::int64_t{65535} * tile_width;
   for (std::int64_t row = 0; row < rows; row += max_rows) {
     const std::int64_t count = std::min(max_rows, rows - row);
@@ -47,7 +47,7 @@ void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const fl
   }
 }
 
-/// Copies x [rows,width] between matrices of other widths.
+/// Copies x [rows,width] between matrices with different row strides.
 template <class T>
 void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
                  std::int64_t x_stride, T* out, std::int64_t out_stride) {

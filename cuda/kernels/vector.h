@@ -1,6 +1,6 @@
 #pragma once
 
-// 16-byte accesses: four floats at once where a row allows it.
+// 16-byte accesses: four floats at once where the alignment of a row allows it.
 
 #include "cuda/runtime/launch.h"
 

@@ -1,81 +1,69 @@
 #include "cuda/libraries/blas.h"
 
+#include "core/dynamic_library.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 
 #include <cublas_v2.h>
-#include <dlfcn.h>
 
 namespace nmt::cuda {
 namespace {
 
+#define NMT_CUBLAS_FUNCTIONS(function) \
+  function(cublasCreate_v2);           \
+  function(cublasDestroy_v2);          \
+  function(cublasSetStream_v2);        \
+  function(cublasSetWorkspace_v2);     \
+  function(cublasGetStatusString)
+
 // cuBLAS is 0.6 GB with its parts and is opened when a product first needs it, so that programs
-// start quickly and without it.
-class Library {
- public:
-  static const Library& get() {
-    static const Library library;
-    return library;
-  }
-  decltype(&::cublasCreate_v2) cublasCreate_v2;
-  decltype(&::cublasDestroy_v2) cublasDestroy_v2;
-  decltype(&::cublasSetStream_v2) cublasSetStream_v2;
-  decltype(&::cublasSetWorkspace_v2) cublasSetWorkspace_v2;
-  decltype(&::cublasGetStatusString) cublasGetStatusString;
+// start quickly and run without it.
+struct CublasLibrary {
+  NMT_CUBLAS_FUNCTIONS(NMT_FUNCTION_MEMBER);
+  // The header overloads it.
   cublasStatus_t (*cublasGemmStridedBatchedEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t,
                                                int, int, int, const void*, const void*,
                                                cudaDataType, int, long long, const void*,
                                                cudaDataType, int, long long, const void*, void*,
                                                cudaDataType, int, long long, int,
-                                               cublasComputeType_t, cublasGemmAlgo_t);
+                                               cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
+
+  CublasLibrary() {
+    NMT_CUBLAS_FUNCTIONS(NMT_FIND_FUNCTION);
+    NMT_FIND_FUNCTION(cublasGemmStridedBatchedEx);
+    library.require("--device cuda");
+  }
+  static const CublasLibrary& get() {
+    static const CublasLibrary& opened = *new CublasLibrary;  // never closed: CUDA ends at exit
+    return opened;
+  }
 
  private:
-  Library() {
-    constexpr const char* name = "libcublas.so.13";
-    static_assert(CUBLAS_VER_MAJOR == 13);
-    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-      NMT_FAIL(
-          "--device cuda needs {}: {}; it belongs beside the program's libraries or into "
-          "LD_LIBRARY_PATH",
-          name, dlerror());
-    find(handle, "cublasCreate_v2", cublasCreate_v2);
-    find(handle, "cublasDestroy_v2", cublasDestroy_v2);
-    find(handle, "cublasSetStream_v2", cublasSetStream_v2);
-    find(handle, "cublasSetWorkspace_v2", cublasSetWorkspace_v2);
-    find(handle, "cublasGemmStridedBatchedEx", cublasGemmStridedBatchedEx);
-    find(handle, "cublasGetStatusString", cublasGetStatusString);
-  }
-  template <class Function>
-  static void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    NMT_CHECK(function, "libcublas has no {}", name);
-  }
+  DynamicLibrary library{soname("libcublas", CUBLAS_VER_MAJOR)};
 };
 
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    NMT_FAIL("{}: {}", call_name(call), Library::get().cublasGetStatusString(status));
+    NMT_FAIL("{}: {}", call_name(call), CublasLibrary::get().cublasGetStatusString(status));
 }
 
-// What NVIDIA recommends for Hopper; older devices are content with less (cuBLAS,
-// cublasSetWorkspace).
+// NVIDIA's recommendation for Hopper; older devices need less (cuBLAS, cublasSetWorkspace).
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-/// A handle of cuBLAS on the device's stream, with a workspace of its own: cuBLAS's would be
-/// allocated within a graph.
+/// A handle of cuBLAS on the device's stream with its own workspace, since cuBLAS would allocate
+/// one during a graph capture.
 class Blas {
  public:
   explicit Blas(CudaDevice::State& state) {
-    const Library& library = Library::get();
+    const CublasLibrary& library = CublasLibrary::get();
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
-    NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // which forgets the workspace
+    NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
     NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace_.get(state, workspace_bytes),
                                               workspace_bytes));
   }
-  ~Blas() { Library::get().cublasDestroy(handle_); }
+  ~Blas() { CublasLibrary::get().cublasDestroy(handle_); }
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
   cublasHandle_t handle() const { return handle_; }
@@ -99,7 +87,7 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
       precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const float one = 1.0f;
   // cuBLAS is column-major: it sees all matrices transposed, and C^T = op(B)^T op(A)^T.
-  NMT_CUDA_CHECK(Library::get().cublasGemmStridedBatchedEx(
+  NMT_CUDA_CHECK(CublasLibrary::get().cublasGemmStridedBatchedEx(
       state.blas->handle(), operation(p.b), operation(p.a), static_cast<int>(p.n),
       static_cast<int>(p.m), static_cast<int>(p.k), &one, data(p.b), type, static_cast<int>(p.b.ld),
       p.b.stride, data(p.a), type, static_cast<int>(p.a.ld), p.a.stride, &p.beta, p.c, CUDA_R_32F,

@@ -10,9 +10,9 @@ namespace nmt::cuda {
 
 using kernels::Bfloat16;
 
-/// A product's input: op(X) [rows,columns], stored [rows,columns], or [columns,rows] when
-/// transpose; float32 or bfloat16. What is stored may have its columns in planes, equal parts that
-/// stand `plane` elements apart.
+/// An input of a product: op(X) [rows,columns], stored as [rows,columns], or [columns,rows] when
+/// transpose; float32 or bfloat16. The stored columns may be in planes, equal parts that are
+/// `plane` elements apart.
 struct Operand {
   bool transpose = false;
   const float* f32 = nullptr;
@@ -23,7 +23,7 @@ struct Operand {
 };
 
 /// C[m,n] = op(A) op(B) + beta C, row-major, op(A) [m,k] and op(B) [k,n], for `count` products.
-/// Sums and C are float32; beta 0 does not read C, whose columns may stand in planes too.
+/// Sums and C are float32; beta 0 does not read C, whose columns may be in planes too.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   Operand a, b;
@@ -31,20 +31,20 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0, c_stride = 0, c_planes = 1, c_plane = 0;
   std::int64_t count = 1;
-  const float* bias =
-      nullptr;  ///< [n], added to every row; for one product without beta, its rows without gaps
+  /// [n], added to every row; only for one product with beta 0 and rows without gaps.
+  const float* bias = nullptr;
 };
 
-/// The products of the backend. With bfloat16, the device's precision, inputs in float32 are
-/// rounded on the way; planes are put side by side, so that it stays one call.
+/// The products of the backend. Where the device's precision is bfloat16, float32 inputs are
+/// rounded first. Planes are copied side by side, so that one library call computes the product.
 void multiply(const Cuda& cuda, const Product& product);
 
-/// Inputs of one type, no planes: cuBLAS (blas.cpp), or the CPU's products under the emulator
-/// (tests/emulator/blas.cpp). `precision` tells float32 from tf32 where the inputs are float32. It
-/// does not know the bias.
+/// Products without planes and with inputs of one type, without the bias: cuBLAS (blas.cpp), or the
+/// CPU's products under the emulator (tests/emulator/blas.cpp). `precision` selects float32 or tf32
+/// where the inputs are float32.
 void library_product(const Cuda& cuda, const Product& product, Precision precision);
-/// The same with the bias, added by the kernel of the product: cuBLASLt (blas_lt.cpp). False where
-/// it has none for such a product; nothing is done then.
+/// The same with the bias, added by the product's kernel: cuBLASLt (blas_lt.cpp). False, and
+/// nothing is computed, where it has no kernel for the product.
 bool library_product_with_bias(const Cuda& cuda, const Product& product, Precision precision);
 
 }  // namespace nmt::cuda

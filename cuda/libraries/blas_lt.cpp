@@ -1,3 +1,4 @@
+#include "core/dynamic_library.h"
 #include "cuda/libraries/blas.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
@@ -6,83 +7,63 @@
 #include <type_traits>
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 
 namespace nmt::cuda {
 namespace {
 
-// A part of cuBLAS, which brings it along.
-class LtLibrary {
- public:
-  static const LtLibrary& get() {
-    static const LtLibrary library;
-    return library;
+#define NMT_CUBLAS_LT_FUNCTIONS(function)         \
+  function(cublasLtCreate);                       \
+  function(cublasLtDestroy);                      \
+  function(cublasLtGetStatusString);              \
+  function(cublasLtMatmulDescCreate);             \
+  function(cublasLtMatmulDescDestroy);            \
+  function(cublasLtMatmulDescSetAttribute);       \
+  function(cublasLtMatrixLayoutCreate);           \
+  function(cublasLtMatrixLayoutDestroy);          \
+  function(cublasLtMatmulPreferenceCreate);       \
+  function(cublasLtMatmulPreferenceDestroy);      \
+  function(cublasLtMatmulPreferenceSetAttribute); \
+  function(cublasLtMatmulAlgoGetHeuristic);       \
+  function(cublasLtMatmul)
+
+// A part of cuBLAS, installed with it.
+struct CublasLtLibrary {
+  NMT_CUBLAS_LT_FUNCTIONS(NMT_FUNCTION_MEMBER);
+
+  CublasLtLibrary() {
+    NMT_CUBLAS_LT_FUNCTIONS(NMT_FIND_FUNCTION);
+    library.require("--device cuda");
   }
-  decltype(&::cublasLtCreate) cublasLtCreate;
-  decltype(&::cublasLtDestroy) cublasLtDestroy;
-  decltype(&::cublasLtGetStatusString) cublasLtGetStatusString;
-  decltype(&::cublasLtMatmulDescCreate) cublasLtMatmulDescCreate;
-  decltype(&::cublasLtMatmulDescDestroy) cublasLtMatmulDescDestroy;
-  decltype(&::cublasLtMatmulDescSetAttribute) cublasLtMatmulDescSetAttribute;
-  decltype(&::cublasLtMatrixLayoutCreate) cublasLtMatrixLayoutCreate;
-  decltype(&::cublasLtMatrixLayoutDestroy) cublasLtMatrixLayoutDestroy;
-  decltype(&::cublasLtMatmulPreferenceCreate) cublasLtMatmulPreferenceCreate;
-  decltype(&::cublasLtMatmulPreferenceDestroy) cublasLtMatmulPreferenceDestroy;
-  decltype(&::cublasLtMatmulPreferenceSetAttribute) cublasLtMatmulPreferenceSetAttribute;
-  decltype(&::cublasLtMatmulAlgoGetHeuristic) cublasLtMatmulAlgoGetHeuristic;
-  decltype(&::cublasLtMatmul) cublasLtMatmul;
+  static const CublasLtLibrary& get() {
+    static const CublasLtLibrary& opened = *new CublasLtLibrary;  // never closed: CUDA ends at exit
+    return opened;
+  }
 
  private:
-  LtLibrary() {
-    constexpr const char* name = "libcublasLt.so.13";
-    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-      NMT_FAIL(
-          "--device cuda needs {}: {}; it belongs beside the program's libraries or into "
-          "LD_LIBRARY_PATH",
-          name, dlerror());
-    find(handle, "cublasLtCreate", cublasLtCreate);
-    find(handle, "cublasLtDestroy", cublasLtDestroy);
-    find(handle, "cublasLtGetStatusString", cublasLtGetStatusString);
-    find(handle, "cublasLtMatmulDescCreate", cublasLtMatmulDescCreate);
-    find(handle, "cublasLtMatmulDescDestroy", cublasLtMatmulDescDestroy);
-    find(handle, "cublasLtMatmulDescSetAttribute", cublasLtMatmulDescSetAttribute);
-    find(handle, "cublasLtMatrixLayoutCreate", cublasLtMatrixLayoutCreate);
-    find(handle, "cublasLtMatrixLayoutDestroy", cublasLtMatrixLayoutDestroy);
-    find(handle, "cublasLtMatmulPreferenceCreate", cublasLtMatmulPreferenceCreate);
-    find(handle, "cublasLtMatmulPreferenceDestroy", cublasLtMatmulPreferenceDestroy);
-    find(handle, "cublasLtMatmulPreferenceSetAttribute", cublasLtMatmulPreferenceSetAttribute);
-    find(handle, "cublasLtMatmulAlgoGetHeuristic", cublasLtMatmulAlgoGetHeuristic);
-    find(handle, "cublasLtMatmul", cublasLtMatmul);
-  }
-  template <class Function>
-  static void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    NMT_CHECK(function, "libcublasLt has no {}", name);
-  }
+  DynamicLibrary library{soname("libcublasLt", CUBLAS_VER_MAJOR)};
 };
 
 template <class T>
 using Owned = std::unique_ptr<std::remove_pointer_t<T>, cublasStatus_t (*)(T)>;
 
-constexpr std::size_t workspace_bytes = std::size_t{32}
-                                        << 20;  // what NVIDIA's documentation recommends for Hopper
+// What NVIDIA recommends for Hopper.
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    NMT_FAIL("{}: {}", call_name(call), LtLibrary::get().cublasLtGetStatusString(status));
+    NMT_FAIL("{}: {}", call_name(call), CublasLtLibrary::get().cublasLtGetStatusString(status));
 }
 
 /// A handle of cuBLASLt and its workspace.
 class BlasLt {
  public:
   BlasLt() {
-    const LtLibrary& library = LtLibrary::get();
+    const CublasLtLibrary& library = CublasLtLibrary::get();
     NMT_CUDA_CHECK(library.cublasLtCreate(&handle_));
   }
-  ~BlasLt() { LtLibrary::get().cublasLtDestroy(handle_); }
+  ~BlasLt() { CublasLtLibrary::get().cublasLtDestroy(handle_); }
   BlasLt(const BlasLt&) = delete;
   BlasLt& operator=(const BlasLt&) = delete;
   cublasLtHandle_t handle() const { return handle_; }
@@ -94,11 +75,10 @@ class BlasLt {
 
 namespace {
 
-// A stored matrix of `rows` rows: cuBLASLt is column-major and sees it transposed, its rows as
-// columns.
+// The layout of a stored matrix of `rows` rows. cuBLASLt is column-major, so it sees it transposed.
 Owned<cublasLtMatrixLayout_t> layout(cudaDataType type, std::int64_t rows, std::int64_t width,
                                      std::int64_t ld) {
-  const LtLibrary& library = LtLibrary::get();
+  const CublasLtLibrary& library = CublasLtLibrary::get();
   cublasLtMatrixLayout_t made = nullptr;
   NMT_CUDA_CHECK(library.cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(width),
                                                     static_cast<std::uint64_t>(rows), ld));
@@ -106,7 +86,7 @@ Owned<cublasLtMatrixLayout_t> layout(cudaDataType type, std::int64_t rows, std::
 }
 
 Owned<cublasLtMatmulDesc_t> describe(const Product& p, Precision precision) {
-  const LtLibrary& library = LtLibrary::get();
+  const CublasLtLibrary& library = CublasLtLibrary::get();
   cublasLtMatmulDesc_t made = nullptr;
   const cublasComputeType_t compute =
       precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
@@ -124,7 +104,7 @@ Owned<cublasLtMatmulDesc_t> describe(const Product& p, Precision precision) {
   return owned;
 }
 
-// Of addresses: the greatest power of two that divides them, 256 at most.
+// The greatest power of two, at most 256, that divides the address.
 std::uint32_t alignment_of(const void* data) {
   std::uint32_t alignment = 256;
   while (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) alignment /= 2;
@@ -132,7 +112,7 @@ std::uint32_t alignment_of(const void* data) {
 }
 
 Owned<cublasLtMatmulPreference_t> prefer(const void* a, const void* b, const void* c) {
-  const LtLibrary& library = LtLibrary::get();
+  const CublasLtLibrary& library = CublasLtLibrary::get();
   cublasLtMatmulPreference_t made = nullptr;
   NMT_CUDA_CHECK(library.cublasLtMatmulPreferenceCreate(&made));
   Owned<cublasLtMatmulPreference_t> owned(made, library.cublasLtMatmulPreferenceDestroy);
@@ -156,7 +136,7 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
   NMT_CHECK(!p.a.bf16 == !p.b.bf16, "a product of float32 and bfloat16");
   CudaDevice::State& state = state_of(cuda);
   if (!state.blas_lt) state.blas_lt = std::make_shared<BlasLt>();
-  const LtLibrary& library = LtLibrary::get();
+  const CublasLtLibrary& library = CublasLtLibrary::get();
   const bool rounded = p.a.bf16 != nullptr;
   const cudaDataType type = rounded ? CUDA_R_16BF : CUDA_R_32F;
   const auto data = [&](const Operand& x) {
@@ -169,7 +149,7 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
   const auto a = stored(p.b, p.k, p.n), b = stored(p.a, p.m, p.k),
              c = layout(CUDA_R_32F, p.m, p.n, p.ldc);
   const auto preference = prefer(data(p.b), data(p.a), p.c);
-  // The library keeps what it found for shapes that it has seen.
+  // The library caches its choice for each shape.
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   const cublasStatus_t status = library.cublasLtMatmulAlgoGetHeuristic(

@@ -7,7 +7,6 @@
 #include "kernels/pointwise.h"
 
 #include <memory>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -19,42 +18,43 @@ template <class T>
 using Owned = std::unique_ptr<std::remove_pointer_t<T>, cudnnStatus_t (*)(T)>;
 
 }  // namespace
-
-/// A handle of cuDNN on the device's stream.
-class Dnn {
- public:
-  Dnn(const CudnnLibrary& library, cudaStream_t stream)
-      : handle_(nullptr, library.cudnnDestroy),
-        dropout_(nullptr, library.cudnnDestroyDropoutDescriptor) {
-    cudnnHandle_t handle = nullptr;
-    NMT_CUDA_CHECK(library.cudnnCreate(&handle));
-    handle_.reset(handle);
-    NMT_CUDA_CHECK(library.cudnnSetStream(handle, stream));
-    cudnnDropoutDescriptor_t dropout = nullptr;
-    NMT_CUDA_CHECK(library.cudnnCreateDropoutDescriptor(&dropout));
-    dropout_.reset(dropout);
-    NMT_CUDA_CHECK(library.cudnnSetDropoutDescriptor(dropout, handle, 0.0f, nullptr, 0, 0));
-  }
-  cudnnHandle_t handle() const { return handle_.get(); }
-  cudnnDropoutDescriptor_t no_dropout() const { return dropout_.get(); }
-
- private:
-  Owned<cudnnHandle_t> handle_;
-  Owned<cudnnDropoutDescriptor_t> dropout_;
-};
-
 }  // namespace cuda
 
 namespace kernels {
-namespace {
 
 using namespace nmt::cuda;
 
-// The unit as cuDNN has it, and its number of the gate of each plane of ours (linLayerID of
-// cudnnGetRNNWeightParams; the recurrent matrices follow with the same order). Its equations, of
-// cudnnRNNMode_t, are those of units/lstm.h and, for reset: after, units/gru.h.
-//   lstm: ours i, f, o, g; there 0 input, 1 forget, 2 new memory, 3 output
-//   gru: ours z, r, n; there 0 reset, 1 update, 2 new memory
+/// A handle of cuDNN on the device's stream.
+struct Cudnn::State {
+  State(const CudnnLibrary& opened, const Cuda& device)
+      : cuda(device),
+        library(opened),
+        handle(nullptr, opened.cudnnDestroy),
+        dropout(nullptr, opened.cudnnDestroyDropoutDescriptor) {
+    cudnnHandle_t made = nullptr;
+    NMT_CUDA_CHECK(library.cudnnCreate(&made));
+    handle.reset(made);
+    NMT_CUDA_CHECK(library.cudnnSetStream(made, state_of(cuda).stream));
+    cudnnDropoutDescriptor_t none = nullptr;
+    NMT_CUDA_CHECK(library.cudnnCreateDropoutDescriptor(&none));
+    dropout.reset(none);
+    NMT_CUDA_CHECK(library.cudnnSetDropoutDescriptor(none, made, 0.0f, nullptr, 0, 0));
+  }
+  Cuda cuda;
+  const CudnnLibrary& library;
+  Owned<cudnnHandle_t> handle;
+  Owned<cudnnDropoutDescriptor_t> dropout;  ///< none
+};
+
+namespace {
+
+using Dnn = Cudnn::State;
+
+// cuDNN's form of a unit, and its gate number for each of our planes (linLayerID of
+// cudnnGetRNNWeightParams; the recurrent matrices follow in the same order). The equations of
+// cudnnRNNMode_t are those of units/lstm.h and, for reset: after, units/gru.h.
+//   lstm: ours i, f, o, g; cuDNN's 0 input, 1 forget, 2 new memory, 3 output
+//   gru: ours z, r, n; cuDNN's 0 reset, 1 update, 2 new memory
 struct CudnnUnit {
   cudnnRNNMode_t mode;
   int gates;
@@ -65,33 +65,29 @@ const CudnnUnit& unit_of(const CudnnLayer& layer) {
   static constexpr CudnnUnit lstm{CUDNN_LSTM, 4, {0, 1, 3, 2}}, gru{CUDNN_GRU, 3, {1, 0, 2}};
   const Unit& unit = *layer.unit;
   const CudnnCell cell = cudnn_cell(unit);
-  NMT_CHECK(cell != CudnnCell::none, "cuDNN does not know the unit {} {}", unit.name, unit.variant);
+  NMT_CHECK(cell != CudnnCell::none, "cuDNN does not support the unit {} {}", unit.name,
+            unit.variant);
   return cell == CudnnCell::lstm ? lstm : gru;
 }
 
-Dnn& dnn_of(const Cuda& cuda) {
-  NMT_CHECK(state_of(cuda).dnn, "cuDNN was not opened for this device");
-  return *state_of(cuda).dnn;
-}
-
-Owned<cudnnRNNDescriptor_t> describe(const Cuda& cuda, const CudnnLayer& layer) {
+Owned<cudnnRNNDescriptor_t> describe(const Dnn& dnn, const CudnnLayer& layer) {
   const CudnnLibrary& library = CudnnLibrary::get();
   cudnnRNNDescriptor_t rnn = nullptr;
   NMT_CUDA_CHECK(library.cudnnCreateRNNDescriptor(&rnn));
   Owned<cudnnRNNDescriptor_t> owned(rnn, library.cudnnDestroyRNNDescriptor);
-  // Tensor cores would read float32 as TF32 unless they are kept out.
+  // CUDNN_FMA_MATH keeps float32 from being computed as TF32 on tensor cores.
   const cudnnMathType_t math =
-      state_of(cuda).precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
+      state_of(dnn.cuda).precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   const auto input = static_cast<std::int32_t>(layer.input),
              width = static_cast<std::int32_t>(layer.width);
   NMT_CUDA_CHECK(library.cudnnSetRNNDescriptor_v8(
       rnn, CUDNN_RNN_ALGO_STANDARD, unit_of(layer).mode, CUDNN_RNN_DOUBLE_BIAS,
       CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, math, input,
-      width, width, 1, dnn_of(cuda).no_dropout(), CUDNN_RNN_PADDED_IO_ENABLED));
+      width, width, 1, dnn.dropout.get(), CUDNN_RNN_PADDED_IO_ENABLED));
   return owned;
 }
 
-// [T,B,width], padded. What stands behind a sentence's end is not said: nobody reads it.
+// [T,B,width], padded. The padding's values are unspecified and not read.
 Owned<cudnnRNNDataDescriptor_t> describe(const CudnnPass& pass, std::int64_t width) {
   const CudnnLibrary& library = CudnnLibrary::get();
   cudnnRNNDataDescriptor_t data = nullptr;
@@ -101,7 +97,7 @@ Owned<cudnnRNNDataDescriptor_t> describe(const CudnnPass& pass, std::int64_t wid
                                     static_cast<std::int32_t>(pass.steps));
   if (pass.lengths) lengths.assign(pass.lengths, pass.lengths + pass.batch);
   for (const std::int32_t length : lengths)
-    NMT_CHECK(length >= 1 && length <= pass.steps, "a sentence of {} steps among padded ones of {}",
+    NMT_CHECK(length >= 1 && length <= pass.steps, "a sentence of {} steps in a batch padded to {}",
               length, pass.steps);
   NMT_CUDA_CHECK(library.cudnnSetRNNDataDescriptor(
       data, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_UNPACKED,
@@ -117,7 +113,7 @@ Owned<cudnnTensorDescriptor_t> new_tensor_descriptor() {
   return {tensor, library.cudnnDestroyTensorDescriptor};
 }
 
-// Whole 256 bytes.
+// Rounded up to 256 bytes.
 std::int64_t floats_of(std::size_t bytes) {
   return static_cast<std::int64_t>((bytes + 255) / 256 * 64);
 }
@@ -125,10 +121,10 @@ std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
-// What a pass's calls are given.
+// The descriptors and sizes of a pass.
 struct Plan {
-  Plan(const Cuda& cuda, const CudnnPass& pass)
-      : rnn(describe(cuda, pass.layer)),
+  Plan(const Dnn& dnn, const CudnnPass& pass)
+      : rnn(describe(dnn, pass.layer)),
         x(describe(pass, pass.layer.input)),
         y(describe(pass, pass.layer.width)),
         state(new_tensor_descriptor()) {
@@ -137,7 +133,7 @@ struct Plan {
     const int dims[] = {1, batch, width}, strides[] = {batch * width, width, 1};
     NMT_CUDA_CHECK(
         library.cudnnSetTensorNdDescriptor(state.get(), CUDNN_DATA_FLOAT, 3, dims, strides));
-    const cudnnHandle_t handle = dnn_of(cuda).handle();
+    const cudnnHandle_t handle = dnn.handle.get();
     mode = pass.training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
     NMT_CUDA_CHECK(library.cudnnGetRNNWeightSpaceSize(handle, rnn.get(), &weights));
     NMT_CUDA_CHECK(
@@ -150,7 +146,8 @@ struct Plan {
   std::size_t weights = 0, work = 0, reserve = 0;
 };
 
-// The scratch memory in parts: cuDNN's own, sentences turned round, gradients as cuDNN leaves them.
+// The parts of the scratch memory: cuDNN's workspace, reversed sentences, gradients in cuDNN's
+// layout.
 struct Scratch {
   float *work, *x, *y, *dx, *dy, *weights;
   std::int64_t size = 0;
@@ -171,19 +168,19 @@ struct Scratch {
   }
 };
 
-// The matrix [H,in] and the bias [H] of one of cuDNN's gates in a space of weights.
+// The matrix [H,in] and the bias [H] of one of cuDNN's gates in packed weights.
 struct Gate {
   float* matrix = nullptr;
   float* bias = nullptr;
 };
 
-Gate find_gate(const Cuda& cuda, const CudnnLayer& layer, cudnnRNNDescriptor_t rnn,
-               std::size_t bytes, const float* weights, int id, std::int64_t in) {
-  const CudnnLibrary& library = CudnnLibrary::get();
+Gate find_gate(const Dnn& dnn, const CudnnLayer& layer, cudnnRNNDescriptor_t rnn, std::size_t bytes,
+               const float* weights, int id, std::int64_t in) {
+  const CudnnLibrary& library = dnn.library;
   const Owned<cudnnTensorDescriptor_t> matrix = new_tensor_descriptor(),
                                        bias = new_tensor_descriptor();
   void *matrix_at = nullptr, *bias_at = nullptr;
-  NMT_CUDA_CHECK(library.cudnnGetRNNWeightParams(dnn_of(cuda).handle(), rnn, 0, bytes, weights, id,
+  NMT_CUDA_CHECK(library.cudnnGetRNNWeightParams(dnn.handle.get(), rnn, 0, bytes, weights, id,
                                                  matrix.get(), &matrix_at, bias.get(), &bias_at));
   const auto expect = [&](const char* what, cudnnTensorDescriptor_t tensor, const void* at,
                           std::int64_t columns) {
@@ -192,8 +189,8 @@ Gate find_gate(const Cuda& cuda, const CudnnLayer& layer, cudnnRNNDescriptor_t r
     NMT_CUDA_CHECK(library.cudnnGetTensorNdDescriptor(tensor, 3, &type, &rank, dims, strides));
     NMT_CHECK(
         at && rank == 3 && type == CUDNN_DATA_FLOAT && dims[1] == layer.width && dims[2] == columns,
-        "cuDNN has gate {}'s {} as [{},{}], not [{},{}]", id, what, dims[1], dims[2], layer.width,
-        columns);
+        "gate {}: {} of cuDNN is [{},{}], expected [{},{}]", id, what, dims[1], dims[2],
+        layer.width, columns);
   };
   expect("matrix", matrix.get(), matrix_at, in);
   expect("bias", bias.get(), bias_at, 1);
@@ -202,56 +199,53 @@ Gate find_gate(const Cuda& cuda, const CudnnLayer& layer, cudnnRNNDescriptor_t r
 
 // body(gate, plane, rows, matrix, bias) for every plane of W and of U.
 template <class Body>
-void each_gate(const Cuda& cuda, const CudnnLayer& layer, cudnnRNNDescriptor_t rnn,
-               std::size_t bytes, const float* packed, const CudnnWeights& weights, Body body) {
+void each_gate(const Dnn& dnn, const CudnnLayer& layer, cudnnRNNDescriptor_t rnn, std::size_t bytes,
+               const float* packed, const CudnnWeights& weights, Body body) {
   const CudnnUnit& unit = unit_of(layer);
   for (int plane = 0; plane < unit.gates; ++plane) {
     const int id = unit.gate_of_plane[plane];
-    body(find_gate(cuda, layer, rnn, bytes, packed, id, layer.input), plane, layer.input,
+    body(find_gate(dnn, layer, rnn, bytes, packed, id, layer.input), plane, layer.input,
          weights.input, weights.input_bias);
-    body(find_gate(cuda, layer, rnn, bytes, packed, unit.gates + id, layer.width), plane,
+    body(find_gate(dnn, layer, rnn, bytes, packed, unit.gates + id, layer.width), plane,
          layer.width, weights.recurrent, weights.recurrent_bias);
   }
 }
 
 Sentences sentences_of(const CudnnPass& pass) {
   NMT_CHECK(!pass.lengths == !pass.device_lengths,
-            "the sentences' lengths are needed on the host and on the device");
+            "lengths are needed both on the host and on the device");
   return {pass.steps, pass.batch, pass.device_lengths};
 }
 
 }  // namespace
 
-bool open_cudnn(const Cuda& cuda, std::string& why) {
-  CudaDevice::State& state = state_of(cuda);
-  if (state.precision == Precision::bfloat16) {
+Cudnn::Cudnn(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Cudnn::~Cudnn() = default;
+
+std::unique_ptr<Cudnn> Cudnn::open(const Cuda& cuda, std::string& why) {
+  if (state_of(cuda).precision == Precision::bfloat16) {
     why = "its layers compute in float32 or tf32, not in bfloat16";
-    return false;
+    return nullptr;
   }
   const CudnnLibrary* const library = CudnnLibrary::open(why);
-  if (!library) return false;
-  if (!state.dnn) state.dnn = std::make_shared<Dnn>(*library, state.stream);
-  return true;
+  return library ? std::make_unique<Cudnn>(std::make_unique<State>(*library, cuda)) : nullptr;
 }
 
-bool uses_cudnn(const Cuda& cuda) {
-  return state_of(cuda).dnn != nullptr;
-}
-
-CudnnSizes cudnn_sizes(const Cuda& cuda, const CudnnPass& pass) {
-  const Plan plan(cuda, pass);
+CudnnSizes Cudnn::sizes(const CudnnPass& pass) const {
+  const Plan plan(*state_, pass);
   return {floats_of(plan.weights), floats_of(plan.reserve), Scratch(pass, plan).size};
 }
 
-void pack_cudnn(const Cuda& cuda, const CudnnLayer& layer, const CudnnWeights& weights,
-                float* packed) {
-  const Owned<cudnnRNNDescriptor_t> rnn = describe(cuda, layer);
+void Cudnn::pack(const CudnnLayer& layer, const CudnnWeights& weights, float* packed) const {
+  const Dnn& dnn = *state_;
+  const Cuda& cuda = dnn.cuda;
+  const Owned<cudnnRNNDescriptor_t> rnn = describe(dnn, layer);
   std::size_t bytes = 0;
   const CudnnLibrary& library = CudnnLibrary::get();
-  NMT_CUDA_CHECK(library.cudnnGetRNNWeightSpaceSize(dnn_of(cuda).handle(), rnn.get(), &bytes));
+  NMT_CUDA_CHECK(library.cudnnGetRNNWeightSpaceSize(dnn.handle.get(), rnn.get(), &bytes));
   cuda.device->clear(packed, bytes);
   const std::int64_t h = layer.width, planes = unit_of(layer).gates * h;
-  each_gate(cuda, layer, rnn.get(), bytes, packed, weights,
+  each_gate(dnn, layer, rnn.get(), bytes, packed, weights,
             [&](const Gate& gate, std::int64_t plane, std::int64_t rows, const float* matrix,
                 const float* bias) {
               copy_transposed(cuda, rows, h, matrix + plane * h, planes, gate.matrix, rows);
@@ -259,23 +253,24 @@ void pack_cudnn(const Cuda& cuda, const CudnnLayer& layer, const CudnnWeights& w
             });
 }
 
-// Its calls hold the sentences' lengths, which differ from batch to batch: no graph of it would be
-// used again.
+// The calls contain the sentences' lengths, which differ from batch to batch, so a graph of them
+// would not be reused.
 static void keep_out_of_graphs(const Cuda& cuda) {
   if (Graphs* const recording = state_of(cuda).recording) recording->refuse("a layer of cuDNN");
 }
 
-void cudnn_forward(const Cuda& cuda, const CudnnPass& pass) {
+void Cudnn::forward(const CudnnPass& pass) const {
+  const Dnn& dnn = *state_;
+  const Cuda& cuda = dnn.cuda;
   keep_out_of_graphs(cuda);
-  const CudnnLibrary& library = CudnnLibrary::get();
-  const Plan plan(cuda, pass);
+  const CudnnLibrary& library = dnn.library;
+  const Plan plan(dnn, pass);
   const Scratch scratch(pass, plan);
   const Sentences sentences = sentences_of(pass);
   if (pass.reverse) turn(cuda, sentences, pass.layer.input, pass.x, nullptr, scratch.x);
-  // Its documentation, of 8.9.1 and later: no lengths on the device; it takes those of the
-  // descriptor.
+  // From version 8.9.1 on the lengths on the device are ignored; those of the descriptor count.
   NMT_CUDA_CHECK(library.cudnnRNNForward(
-      dnn_of(cuda).handle(), plan.rnn.get(), plan.mode, nullptr, plan.x.get(),
+      dnn.handle.get(), plan.rnn.get(), plan.mode, nullptr, plan.x.get(),
       pass.reverse ? scratch.x : pass.x, plan.y.get(), pass.reverse ? scratch.y : pass.h,
       plan.state.get(), pass.initial[0], nullptr, plan.state.get(), pass.initial[1], pass.last_cell,
       plan.weights, pass.weights, plan.work, scratch.work, plan.reserve,
@@ -286,10 +281,12 @@ void cudnn_forward(const Cuda& cuda, const CudnnPass& pass) {
     carry_last(cuda, sentences, pass.layer.width, pass.h);
 }
 
-void cudnn_backward(const Cuda& cuda, const CudnnPass& pass, const CudnnGradient& gradient) {
+void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const {
+  const Dnn& dnn = *state_;
+  const Cuda& cuda = dnn.cuda;
   keep_out_of_graphs(cuda);
-  const CudnnLibrary& library = CudnnLibrary::get();
-  const Plan plan(cuda, pass);
+  const CudnnLibrary& library = dnn.library;
+  const Plan plan(dnn, pass);
   const Scratch scratch(pass, plan);
   const Sentences sentences = sentences_of(pass);
   const std::int64_t e = pass.layer.input, h = pass.layer.width;
@@ -304,13 +301,13 @@ void cudnn_backward(const Cuda& cuda, const CudnnPass& pass, const CudnnGradient
   } else if (sentences.lengths) {
     gather_padding(cuda, sentences, h, gradient.dh);
   }
-  const cudnnHandle_t handle = dnn_of(cuda).handle();
+  const cudnnHandle_t handle = dnn.handle.get();
   NMT_CUDA_CHECK(library.cudnnRNNBackwardData_v8(
       handle, plan.rnn.get(), nullptr, plan.y.get(), y, dy, plan.x.get(),
       pass.reverse ? scratch.dx : gradient.dx, plan.state.get(), pass.initial[0], nullptr,
       gradient.dinitial[0], plan.state.get(), pass.initial[1], nullptr, gradient.dinitial[1],
       plan.weights, pass.weights, plan.work, scratch.work, plan.reserve, pass.reserve));
-  cuda.device->clear(scratch.weights, plan.weights);  // it adds
+  cuda.device->clear(scratch.weights, plan.weights);  // the call below adds
   NMT_CUDA_CHECK(library.cudnnRNNBackwardWeights_v8(
       handle, plan.rnn.get(), CUDNN_WGRAD_MODE_ADD, nullptr, plan.x.get(), x, plan.state.get(),
       pass.initial[0], plan.y.get(), y, plan.weights, scratch.weights, plan.work, scratch.work,
@@ -323,7 +320,7 @@ void cudnn_backward(const Cuda& cuda, const CudnnPass& pass, const CudnnGradient
   }
   const std::int64_t planes = unit_of(pass.layer).gates * h;
   each_gate(
-      cuda, pass.layer, plan.rnn.get(), plan.weights, scratch.weights, gradient.weights,
+      dnn, pass.layer, plan.rnn.get(), plan.weights, scratch.weights, gradient.weights,
       [&](const Gate& gate, std::int64_t plane, std::int64_t rows, float* matrix, float* bias) {
         add_transposed(cuda, h, rows, gate.matrix, rows, matrix + plane * h, planes);
         if (bias) add_scaled(cuda, h, 1.0f, gate.bias, bias + plane * h);

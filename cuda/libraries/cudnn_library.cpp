@@ -1,50 +1,28 @@
 #include "cuda/libraries/cudnn_library.h"
 
-#include <dlfcn.h>
-
 namespace nmt::cuda {
 namespace {
 
-// cuDNN is 0.5 GB with its parts, and is opened when a model's layers are to run there.
-struct Opened {
-  CudnnLibrary library;
-  std::string why;
-
-  Opened() {
-    constexpr const char* name = "libcudnn.so.9";
-    static_assert(CUDNN_MAJOR == 9);
-    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-      why = fmt::format("{}; it belongs beside the program's libraries or into LD_LIBRARY_PATH",
-                        dlerror());
-      return;
-    }
-#define NMT_CUDNN_FIND(function) find(handle, #function, library.function);
-    NMT_CUDNN_FUNCTIONS(NMT_CUDNN_FIND)
-#undef NMT_CUDNN_FIND
-  }
-
-  template <class Function>
-  void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    if (!function && why.empty()) why = fmt::format("libcudnn has no {}", name);
-  }
+// cuDNN is 0.5 GB with its parts and is opened when a model's layers are to run there.
+struct Opened : CudnnLibrary {
+  Opened() { NMT_CUDNN_FUNCTIONS(NMT_FIND_FUNCTION); }
+  DynamicLibrary library{soname("libcudnn", CUDNN_MAJOR)};
 };
 
 const Opened& opened() {
-  static const Opened once;
+  static const Opened& once = *new Opened;  // never closed: CUDA ends at exit
   return once;
 }
 
 }  // namespace
 
 const CudnnLibrary* CudnnLibrary::open(std::string& why) {
-  why = opened().why;
-  return why.empty() ? &opened().library : nullptr;
+  why = opened().library.error();
+  return why.empty() ? &opened() : nullptr;
 }
 
 const CudnnLibrary& CudnnLibrary::get() {
-  return opened().library;
+  return opened();
 }
 
 }  // namespace nmt::cuda

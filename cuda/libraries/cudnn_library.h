@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/dynamic_library.h"
 #include "cuda/runtime/check.h"
 
 #include <string>
@@ -8,35 +9,39 @@
 
 namespace nmt::cuda {
 
-// What is called of cuDNN.
-#define NMT_CUDNN_FUNCTIONS(function)                                                         \
-  function(cudnnCreate) function(cudnnDestroy) function(cudnnSetStream)                       \
-      function(cudnnGetErrorString) function(cudnnCreateTensorDescriptor)                     \
-          function(cudnnDestroyTensorDescriptor) function(cudnnSetTensorNdDescriptor)         \
-              function(cudnnGetTensorNdDescriptor) function(cudnnCreateDropoutDescriptor)     \
-                  function(cudnnDestroyDropoutDescriptor) function(cudnnSetDropoutDescriptor) \
-                      function(cudnnCreateRNNDescriptor) function(cudnnDestroyRNNDescriptor)  \
-                          function(cudnnSetRNNDescriptor_v8)                                  \
-                              function(cudnnCreateRNNDataDescriptor)                          \
-                                  function(cudnnDestroyRNNDataDescriptor)                     \
-                                      function(cudnnSetRNNDataDescriptor)                     \
-                                          function(cudnnGetRNNWeightSpaceSize)                \
-                                              function(cudnnGetRNNTempSpaceSizes)             \
-                                                  function(cudnnGetRNNWeightParams)           \
-                                                      function(cudnnRNNForward)               \
-                                                          function(cudnnRNNBackwardData_v8)   \
-                                                              function(cudnnRNNBackwardWeights_v8)
+#define NMT_CUDNN_FUNCTIONS(function)      \
+  function(cudnnCreate);                   \
+  function(cudnnDestroy);                  \
+  function(cudnnSetStream);                \
+  function(cudnnGetErrorString);           \
+  function(cudnnCreateTensorDescriptor);   \
+  function(cudnnDestroyTensorDescriptor);  \
+  function(cudnnSetTensorNdDescriptor);    \
+  function(cudnnGetTensorNdDescriptor);    \
+  function(cudnnCreateDropoutDescriptor);  \
+  function(cudnnDestroyDropoutDescriptor); \
+  function(cudnnSetDropoutDescriptor);     \
+  function(cudnnCreateRNNDescriptor);      \
+  function(cudnnDestroyRNNDescriptor);     \
+  function(cudnnSetRNNDescriptor_v8);      \
+  function(cudnnCreateRNNDataDescriptor);  \
+  function(cudnnDestroyRNNDataDescriptor); \
+  function(cudnnSetRNNDataDescriptor);     \
+  function(cudnnGetRNNWeightSpaceSize);    \
+  function(cudnnGetRNNTempSpaceSizes);     \
+  function(cudnnGetRNNWeightParams);       \
+  function(cudnnRNNForward);               \
+  function(cudnnRNNBackwardData_v8);       \
+  function(cudnnRNNBackwardWeights_v8)
 
-/// Its functions, by name: opened at first use (cudnn_library.cpp), or the emulator's stand-in
-/// (tests/emulator/cudnn.cpp).
+/// The functions of cuDNN that we call: those of the library, opened at first use
+/// (cudnn_library.cpp), or of the emulator (tests/emulator/cudnn.cpp).
 struct CudnnLibrary {
-#define NMT_CUDNN_MEMBER(name) decltype(&::name) name = nullptr;
-  NMT_CUDNN_FUNCTIONS(NMT_CUDNN_MEMBER)
-#undef NMT_CUDNN_MEMBER
+  NMT_CUDNN_FUNCTIONS(NMT_FUNCTION_MEMBER);
 
-  /// Null, and the reason in `why`, where there is none.
+  /// Null, and the reason in `why`, where cuDNN cannot be opened.
   static const CudnnLibrary* open(std::string& why);
-  /// The one that was opened.
+  /// The functions, after a successful open().
   static const CudnnLibrary& get();
 };
 

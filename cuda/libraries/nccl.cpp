@@ -1,59 +1,43 @@
 #include "tensor/nccl.h"
 
+#include "core/dynamic_library.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 
 #include <cstring>
 
-#include <dlfcn.h>
 #include <nccl.h>
 
 namespace nmt {
 namespace cuda {
 namespace {
 
+#define NMT_NCCL_FUNCTIONS(function) \
+  function(ncclGetUniqueId);         \
+  function(ncclCommInitRank);        \
+  function(ncclCommDestroy);         \
+  function(ncclCommAbort);           \
+  function(ncclCommGetAsyncError);   \
+  function(ncclAllReduce);           \
+  function(ncclBroadcast);           \
+  function(ncclGetErrorString);      \
+  function(ncclGetLastError)
+
 // NCCL is 0.2 GB and is opened by the first training on several GPUs.
-class NcclLibrary {
- public:
-  static const NcclLibrary& get() {
-    static const NcclLibrary library;
-    return library;
+struct NcclLibrary {
+  NMT_NCCL_FUNCTIONS(NMT_FUNCTION_MEMBER);
+
+  NcclLibrary() {
+    NMT_NCCL_FUNCTIONS(NMT_FIND_FUNCTION);
+    library.require("--device cuda on several ranks");
   }
-  decltype(&::ncclGetUniqueId) ncclGetUniqueId;
-  decltype(&::ncclCommInitRank) ncclCommInitRank;
-  decltype(&::ncclCommDestroy) ncclCommDestroy;
-  decltype(&::ncclCommAbort) ncclCommAbort;
-  decltype(&::ncclCommGetAsyncError) ncclCommGetAsyncError;
-  decltype(&::ncclAllReduce) ncclAllReduce;
-  decltype(&::ncclBroadcast) ncclBroadcast;
-  decltype(&::ncclGetErrorString) ncclGetErrorString;
-  decltype(&::ncclGetLastError) ncclGetLastError;
+  static const NcclLibrary& get() {
+    static const NcclLibrary& opened = *new NcclLibrary;  // never closed: CUDA ends at exit
+    return opened;
+  }
 
  private:
-  NcclLibrary() {
-    constexpr const char* name = "libnccl.so.2";
-    static_assert(NCCL_MAJOR == 2);
-    void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-      fail(ExitStatus::usage,
-           "--device cuda on several processes needs {}: {}; it belongs beside the program's "
-           "libraries or into LD_LIBRARY_PATH",
-           name, dlerror());
-    find(handle, "ncclGetUniqueId", ncclGetUniqueId);
-    find(handle, "ncclCommInitRank", ncclCommInitRank);
-    find(handle, "ncclCommDestroy", ncclCommDestroy);
-    find(handle, "ncclCommAbort", ncclCommAbort);
-    find(handle, "ncclCommGetAsyncError", ncclCommGetAsyncError);
-    find(handle, "ncclAllReduce", ncclAllReduce);
-    find(handle, "ncclBroadcast", ncclBroadcast);
-    find(handle, "ncclGetErrorString", ncclGetErrorString);
-    find(handle, "ncclGetLastError", ncclGetLastError);
-  }
-  template <class Function>
-  static void find(void* handle, const char* name, Function& function) {
-    function = reinterpret_cast<Function>(dlsym(handle, name));
-    NMT_CHECK(function, "libnccl has no {}", name);
-  }
+  DynamicLibrary library{soname("libnccl", NCCL_MAJOR)};
 };
 
 }  // namespace
@@ -70,18 +54,18 @@ static void check(ncclResult_t status, const char* call) {
 
 struct Nccl::State {
   cudaStream_t stream = nullptr;  // the device's
-  cudaStream_t beside = nullptr;  // of sums
+  cudaStream_t beside = nullptr;  // of all-reduces
   cudaEvent_t event = nullptr;
   ncclComm_t communicator = nullptr;
 
-  // What has failed since: a GPU or its process that is gone.
+  // Fails where a previous collective has failed: a rank has exited or its GPU is lost.
   void look() const {
     ncclResult_t later = ncclSuccess;
     const auto& library = cuda::NcclLibrary::get();
     NMT_CUDA_CHECK(library.ncclCommGetAsyncError(communicator, &later));
-    cuda::check(later, "an exchange between GPUs");
+    cuda::check(later, "a collective of NCCL");
   }
-  // What is queued in `second` from here on waits for what is queued in `first`.
+  // Later work of `second` waits for the work queued in `first`.
   void order(cudaStream_t first, cudaStream_t second) const {
     NMT_CUDA_CHECK(cudaEventRecord(event, first));
     NMT_CUDA_CHECK(cudaStreamWaitEvent(second, event, 0));
@@ -110,7 +94,7 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size)
   NMT_CUDA_CHECK(library.ncclCommInitRank(&state_->communicator, size, unique, rank));
 }
 
-// A failed exchange would be waited for in vain.
+// After a failure a synchronization would never return, so the communicator is aborted.
 Nccl::~Nccl() {
   const auto& library = cuda::NcclLibrary::get();
   ncclResult_t later = ncclSuccess;

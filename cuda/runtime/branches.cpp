@@ -7,7 +7,7 @@
 namespace nmt {
 namespace {
 
-// The second branch's stream, workspaces and products' library change places with the first's.
+// Exchanges the stream, the workspaces and the library handles of both branches.
 void exchange(CudaDevice::State& state) noexcept {
   cuda::Branch& branch = state.branch;
   std::swap(state.stream, branch.stream);
@@ -48,15 +48,14 @@ void CudaDevice::join() {
   if (!branch.current) second_branch();
   cuda::queue(handle(), {cuda::a_join}, [&] {
     NMT_CUDA_CHECK(cudaEventRecord(branch.joined, state_->stream));
-    // The first one's, while they have changed places.
+    // The first branch's stream: the two are exchanged here.
     NMT_CUDA_CHECK(cudaStreamWaitEvent(branch.stream, branch.joined, 0));
   });
   exchange(*state_);
   branch.open = false;
 }
 
-// Work that ended early: what is asked for next comes after both branches. A failure has nobody to
-// tell.
+// After an exception: later work follows both branches. Errors cannot be reported here.
 void CudaDevice::abandon_branches() noexcept {
   cuda::Branch& branch = state_->branch;
   if (!branch.open) return;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double megabyte = 1024.0 * 1024.0;
 
-// Null where there is no more, even without the graphs.
+// Null where there is no memory, even after the graphs have been freed.
 void* allocate(const CudaDevice::State& state, std::size_t bytes) {
   void* data = nullptr;
   NMT_CUDA_CHECK(cudaSetDevice(state.index));
@@ -33,7 +33,7 @@ void* allocate(const CudaDevice::State& state, std::size_t bytes) {
       cuda::check(status, "cudaMalloc");
       return data;
     }
-    cudaGetLastError();  // it is not an error of the next call
+    cudaGetLastError();  // clears it
     if (!state.graphs || !state.graphs->release()) return nullptr;
   }
 }
@@ -48,9 +48,8 @@ CudaDevice::Memory memory_of(const CudaDevice::State& state) {
 [[noreturn]] void refuse(const CudaDevice::State& state, std::size_t bytes) {
   const CudaDevice::Memory memory = memory_of(state);
   throw OutOfMemory(fmt::format(
-      "CUDA device {} ({}): out of memory: {:.1f} MB asked for, {:.1f} of {:.1f} MB free; smaller "
-      "batches need less: "
-      "--mini-batch-words or --mini-batch, --beam-size",
+      "CUDA device {} ({}): out of memory: {:.1f} MB requested, {:.1f} of {:.1f} MB free; smaller "
+      "batches need less: --mini-batch-words, --mini-batch, --beam-size",
       state.index, state.name, static_cast<double>(bytes) / megabyte,
       static_cast<double>(memory.free) / megabyte, static_cast<double>(memory.total) / megabyte));
 }
@@ -60,7 +59,7 @@ CudaDevice::Memory memory_of(const CudaDevice::State& state) {
 void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   if (bytes > size_) {
     if (state.recording) state.recording->memory_moves();
-    // Kernels that still use the old one come first.
+    // Queued kernels may still use the old memory.
     NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
     if (data_) NMT_CUDA_CHECK(cudaFree(data_));
     data_ = nullptr;
@@ -74,7 +73,7 @@ void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
 
 namespace {
 
-// The oldest device that the kernels are built for: NMT_CUDA_OLDEST is 10 major + minor.
+// NMT_CUDA_OLDEST is the lowest compute capability of this build: 10 major + minor.
 void check_generation(int index, const cudaDeviceProp& properties) {
   const int generation = 10 * properties.major + properties.minor;
   if (generation < NMT_CUDA_OLDEST)
@@ -91,7 +90,7 @@ class DeviceMemory : public MemorySource {
   char* allocate(std::size_t bytes) override {
     return static_cast<char*>(cuda::allocate(device_.state(), bytes));
   }
-  // cudaFree waits for the device; a failure while a program ends has nobody to tell.
+  // cudaFree waits for the device. Errors cannot be reported here.
   void release(char* data) noexcept override {
     if (device_.state().recording) device_.state().recording->memory_moves();
     cudaFree(data);
@@ -182,13 +181,14 @@ std::unique_ptr<MemorySource> CudaDevice::memory_source() {
 }
 
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
-  NMT_CHECK(bytes == 0 || !state_->branch.open, "host values cannot be sent within branches");
+  NMT_CHECK(bytes == 0 || !state_->branch.open,
+            "host values cannot be uploaded between fork() and join()");
   if (bytes == 0 || (state_->recording && !state_->recording->upload(device, host, bytes))) return;
-  if (bytes <= cuda::Staging::most) {
+  if (bytes <= cuda::Staging::max_bytes) {
     if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
     return state_->staging->copy(device, host, bytes);
   }
-  // From pageable memory: the call returns once the bytes are staged.
+  // From pageable memory: the driver stages the bytes before the call returns.
   NMT_CUDA_CHECK(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, state_->stream));
 }
 
@@ -223,8 +223,7 @@ void CudaDevice::set_graphs(bool on) {
 }
 
 void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
-  if (!state_->with_graphs || state_->recording)
-    return work();  // within other such work it is a part of that
+  if (!state_->with_graphs || state_->recording) return work();  // nested: part of the outer work
   if (!state_->graphs) state_->graphs = std::make_shared<cuda::Graphs>(*this);
   state_->graphs->repeat(key, work);
 }
@@ -242,7 +241,7 @@ void CudaDevice::synchronize() {
   *state_->fault = {};
   NMT_CHECK(fault.kind != cuda::symbol_outside_vocabulary,
             "token id {} is not in a vocabulary of size {}", fault.value, fault.limit);
-  NMT_FAIL("a CUDA kernel left the unknown fault {}", fault.kind);
+  NMT_FAIL("a CUDA kernel reported the unknown fault {}", fault.kind);
 }
 
 }  // namespace nmt

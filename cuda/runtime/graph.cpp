@@ -10,16 +10,17 @@
 namespace nmt::cuda {
 namespace {
 
-// Nodes of all graphs: a node takes about a kilobyte of the device and some of the host.
+// Nodes of all graphs: a node takes about a kilobyte on the device and some memory on the host.
 constexpr std::int64_t max_calls = std::int64_t{1} << 17;
-constexpr std::size_t max_keys = 8192;  // that have no graph
-constexpr int max_misfits = 8;          // in a row: then a key's work is done call by call for good
+// Keys without a graph.
+constexpr std::size_t max_keys = 8192;
+// Consecutive misfits, after which a key's work runs call by call.
+constexpr int max_misfits = 8;
 
 std::size_t rounded_up(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-// Nobody to tell.
 void destroy(cudaGraph_t& graph) {
   if (graph) cudaGraphDestroy(graph);  // unchecked
   graph = nullptr;
@@ -42,8 +43,8 @@ bool same(const dim3& a, const dim3& b) {
 
 }  // namespace
 
-// While it lives, the work's calls come to `graphs`. What is left of a capture goes, whatever way
-// the work ends.
+// Directs the work's calls to `graphs` during its lifetime. Its destructor ends an unfinished
+// capture.
 class Graphs::Pass {
  public:
   Pass(Graphs& graphs, Mode mode, Entry& entry) : graphs_(graphs) {
@@ -52,8 +53,8 @@ class Graphs::Pass {
     graphs_.at_ = graphs_.staged_ = 0;
     graphs_.fresh_ = {};
     graphs_.within_call_ = false;
-    // Of this thread: no other one's calls are in the way.
     graphs_.origin_ = graphs_.state_.stream;
+    // Of this thread alone: calls of other threads do not interfere.
     if (mode == Mode::capturing)
       NMT_CUDA_CHECK(
           cudaStreamBeginCapture(graphs_.state_.stream, cudaStreamCaptureModeThreadLocal));
@@ -67,7 +68,7 @@ class Graphs::Pass {
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 
-  /// Whether all went as the mode wants it.
+  /// Whether the pass succeeded.
   bool finish() {
     if (graphs_.mode_ == Mode::comparing) return graphs_.at_ == graphs_.entry_->notes.calls.size();
     if (graphs_.mode_ == Mode::capturing) {
@@ -119,7 +120,7 @@ void Graphs::forget(Entry& entry) {
   entry.seen = seen;
 }
 
-// The graphs that were used longest ago go.
+// Frees the least recently used graphs.
 void Graphs::make_room(std::int64_t calls) {
   while (held_ > 0 && held_ + calls > max_calls) {
     Entry* oldest = nullptr;
@@ -191,8 +192,7 @@ bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
   return run(Mode::capturing, entry, work) && take(entry) && start(entry);
 }
 
-// The captured graph becomes the entry's: its values those of the graph that is there, where both
-// have one form.
+// The captured graph becomes the entry's. An existing graph of the same form is updated in place.
 bool Graphs::take(Entry& entry) {
   const auto form = [](const Call& a, const Call& b) {
     return a.kind == b.kind && a.kernel == b.kernel && a.bytes == b.bytes;
@@ -200,7 +200,7 @@ bool Graphs::take(Entry& entry) {
   if (entry.exec && std::ranges::equal(entry.notes.calls, fresh_.calls, form)) {
     cudaGraphExecUpdateResultInfo result{};
     if (cudaGraphExecUpdate(entry.exec, captured_, &result) == cudaSuccess) {
-      // The nodes stay those of the first graph, which the executable one was made of.
+      // The nodes are still those of the graph that was instantiated.
       for (std::size_t i = 0; i < fresh_.calls.size(); ++i)
         fresh_.calls[i].node = entry.notes.calls[i].node;
       entry.notes = std::move(fresh_);
@@ -233,10 +233,10 @@ bool Graphs::take(Entry& entry) {
   return true;
 }
 
-// False where the device has no memory left for the graph.
+// False where the device has no memory for the graph.
 bool Graphs::start(Entry& entry) {
-  device_.to_device(entry.staged, values_.data(),
-                    staged_);  // behind the last launch, which may still read
+  // In stream order after the last launch, which may still read the values.
+  device_.to_device(entry.staged, values_.data(), staged_);
   const cudaError_t status = cudaGraphLaunch(entry.exec, state_.stream);
   if (is_out_of_memory(status)) {
     forget(entry);
@@ -253,7 +253,7 @@ void Graphs::drop() {
       cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);  // unchecked
       cudaStreamWaitEvent(origin_, branch.joined, 0);                                  // unchecked
     }
-    cudaStreamEndCapture(origin_, &captured_);  // unchecked: what became of it does not matter
+    cudaStreamEndCapture(origin_, &captured_);  // unchecked: the result is discarded
     cudaGetLastError();
     destroy(captured_);
   }
@@ -265,18 +265,23 @@ void Graphs::memory_moves() {
 }
 
 void Graphs::refuse(const char* what) {
-  NMT_CHECK(mode_ == Mode::watching, "{} within work that was recorded without it", what);
+  NMT_CHECK(mode_ == Mode::watching, "{} within work that was captured without it", what);
   entry_->unfit = true;
 }
 
-// The node of the last kernel: what the next call would wait for.
+// Notes the node of the last kernel: the one dependency of the next call.
 void Graphs::note_node() {
   if (fresh_.calls.empty() || fresh_.calls.back().kind != Kind::kernel) return;
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaGraphNode_t* nodes = nullptr;
   std::size_t count = 0;
+#if CUDART_VERSION >= 13000
   NMT_CUDA_CHECK(
       cudaStreamGetCaptureInfo(state_.stream, &status, nullptr, nullptr, &nodes, nullptr, &count));
+#else  // CUDA 12 has no edge data
+  NMT_CUDA_CHECK(
+      cudaStreamGetCaptureInfo(state_.stream, &status, nullptr, nullptr, &nodes, &count));
+#endif
   NMT_CHECK(status == cudaStreamCaptureStatusActive && count == 1, "a captured kernel has {} nodes",
             count);
   fresh_.calls.back().node = nodes[0];
@@ -289,7 +294,7 @@ void Graphs::note(Kind kind, const Launch& launch, std::span<const std::byte> by
   fresh_.bytes.insert(fresh_.bytes.end(), bytes.begin(), bytes.end());
 }
 
-// The next call of the notes, or null, and the rest is dropped.
+// The next call of the notes; null, and the pass is dropped, where it is of another kind or size.
 Graphs::Call* Graphs::next(Kind kind, std::size_t bytes) {
   std::vector<Call>& calls = entry_->notes.calls;
   if (at_ < calls.size() && calls[at_].kind == kind && calls[at_].bytes == bytes)
@@ -358,7 +363,7 @@ bool Graphs::upload(void* device, const void* host, std::size_t bytes) {
   staged_ += rounded_up(bytes);
   if (mode_ == Mode::watching) return true;
   if (mode_ == Mode::capturing && staged_ > entry_->room) {
-    entry_->seen = false;  // its uploads are measured again
+    entry_->seen = false;  // measures its uploads again
     drop();
   }
   if (mode_ == Mode::dropped) return false;

@@ -11,7 +11,7 @@
 
 namespace nmt::cuda {
 
-/// A kernel's launch as a graph keeps it.
+/// The launch of a kernel, as a graph records it.
 struct Launch {
   const void* kernel = nullptr;
   dim3 grid, block;
@@ -20,14 +20,14 @@ struct Launch {
   std::span<const std::size_t> sizes;  ///< bytes of each argument
 };
 
-/// Work that recurs, as CUDA graphs: CudaDevice::repeat(). The first time, a key's work is done
-/// call by call. The second time the stream is captured, and beside it the calls are noted: kernels
-/// with the bytes of their arguments, products and copies with their sizes and addresses. From then
-/// on the host runs the work's code as before, but its calls are only compared with the notes: an
-/// equal one costs a comparison, another argument of a kernel one change of the graph's node, host
-/// values are gathered. At the end one copy brings those to where the graph reads them, and one
-/// launch does it all. Where a call is another than noted nothing has been done yet: the work is
-/// captured again, and the graph updated or made anew.
+/// Recurring work as CUDA graphs: the implementation of CudaDevice::repeat(). The first time, the
+/// work of a key runs call by call. The second time the stream is captured, and the calls are
+/// noted: kernels with the bytes of their arguments, products and copies with their sizes and
+/// addresses. From then on the host runs the same code, but its calls are only compared with the
+/// notes: an equal call costs a comparison, a changed kernel argument one update of the graph's
+/// node, and host values are gathered. At the end one copy uploads the host values to where the
+/// graph reads them, and one launch runs the graph. When a call differs from the notes, nothing has
+/// run yet: the work is captured again, and the graph is updated or instantiated again.
 class Graphs {
  public:
   explicit Graphs(CudaDevice& device) : device_(device), state_(device.state()) {}
@@ -36,32 +36,32 @@ class Graphs {
   Graphs& operator=(const Graphs&) = delete;
 
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
-  /// Gives the memory of all graphs back; false when there was none.
+  /// Frees the memory of all graphs; false when there was none.
   bool release();
   GraphCounts counts() const;
 
-  // What the calls of the work tell, while state.recording is this. True: make the call, it is done
-  // or captured.
+  // Called for every call of the work while state.recording is this. True: the caller makes the
+  // call, which runs or is captured.
   bool kernel(const Launch& launch);
-  /// A call of another kind that numbers tell from all others; what it is made of, kernels too, is
-  /// told no more until it is over.
+  /// A call of another kind, which `identity` tells from all others. The calls that it consists of,
+  /// kernels too, are not reported until call_over().
   bool call(std::span<const std::int64_t> identity);
   void call_over() { within_call_ = false; }
-  /// False: the copy was taken care of.
+  /// False: the graph makes the copy.
   bool upload(void* device, const void* host, std::size_t bytes);
-  /// Memory is about to come from the driver or to go back: what a graph refers to would not stay,
-  /// and neither may happen during a capture. The work will be done again, call by call.
+  /// The driver is about to allocate or free memory, which a capture does not allow and which may
+  /// invalidate addresses in a graph. The work will run again, call by call.
   void memory_moves();
-  /// The host waits for the device, or does what no graph can hold: such work is done call by call
-  /// for good.
+  /// The host waits for the device, or makes a call that no graph can hold: the key's work runs
+  /// call by call from now on.
   void refuse(const char* what);
 
  private:
   enum class Mode { watching, capturing, comparing, dropped };
   enum class Kind { kernel, upload, other };
 
-  // A call and where its bytes stand: arguments; device address and bytes, for an upload; an
-  // identity.
+  // A call and the offset of its bytes: a kernel's arguments; an upload's device address and size;
+  // an identity.
   struct Call {
     Kind kind;
     const void* kernel;
@@ -78,10 +78,10 @@ class Graphs {
     int misfits = 0;  // in a row
     std::int64_t used = 0;
     Notes notes;
-    cudaGraph_t graph = nullptr;  // whose nodes the notes name
+    cudaGraph_t graph = nullptr;  // its nodes are those of the notes
     cudaGraphExec_t exec = nullptr;
     std::size_t uploads = 0;  // bytes that the work uploads
-    char* staged = nullptr;   // device memory where the graph reads them
+    char* staged = nullptr;   // device memory from which the graph reads them
     std::size_t room = 0;
   };
   class Pass;
@@ -104,25 +104,25 @@ class Graphs {
   std::map<std::vector<std::int64_t>, Entry> entries_;
   std::int64_t uses_ = 0, held_ = 0;  // calls in all graphs
   GraphCounts counts_;
-  // The pass that is running.
+  // The current pass.
   Mode mode_ = Mode::watching;
   Entry* entry_ = nullptr;
   Notes fresh_;
   bool within_call_ = false;
-  cudaStream_t origin_ = nullptr;  // where the capture began
+  cudaStream_t origin_ = nullptr;  // the stream of the capture
   cudaGraph_t captured_ = nullptr;
-  std::size_t at_ = 0, staged_ = 0;  // the next call; bytes uploaded so far
+  std::size_t at_ = 0, staged_ = 0;  // index of the next call; bytes uploaded so far
   std::vector<std::byte> values_;    // those bytes
 };
 
-// What the identities of calls begin with.
+// The first number of a call's identity.
 enum Queued : std::int64_t { a_product, a_copy, zeros, a_fork, a_second_branch, a_join };
 
 inline std::int64_t number(const void* address) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(address));
 }
 
-/// Tells a call that is no kernel of ours, and makes it unless a graph has it.
+/// Makes a call that is not one of our kernels, unless a graph contains it.
 template <class Function>
 void queue(const Cuda& cuda, std::initializer_list<std::int64_t> identity, Function&& function) {
   Graphs* const recording = state_of(cuda).recording;

@@ -1,8 +1,8 @@
 #pragma once
 
-// What every .cu file starts with. docs/design/cuda.md says how a kernel is written here.
+// Included by every .cu file. docs/design/cuda.md says how kernels are written.
 
-#include "core/rng.h"
+#include "core/host_device.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/graph.h"
 #include "cuda/runtime/state.h"
@@ -15,10 +15,10 @@
 
 #include <cuda_runtime.h>
 
-// Shared memory is declared through these, since the emulator of tests/emulator gives every block
-// its own, checked memory:
+// Shared memory is declared through these macros, since the emulator (tests/emulator) gives every
+// block its own, checked memory:
 //   NMT_SHARED(tile, float[32][33]);      a fixed size
-//   NMT_DYNAMIC_SHARED(scores, float);    the size that launch() was given, as float*
+//   NMT_DYNAMIC_SHARED(scores, float);    the size given to launch(), as float*
 #if defined(__CUDACC__)
 #define NMT_SHARED(name, ...) __shared__ ::nmt::cuda::Same<__VA_ARGS__> name
 #define NMT_DYNAMIC_SHARED(name, type)                                \
@@ -39,15 +39,15 @@ using Same = T;
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// The only way a kernel is started. Arguments are converted to the kernel's parameter types. An
-/// empty grid starts nothing.
+/// The only way to launch a kernel. Arguments are converted to the kernel's parameter types. An
+/// empty grid launches nothing.
 template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,
             const Cuda& cuda, Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "a kernel is launched with all of its arguments");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  // More than 48 KB of dynamic shared memory is given to kernels that ask for it alone.
+  // A kernel has to opt in to more than 48 KB of dynamic shared memory.
   if (shared > 48 * 1024)
     NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(shared)));
@@ -73,14 +73,14 @@ NMT_HOST_DEVICE std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Blocks for n elements, `per_block` each, and no more than fill the device a few times: kernels
-/// loop with a grid's stride.
+/// The number of blocks for n elements, `per_block` each, limited to a few per multiprocessor:
+/// kernels loop with a grid stride.
 inline unsigned blocks_for(const Cuda& cuda, std::int64_t n, std::int64_t per_block) {
-  const std::int64_t most = std::int64_t{16} * state_of(cuda).multiprocessors;
-  return static_cast<unsigned>(std::min(divide_up(n, per_block), most));
+  const std::int64_t max_blocks = std::int64_t{16} * state_of(cuda).multiprocessors;
+  return static_cast<unsigned>(std::min(divide_up(n, per_block), max_blocks));
 }
 
-/// The thread's number in the grid and the number of threads, along x.
+/// The thread's index in the grid and the number of threads, along x.
 __device__ __forceinline__ std::int64_t grid_index() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
@@ -88,8 +88,8 @@ __device__ __forceinline__ std::int64_t grid_stride() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
 
-/// Leaves a fault for the host, which fails at its next synchronize(). The kernel goes on without
-/// the wrong value.
+/// Reports a fault to the host, which fails at its next synchronize(). The kernel continues without
+/// the invalid value.
 __device__ __forceinline__ void report(Fault* fault, FaultKind kind, long long value,
                                        long long limit) {
   if (atomicCAS(&fault->kind, int{no_fault}, int{kind}) == no_fault) {

@@ -15,7 +15,6 @@ Staging::Staging(CudaDevice::State& state) : stream_(state.stream) {
   }
 }
 
-// While a program ends, a failure has nobody to tell.
 Staging::~Staging() {
   cudaStreamSynchronize(stream_);
   for (const cudaEvent_t event : done_) cudaEventDestroy(event);
@@ -27,7 +26,7 @@ void Staging::copy(void* device, const void* host, std::size_t bytes) {
     NMT_CUDA_CHECK(cudaEventRecord(done_[current_], stream_));
     current_ = 1 - current_;
     at_ = 0;
-    NMT_CUDA_CHECK(cudaEventSynchronize(done_[current_]));  // some hundred uploads ago
+    NMT_CUDA_CHECK(cudaEventSynchronize(done_[current_]));
   }
   char* const place = data_ + current_ * half + at_;
   std::memcpy(place, host, bytes);

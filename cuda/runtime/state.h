@@ -16,19 +16,18 @@ namespace cuda {
 
 class Blas;
 class BlasLt;
-class Dnn;
 class Graphs;
 class Staging;
 
-/// What a kernel that meets a wrong value leaves for the host: the first one wins. Lies in memory
-/// that both can see.
+/// A kernel that finds an invalid value writes this record for the host; the first fault wins. It
+/// is in memory that both can access.
 struct Fault {
   int kind;  ///< FaultKind
   long long value, limit;
 };
 enum FaultKind : int { no_fault = 0, symbol_outside_vocabulary = 1 };
 
-/// A buffer that grows to the largest size ever asked for.
+/// A buffer that grows to the largest size requested.
 class Workspace {
  public:
   ~Workspace();
@@ -43,11 +42,11 @@ class Workspace {
   std::size_t size_ = 0;
 };
 
-/// What work needs that runs beside other work of its device: while it is asked for, its own stands
-/// in the state.
+/// The resources of the second of two concurrent branches. They are exchanged with those of the
+/// state while that branch is being queued.
 struct Branch {
   cudaStream_t stream = nullptr;
-  cudaEvent_t forked = nullptr, joined = nullptr;  ///< where it begins and ends
+  cudaEvent_t forked = nullptr, joined = nullptr;  ///< its begin and end
   Workspace workspace, rounded;
   std::shared_ptr<Blas> blas;
   std::shared_ptr<BlasLt> blas_lt;
@@ -62,22 +61,21 @@ struct CudaDevice::State {
   int multiprocessors = 0;
   Precision precision = Precision::float32;
   cudaStream_t stream = nullptr;
-  cuda::Fault* fault = nullptr;         ///< pinned, seen by the host and
-  cuda::Fault* device_fault = nullptr;  ///< by kernels
+  cuda::Fault* fault = nullptr;         ///< pinned; the host's address
+  cuda::Fault* device_fault = nullptr;  ///< the device's address of it
   cuda::Workspace workspace;
   cuda::Workspace table;             ///< the optimizer's slices
-  std::vector<char> table_contents;  ///< what lies there
-  cuda::Workspace
-      rounded;  ///< inputs of a product that are rounded or gathered, and results that are spread
+  std::vector<char> table_contents;  ///< the bytes in `table`
+  /// Inputs of a product that are rounded or gathered, and results that are scattered.
+  cuda::Workspace rounded;
   std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
-  std::int64_t waits = 0;                  ///< of the host for the device
+  std::int64_t waits = 0;                  ///< times the host waited for the device
   std::shared_ptr<cuda::Blas> blas;        ///< made at the first product
   std::shared_ptr<cuda::BlasLt> blas_lt;   ///< made at the first product with a bias
-  std::shared_ptr<cuda::Dnn> dnn;          ///< cuDNN, where it was opened
-  cuda::Branch branch;                     ///< the second one, between fork() and join()
+  cuda::Branch branch;                     ///< the second branch, between fork() and join()
   bool with_graphs = true;
   std::shared_ptr<cuda::Graphs> graphs;  ///< made at the first repeat()
-  cuda::Graphs* recording = nullptr;     ///< hears of every call, while work of repeat() is done
+  cuda::Graphs* recording = nullptr;     ///< receives every call while repeat() runs its work
 };
 
 namespace cuda {
@@ -86,8 +84,8 @@ inline CudaDevice::State& state_of(const Cuda& cuda) {
   return cuda.device->state();
 }
 
-/// Scratch memory of the stream, `count` elements, valid until the next call. Kernels that run
-/// later in the stream may use it for something else.
+/// Scratch memory of the stream, `count` elements, valid until the next call: later kernels of the
+/// stream reuse it.
 template <class T>
 T* workspace(const Cuda& cuda, std::int64_t count) {
   CudaDevice::State& state = state_of(cuda);

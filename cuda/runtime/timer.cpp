@@ -8,7 +8,7 @@ namespace nmt {
 struct CudaTimer::State {
   explicit State(CudaDevice& the_device) : device(the_device) {}
   CudaDevice& device;
-  std::vector<cudaEvent_t> events;  // made once, used again
+  std::vector<cudaEvent_t> events;  // reused
   std::size_t marks = 0;
 };
 
@@ -16,7 +16,7 @@ CudaTimer::CudaTimer(CudaDevice& device) : state_(std::make_unique<State>(device
 
 CudaTimer::~CudaTimer() {
   for (const cudaEvent_t event : state_->events) {
-    cudaEventDestroy(event);  // nobody to tell
+    cudaEventDestroy(event);
   }
 }
 

@@ -21,7 +21,7 @@ cp "$here"/gpu_check.sh "$here"/gpu_check.py "$folder/scripts/bench/"
 cp "$here"/../data/make_toy_corpus.py "$folder/scripts/data/"
 # CUDA libraries that the programs load with dlopen().
 for place in /usr/local/cuda/lib64 /usr/lib/x86_64-linux-gnu; do
-  for library in "$place"/libcublas.so.13 "$place"/libcublasLt.so.13 "$place"/libcudnn*.so.9; do
+  for library in "$place"/libcublas.so.1[23] "$place"/libcublasLt.so.1[23] "$place"/libcudnn*.so.9; do
     if [ -e "$library" ] && [ ! -e "$folder/lib/$(basename "$library")" ]; then cp -L "$library" "$folder/lib/"; fi
   done
 done

@@ -3,7 +3,6 @@
 #include "core/log.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
-#include "kernels/recurrent/cudnn.h"
 
 #include <algorithm>
 #include <fstream>
@@ -48,7 +47,7 @@ Compute::Compute(const ComputeSpec& spec)
   cuda_ = std::make_unique<CudaDevice>(choice.index, precision_);
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   std::string why;
-  if (wants_cudnn && !kernels::open_cudnn(cuda_->handle(), why))
+  if (wants_cudnn && !(cudnn_ = kernels::Cudnn::open(cuda_->handle(), why)))
     fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
 }
 
@@ -73,15 +72,10 @@ std::unique_ptr<Arena> Compute::new_training_arena() {
 }
 
 Context Compute::context(Arena& arena) {
-  Context context;
-  context.arena = &arena;
-  context.cpu = cpu();
-  if (!cuda_) {
+  Context context = make_context(arena, cpu(), cuda_.get(), cudnn_.get());
+  if (context.backend->low_precision_weights) {
     if (precision_ == Precision::bfloat16) context.weights = Dtype::bf16;
     if (precision_ == Precision::int8) context.weights = Dtype::i8;
-  } else {
-    context.device = {DeviceKind::cuda, cuda_->index()};
-    context.cuda = cuda_->handle();
   }
   return context;
 }
@@ -130,8 +124,7 @@ std::string Compute::describe(const std::string& program) const {
 }
 
 void tell_recurrences(const Model& model) {
-  if (model.context().device.kind != DeviceKind::cuda || !kernels::uses_cudnn(model.context().cuda))
-    return;
+  if (!model.context().cudnn) return;
   std::vector<std::string> theirs, ours;
   for (const RecurrentLayerInfo& place : model.recurrences()) {
     if (place.cudnn_unsupported.empty())

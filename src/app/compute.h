@@ -3,6 +3,7 @@
 #include "config/compute_spec.h"
 #include "config/device.h"
 #include "core/thread_pool.h"
+#include "kernels/recurrent/cudnn.h"
 #include "model/model.h"
 #include "tensor/context.h"
 #include "tensor/cuda_device.h"
@@ -50,11 +51,12 @@ class Compute {
   ThreadPool pool_;
   ProductChoice products_;
   Precision precision_;
-  std::unique_ptr<CudaDevice> cuda_;  // null: the CPU
-  std::string why_;                   // "auto" took the CPU because of
+  std::unique_ptr<CudaDevice> cuda_;       // null: the CPU
+  std::unique_ptr<kernels::Cudnn> cudnn_;  // null: our own recurrent kernels
+  std::string why_;                        // "auto" took the CPU because of
 };
 
-/// Says in the log which layers of a model cuDNN runs, where it was opened for the model's device.
+/// Says in the log which layers of a model cuDNN runs, where the model's context carries cuDNN.
 /// Error (usage): none.
 void tell_recurrences(const Model& model);
 

@@ -85,7 +85,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
   std::vector<EnsembleScorer::Member> members;
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
-    if (!precision && context.device.kind == DeviceKind::cpu)
+    if (!precision && context.backend->low_precision_weights)
       at.weights = ModelDirectory::open(names[i]).weights();
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));

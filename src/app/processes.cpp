@@ -1,6 +1,7 @@
 #include "app/processes.h"
 
 #include "config/device.h"
+#include "core/dynamic_library.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "tensor/cuda_device.h"
@@ -12,7 +13,6 @@
 #include <thread>
 #include <utility>
 
-#include <dlfcn.h>
 #include <sched.h>
 
 namespace nmt::app {
@@ -59,16 +59,16 @@ Processes::~Processes() = default;
 
 train::Communicator& Processes::join() {
   if (size_ == 1) return train::alone();
-  void* const library = ::dlopen(
-      "libnmt_mpi.so", RTLD_NOW | RTLD_GLOBAL);  // Open MPI's own parts look for it globally
-  if (!library)
+  // Global, since Open MPI's plugins look for its symbols. Never closed: MPI ends at exit.
+  static DynamicLibrary& library =
+      *new DynamicLibrary({"libnmt_mpi.so"}, DynamicLibrary::Symbols::global);
+  train::MakeCommunicator make = nullptr;
+  library.find("nmt_mpi_communicator", make);
+  if (!make)
     fail(ExitStatus::usage,
          "{}: started as one of {} processes, which need MPI to train together: {}; start one, or "
          "build with MPI (docs/guide/several-machines.md)",
-         launcher_, size_, ::dlerror());
-  const auto make =
-      reinterpret_cast<train::MakeCommunicator>(::dlsym(library, "nmt_mpi_communicator"));
-  NMT_CHECK(make, "libnmt_mpi.so has no nmt_mpi_communicator");
+         launcher_, size_, library.error());
   joined_.reset(make());
   rank_ = joined_->rank();
   NMT_CHECK(

@@ -8,7 +8,7 @@ Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, 
                 Tensor lengths) {
   Memory memory{std::move(values), std::move(keys), std::move(lengths), {}};
   const Context& context = tape.context();
-  if (attention != kernels::AttentionKind::additive || context.device.kind != DeviceKind::cpu)
+  if (attention != kernels::AttentionKind::additive || !context.backend->exponential_keys)
     return memory;
   const Tensor& plain = memory.keys->value;
   memory.exp_keys = tape.recording() ? context.empty(plain.shape()) : plain;

@@ -61,6 +61,37 @@ std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> 
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell,
                                    const std::vector<Var>& initial, std::int64_t batch);
 
+/// Fills the fields that kernels::Recurrence and kernels::Transition share, for input projections x
+/// [T,B,inputs*H] of the cell's unit. Error: x has another shape.
+template <class Loop>
+void describe_loop(const Cell& cell, const Var& x, const Tensor& mask, bool reverse,
+                   std::int64_t position, bool keep, Loop& loop) {
+  const Shape& shape = x->value.shape();
+  const std::int64_t wide = cell.unit->inputs * cell.width;
+  NMT_CHECK(shape.rank() == 3 && shape[2] == wide, "unit {} of width {} reads [T,B,{}], not {}",
+            cell.unit->name, cell.width, wide, shape.text());
+  loop.steps = shape[0];
+  loop.batch = shape[1];
+  loop.reverse = reverse;
+  loop.position = position;
+  loop.keep = keep;
+  loop.x = x->value.f32();
+  loop.mask = mask ? mask.f32() : nullptr;
+}
+/// The state vectors of a loop that start from `start`: new results [T,B,H], which the loop then
+/// writes.
+template <class Loop>
+std::vector<Var> new_states(Tape& tape, const Cell& cell, const std::vector<Tensor>& start,
+                            Loop& loop) {
+  std::vector<Var> states;
+  for (int p = 0; p < cell.unit->states; ++p) {
+    states.push_back(tape.result(tape.context().empty({loop.steps, loop.batch, cell.width})));
+    loop.initial[p] = start[p].f32();
+    loop.states[p] = states[p]->value.f32();
+  }
+  return states;
+}
+
 /// Allocates tensors [batch,H] for the gradients of all state vectors and stores their pointers in
 /// `to`.
 std::vector<Tensor> initial_gradients(const Context& context, const Cell& cell, std::int64_t batch,

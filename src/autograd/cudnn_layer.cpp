@@ -23,11 +23,11 @@ Tensor pack(const Context& context, const CudnnLayer& layer) {
   kernels::CudnnPass smallest;  // the size of the weights depends only on the layer
   smallest.layer = shape_of(layer);
   smallest.steps = smallest.batch = 1;
-  Tensor packed = context.empty({kernels::cudnn_sizes(context.cuda, smallest).weights});
+  Tensor packed = context.empty({layer.library->sizes(smallest).weights});
   const Region region(context.profile, "packing of recurrent weights",
                       {0, 8.0 * static_cast<double>(layer.input->shape.elements() +
                                                     layer.cell.recurrent->shape.elements())});
-  kernels::pack_cudnn(context.cuda, smallest.layer, values_of(layer), packed.f32());
+  layer.library->pack(smallest.layer, values_of(layer), packed.f32());
   return packed;
 }
 
@@ -90,7 +90,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
   }
   const Tensor weights =
       layer.cell.recurrent->is_packed() ? layer.cell.recurrent->packed : pack(context, layer);
-  const kernels::CudnnSizes sizes = kernels::cudnn_sizes(context.cuda, pass);
+  const kernels::CudnnSizes sizes = layer.library->sizes(pass);
   pass.weights = weights.f32();
   std::vector<Var> states{tape.result(context.empty({pass.steps, batch, h}))};
   pass.h = states[0]->value.f32();
@@ -106,7 +106,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
     pass.scratch = scratch.f32();
     const Region region(context.profile, "recurrences by cuDNN",
                         work(layer, pass.steps * batch, false));
-    kernels::cudnn_forward(context.cuda, pass);
+    layer.library->forward(pass);
   }
 
   if (!tape.recording()) return states;
@@ -125,7 +125,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
     if (!initial.empty()) dinitial = initial_gradients(at, layer.cell, pass.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences by cuDNN, back",
                                work(layer, pass.steps * pass.batch, true));
-    kernels::cudnn_backward(at.cuda, pass, g);
+    layer.library->backward(pass, g);
     back.reset();
     states[0]->gradient = {};  // overwritten
     tape.accumulate(*x, dx);

@@ -93,6 +93,7 @@ struct PaddedSentences {
 
 /// The weights of a recurrent layer for cuDNN, including the input projection.
 struct CudnnLayer {
+  const kernels::Cudnn* library = nullptr;
   Cell cell;                        ///< when frozen, cell.recurrent->packed holds all weights
   Parameter* input = nullptr;       ///< [E, inputs*H]
   Parameter* input_bias = nullptr;  ///< [inputs*H] or null

@@ -28,7 +28,7 @@ void pack_weight(const Context& context, bool transpose, std::int64_t k, std::in
                  std::int64_t first) {
   const Tensor& value = weight.value;
   const std::int64_t ld = weight.shape[1];
-  NMT_CHECK(packed.dtype() == Dtype::f32 || context.device.kind == DeviceKind::cpu,
+  NMT_CHECK(packed.dtype() == Dtype::f32 || context.backend->low_precision_weights,
             "weights of type {} are supported on the CPU only", name_of(packed.dtype()));
   NMT_CHECK(value.dtype() == Dtype::f32 || value.dtype() == packed.dtype(),
             "{} has type {} and cannot be packed as {}", weight.name, name_of(value.dtype()),

@@ -63,7 +63,7 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
 Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Shape shape) {
   const Context& context = tape.context();
   Symbols symbols{upload(context, ids, shape)};
-  if (tape.recording() && context.device.kind == DeviceKind::cuda)
+  if (tape.recording() && context.backend->id_runs)
     symbols.runs = upload(context, kernels::id_runs(ids), {2 * shape.elements() + 1});
   return symbols;
 }

@@ -8,35 +8,18 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
                             const std::vector<Var>& given, const Tensor& mask, bool reverse,
                             std::int64_t position) {
   const Context& context = tape.context();
-  const Shape& shape = x->value.shape();
-  const kernels::Unit& unit = *cell.unit;
-  const std::int64_t h = cell.width;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h,
-            "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
-            shape.text());
-  const std::int64_t steps = shape[0], batch = shape[1];
   const bool backward = tape.recording(), keep = backward || tape.probe();
+  kernels::Recurrence args;
+  describe_loop(cell, x, mask, reverse, position, keep, args);
+  const std::int64_t steps = args.steps, batch = args.batch;
   const CellView view = view_cell(context, cell, backward);
   const CellBuffers buffers(context, cell, keep ? steps * batch : batch, backward);
   const std::vector<Var> initial = complete_states(tape, cell, given);
   const std::vector<Tensor> start = initial_states(context, cell, initial, batch);
 
-  kernels::Recurrence args;
   args.cell = view.cell;
-  args.steps = steps;
-  args.batch = batch;
-  args.reverse = reverse;
-  args.position = position;
-  args.keep = keep;
-  args.x = x->value.f32();
-  args.mask = pointer(mask);
   args.record = buffers.record();
-  std::vector<Var> states;
-  for (int p = 0; p < unit.states; ++p) {
-    states.push_back(tape.result(context.empty({steps, batch, h})));
-    args.initial[p] = start[p].f32();
-    args.states[p] = states[p]->value.f32();
-  }
+  const std::vector<Var> states = new_states(tape, cell, start, args);
   {
     const Region region(context.profile, "recurrences", cell_work(cell, steps * batch, false));
     dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });

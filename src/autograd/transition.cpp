@@ -10,16 +10,12 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
                             const Var& guide, const std::vector<Var>& given, const Tensor& mask,
                             bool reverse, std::int64_t position) {
   const Context& context = tape.context();
-  const Shape& shape = x->value.shape();
-  const kernels::Unit& unit = *lower.unit;
-  const std::int64_t h = lower.width;
-  NMT_CHECK(shape.rank() == 3 && shape[2] == unit.inputs * h,
-            "unit {} of width {} reads [T,B,{}], not {}", unit.name, h, unit.inputs * h,
-            shape.text());
-  NMT_CHECK(guide->value.shape() == shape, "the higher unit reads {}, the lower one {}",
-            guide->value.shape().text(), shape.text());
-  const std::int64_t steps = shape[0], batch = shape[1];
   const bool recording = tape.recording(), keep = recording || tape.probe();
+  kernels::Transition args;
+  describe_loop(lower, x, mask, reverse, position, keep, args);
+  NMT_CHECK(guide->value.shape() == x->value.shape(), "the higher unit reads {}, the lower one {}",
+            guide->value.shape().text(), x->value.shape().text());
+  const std::int64_t steps = args.steps, batch = args.batch;
   const std::int64_t kept = keep ? steps * batch : batch;
   const CellView lower_view = view_cell(context, lower, recording),
                  higher_view = view_cell(context, higher, recording);
@@ -28,26 +24,15 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   const std::vector<Var> initial = complete_states(tape, lower, given);
   const std::vector<Tensor> start = initial_states(context, lower, initial, batch);
 
-  kernels::Transition args;
   args.lower = lower_view.cell;
   args.higher = higher_view.cell;
-  args.steps = steps;
-  args.batch = batch;
-  args.reverse = reverse;
-  args.position = position;
-  args.keep = keep;
-  args.x = x->value.f32();
   args.guide = guide->value.f32();
-  args.mask = pointer(mask);
   args.lower_record = lower_buffers.record();
   args.higher_record = higher_buffers.record();
-  std::vector<Var> states;
+  const std::vector<Var> states = new_states(tape, lower, start, args);
   std::vector<Tensor> middle;
-  for (int p = 0; p < unit.states; ++p) {
-    states.push_back(tape.result(context.empty({steps, batch, h})));
-    middle.push_back(context.empty({kept, h}));
-    args.initial[p] = start[p].f32();
-    args.states[p] = states[p]->value.f32();
+  for (int p = 0; p < lower.unit->states; ++p) {
+    middle.push_back(context.empty({kept, lower.width}));
     args.middle[p] = middle[p].f32();
   }
   {

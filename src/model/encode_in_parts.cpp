@@ -6,10 +6,6 @@
 namespace nmt {
 namespace {
 
-// Padded tokens that pass through the encoder at a time; a GPU has the room, and wants few large
-// pieces of work.
-constexpr std::int64_t rows_of_part = 256, rows_of_part_cuda = 65536;
-
 // Copies a part [S',n,W] into the columns of its sentences of the whole [S,B,W], made at the first
 // call. What lies behind a sentence's end is never read.
 void place(const Context& context, const Tensor& part, std::int64_t sentence, const Shape& shape,
@@ -33,8 +29,7 @@ void place(const Context& context, const Tensor& part, std::int64_t sentence, co
 Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Ids> sources,
                                                   std::int32_t bos, std::int32_t eos) const {
   const std::int64_t sentences = static_cast<std::int64_t>(sources.size());
-  const std::int64_t rows_at_once =
-      context.device.kind == DeviceKind::cuda ? rows_of_part_cuda : rows_of_part;
+  const std::int64_t rows_at_once = context.backend->encoder_rows;
   std::int64_t longest = 0;
   for (const Ids& source : sources)
     longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);

@@ -1,6 +1,5 @@
 #include "model/encoder.h"
 
-#include "kernels/recurrent/cudnn.h"
 #include "nn/unit_registry.h"
 #include "tensor/branches.h"
 
@@ -55,9 +54,8 @@ BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSetting
 BidirectionalLayer::Result BidirectionalLayer::operator()(
     Tape& tape, const Var& x, const ops::PaddedSentences& sentences) const {
   const Context& context = tape.context();
-  const bool cudnn = context.device.kind == DeviceKind::cuda &&
-                     kernels::uses_cudnn(context.cuda);  // it has one stream
-  Branches directions(context, backward_ && !cudnn && !tape.probe());
+  Branches directions(
+      context, backward_ && forward_.can_branch() && backward_->can_branch() && !tape.probe());
   directions.fork();
   const Var ahead = forward_(tape, x, {}, sentences)[0];
   if (aware_) {

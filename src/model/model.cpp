@@ -116,7 +116,7 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
     rows.push_back(static_cast<std::int32_t>(i));
     targets.push_back(batch.target_out[i]);
   }
-  if (tape.recording() && context.device.kind == DeviceKind::cuda && !rows.empty()) {
+  if (tape.recording() && context.backend->replays && !rows.empty()) {
     const auto more = static_cast<std::size_t>(rounded_rows(batch.target_tokens, b * t));
     for (std::size_t i = 0; rows.size() < more; ++i)
       if (batch.target_mask[i] == 0.0f) rows.push_back(static_cast<std::int32_t>(i));

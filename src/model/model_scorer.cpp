@@ -17,10 +17,6 @@ namespace {
 // Logits [block,V] take an eighth of the output table's [V,E]; fewer rows would mean reading the
 // table too often.
 constexpr std::int64_t table_share = 8, min_block = 32;
-// Hypotheses that pass through the decoder at a time, so that its own values are those of so many;
-// a GPU has the room, and wants few large pieces of work: likewise the logits of a block there.
-constexpr std::int64_t rows_of_part = 128, rows_of_part_cuda = 8192,
-                       block_floats_cuda = std::int64_t{1} << 25;
 
 // Memory of an arena for another one.
 class PartOfArena : public MemorySource {
@@ -84,7 +80,7 @@ class ModelDecoding : public Decoding {
 
   // Attention is brought to the host at every step.
   const Context* device() const override {
-    return on_gpu() && !want_attention_ ? &context_ : nullptr;
+    return !backend_.host_memory && !want_attention_ ? &context_ : nullptr;
   }
 
   DecodingStep advance_on_device(const RowsOnDevice& rows) override {
@@ -113,7 +109,7 @@ class ModelDecoding : public Decoding {
       logits_ = part_->score(tape, readout_.slice(first, count), sentences, normalizer_.f32());
       return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32()};
     }
-    if (!on_gpu()) {
+    if (backend_.host_memory) {
       logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, nullptr);
       const std::int64_t width = logits_.width(), needed = count * kernels::top_k_blocks(width);
       if (!maxima_ || maxima_.elements() < needed) maxima_ = context_.empty({needed});
@@ -130,7 +126,6 @@ class ModelDecoding : public Decoding {
   }
 
  private:
-  bool on_gpu() const { return context_.device.kind == DeviceKind::cuda; }
   Tensor send(std::span<const std::int32_t> values, Shape shape) const {
     const Tensor tensor = context_.empty(shape, Dtype::i32);
     upload(context_, values, tensor);
@@ -157,9 +152,9 @@ class ModelDecoding : public Decoding {
     state_ = std::move(next);
     DecodingStep step;
     step.rows = static_cast<int>(rows);
-    step.block = static_cast<int>(
-        std::max<std::int64_t>(min_block, on_gpu() ? block_floats_cuda / table_.shape[0]
-                                                   : readout_.width() / table_share));
+    step.block = static_cast<int>(std::max<std::int64_t>(
+        min_block, backend_.logits_block > 0 ? backend_.logits_block / table_.shape[0]
+                                             : readout_.width() / table_share));
     if (want_attention_) step.attention = attention_.data();
     step.source_steps = static_cast<int>(steps);
     return step;
@@ -170,10 +165,10 @@ class ModelDecoding : public Decoding {
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
     Context here = context_;
-    if (on_gpu()) here.arena = &places_[turn_];
+    if (backend_.replays) here.arena = &places_[turn_];
     Tape tape(here, false);
     DecoderState next(state_.size());
-    const std::int64_t part = on_gpu() ? rows_of_part_cuda : rows_of_part;
+    const std::int64_t part = backend_.decoder_rows;
     for (std::int64_t first = 0; first < rows; first += part) {
       const std::int64_t count = std::min(part, rows - first);
       const RowsOnDevice part_rows = named(first, count);
@@ -221,8 +216,8 @@ class ModelDecoding : public Decoding {
   void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) const {
     const std::int64_t heads = weights.shape()[2], steps = weights.shape()[3];
     const std::vector<float> copy =
-        on_gpu() ? download<float>(context_, weights) : std::vector<float>();
-    const float* const values = on_gpu() ? copy.data() : weights.f32();
+        backend_.host_memory ? std::vector<float>() : download<float>(context_, weights);
+    const float* const values = backend_.host_memory ? weights.f32() : copy.data();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t s = 0; s < steps; ++s) {
         float sum = 0;
@@ -233,8 +228,9 @@ class ModelDecoding : public Decoding {
   }
 
   Context context_;
-  // On a GPU the values of even and of odd steps. The one of the step before last is empty again,
-  // so that every step finds all at the same addresses: what a graph of it needs.
+  const Backend& backend_ = *context_.backend;
+  // Where work is replayed, the values of even and of odd steps. The arena of the step before last
+  // is empty again, so that every step finds all values at the same addresses.
   Arena places_[2]{Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena)),
                    Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena))};
   int turn_ = 0;

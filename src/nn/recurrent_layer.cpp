@@ -112,10 +112,9 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
     : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {
   const std::string cudnn_unsupported = why_not_cudnn(settings);
   builder.note_recurrence(cudnn_unsupported);
-  const Context& context = builder.context();
-  if (cudnn_unsupported.empty() && context.device.kind == DeviceKind::cuda &&
-      kernels::uses_cudnn(context.cuda))
-    cudnn_ = ops::CudnnLayer{cell_, input_.weight, input_.bias};
+  const kernels::Cudnn* const cudnn = builder.context().cudnn;
+  if (cudnn && cudnn_unsupported.empty())
+    cudnn_ = ops::CudnnLayer{cudnn, cell_, input_.weight, input_.bias};
 }
 
 std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,

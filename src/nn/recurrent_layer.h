@@ -54,8 +54,8 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 /// Why cuDNN does not support a layer with these settings; empty if it does.
 std::string why_not_cudnn(const UnitSettings& settings);
 
-/// A unidirectional recurrent layer; uses cuDNN if it is loaded for the device and supports the
-/// layer.
+/// One recurrent layer in one direction. cuDNN runs it where the builder's context carries cuDNN
+/// and why_not_cudnn() has no objection; otherwise our own kernels do.
 class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
@@ -68,6 +68,8 @@ class RecurrentLayer {
   /// Estimate of the floats per position that training saves for the backward pass.
   std::int64_t saved_floats() const;
   void freeze(const Context& context) const;
+  /// Whether two layers may run at the same time on branches of a stream; cuDNN has one stream.
+  bool can_branch() const { return !cudnn_; }
 
  private:
   InputProjection input_;

@@ -52,9 +52,9 @@ void Arena::remove_free(Block* block) {
   if (block->free_after) block->free_after->free_before = block->free_before;
 }
 
-// The smallest block that fits in the first bin that has one; of equal ones that at the lowest
-// address. So where blocks come to lie depends on those that are live alone: equal steps get equal
-// addresses, which CUDA graphs live on.
+// The smallest block that fits in the first bin that has one; of equal sizes the one at the lowest
+// address. So addresses depend on the live blocks alone: equal steps get equal addresses, which
+// CUDA graphs rely on.
 Block* Arena::find_free(std::size_t size) {
   for (int bin = bin_of(size); bin < bins; ++bin) {
     Block* best = nullptr;
@@ -87,7 +87,7 @@ void Arena::recycle(Block* block) noexcept {
   spare_.push_back(block);
 }
 
-// Chunks that lie idle may be in the way of one that is needed.
+// Null where the source has no memory: allocate() then frees idle chunks and tries again.
 char* Arena::allocate_chunk(std::size_t bytes) {
   try {
     return source_->allocate(bytes);
@@ -98,7 +98,7 @@ char* Arena::allocate_chunk(std::size_t bytes) {
 
 Block* Arena::allocate(std::size_t bytes) {
   const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
-  make_headers();  // all that can fail but for the system's own chunks comes first
+  make_headers();  // first, since it can fail
   Block* block = find_free(size);
   if (block) {
     remove_free(block);
@@ -134,7 +134,7 @@ Block* Arena::allocate(std::size_t bytes) {
   return block;
 }
 
-// A block that is held looks live to its neighbors.
+// A held block looks live to its neighbors.
 void Arena::release(Block* block) noexcept {
   if (!holding_) return free(block);
   block->references = 1;

@@ -11,7 +11,7 @@ namespace nmt {
 
 class Arena;
 
-/// A piece of an arena's memory, reference-counted by the tensors that look at it.
+/// A piece of an arena's memory, reference-counted by the tensors that view it.
 struct Block {
   Arena* arena = nullptr;
   char* data = nullptr;
@@ -23,28 +23,28 @@ struct Block {
   Block* free_after = nullptr;
 };
 
-/// Where device memory comes from. The CPU's is the heap, 64-byte aligned.
+/// The source of an arena's chunks. On the CPU it is the heap, 64-byte aligned.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Null when there is no more; the arena then gives back what it does not use and asks again, and
-  /// refuses.
+  /// Null when there is no more memory. The arena then frees its unused chunks and tries once more
+  /// before it calls refuse().
   virtual char* allocate(std::size_t bytes) = 0;
   virtual void release(char* data) noexcept = 0;
-  /// Throws: there is no memory for so many bytes. std::bad_alloc by default.
+  /// Throws because there is no memory for so many bytes; std::bad_alloc by default.
   [[noreturn]] virtual void refuse(std::size_t) { throw std::bad_alloc(); }
 };
 
-/// The caching allocator of one device: good-fit over chunks taken from the system, free neighbors
-/// merged. Once a training or decoding step has seen its sizes, it asks the system for nothing (the
-/// counter below shows it). For one thread.
+/// The caching allocator of one device: good fit over chunks allocated from the system; free
+/// neighbors are merged. Once a training or decoding step has seen its sizes, it allocates nothing
+/// from the system (Statistics::system_allocations shows it). For one thread.
 class Arena {
  public:
   struct Statistics {
-    std::int64_t system_allocations = 0;  ///< chunks ever asked of the system
+    std::int64_t system_allocations = 0;  ///< chunks allocated from the system
     std::size_t reserved = 0;             ///< bytes held from the system
     std::size_t in_use = 0;               ///< bytes in live blocks
-    std::size_t peak = 0;                 ///< most bytes ever in live blocks
+    std::size_t peak = 0;                 ///< maximum of in_use
   };
 
   /// Chunks are at least `growth` bytes. `source` defaults to the heap.
@@ -54,15 +54,14 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// Throws std::bad_alloc when the system has no more, even after trim(). The arena stays as it
-  /// was.
+  /// Throws std::bad_alloc when the system has no more memory, even after trim(). The arena is
+  /// unchanged then.
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
-  /// Until let_go() what is released stays taken: work that runs beside other work may still use
-  /// it.
+  /// Until let_go(), released blocks are not reused: work on another stream may still read them.
   void hold() { holding_ = true; }
   void let_go() noexcept;
-  /// Gives chunks without live blocks back to the system.
+  /// Frees chunks without live blocks.
   void trim();
   const Statistics& statistics() const { return statistics_; }
 
@@ -72,7 +71,7 @@ class Arena {
   void insert_free(Block* block);
   void remove_free(Block* block);
   Block* find_free(std::size_t size);
-  /// Makes as many spare headers as one allocate() can need: a chunk's and its rest's.
+  /// Makes as many spare headers as one allocate() can need: of a chunk and of its remainder.
   void make_headers();
   Block* new_block() noexcept;
   char* allocate_chunk(std::size_t bytes);

@@ -6,7 +6,7 @@ namespace nmt {
 
 Branches::Branches(const Context& context, bool wanted)
     : context_(context),
-      wanted_(wanted && context.device.kind == DeviceKind::cuda && !context.profile) {}
+      wanted_(wanted && context.backend->concurrent_branches && !context.profile) {}
 
 Branches::~Branches() {
   if (!open_) return;

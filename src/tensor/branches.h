@@ -4,20 +4,20 @@
 
 namespace nmt {
 
-/// Two pieces of work that need nothing of each other, beside each other on a GPU: each alone may
-/// be too small to fill it. Between fork() and join() no host values are uploaded, nothing is
-/// waited for, and what is freed stays taken. On the CPU, and where `wanted` is false or other
-/// branches are open, the work is done in order.
+/// Runs two independent workloads on two streams of a GPU, since each alone may be too small to
+/// fill it. Between fork() and join() nothing may be uploaded, nothing may synchronize, and freed
+/// memory is not reused. Where the backend has no concurrent branches, `wanted` is false, the
+/// context has a profile or other branches are open, the workloads run one after the other.
 ///   Branches branches(context, true);
-///   branches.fork();    // after everything asked for so far:
+///   branches.fork();    // both follow everything queued so far
 ///   first(...);
-///   branches.second();  // likewise, beside the first:
+///   branches.second();
 ///   second(...);
-///   branches.join();    // after both
+///   branches.join();    // later work follows both
 class Branches {
  public:
   Branches(const Context& context, bool wanted);
-  /// Joins, where work ended early.
+  /// Joins where an exception ended the work early.
   ~Branches();
   Branches(const Branches&) = delete;
   Branches& operator=(const Branches&) = delete;

@@ -9,8 +9,8 @@
 
 namespace nmt {
 
-// Copies between the host's memory and a context's device: plain ones on the CPU. All take place in
-// the order of the device's other work.
+// Copies between host memory and a context's device, memcpy on the CPU. They run in the order of
+// the device's other work.
 
 inline void copy_in(const Cpu&, void* to, const void* host, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, host, bytes);
@@ -37,14 +37,14 @@ inline void clear_bytes(const Cuda& cuda, void* data, std::size_t bytes) {
   cuda.device->clear(data, bytes);
 }
 
-/// Copies `count` floats from place to place on the context's device.
+/// Copies `count` floats within the context's device.
 inline void copy_floats(const Context& context, std::int64_t count, const float* from, float* to) {
   dispatch(context, [&](const auto& backend) {
     copy_within(backend, to, from, static_cast<std::size_t>(count) * sizeof(float));
   });
 }
 
-/// Zeros.
+/// Sets all elements to zero.
 template <class T>
 void clear(const Context& context, const Tensor& tensor) {
   dispatch(context, [&](const auto& backend) {
@@ -52,8 +52,8 @@ void clear(const Context& context, const Tensor& tensor) {
   });
 }
 
-/// Fills a tensor of the context's device with host values, as many as it has elements. They may be
-/// reused on return.
+/// Copies host values into a tensor of the context's device. Error: their number is not the
+/// tensor's number of elements. The host memory may be reused on return.
 template <class T>
 void upload(const Context& context, std::span<const T> values, const Tensor& to) {
   NMT_CHECK(static_cast<std::int64_t>(values.size()) == to.elements(), "{} values for a tensor {}",
@@ -71,17 +71,17 @@ Tensor upload(const Context& context, const std::vector<T>& values, Shape shape)
   return tensor;
 }
 
-/// Brings a tensor's values into one of the same shape in the host's memory; waits for them.
+/// Copies a tensor into one of the same shape in host memory and waits for it.
 inline void download(const Context& context, const Tensor& tensor, const Tensor& host) {
-  NMT_CHECK(tensor.shape() == host.shape() && host.device().kind == DeviceKind::cpu,
-            "{} cannot be brought into {}", tensor.shape().text(), host.shape().text());
+  NMT_CHECK(tensor.shape() == host.shape() && host.in_host_memory(),
+            "a tensor {} cannot be downloaded into {}", tensor.shape().text(), host.shape().text());
   dispatch(context, [&](const auto& backend) {
     copy_out(backend, host.f32(), tensor.f32(),
              static_cast<std::size_t>(tensor.elements()) * sizeof(float));
   });
 }
 
-/// The values of a tensor on the context's device; waits for them.
+/// The values of a tensor of the context's device; waits for them.
 template <class T>
 std::vector<T> download(const Context& context, const Tensor& tensor) {
   std::vector<T> values(static_cast<std::size_t>(tensor.elements()));

@@ -13,32 +13,32 @@
 
 namespace nmt {
 
-/// What has become of a device's recurring work.
+/// Statistics of a device's recurring work.
 struct GraphCounts {
-  std::int64_t plain = 0;     ///< done call by call
-  std::int64_t recorded = 0;  ///< captured and made a graph
-  std::int64_t updated = 0;   ///< captured, and the graph that was there got its values
-  std::int64_t replayed = 0;  ///< one launch of a graph, nothing captured
-  std::int64_t changed = 0;   ///< kernels of those that got new arguments
-  std::int64_t misfits = 0;   ///< had other calls than the key's graph
-  std::int64_t held = 0;      ///< graphs now
-  std::int64_t nodes = 0;     ///< calls in them
+  std::int64_t plain = 0;     ///< runs without a graph
+  std::int64_t recorded = 0;  ///< captures that were instantiated
+  std::int64_t updated = 0;   ///< captures that updated the existing graph
+  std::int64_t replayed = 0;  ///< launches of a graph without a capture
+  std::int64_t changed = 0;   ///< kernels in replayed graphs whose arguments changed
+  std::int64_t misfits = 0;   ///< runs whose calls differed from the key's graph
+  std::int64_t held = 0;      ///< graphs that exist now
+  std::int64_t nodes = 0;     ///< their calls
 };
 
-/// One CUDA device, a stream on it and what the kernels share there: the products' library, a
-/// scratch space, a place for faults. All work of one CudaDevice runs in the order it was asked
-/// for. For one thread.
+/// One CUDA device, a stream on it, and what the kernels share there: the matrix product library,
+/// scratch memory and a fault record. All work of one CudaDevice runs in the order of the calls.
+/// For one thread.
 class CudaDevice {
  public:
-  /// Errors (usage): this build has no CUDA backend; no driver, or one older than the toolkit's; no
-  /// such device; a device older than the kernels were built for. `precision`: of its products'
-  /// inputs, not int8. bfloat16 is also how it packs weights.
+  /// `precision`: of the inputs of matrix products, not int8; bfloat16 also packs weights in
+  /// bfloat16. Errors (usage): this build has no CUDA backend; no driver, or one older than the
+  /// toolkit; no such device; a device older than the architectures of this build.
   explicit CudaDevice(int index = 0, Precision precision = Precision::float32);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  /// How many devices there are; 0, and the reason in `why`, where none can be used. Never fails.
+  /// The number of devices; 0, and the reason in `why`, where none can be used. Never fails.
   static int count(std::string& why);
 
   int index() const;
@@ -50,8 +50,8 @@ class CudaDevice {
     std::size_t free = 0, total = 0;
   };
   Memory memory() const;
-  /// Where an Arena of this device takes its chunks. Its refusal, OutOfMemory, says what was asked
-  /// for, what is free, what to lower.
+  /// The memory source of an Arena of this device. Its OutOfMemory error says how much was
+  /// requested, how much is free, and which options to lower.
   std::unique_ptr<MemorySource> memory_source();
 
   /// Copies in stream order. Host memory may be reused on return; from_device() waits for the copy.
@@ -59,24 +59,23 @@ class CudaDevice {
   void from_device(void* host, const void* device, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
   void clear(void* data, std::size_t bytes);  ///< to zeros
-  /// Waits for everything asked for so far. Error: what a kernel found wrong since the last time.
+  /// Waits for all queued work. Error: a fault that a kernel has reported since the last call.
   void synchronize();
-  /// How often the host has waited for the device.
+  /// The number of times the host has waited for the device.
   std::int64_t waits() const;
 
-  /// Does work that may recur. Where it has been done before under this key it becomes one CUDA
-  /// graph, and from then on the host's calls are compared with the graph's instead of being made,
-  /// and one launch does it all (cuda/runtime/graph.h). Work of one key may differ in every
-  /// respect: that costs time alone. It is a function that may be run again after it has run to its
-  /// end and nothing of it was done on the device: it queues work here, and does nothing else that
-  /// lasts. Work that reads from the device is never a graph.
+  /// Runs work that may recur. Work that has run before under the same key is captured into a CUDA
+  /// graph; from then on the host's calls are only compared with the graph, and one launch replaces
+  /// them (cuda/runtime/graph.h). Work under one key may differ in every respect: that only costs
+  /// time. The function may be called a second time when nothing of its first call has run on the
+  /// device, so it must have no lasting effect except to queue work here. Work that reads from the
+  /// device never becomes a graph.
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
-  /// Without them repeat() just does its work. On at first.
+  /// Without graphs repeat() just calls its function. Default: on.
   void set_graphs(bool on);
   GraphCounts graph_counts() const;
 
-  // Two branches of work, as Branches has them (tensor/branches.h). False: there are branches
-  // already.
+  // The two branches of tensor/branches.h. fork() returns false where branches are open already.
   bool fork();
   void second_branch();
   void join();

@@ -7,8 +7,7 @@
 
 namespace nmt {
 
-/// Times of work on a CUDA device by events in its stream, as the device sees them: the host's own
-/// time does not count.
+/// Measures work on a CUDA device by events in its stream: device time, without the host's.
 class CudaTimer {
  public:
   /// The device outlives the timer.
@@ -17,10 +16,10 @@ class CudaTimer {
   CudaTimer(const CudaTimer&) = delete;
   CudaTimer& operator=(const CudaTimer&) = delete;
 
-  /// Marks the place in the stream where the work asked for so far ends.
+  /// Records an event behind all work queued so far.
   void mark();
-  /// Seconds from each mark to the next, one less than there were marks; waits for the last and
-  /// forgets them all.
+  /// Seconds from each mark to the next, one fewer than there are marks. Waits for the last mark
+  /// and clears all of them.
   std::vector<double> intervals();
 
  private:

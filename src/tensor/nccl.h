@@ -8,27 +8,27 @@
 
 namespace nmt {
 
-/// One of several GPUs, each of a process of its own, that exchange tensors by NVIDIA's NCCL. The
-/// library is opened by name when the first object is made. All GPUs are asked for the same in the
-/// same order; it takes place in the order of the device's other work. Errors (failed): a call of
-/// NCCL, by its name, also one whose failure shows later.
+/// One rank of several processes with a GPU each that exchange tensors through NVIDIA's NCCL. The
+/// library is opened when the first object is made. Every rank must issue the same collectives in
+/// the same order; they run in the order of the device's other work. Errors (failed): a failed call
+/// of NCCL by its name, including asynchronous failures.
 class Nccl {
  public:
-  /// What the GPUs know each other by: made by one, given to all.
+  /// Identifies the group of ranks: one rank makes it, all ranks pass it.
   using Id = std::array<char, 128>;
-  /// Error (usage): no libnccl, or no CUDA backend.
+  /// Error (usage): libnccl is missing, or the build has no CUDA backend.
   static Id new_id();
-  /// Waits for the others. The device outlives this object. Errors: as new_id().
+  /// Waits for the other ranks. The device outlives this object. Errors: as new_id().
   Nccl(CudaDevice& device, const Id& id, int rank, int size);
   ~Nccl();
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;
 
-  /// values[i] becomes the sum of all GPUs' values[i]: of what the device's work so far has left
-  /// there, beside its later work, until finish_sums(), behind which that waits.
+  /// All-reduce: values[i] becomes the sum over all ranks. It follows the work queued so far and
+  /// runs concurrently with later work; work queued after finish_sums() waits for it.
   void begin_sum(float* values, std::int64_t n);
   void finish_sums();
-  /// The first GPU's values for all.
+  /// Copies the values of rank 0 to all ranks.
   void broadcast(float* values, std::int64_t n);
 
  private:

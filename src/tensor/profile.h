@@ -2,24 +2,24 @@
 
 namespace nmt {
 
-/// What a part of a pass must do at least: floating-point operations of its products, and bytes
-/// where no product bounds it.
+/// The least work of a part of a pass: the floating-point operations of its products, and the bytes
+/// it moves where no product bounds it.
 struct PartWork {
   double flops = 0;
   double bytes = 0;
 };
 
-/// Hears of the parts of a pass as ops run them (autograd), for benchmarks. A context without one
-/// measures nothing.
+/// Receives the parts of a pass as the ops of autograd run them, for benchmarks. A context without
+/// one measures nothing.
 class Profile {
  public:
   virtual ~Profile() = default;
   virtual void begin() = 0;
-  /// The part since begin(); parts do not nest. `part` outlives the profile.
+  /// Ends the part that began at begin(); parts do not nest. `part` outlives the profile.
   virtual void end(const char* part, const PartWork& work) = 0;
 };
 
-/// A part while it runs.
+/// Reports a part from construction to destruction.
 class Region {
  public:
   Region(Profile* profile, const char* part, const PartWork& work = {})

@@ -8,11 +8,11 @@
 
 namespace nmt {
 
-/// Does work of a context that may recur, as CudaDevice::repeat() has it; plainly on the CPU and
-/// where a profile looks.
+/// Runs work that may recur through CudaDevice::repeat() where the backend replays work; directly
+/// elsewhere and where the context has a profile.
 inline void repeat(const Context& context, std::initializer_list<std::int64_t> key,
                    const std::function<void()>& work) {
-  if (context.device.kind == DeviceKind::cpu || context.profile) return work();
+  if (!context.backend->replays || context.profile) return work();
   context.cuda.device->repeat({key.begin(), key.size()}, work);
 }
 

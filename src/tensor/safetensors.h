@@ -23,7 +23,7 @@ std::size_t bytes_of(FileDtype dtype);
 const char* name_of(FileDtype dtype);  ///< as in the file: "F32"
 FileDtype dtype_of(nmt::Dtype dtype);
 
-/// A tensor in someone else's memory: to be written, or lying in a file that was read.
+/// A tensor in memory that the view does not own: to be written, or in a file that was read.
 struct View {
   std::string name;
   FileDtype dtype = FileDtype::f32;
@@ -34,36 +34,36 @@ struct View {
   View(std::string name_, FileDtype dtype_, std::vector<std::int64_t> shape_, const void* data_);
   /// A tensor on the CPU; it must outlive the view.
   View(std::string name_, const Tensor& tensor);
-  std::size_t bytes() const;       ///< of a shape that is sound
+  std::size_t bytes() const;       ///< of a valid shape
   std::string shape_text() const;  ///< "[3,4]"
 };
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The bytes that come before the tensors: length and header, padded so that the tensors start at a
-/// multiple of 64. Tensors lie in the order given. Error (failed): a name twice, or one that is
+/// The bytes before the tensors: length and header, padded so that the tensors start at a multiple
+/// of 64. Tensors are stored in the given order. Error (failed): a duplicate name, or one that is
 /// "__metadata__" or not UTF-8.
 std::string header(std::span<const View> tensors, const Metadata& metadata = {});
-/// What was written: for a manifest.
+/// Size and checksum of a written file, for a manifest.
 struct Written {
   std::uint64_t bytes = 0;
   std::uint32_t crc32 = 0;
 };
-/// Writes a file that appears whole or not at all. Errors (failed): as header(), AtomicFile.
+/// Writes a file atomically. Errors (failed): as header(), AtomicFile.
 Written write(const std::string& path, std::span<const View> tensors,
               const Metadata& metadata = {});
 
-/// Looks at a whole file in memory, which must outlive the contents. Every bound is checked before
-/// a byte is touched: nothing in the file is trusted. Errors (data), one line with `name`, tensor
-/// and what is wrong: truncated, foreign, a header of more than 100 MB or that is not JSON, an
-/// unknown dtype, shapes that overflow or do not fit their bytes, tensors that overlap or leave
-/// holes.
+/// The contents of a file in memory, which must outlive them. Nothing in the file is trusted: every
+/// bound is checked before a byte is read. Errors (data), one line with `name`, the tensor and the
+/// reason: a truncated file or one of another format, a header of more than 100 MB or that is not
+/// JSON, an unknown dtype, shapes that overflow or do not fit their bytes, tensors that overlap or
+/// leave gaps.
 class Contents {
  public:
   Contents(std::string_view bytes, const std::string& name);
   const std::vector<View>& tensors() const { return tensors_; }  ///< in the order of their bytes
   const Metadata& metadata() const { return metadata_; }
-  /// Null when there is none of that name.
+  /// Null when no tensor has this name.
   const View* find(std::string_view name) const;
 
  private:
@@ -72,19 +72,18 @@ class Contents {
   Metadata metadata_;
 };
 
-/// A safetensors file, mapped.
+/// A memory-mapped safetensors file.
 class File {
  public:
-  /// Errors (usage): not there or not readable; (data): as Contents.
+  /// Errors (usage): missing or not readable; (data): as Contents.
   explicit File(const std::string& path) : file_(path), contents_(file_.bytes(), path) {}
   const std::string& path() const { return file_.path(); }
   const std::vector<View>& tensors() const { return contents_.tensors(); }
   const Metadata& metadata() const { return contents_.metadata(); }
   const View* find(std::string_view name) const { return contents_.find(name); }
-  /// The tensor, which must have this dtype and shape. Errors (data): there is none, or it is
-  /// another; names both.
+  /// The tensor of this name, dtype and shape. Errors (data): it is missing or differs; names both.
   const View& require(const std::string& name, FileDtype dtype, const Shape& shape) const;
-  /// Its pages are not needed any more (memory is given back; they may be read again).
+  /// Releases the memory of the tensor's pages; they may be read again.
   void forget(const View& tensor) const;
 
  private:

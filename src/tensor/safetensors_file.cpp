@@ -12,7 +12,7 @@ namespace nmt::safetensors {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "tensors are written as they lie in memory");
+              "tensors are written in the byte order of memory");
 
 std::vector<std::int64_t> dims_of(const Shape& shape) {
   std::vector<std::int64_t> dims;
@@ -30,7 +30,7 @@ View::View(std::string name_, FileDtype dtype_, std::vector<std::int64_t> shape_
 
 View::View(std::string name_, const Tensor& tensor)
     : View(std::move(name_), dtype_of(tensor.dtype()), dims_of(tensor.shape()), nullptr) {
-  NMT_CHECK(tensor.device().kind == DeviceKind::cpu, "tensor {} is not in the host's memory", name);
+  NMT_CHECK(tensor.in_host_memory(), "tensor {} is not in host memory", name);
   switch (tensor.dtype()) {
     case nmt::Dtype::f32: data = reinterpret_cast<const std::byte*>(tensor.data<float>()); break;
     case nmt::Dtype::bf16:

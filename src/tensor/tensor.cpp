@@ -15,7 +15,7 @@ std::int64_t bytes_of(Dtype dtype) {
     case Dtype::i8: return 1;
     case Dtype::f64: return 8;
   }
-  NMT_FAIL("no such dtype: {}", static_cast<int>(dtype));
+  NMT_FAIL("unknown dtype {}", static_cast<int>(dtype));
 }
 
 const char* name_of(Dtype dtype) {
@@ -85,7 +85,8 @@ void Tensor::swap(Tensor& other) noexcept {
 }
 
 Tensor Tensor::reshape(Shape shape) const {
-  NMT_CHECK(shape.elements() == elements(), "cannot read {} as {}", shape_.text(), shape.text());
+  NMT_CHECK(shape.elements() == elements(), "a tensor {} cannot be reshaped to {}", shape_.text(),
+            shape.text());
   Tensor view = *this;
   view.shape_ = shape;
   return view;

@@ -57,16 +57,17 @@ class Tensor {
   ~Tensor();
 
   explicit operator bool() const { return block_ != nullptr; }
-  /// Whether no other tensor looks at the same storage.
+  /// Whether no other tensor shares the storage.
   bool unique() const { return block_ && block_->references == 1; }
   const Shape& shape() const { return shape_; }
   Dtype dtype() const { return dtype_; }
   Device device() const { return device_; }
+  bool in_host_memory() const { return device_.kind == DeviceKind::cpu; }
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t rows() const { return shape_.rows(); }
   std::int64_t width() const { return shape_[-1]; }
 
-  /// The elements; fails when T is not the dtype's type.
+  /// The elements. Error: T is not the type of the dtype.
   template <class T>
   T* data() const;
   float* f32() const { return data<float>(); }

@@ -242,9 +242,7 @@ void Trainer::update() {
     parts_.communicator.all_reduce_sum(losses, std::size(losses));
     result.cross_entropy = losses[0], result.smoothed = losses[1];
   }
-  const double seconds_used = since(start);
-  interval_seconds_ += seconds_used;
-  computing_seconds_ += seconds_used;
+  interval_seconds_ += since(start);
   if (!result.applied) {
     ++state_.bad_updates;
     parts_.reporter.event(
@@ -324,8 +322,7 @@ Checkpoint Trainer::checkpoint(Arena& host) {
   checkpoint.update = state_.progress.updates;
   const auto into = [&](std::vector<NamedTensor>& list) {
     return [&](const std::string& name, Tensor& tensor) {
-      list.push_back(
-          {name, tensor.device().kind == DeviceKind::cpu ? tensor : Tensor(host, tensor.shape())});
+      list.push_back({name, tensor.in_host_memory() ? tensor : Tensor(host, tensor.shape())});
     };
   };
   optimizer_.for_each_published(into(checkpoint.weights));
@@ -337,7 +334,7 @@ Checkpoint Trainer::checkpoint(Arena& host) {
 // same.
 void Trainer::exchange(Checkpoint& checkpoint,
                        const std::function<void(Tensor& host, Tensor& trained)>& copy) {
-  if (parts_.model.context().device.kind == DeviceKind::cpu) return;
+  if (parts_.model.context().backend->host_memory) return;
   std::size_t weight = 0, state = 0;
   optimizer_.for_each_published([&](const std::string&, Tensor& tensor) {
     copy(checkpoint.weights[weight++].tensor, tensor);

@@ -104,7 +104,6 @@ class Trainer {
   double seconds_before_ = 0;      // wall time of previous runs
   double rate_ = 0;                // of the last update
   double interval_seconds_ = 0;    // computing time since the last display
-  double computing_seconds_ = 0;   // and of this run
   double validation_seconds_ = 0;  // of the last validation and save
   std::int64_t interval_source_ = 0, interval_target_ = 0;
   std::int64_t saved_update_ = -1;  // last update saved

@@ -16,7 +16,7 @@ struct AttentionSizes {
   std::int64_t steps, source, sentences, heads, space, width;  ///< space and width of a head
 };
 
-/// Lengths 1 to `source`, one after the other from `first`: no sentence needs to fill the batch.
+/// Lengths 1 to `source` in turn, starting from `first`; no sentence needs to have the full length.
 std::vector<std::int32_t> lengths(const AttentionSizes& s, std::int64_t first) {
   std::vector<std::int32_t> some;
   for (std::int64_t b = 0; b < s.sentences; ++b)
@@ -24,7 +24,7 @@ std::vector<std::int32_t> lengths(const AttentionSizes& s, std::int64_t first) {
   return some;
 }
 
-/// Of a length that leaves the softmax some choice: in a saturated one the gradients are
+/// Values small enough not to saturate the softmax: in a saturated one the gradients are
 /// differences of equal numbers.
 std::vector<float> score_vector(Parity& p, const AttentionSizes& s) {
   std::vector<float> v(static_cast<std::size_t>(s.heads * s.space));
@@ -53,7 +53,7 @@ class BothAttention {
             .width = sizes_.heads * sizes_.width,
             .heads = sizes_.heads,
             .keys = keys_(on),
-            .exp_keys = exp_keys_.data(),  // the CPU's alone
+            .exp_keys = exp_keys_.data(),  // for the CPU alone
             .memory = memory_(on),
             .lengths = lengths_(on),
             .v = sizes_.kind == AttentionKind::additive ? v_(on) : nullptr};
@@ -73,7 +73,7 @@ void name_sizes(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
       first_length + 1, s.heads, s.space, s.width);
 }
 
-/// rows > 0: so many hypotheses, which read the sentences in turn.
+/// rows > 0: the number of hypotheses, which read the sentences in turn.
 void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std::int64_t rows = 0) {
   name_sizes(p, s, first_length);
   const BothAttention attention(p, s, first_length);
@@ -101,8 +101,8 @@ void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
              context = p.floats(n * s.width), dcontext = p.floats(n * s.width),
              dquery = p.floats(n * s.space), dkeys = p.floats(positions * s.space),
              dmemory = p.floats(positions * s.width), dv = p.floats(s.heads * s.space);
-  const auto scratch = p.scratch(attention_scratch(p.cpu(), attention(p.cpu()), s.steps),
-                                 attention_scratch(p.cuda(), attention(p.cuda()), s.steps));
+  const auto scratch =
+      p.scratch_of([&](const auto& on) { return attention_scratch(on, attention(on), s.steps); });
   p.run(
       [&](const auto& on) {
         const Attention a = attention(on);

@@ -14,13 +14,13 @@ using namespace nmt::kernels;
 constexpr float impossible = -std::numeric_limits<float>::infinity();
 constexpr std::int32_t eos = 2;
 
-// Three sentences, the second over already, of which the first and the last go on in other rows; or
-// all in the same rows.
+// Three sentences, of which the second is finished; the others continue in other rows, or all stay
+// in the same rows.
 struct Case {
   std::int32_t beam;
   int k;
   bool moves, closing, n_best;
-  float wrong = 0;  // put into the last sentence's scores where it is not 0
+  float wrong = 0;  // written into the last sentence's scores unless it is 0
 };
 
 std::vector<std::int32_t> sums_before(const std::vector<std::int32_t>& counts) {
@@ -41,8 +41,8 @@ void steps(Parity& p, const Case& c) {
                  std::accumulate(from_slots.begin(), from_slots.end(), 0)),
              to_rows =
                  static_cast<std::int64_t>(std::accumulate(to_slots.begin(), to_slots.end(), 0));
-  // Few different numbers, so that there are ties; a row is in order and may end early. Some rows
-  // are not live.
+  // Few different values, so that there are ties; a row is sorted and may end early. Some rows are
+  // not live.
   std::vector<float> sums, logits, normalizers;
   std::vector<std::int32_t> tokens;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -68,7 +68,7 @@ void steps(Parity& p, const Case& c) {
              parents = p.integers(to_rows, 9), next_tokens = p.integers(to_rows, 9);
   const auto length_divisors = p.doubles(divisors);
   const std::int32_t step = c.closing ? 5 : 3;
-  // As floats: a NaN has the bits that a device gives it.
+  // Compared as floats, since the bits of a NaN depend on the device.
   const auto state = p.values(
       std::vector<BeamSentence>{
           {5, step, c.beam, finished, -2.0f}, {5, step, 0, 1, -1.0f}, {7, step, 1, 0, 0.0f}},

@@ -1,6 +1,6 @@
 #pragma once
 
-// Recurrent cells on both sides, for the rows of the drivers.
+// Recurrent cells on both devices, for the parity tests of the drivers.
 
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
@@ -30,13 +30,19 @@ class Maybe {
   std::vector<BothFloats> buffer_;
 };
 
-/// How a cell of a row of the table is made.
+/// The unit and the sizes of a cell.
 struct CellSizes {
   const kernels::Unit* unit;
   std::int64_t width, groups = 1;
   bool rearrange = false, normal = false;
   std::int64_t positions = 3;  ///< rows of the table of positions, for units that have one
+  std::string text() const {
+    return fmt::format("{} {} width {} groups {} rearrange {} normal {}", unit->name, unit->variant,
+                       width, groups, rearrange, normal);
+  }
 };
+/// Bounds the rounding errors of a recurrence, which grow from step to step.
+constexpr double recurrence_tolerance = 1e-4;
 
 /// A product's weights [in, planes*width], dense or in groups, with room for both packings.
 class PackedWeights {
@@ -90,7 +96,7 @@ class PackedWeights {
   std::vector<BothFloats> forward_, backward_;
 };
 
-/// A cell with its record and its gradients over `rows` rows of [T,B].
+/// A cell with the record and the gradients of `rows` rows of [T,B].
 class BothCell {
  public:
   BothCell(Parity& p, const CellSizes& sizes, std::int64_t rows) : sizes_(sizes) {
@@ -173,8 +179,8 @@ class BothStates {
   std::vector<BothFloats> states_;
 };
 
-/// [T,B], 1 where a sentence has a symbol: the first sentence is whole, the others end early, or
-/// start late in every third.
+/// [T,B], 1 where a sentence has a symbol: the first sentence has all steps, every third one starts
+/// late, and the others end early.
 inline BothFloats sentence_mask(Parity& p, std::int64_t steps, std::int64_t batch) {
   std::vector<float> mask(static_cast<std::size_t>(steps * batch), 1.0f);
   for (std::int64_t t = 0; t < steps; ++t)
@@ -184,7 +190,7 @@ inline BothFloats sentence_mask(Parity& p, std::int64_t steps, std::int64_t batc
   return p.values(mask, true);
 }
 
-/// The cells that the rows of the drivers go over: every unit, with and without normalization,
+/// body(cell) for the cells of the drivers' tests: every unit, with and without normalization,
 /// groups and rearrangement.
 template <class Body>
 void each_cell(Body&& body) {

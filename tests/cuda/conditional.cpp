@@ -7,8 +7,6 @@ namespace {
 
 using namespace nmt::kernels;
 
-constexpr double tolerance = 1e-4;  // rounding grows from step to step
-
 struct ConditionalSizes {
   AttentionKind kind = AttentionKind::additive;
   std::int64_t steps = 3, batch = 3;
@@ -18,8 +16,7 @@ struct ConditionalSizes {
 
 void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   const Unit& unit = *c.unit;
-  p.sizes("{} {} width {} groups {} rearrange {} normal {}; {} steps {} batch {} backward {}",
-          unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal,
+  p.sizes("{}; {} steps {} batch {} backward {}", c.text(),
           s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch, s.backward);
   const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10,
                      wide = unit.inputs * h;
@@ -93,8 +90,8 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.higher_record = higher.record(on);
     return a;
   };
-  const auto scratch = p.scratch(conditional_scratch(p.cpu(), arguments(p.cpu())),
-                                 conditional_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch =
+      p.scratch_of([&](const auto& on) { return conditional_scratch(on, arguments(on)); });
   p.run(
       [&](const auto& on) {
         const Conditional a = arguments(on);
@@ -115,7 +112,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
         g.scratch = scratch(on);
         conditional_backward(on, a, g);
       },
-      tolerance);
+      recurrence_tolerance);
 }
 
 }  // namespace

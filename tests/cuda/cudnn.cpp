@@ -1,4 +1,4 @@
-// Layers by cuDNN against our own linear layer and recurrence on the CPU.
+// Layers of cuDNN against our own linear layer and recurrence on the CPU.
 
 #include "kernels/recurrent/cudnn.h"
 
@@ -18,7 +18,7 @@ namespace {
 using namespace nmt::kernels;
 using Floats = std::vector<float>;
 
-constexpr double tolerance = 1e-4;  // rounding grows from step to step
+constexpr double tolerance = 1e-4;  // rounding errors grow from step to step
 
 struct LayerSizes {
   const Unit* unit;
@@ -61,7 +61,7 @@ struct Layer {
   std::optional<Both<std::int32_t>> device_lengths;
 };
 
-// What is right: projection, recurrence and their gradients as the ops put them together.
+// The reference: projection, recurrence and their gradients as the ops combine them.
 void run_ours(const Cpu& on, const Layer& l) {
   const LayerSizes& s = l.sizes;
   const std::int64_t h = s.width, e = s.input, n = l.rows, wide = l.planes;
@@ -120,7 +120,7 @@ void run_ours(const Cpu& on, const Layer& l) {
   sum_rows(on, n, wide, du.data(), l.du_bias(on));
 }
 
-void run_cudnn(Parity& p, const Cuda& on, const Layer& l) {
+void run_cudnn(Parity& p, const Cuda& on, const Cudnn& cudnn, const Layer& l) {
   const LayerSizes& s = l.sizes;
   CudnnPass pass;
   pass.layer = {s.unit, s.input, s.width};
@@ -136,15 +136,15 @@ void run_cudnn(Parity& p, const Cuda& on, const Layer& l) {
   pass.h = l.h(on);
   if (s.unit->states > 1) pass.last_cell = l.cell(on);
   for (int i = 0; s.initial && i < s.unit->states; ++i) pass.initial[i] = l.initial[i](on);
-  const CudnnSizes sizes = cudnn_sizes(on, pass);
+  const CudnnSizes sizes = cudnn.sizes(pass);
   const auto packed = p.scratch(0, sizes.weights), reserve = p.scratch(0, sizes.reserve),
              scratch = p.scratch(0, sizes.scratch), dh = p.scratch(0, l.rows * s.width);
-  pack_cudnn(on, pass.layer,
-             {l.w(on), s.input_bias ? l.w_bias(on) : nullptr, l.u(on), l.u_bias(on)}, packed(on));
+  cudnn.pack(pass.layer, {l.w(on), s.input_bias ? l.w_bias(on) : nullptr, l.u(on), l.u_bias(on)},
+             packed(on));
   pass.weights = packed(on);
   pass.reserve = reserve(on);
   pass.scratch = scratch(on);
-  cudnn_forward(on, pass);
+  cudnn.forward(pass);
   if (s.backward) {
     on.device->copy(dh(on), l.dh(on), static_cast<std::size_t>(l.rows * s.width) * sizeof(float));
     CudnnGradient g;
@@ -152,12 +152,12 @@ void run_cudnn(Parity& p, const Cuda& on, const Layer& l) {
     g.dx = l.dx(on);
     for (int i = 0; s.initial && i < s.unit->states; ++i) g.dinitial[i] = l.dinitial[i](on);
     g.weights = {l.dw(on), s.input_bias ? l.dw_bias(on) : nullptr, l.du(on), l.du_bias(on)};
-    cudnn_backward(on, pass, g);
+    cudnn.backward(pass, g);
   }
   on.device->synchronize();
 }
 
-void check(Parity& p, const LayerSizes& s) {
+void check(Parity& p, const Cudnn& cudnn, const LayerSizes& s) {
   p.sizes(
       "{} {} input {} width {} steps {} batch {} reverse {} ragged {} initial {} input bias {} "
       "backward {}",
@@ -165,18 +165,18 @@ void check(Parity& p, const LayerSizes& s) {
       s.initial, s.input_bias, s.backward);
   const Layer layer(p, s);
   p.run([&](const Cpu& on) { run_ours(on, layer); },
-        [&](const Cuda& on) { run_cudnn(p, on, layer); }, tolerance);
+        [&](const Cuda& on) { run_cudnn(p, on, cudnn, layer); }, tolerance);
 }
 
-/// body(unit) for the units that cuDNN knows.
+/// body(cudnn, unit) for the units that cuDNN supports.
 template <class Body>
 void each_unit(Parity& p, Body&& body) {
   std::string why;
-  if (!open_cudnn(p.cuda(), why)) GTEST_SKIP() << "no cuDNN to test: " << why;
-  EXPECT_TRUE(uses_cudnn(p.cuda()));
+  const std::unique_ptr<Cudnn> cudnn = Cudnn::open(p.cuda(), why);
+  if (!cudnn) GTEST_SKIP() << "no cuDNN to test: " << why;
   for (const Unit& unit : units())
     if (std::string_view(unit.name) == "lstm" || std::string_view(unit.variant) == "reset=after")
-      body(unit);
+      body(*cudnn, unit);
 }
 
 }  // namespace
@@ -185,34 +185,36 @@ std::vector<ParityRow> cudnn_parity() {
   return {
       {"cudnn_layer",
        [](Parity& p) {
-         each_unit(p, [&](const Unit& unit) {
+         each_unit(p, [&](const Cudnn& cudnn, const Unit& unit) {
            for (const bool reverse : {false, true})
              for (const bool ragged : {false, true})
                for (const bool initial : {false, true})
                  for (const bool input_bias : {false, true})
-                   check(p, {&unit, 5, 7, 4, 5, reverse, ragged, initial, input_bias});
+                   check(p, cudnn, {&unit, 5, 7, 4, 5, reverse, ragged, initial, input_bias});
          });
        }},
       {"cudnn_layer_inference",
        [](Parity& p) {
-         each_unit(p, [&](const Unit& unit) {
+         each_unit(p, [&](const Cudnn& cudnn, const Unit& unit) {
            for (const bool reverse : {false, true})
-             check(p, {&unit, 3, 33, 6, 3, reverse, true, false, true, false});
-           check(p,
+             check(p, cudnn, {&unit, 3, 33, 6, 3, reverse, true, false, true, false});
+           check(p, cudnn,
                  {&unit, 31, 3, 1, 5, false, false, true, false, false});  // a step of the decoder
          });
        }},
       {"cudnn_layer_sizes",
        [](Parity& p) {
-         each_unit(p, [&](const Unit& unit) {
+         each_unit(p, [&](const Cudnn& cudnn, const Unit& unit) {
            for (const std::int64_t input : odd_sizes)
-             check(p, {.unit = &unit, .input = input, .width = 3});
+             check(p, cudnn, {.unit = &unit, .input = input, .width = 3});
            for (const std::int64_t width : odd_sizes)
-             check(p, {.unit = &unit, .input = 3, .width = width, .steps = 2});
+             check(p, cudnn, {.unit = &unit, .input = 3, .width = width, .steps = 2});
            for (const std::int64_t steps : {1, 3, 31, 33})
-             check(p, {.unit = &unit, .input = 3, .width = 5, .steps = steps, .reverse = true});
+             check(p, cudnn,
+                   {.unit = &unit, .input = 3, .width = 5, .steps = steps, .reverse = true});
            for (const std::int64_t batch : {1, 31, 257})
-             check(p, {.unit = &unit, .input = 2, .width = 3, .batch = batch, .reverse = true});
+             check(p, cudnn,
+                   {.unit = &unit, .input = 2, .width = 3, .batch = batch, .reverse = true});
          });
        }},
   };

@@ -1,8 +1,8 @@
-// A device itself: copies, its memory, and faults that kernels leave for the host.
+// A device: copies, memory, and the faults that kernels report to the host.
 
 #include "core/error.h"
 #include "kernels/pointwise.h"
-#include "tensor/cuda_device.h"
+#include "tests/support/cuda_fixture.h"
 
 #include <numeric>
 #include <vector>
@@ -12,17 +12,7 @@
 namespace nmt::test {
 namespace {
 
-class Device : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string why;
-    if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
-    device = std::make_unique<CudaDevice>();
-    source = device->memory_source();
-  }
-  std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<MemorySource> source;
-};
+class Device : public WithCudaDevice {};
 
 TEST_F(Device, CopiesComeBack) {
   std::vector<float> values(257), back(257);
@@ -70,7 +60,7 @@ TEST_F(Device, AWrongSymbolIsToldAtTheNextWait) {
     EXPECT_STREQ(error.what(), "token id 25 is not in a vocabulary of size 20");
   }
   std::vector<float> table(20);
-  device->from_device(table.data(), d_table, sizeof(float) * 20);  // told once
+  device->from_device(table.data(), d_table, sizeof(float) * 20);  // reported once
   EXPECT_EQ(table[3], 5.0f);
   for (char* data : {d_ids, d_runs, d_dy, d_table}) source->release(data);
 }

@@ -19,7 +19,7 @@ std::vector<ParityRow> ensemble_parity() {
              const auto a = p.floats(rows * vocabulary), b = p.floats(rows * vocabulary),
                         a_normalizer = p.floats(rows, 3.0f), b_normalizer = p.floats(rows, 4.0f),
                         out = p.floats(rows * vocabulary);
-             // Below what e^x of a float can say, 0, and no number.
+             // Values whose e^x underflows, 0, and NaN.
              const auto low = p.values<float>({-300, none, none, std::nanf("")}, true),
                         high = p.values<float>({-310, -500, none, none}, true),
                         zero = p.values<float>({0}, true), rare = p.floats(4);

@@ -1,10 +1,10 @@
-// Work that recurs, as graphs: what is the same, what may differ, and what no graph can hold.
+// Recurring work as CUDA graphs: what is replayed, what may differ, and what no graph can hold.
 
 #include "core/error.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
-#include "tensor/cuda_device.h"
 #include "tensor/cuda_timer.h"
+#include "tests/support/cuda_fixture.h"
 
 #include <functional>
 #include <vector>
@@ -14,13 +14,11 @@
 namespace nmt::test {
 namespace {
 
-class RecurringWork : public testing::Test {
+class RecurringWork : public WithCudaDevice {
  protected:
   void SetUp() override {
-    std::string why;
-    if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
-    device = std::make_unique<CudaDevice>();
-    source = device->memory_source();
+    WithCudaDevice::SetUp();
+    if (IsSkipped()) return;
     for (float*& x : {std::ref(a), std::ref(b), std::ref(c)}) {
       x = reinterpret_cast<float*>(source->allocate(n * sizeof(float)));
       kernels::fill(on(), x, n, 0.0f);
@@ -42,13 +40,11 @@ class RecurringWork : public testing::Test {
   }
 
   static constexpr std::int64_t n = 6;
-  std::unique_ptr<CudaDevice> device;
-  std::unique_ptr<MemorySource> source;
   float *a = nullptr, *b = nullptr, *c = nullptr;
 };
 
-// All kinds of calls: host values, kernels, a product, a copy, zeros. Values and arguments differ
-// from time to time.
+// All kinds of calls: uploads, kernels, a product, a copy, a clear. Values and arguments differ in
+// every run.
 TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
   for (int i = 0; i < 6; ++i) {
     const float step = static_cast<float>(i);
@@ -76,8 +72,8 @@ TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
   EXPECT_EQ(counts.nodes, 6);
 }
 
-// Other addresses of a product: the graph is updated. Other calls: it is made anew. Never is
-// anything done twice or not at all.
+// A product with other addresses updates the graph; other calls replace it. Every call runs exactly
+// once.
 TEST_F(RecurringWork, OfAnotherFormIsDoneAllTheSame) {
   float total = 0;
   const auto add = [&](int kernels_count, float* product) {
@@ -141,8 +137,7 @@ TEST_F(RecurringWork, ThatReadsFromTheDeviceIsNoGraph) {
   EXPECT_EQ(device->graph_counts().plain, 8);
 }
 
-// Memory that comes or goes in the middle, and work that fails there: the capture is left, and all
-// goes on.
+// Allocations, frees and exceptions during a capture abandon it; later work is not affected.
 TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
   bool more = false, fails = false;
   char* memory = nullptr;
@@ -156,7 +151,7 @@ TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
   };
   work(1);
   more = true;
-  work(2);  // captured, but for the memory
+  work(2);  // captured, except for the allocation
   EXPECT_EQ(device->graph_counts().recorded, 0);
   work(3);
   work(4);
@@ -176,7 +171,7 @@ TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
                         throw OutOfMemory("planted while captured");
                       }),
                OutOfMemory);
-  source->release(memory);  // nothing is captured any more
+  source->release(memory);  // no capture is active any more
 }
 
 TEST_F(RecurringWork, IsPlainWithoutGraphs) {

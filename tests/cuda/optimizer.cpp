@@ -9,7 +9,7 @@ using namespace nmt::kernels;
 
 constexpr std::int64_t tensors[] = {1, 3, 31, 0, 33, 257, 9001, 4096, 8192};
 
-// The tensors of a model, on both sides.
+// The tensors of a model on both devices.
 struct Parameters {
   Parameters(Parity& p, int states, bool averages) {
     for (const std::int64_t n : tensors) {

@@ -24,7 +24,7 @@ double root_mean_square(const std::vector<T>& x) {
   return n == 0 ? 0.0 : std::sqrt(sum / static_cast<double>(n));
 }
 
-// "" or where two arrays differ most.
+// "" or the place where two arrays differ most.
 template <class T>
 std::string compare_values(const std::string& name, const std::vector<char>& host,
                            const std::vector<char>& device, double tolerance) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// One case of the parity table: buffers that exist on the CPU and on the CUDA device, a kernel
-// called on both, every buffer compared afterwards, those that the kernel only reads among them.
+// One case of the parity table: buffers on the CPU and on the CUDA device, a kernel called on both,
+// and a comparison of all buffers afterwards, including those that the kernel only reads.
 //
 //   void add_bias_parity(Parity& p) {
 //     for (std::int64_t width : odd_sizes) {
@@ -30,7 +30,7 @@ namespace nmt::test {
 
 inline constexpr std::int64_t odd_sizes[] = {1, 3, 31, 33, 257};
 
-/// Memory of `n` elements on both sides; on the device exactly so many, 256-byte aligned.
+/// Memory on both sides; on the device exactly as large as the contents, 256-byte aligned.
 class Buffer {
  public:
   enum class Kind { bytes, floats, doubles };
@@ -42,7 +42,7 @@ class Buffer {
 
   char* host() { return host_.data(); }
   char* device() { return data_; }
-  /// Brings the device's contents over; "" or how they differ.
+  /// Downloads the device's contents; "" or how they differ.
   std::string difference(double tolerance);
 
  private:
@@ -71,12 +71,12 @@ class Parity {
   explicit Parity(CudaDevice& device);
   ~Parity();
 
-  /// Starts a new set of buffers; the text says which in a failure.
+  /// Starts a new set of buffers; failures print the text.
   template <class... Args>
   void sizes(fmt::format_string<Args...> format, Args&&... args) {
     start(fmt::format(format, std::forward<Args>(args)...));
   }
-  /// Floats uniform in [mean-1, mean+1), other ones every time.
+  /// Floats uniform in [mean-1, mean+1), different at every call.
   Both<float> floats(std::int64_t n, float mean = 0.0f);
   /// Integers uniform in [0, below), or those given.
   Both<std::int32_t> integers(std::int64_t n, std::int32_t below, std::int32_t least = 0);
@@ -91,8 +91,13 @@ class Parity {
     return Both<T>(add({bytes, bytes + values.size() * sizeof(T)}, kind));
   }
   Both<double> doubles(const std::vector<double>& x) { return values(x, true); }
-  /// Bytes that neither side compares.
+  /// Floats that are not compared.
   Both<float> scratch(std::int64_t cpu_floats, std::int64_t cuda_floats);
+  /// As many as size(backend) says for each backend.
+  template <class Size>
+  Both<float> scratch_of(Size&& size) {
+    return scratch(size(cpu()), size(cuda()));
+  }
 
   /// Calls body(cpu) and body(cuda) and compares all buffers: |a - b| <= tolerance (|a| + root mean
   /// square of a).
@@ -102,8 +107,8 @@ class Parity {
     body(cuda());
     compare(tolerance);
   }
-  /// Calls cpu_body(cpu), what is right, and cuda_body(cuda), where other devices of the same GPU
-  /// may work too.
+  /// Calls cpu_body(cpu), the reference, and cuda_body(cuda), which may use other CudaDevice
+  /// objects of the same GPU.
   template <class CpuBody, class CudaBody>
   void run(CpuBody&& cpu_body, CudaBody&& cuda_body, double tolerance) {
     device_.synchronize();

@@ -1,4 +1,5 @@
 #include "tests/cuda/table.h"
+#include "tests/support/cuda_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -15,11 +16,9 @@ std::vector<ParityRow> parity_table() {
 
 namespace {
 
-class CudaParity : public testing::TestWithParam<ParityRow> {};
+class CudaParity : public NeedsCuda, public testing::WithParamInterface<ParityRow> {};
 
 TEST_P(CudaParity, CpuAndCudaAgree) {
-  std::string why;
-  if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
   CudaDevice device;
   Parity parity(device);
   GetParam().cases(parity);

@@ -129,7 +129,7 @@ std::vector<ParityRow> pointwise_parity() {
        }},
       {"scatter_add_rows",
        [](Parity& p) {
-         // The order of the sum is the same, so the bits are.
+         // The order of the sum is the same, so the bits are equal.
          matrices(p, [&](std::int64_t rows, std::int64_t width) {
            std::vector<std::int32_t> symbols;
            for (std::int64_t r = 0; r < rows; ++r)
@@ -145,7 +145,7 @@ std::vector<ParityRow> pointwise_parity() {
        }},
       {"add_to_rows",
        [](Parity& p) {
-         // Some thousand rows: the work grows with their number, not with its square.
+         // Some thousand rows: the work must be linear in their number.
          const auto rows_of = [&](std::int64_t rows, std::int64_t width) {
            std::vector<std::int32_t> targets;
            for (std::int64_t r = 0; r < rows; ++r)

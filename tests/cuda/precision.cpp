@@ -1,4 +1,4 @@
-// Products in TF32 and bfloat16 against their inputs rounded one by one and added up in double.
+// Products in TF32 and bfloat16 against sums in double of inputs rounded one by one.
 
 #include "config/precision.h"
 
@@ -13,7 +13,7 @@ namespace {
 
 using namespace nmt::kernels;
 
-/// To so many bits of significand, to nearest, ties to even.
+/// Rounds to `bits` bits of significand, to nearest, ties to even.
 double rounded(float x, int bits) {
   if (x == 0.0f || !std::isfinite(x)) return static_cast<double>(x);
   int exponent = 0;
@@ -46,7 +46,7 @@ void multiply_rounded(const Sizes& s, int bits, const View& a, const View& b, fl
     }
 }
 
-/// A device of this precision beside that of the table: the same product on it and in double.
+/// A second device with this precision: the same product on it and in double.
 void check_products(Parity& p, Precision precision, int bits, double tolerance) {
   CudaDevice device(p.device_index(), precision);
   for (const Sizes& s : products)
@@ -82,7 +82,7 @@ void check_products(Parity& p, Precision precision, int bits, double tolerance) 
       }
 }
 
-/// Blocks on the diagonal: the same batch in both forms, and rows of the packed matrix.
+/// Block-diagonal products: the same batch in both forms, and rows of the packed matrix.
 void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
   CudaDevice device(p.device_index(), precision);
   for (const BlockDiagonal w : {BlockDiagonal{4, 1, 8, 8, 8}, BlockDiagonal{3, 2, 5, 7, 14}})
@@ -148,12 +148,12 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
     }
 }
 
-/// bfloat16 has float32's range: no loss scaler is needed. Half precision would lose all of these
-/// numbers but 1.
+/// bfloat16 has float32's range, so no loss scaling is needed. Half precision would lose all of
+/// these numbers but 1.
 void check_range(Parity& p) {
   CudaDevice device(p.device_index(), Precision::bfloat16);
   for (const float value : {3e38f, -3e38f, 65536.0f, 1.0f, 1e-30f, -1e-30f, 1.2e-38f})
-    for (const float beta : {0.0f, 1.0f}) {  // a gradient is added to what there is
+    for (const float beta : {0.0f, 1.0f}) {  // 1: a gradient is accumulated
       p.sizes("{} times 1 + {}", value, beta);
       const auto x = p.values(std::vector<float>{value}, true),
                  one = p.values(std::vector<float>{1.0f}, true),
@@ -164,11 +164,11 @@ void check_range(Parity& p) {
                    y(table), 1);
               device.synchronize();
             },
-            1.0 / 512);  // of twice the value
+            1.0 / 512);  // relative to twice the value
     }
 }
 
-/// The finest fraction that each precision keeps, and the next that it loses.
+/// The smallest fraction that each precision keeps, and the next one, which it loses.
 void check_fraction(Parity& p) {
   constexpr std::int64_t n = 64;
   std::vector<float> identity(n * n);
@@ -202,7 +202,7 @@ std::vector<ParityRow> precision_parity() {
          check_products(p, Precision::bfloat16, 8, 1e-5);
          check_blocks(p, Precision::bfloat16, 8, 1e-5);
        }},
-      // A GPU may cut the inputs off where the reference rounds them.
+      // A GPU may truncate the inputs where the reference rounds them.
       {"tf32_products",
        [](Parity& p) {
          check_products(p, Precision::tf32, 11, 2e-3);

@@ -9,8 +9,6 @@ namespace {
 
 using namespace nmt::kernels;
 
-constexpr double tolerance = 1e-4;  // rounding grows from step to step
-
 struct RecurrenceSizes {
   std::int64_t steps, batch;
   bool reverse = false, mask = true, backward = true;
@@ -19,11 +17,8 @@ struct RecurrenceSizes {
 
 void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
   const Unit& unit = *c.unit;
-  p.sizes(
-      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} mask {} "
-      "backward {} position {}",
-      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, r.steps, r.batch,
-      r.reverse, r.mask, r.backward, r.position);
+  p.sizes("{}; steps {} batch {} reverse {} mask {} backward {} position {}", c.text(), r.steps,
+          r.batch, r.reverse, r.mask, r.backward, r.position);
   const std::int64_t n = r.steps * r.batch, h = c.width;
   const BothCell cell(p, c, r.backward ? n : r.batch);
   const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
@@ -45,8 +40,8 @@ void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
     a.record = cell.record(on);
     return a;
   };
-  const auto scratch = p.scratch(recurrence_scratch(p.cpu(), arguments(p.cpu())),
-                                 recurrence_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch =
+      p.scratch_of([&](const auto& on) { return recurrence_scratch(on, arguments(on)); });
   p.run(
       [&](const auto& on) {
         const Recurrence a = arguments(on);
@@ -59,7 +54,7 @@ void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
         g.scratch = scratch(on);
         recurrence_backward(on, a, g);
       },
-      tolerance);
+      recurrence_tolerance);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ void losses(Parity& p) {
                    dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
         const auto target =
             p.integers(rows, static_cast<std::int32_t>(vocabulary), smoothed ? 0 : no_target);
-        const auto scratch = p.scratch(softmax_loss_scratch(p.cpu(), rows, width, vocabulary),
-                                       softmax_loss_scratch(p.cuda(), rows, width, vocabulary));
+        const auto scratch = p.scratch_of(
+            [&](const auto& on) { return softmax_loss_scratch(on, rows, width, vocabulary); });
         const auto sums = p.doubles({0.5, 0.25});
         p.run(
             [&](const auto& on) {

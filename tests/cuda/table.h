@@ -1,7 +1,7 @@
 #pragma once
 
-// The parity table: a group a file of cuda/, a row a kernel. A group is a file here and its line in
-// groups.def.
+// The parity table: one group for each source of cuda/kernels, one row for each kernel. A group is
+// a file in this folder and its line in groups.def.
 
 #include "tests/cuda/parity.h"
 

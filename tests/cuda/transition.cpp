@@ -7,15 +7,11 @@ namespace {
 
 using namespace nmt::kernels;
 
-constexpr double tolerance = 1e-4;  // rounding grows from step to step
-
 void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch, bool reverse,
            bool backward) {
   const Unit& unit = *c.unit;
-  p.sizes(
-      "{} {} width {} groups {} rearrange {} normal {}; steps {} batch {} reverse {} backward {}",
-      unit.name, unit.variant, c.width, c.groups, c.rearrange, c.normal, steps, batch, reverse,
-      backward);
+  p.sizes("{}; steps {} batch {} reverse {} backward {}", c.text(), steps, batch, reverse,
+          backward);
   const std::int64_t n = steps * batch, h = c.width, kept = backward ? n : batch;
   const BothCell lower(p, c, kept), higher(p, c, kept);
   const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h),
@@ -40,8 +36,8 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
     a.higher_record = higher.record(on);
     return a;
   };
-  const auto scratch = p.scratch(transition_scratch(p.cpu(), arguments(p.cpu())),
-                                 transition_scratch(p.cuda(), arguments(p.cuda())));
+  const auto scratch =
+      p.scratch_of([&](const auto& on) { return transition_scratch(on, arguments(on)); });
   p.run(
       [&](const auto& on) {
         const Transition a = arguments(on);
@@ -55,7 +51,7 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
         g.scratch = scratch(on);
         transition_backward(on, a, g);
       },
-      tolerance);
+      recurrence_tolerance);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Searching, scoring, ensembles and probes on the CUDA device against the CPU.
+// Search, scoring, ensembles and probes on the CUDA device against the CPU.
 
 #include "model/model.h"
 #include "model/model_scorer.h"
@@ -15,7 +15,7 @@
 namespace nmt::test {
 namespace {
 
-// Frozen models of one text on one device, with weights of some size, so that the probabilities
+// Frozen models of one description on one device, with weights large enough that probabilities
 // differ.
 struct Models {
   Models(DeviceKind kind, const std::string& text, int count = 1) : machine(kind, text) {
@@ -67,7 +67,7 @@ SearchOptions options_for(Models& models, int beam) {
   return options;
 }
 
-class PositionsOnDevice : public DeviceTest {};
+class PositionsOnDevice : public NeedsCuda {};
 class DecodingOnDevice : public ModelOnDevice {};
 
 TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
@@ -88,7 +88,7 @@ TEST_P(DecodingOnDevice, SearchAndForcedScoresAgreeWithTheCpu) {
     EXPECT_NEAR(a[i].log_prob, b[i].log_prob, 1e-4 * std::abs(a[i].log_prob));
 }
 
-// Longer than a look, with sentences that leave the batch at other times.
+// Longer than the interval at which the host looks, with sentences of different lengths.
 TEST_P(DecodingOnDevice, ChoosesOnTheDeviceAsTheHostDoes) {
   Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
   for (Models* m : {&cpu, &cuda}) m->freeze();
@@ -103,7 +103,7 @@ TEST_P(DecodingOnDevice, ChoosesOnTheDeviceAsTheHostDoes) {
     const auto chosen = beam_search(*cuda.scorers[0], sources, on_cuda);
     expect_same(beam_search(*cpu.scorers[0], sources, on_cpu), chosen);
     if (!attends || n_best) continue;
-    on_cuda.want_attention = true;  // then the host chooses
+    on_cuda.want_attention = true;  // the host then selects the hypotheses
     auto on_host = beam_search(*cuda.scorers[0], sources, on_cuda);
     for (SentenceResult& result : on_host)
       for (Hypothesis& hypothesis : result.hypotheses) hypothesis.attention.clear();
@@ -144,7 +144,8 @@ TEST_P(DecodingOnDevice, ASteadySearchTakesNoMemory) {
   EXPECT_EQ(cuda.machine.arena->statistics().system_allocations, before);
 }
 
-// Steps of one number of rows are the same work on the same memory, but for the first of them.
+// Steps with the same number of rows are the same work on the same memory, except the first of
+// them.
 TEST_P(DecodingOnDevice, StepsAreReplayed) {
   Models cuda(DeviceKind::cuda, GetParam());
   cuda.freeze();
@@ -162,7 +163,7 @@ TEST_P(DecodingOnDevice, StepsAreReplayed) {
   expect_same(plain, replayed);
   expect_same(plain, again);
   if (std::string_view(GetParam())
-          .ends_with("cudnn")) {  // no graph holds its calls: the choice alone is one
+          .ends_with("cudnn")) {  // its calls are not captured: only the selection is a graph
     EXPECT_GT(first.replayed, 8);
     return;
   }
@@ -171,7 +172,7 @@ TEST_P(DecodingOnDevice, StepsAreReplayed) {
   EXPECT_LT(first.changed, first.replayed);
 }
 
-// A unit that asks for its position gets another one in every replayed step.
+// A unit that reads its position gets a different one in every replayed step.
 TEST_F(PositionsOnDevice, ReachReplayedSteps) {
   Models cpu(DeviceKind::cpu, "rnnsearch elstm1"), cuda(DeviceKind::cuda, "rnnsearch elstm1");
   std::vector<SentenceResult> results[2];
@@ -186,7 +187,7 @@ TEST_F(PositionsOnDevice, ReachReplayedSteps) {
   EXPECT_GT(cuda.machine.device->graph_counts().replayed, 8);
 }
 
-// What must see attention does so at every token.
+// Features that read attention download it at every token.
 TEST_P(DecodingOnDevice, AStepWithAttentionWaitsTwice) {
   if (small_model(GetParam()).attention == AttentionType::none) return;
   Models cuda(DeviceKind::cuda, GetParam());
@@ -223,7 +224,7 @@ TEST_P(DecodingOnDevice, ProbesAgreeWithTheCpu) {
   Models cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
   const Batch batch = learnable_batch(2, 1, 5);
   if (wants_cudnn(GetParam())) {
-    EXPECT_THROW(cuda.models[0]->probe(batch), Error);  // it gives no gates
+    EXPECT_THROW(cuda.models[0]->probe(batch), Error);  // cuDNN does not expose gates
     return;
   }
   const Probe a = cpu.models[0]->probe(batch), b = cuda.models[0]->probe(batch);

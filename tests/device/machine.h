@@ -1,14 +1,13 @@
 #pragma once
 
-// A place to compute, the CPU or the CUDA device, with all that models need; and small models and
-// batches for both.
+// The CPU or the CUDA device with everything that models need, and small models and batches.
 
 #include "config/specs.h"
 #include "core/thread_pool.h"
 #include "data/batch.h"
 #include "kernels/recurrent/cudnn.h"
 #include "tensor/context.h"
-#include "tensor/cuda_device.h"
+#include "tests/support/cuda_fixture.h"
 
 #include <cctype>
 #include <memory>
@@ -19,13 +18,13 @@
 
 namespace nmt::test {
 
-/// Memory of a device, of which only so many bytes may be taken.
+/// Memory of a device with a limit on the bytes in use.
 class LimitedMemory : public MemorySource {
  public:
-  LimitedMemory(std::unique_ptr<MemorySource> source, const std::size_t& most)
-      : source_(std::move(source)), most_(most) {}
+  LimitedMemory(std::unique_ptr<MemorySource> source, const std::size_t& max_bytes)
+      : source_(std::move(source)), max_bytes_(max_bytes) {}
   char* allocate(std::size_t bytes) override {
-    if (used_ + bytes > most_) return nullptr;
+    if (used_ + bytes > max_bytes_) return nullptr;
     char* const data = source_->allocate(bytes);
     if (data) taken_.emplace_back(data, bytes), used_ += bytes;
     return data;
@@ -42,12 +41,12 @@ class LimitedMemory : public MemorySource {
 
  private:
   std::unique_ptr<MemorySource> source_;
-  const std::size_t& most_;
+  const std::size_t& max_bytes_;
   std::size_t used_ = 0;
   std::vector<std::pair<char*, std::size_t>> taken_;
 };
 
-/// Whether a model's text (below) wants its layers run by cuDNN.
+/// Whether a model's description (below) requests cuDNN.
 inline bool wants_cudnn(const std::string& text) {
   return text.ends_with(" cudnn");
 }
@@ -57,41 +56,32 @@ struct Machine {
                    Precision precision = Precision::float32) {
     if (kind == DeviceKind::cuda) device = std::make_unique<CudaDevice>(0, precision);
     std::string why;
-    if (device && wants_cudnn(text))
-      NMT_CHECK(kernels::open_cudnn(device->handle(), why), "{}", why);
+    if (device && wants_cudnn(text)) {
+      cudnn = kernels::Cudnn::open(device->handle(), why);
+      NMT_CHECK(cudnn, "{}", why);
+    }
     arena = device ? std::make_unique<Arena>(
-                         4096, std::make_unique<LimitedMemory>(device->memory_source(), most))
+                         4096, std::make_unique<LimitedMemory>(device->memory_source(), max_bytes))
                    : std::make_unique<Arena>();
-    context.arena = arena.get();
-    context.cpu.pool = &pool;
-    context.device.kind = kind;
-    if (device) context.cuda = device->handle();
+    context = make_context(*arena, {&pool}, device.get(), cudnn.get());
   }
-  std::size_t most = std::size_t{1} << 30;  ///< bytes of device memory, at most
+  std::size_t max_bytes = std::size_t{1} << 30;  ///< limit on device memory
   ThreadPool pool{1};
   std::unique_ptr<CudaDevice> device;
+  std::unique_ptr<kernels::Cudnn> cudnn;
   std::unique_ptr<Arena> arena;
   Context context;
 };
 
-/// Tests that need a CUDA device, or the emulator.
-class DeviceTest : public testing::Test {
+/// Tests of a described model; those that request cuDNN are skipped without it.
+class ModelOnDevice : public NeedsCuda, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    std::string why;
-    if (CudaDevice::count(why) == 0) GTEST_SKIP() << "no CUDA device to test: " << why;
-  }
-};
-
-/// The same for a model's text.
-class ModelOnDevice : public DeviceTest, public testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    DeviceTest::SetUp();
+    NeedsCuda::SetUp();
     std::string why;
     if (IsSkipped() || !wants_cudnn(GetParam())) return;
     CudaDevice device;
-    if (!kernels::open_cudnn(device.handle(), why)) GTEST_SKIP() << "no cuDNN to test: " << why;
+    if (!kernels::Cudnn::open(device.handle(), why)) GTEST_SKIP() << "no cuDNN to test: " << why;
   }
 };
 
@@ -100,13 +90,13 @@ constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
 /// Sentences of 1 to `longest` symbols.
 std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest);
-/// Sources, each with its symbols in the reverse order as its target: something to learn.
+/// Sources whose targets are the same symbols in reverse order: a task to learn.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
 /// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
 /// norm, tied, variational, aware, first-layer, dot, none; and cudnn at the end.
 ModelSpec small_model(const std::string& text);
 
-/// A test's name of a model's text.
+/// The name of a test from a model's description.
 inline std::string name_of_row(const testing::TestParamInfo<const char*>& row) {
   std::string name = row.param;
   for (char& c : name)

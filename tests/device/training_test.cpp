@@ -13,7 +13,7 @@
 namespace nmt::test {
 namespace {
 
-// With the usual epsilon of 1e-9 Adam makes whole steps of gradients that are rounding errors, of
+// With the default epsilon of 1e-9 Adam makes full steps for gradients that are rounding errors of
 // either sign.
 TrainSpec adam() {
   TrainSpec spec;
@@ -33,7 +33,7 @@ struct Training {
             model, optimizer.loss_sums(), [this] { optimizer.clear(); },
             [this](const Batch&) { ++told; }) {}
 
-  // The mean loss a token of one update.
+  // The mean loss per token of one update.
   double update(int number, int sentences = 4) {
     const Batch batch = learnable_batch(static_cast<std::uint64_t>(number % 4), sentences, 5);
     const auto pass = static_cast<std::uint64_t>(number);
@@ -70,7 +70,7 @@ TEST_P(TrainingOnDevice, TwentyUpdatesAgreeWithTheCpu) {
     const double expected = cpu.update(i), found = cuda.update(i);
     EXPECT_NEAR(found, expected, 1e-3 * expected) << "update " << i;
     (i == 0 ? first : last) = found;
-    // A steady step waits once, for the norm and the loss, and asks for no memory.
+    // A steady step waits once, for the norm and the loss, and allocates no memory.
     const std::int64_t waited = cuda.machine.device->waits();
     const std::int64_t allocated = cuda.machine.arena->statistics().system_allocations;
     if (i >= 8) {
@@ -113,7 +113,7 @@ TEST_P(PrecisionOnDevice, TwentyUpdatesStayNearFloat32) {
     (i == 0 ? first : last) = in_bfloat16;
   }
   EXPECT_LT(last, first);
-  EXPECT_GT(off, 0);  // they are not the same products
+  EXPECT_GT(off, 0);  // the products differ
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, PrecisionOnDevice,
@@ -121,10 +121,10 @@ INSTANTIATE_TEST_SUITE_P(Models, PrecisionOnDevice,
                                          "seq2seq lstm none"),
                          name_of_row);
 
-// Half precision ends at 65504 and begins at 6e-8. Embeddings of 2^40 times the size, read by
-// weights of 2^-40 times the size, make the same model: in bfloat16 its loss and its gradients are
-// the same to the bit, but for these factors.
-TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
+// Half precision covers 6e-8 to 65504. Embeddings scaled by 2^40 and read by weights scaled by
+// 2^-40 make the same model: in bfloat16 its loss and its gradients are the same bits except for
+// these factors.
+TEST_F(NeedsCuda, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
   constexpr int power = 40;
   Training usual(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16),
       large(DeviceKind::cuda, "rnnsearch gru", Precision::bfloat16);
@@ -140,7 +140,7 @@ TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
     for (float& v : values) v = std::ldexp(v, factor_of(p));
     upload(large.machine.context, std::span<const float>(values), p.value);
   }
-  EXPECT_EQ(scaled, 3);  // with the matrices of both directions
+  EXPECT_EQ(scaled, 3);  // including the matrices of both directions
   const Batch batch = learnable_batch(1, 4, 5);
   const TrainPass pass{0.1f, 3, 1};
   EXPECT_EQ(usual.model.accumulate_gradients(batch, pass).smoothed,
@@ -154,7 +154,7 @@ TEST_F(DeviceTest, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
   }
 }
 
-// The same kernels in the same order, started one by one or all at once.
+// The same kernels in the same order, launched one by one or as a graph.
 TEST_P(TrainingOnDevice, GraphsChangeNoBit) {
   Training plain(DeviceKind::cuda, GetParam()), graphs(DeviceKind::cuda, GetParam());
   plain.machine.device->set_graphs(false);
@@ -170,12 +170,12 @@ TEST_P(TrainingOnDevice, GraphsChangeNoBit) {
     EXPECT_EQ(counts.recorded, 0);
     return;
   }
-  // Each batch is done call by call, then captured, then replayed, unless the arena still grows.
+  // Each batch runs call by call, then is captured, then replayed, unless the arena still grows.
   EXPECT_GE(counts.replayed, updates - 6);
   EXPECT_LE(counts.misfits, 2);
 }
 
-class DeviceMemory : public DeviceTest {};
+class DeviceMemory : public NeedsCuda {};
 
 TEST_F(DeviceMemory, ABatchThatDoesNotFitIsCutAndSumsToTheWhole) {
   Training whole(DeviceKind::cuda, "seq2seq gru none"), parts(DeviceKind::cuda, "seq2seq gru none");
@@ -183,7 +183,7 @@ TEST_F(DeviceMemory, ABatchThatDoesNotFitIsCutAndSumsToTheWhole) {
   parts.machine.arena->trim();
   const std::size_t resident = parts.machine.arena->statistics().reserved;
   whole.update(1, 40);
-  parts.machine.most = resident + (whole.machine.arena->statistics().reserved - resident) / 2;
+  parts.machine.max_bytes = resident + (whole.machine.arena->statistics().reserved - resident) / 2;
   parts.update(1, 40);
   EXPECT_EQ(whole.told, 0);
   EXPECT_EQ(parts.told, 1);
@@ -203,7 +203,7 @@ TEST_F(DeviceMemory, ABatchThatDoesNotFitWhileItIsCapturedIsCut) {
     t->update(1, 40);
     const std::size_t needed = t->machine.arena->statistics().reserved;
     t->machine.arena->trim();
-    t->machine.most = resident + (needed - resident) / 2;
+    t->machine.max_bytes = resident + (needed - resident) / 2;
     for (int i = 0; i < 4; ++i) t->update(1, 40);
     EXPECT_EQ(t->told, 1);
   }
@@ -214,7 +214,7 @@ TEST_F(DeviceMemory, ABatchThatDoesNotFitWhileItIsCapturedIsCut) {
 TEST_F(DeviceMemory, WhatIsAskedForAndFreeIsSaid) {
   Training training(DeviceKind::cuda, "seq2seq gru none");
   training.machine.arena->trim();
-  training.machine.most = 0;
+  training.machine.max_bytes = 0;
   try {
     training.update(0, 1);
     FAIL() << "no error";

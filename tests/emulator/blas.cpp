@@ -1,5 +1,5 @@
-// The library's call of cuda/libraries/blas.h by the CPU's products, inputs rounded as a GPU's are.
-// Bounds are checked first.
+// The library calls of cuda/libraries/blas.h computed by the CPU's products, with inputs rounded as
+// a GPU rounds them and bounds checked.
 
 #include "cuda/libraries/blas.h"
 
@@ -17,7 +17,8 @@
 namespace nmt::cuda {
 namespace {
 
-// The matrices of one operand, rows of `width` that stand `ld` apart, lie in one allocation.
+// Checks that the matrices of an operand, rows of `width` at a distance of `ld`, are in one
+// allocation.
 template <class T>
 void check_matrix(const char* name, const T* x, std::int64_t rows, std::int64_t width,
                   std::int64_t ld, std::int64_t stride, std::int64_t count) {
@@ -29,13 +30,13 @@ void check_matrix(const char* name, const T* x, std::int64_t rows, std::int64_t 
             elements, static_cast<const void*>(x));
 }
 
-// To 10 bits of fraction, to nearest: what tensor cores read of a float32 in TF32.
+// Rounds to nearest with 10 bits of fraction: the TF32 input of tensor cores.
 float to_tf32(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   return std::isfinite(x) ? std::bit_cast<float>((bits + 0x1000u) & ~0x1FFFu) : x;
 }
 
-// A matrix of an operand as float32 numbers that the products read.
+// A matrix of an operand in float32.
 class Values {
  public:
   Values(const Operand& x, std::int64_t product, std::int64_t rows, std::int64_t width,
@@ -95,7 +96,7 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   }));
 }
 
-// Rows that are no multiple of 16 bytes are refused, so that both ways are taken.
+// Rows that are not a multiple of 16 bytes are refused, so that tests cover both paths.
 bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision precision) {
   NMT_CHECK(p.count == 1 && p.beta == 0.0f && p.ldc == p.n,
             "product: a bias for {} products with beta {}, rows of {} that stand {} apart", p.count,

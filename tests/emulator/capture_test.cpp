@@ -1,5 +1,5 @@
-// Captures and graphs of the emulator: what runs, in which order, and what it refuses as a driver
-// does.
+// Captures and graphs of the emulator: what runs, in which order, and which calls are refused as by
+// a driver.
 
 #include <functional>
 #include <vector>
@@ -65,7 +65,7 @@ TEST_F(Capture, RunsWhenLaunchedAlone) {
   EXPECT_EQ(run(), 2);
 }
 
-// What may not happen during a capture spoils it.
+// Calls that are not allowed during a capture invalidate it.
 TEST_F(Capture, RefusesWhatADriverRefuses) {
   char ordinary[8] = {};
   void* memory = nullptr;
@@ -93,7 +93,7 @@ TEST_F(Capture, RefusesWhatADriverRefuses) {
   EXPECT_EQ(end(), cudaSuccess);
 }
 
-// Branches: the later calls may come first unless an event orders them.
+// Branches: later calls may run first unless an event orders them.
 TEST_F(Capture, BranchesAreOrderedByEventsAlone) {
   for (const bool ordered : {true, false}) {
     begin();

@@ -1,9 +1,9 @@
-// A stand-in for cuDNN's recurrent layers, as NVIDIA's documentation has them (cuDNN API reference,
-// cudnn_adv library): here descriptors and weights, in cudnn_layer.cpp what is computed. It is
-// strict: what the documentation leaves undefined is NaN, the weights lie where only
-// cudnnGetRNNWeightParams tells, and every pointer must be into device memory with room for what is
-// read and written. A layer is of one direction with two biases: what cuda/libraries/cudnn.cpp asks
-// for. NMT_EMULATED_CUDNN=0: as if there were no library.
+// An emulation of cuDNN's recurrent layers after NVIDIA's documentation (cuDNN API reference,
+// cudnn_adv library): descriptors and weights here, the computation in cudnn_layer.cpp. It is
+// strict: values that the documentation leaves undefined are NaN, only cudnnGetRNNWeightParams
+// tells the offsets of weights, and every pointer must be into device memory of sufficient size.
+// Layers have one direction and two biases, as cuda/libraries/cudnn.cpp requests them.
+// NMT_EMULATED_CUDNN=0 emulates a missing library.
 
 #include "cuda/libraries/cudnn_library.h"
 #include "cudnn_state.h"
@@ -170,16 +170,20 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
 namespace nmt::cuda {
 
 const CudnnLibrary& CudnnLibrary::get() {
-#define NMT_CUDNN_SET(name) &::name,
-  static const CudnnLibrary library{NMT_CUDNN_FUNCTIONS(NMT_CUDNN_SET)};
-#undef NMT_CUDNN_SET
+  static const CudnnLibrary library = [] {
+    CudnnLibrary emulated;
+#define NMT_EMULATED_FUNCTION(name) emulated.name = &::name
+    NMT_CUDNN_FUNCTIONS(NMT_EMULATED_FUNCTION);
+#undef NMT_EMULATED_FUNCTION
+    return emulated;
+  }();
   return library;
 }
 
 const CudnnLibrary* CudnnLibrary::open(std::string& why) {
   const char* const setting = std::getenv("NMT_EMULATED_CUDNN");
   if (setting && std::string_view(setting) == "0") {
-    why = "libcudnn.so.9: there is none";
+    why = "libcudnn.so.9: not found";
     return nullptr;
   }
   why.clear();

@@ -1,5 +1,5 @@
-// cuDNN's layers by the equations of NVIDIA's documentation (cudnnRNNMode_t, cudnnRNNForward and
-// its backward functions; the numbers of the gates: cudnnGetRNNWeightParams), in double.
+// cuDNN's layers in double after the equations of NVIDIA's documentation (cudnnRNNMode_t,
+// cudnnRNNForward and its backward functions; gate numbers: cudnnGetRNNWeightParams).
 
 #include "cudnn_state.h"
 
@@ -61,9 +61,9 @@ bool usable(const cudnnRNNStruct* rnn, const std::int32_t* device_lengths,
 
 }  // namespace
 
-// cudnnRNNMode_t: lstm i, f, c', o = 0..3: c = f c_ + i c', h = o tanh(c). gru r, i, h' = 0..2: h'
-// = tanh(W x + r (R h_
-// + bR) + bW), h = (1 - i) h' + i h_.
+// cudnnRNNMode_t:
+//   lstm, gates i, f, c', o = 0..3: c = f c_ + i c', h = o tanh(c)
+//   gru, gates r, i, h' = 0..2: h' = tanh(W x + r (R h_ + bR) + bW), h = (1 - i) h' + i h_
 cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
                               cudnnForwardMode_t mode, const std::int32_t device_lengths[],
                               cudnnRNNDataDescriptor_t x_data, const void* x,

@@ -1,7 +1,6 @@
 #pragma once
 
-// What the stand-in for cuDNN keeps behind its descriptors, and where its weights and what a pass
-// leaves lie; shared by its parts.
+// The contents of the emulated cuDNN's descriptors, and the layouts of its weights and its reserve.
 
 #include "running.h"
 
@@ -34,7 +33,7 @@ struct cudnnRNNDataStruct {
 namespace nmt::emulator::cudnn {
 
 constexpr std::size_t gap =
-    5;  // floats between the parts of a space of weights: nobody may reckon with none
+    5;  // floats between the parts of the weights: callers must not assume that there are none
 
 inline bool readable(const void* data, std::size_t floats) {
   return device_region(data).has(data, floats * sizeof(float));
@@ -43,7 +42,7 @@ inline bool absent_or_readable(const void* data, std::size_t floats) {
   return !data || readable(data, floats);
 }
 
-// Gates 0..n-1 read x, n..2n-1 read h'. From the last one to the first, biases before the matrices.
+// Gates 0..n-1 read x, n..2n-1 read h'. From the last one to the first, biases before matrices.
 struct Layout {
   explicit Layout(const cudnnRNNStruct& rnn) : rnn_(rnn) {}
   std::size_t bias(std::size_t id) const { return (last() - id) * (rnn_.hidden + gap); }
@@ -60,8 +59,8 @@ struct Layout {
   const cudnnRNNStruct& rnn_;
 };
 
-// What a pass keeps of each step: the gates' values, and then the gradients of their sums; lstm's
-// cell, gru's recurrent part of the new memory.
+// The reserve of each step: the values of the gates, then the gradients of their sums; lstm's cell,
+// gru's recurrent part of the new memory.
 constexpr double forward_ran = 11, data_ran = 12;
 struct Reserve {
   Reserve(void* memory, const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x)

@@ -1,4 +1,4 @@
-// The runtime's host functions: device memory is host memory that host code must not touch.
+// The runtime's memory functions: device memory is host memory that host code must not access.
 
 #include "running.h"
 
@@ -9,8 +9,8 @@ namespace nmt::emulator {
 namespace {
 
 struct Memory {
-  std::map<const char*, Region> regions;  // by their ends
-  std::map<const char*, Region> pinned;   // host memory that kernels may use too
+  std::map<const char*, Region> regions;  // keyed by their end
+  std::map<const char*, Region> pinned;   // host memory that kernels may access too
   std::size_t used = 0;
   Region last;
 };
@@ -141,7 +141,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   if (bytes == 0 || bytes > total_memory - memory.used)
     return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
-  // As malloc gives it, so that the first byte past the end is out of bounds.
+  // From malloc, so that the first byte past the end is out of bounds.
   char* block = static_cast<char*>(std::malloc(bytes));
   if (!block) return cudaErrorMemoryAllocation;
   std::memset(block, 0xFF, bytes);

@@ -24,13 +24,13 @@ constexpr std::size_t stack_size = 128 * 1024, guard = 4096;
 
 enum class Wait { none, block_barrier, warp_operation, finished };
 
-// What a lane brings to a warp operation and takes from it.
+// A lane's input and output of a warp operation.
 struct WarpOperation {
   enum Kind { barrier, shuffle, ballot } kind = barrier;
   unsigned mask = 0;
   std::source_location at;
   std::uint64_t bits = 0;
-  int source = 0;  // the lane that a shuffle reads; out of range: its own
+  int source = 0;  // the lane that a shuffle reads; out of range: the lane itself
   std::uint64_t result = 0;
 };
 
@@ -43,7 +43,7 @@ struct Thread {
   std::uint32_t warp_epoch = 0;
 };
 
-// The block that runs, and what is kept from one to the next: the stacks.
+// The running block. The threads' stacks are reused by later blocks.
 struct Block {
   std::vector<Thread> threads;  // as many as any block had
   int count = 0;
@@ -93,7 +93,7 @@ void leaving(void**, const void*, std::size_t) {}
 void arrived(void*, const void**, std::size_t*) {}
 #endif
 
-// Back to the scheduler; returns when the thread is resumed.
+// Switches to the scheduler; returns when the thread is resumed.
 void pause() {
   void* fake = nullptr;
   leaving(block.current->wait == Wait::finished ? nullptr : &fake, block.scheduler_stack,
@@ -137,7 +137,7 @@ void prepare(Thread& thread) {
     thread.stack = static_cast<char*>(memory) + guard;
   }
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(thread.stack, stack_size);  // what an aborted launch left
+  __asan_unpoison_memory_region(thread.stack, stack_size);  // after an aborted launch
 #endif
   thread.where = context::make_fcontext(thread.stack + stack_size, stack_size, enter);
   thread.wait = Wait::none;
@@ -168,7 +168,7 @@ void release_block_barrier() {
   }
 }
 
-// Lets the lanes of a mask go on when all of them stand at the same operation.
+// Resumes the lanes of a mask when all of them have reached the same operation.
 bool release_warp_operation(int first) {
   const WarpOperation& wanted = thread_at(first).operation;
   const int warp = first / warp_size * warp_size;
@@ -216,7 +216,7 @@ std::string state_of(int number) {
   return "runs";
 }
 
-// Nobody can go on: names the first thread and the first that does something else.
+// Deadlock: names the first thread and the first one that waits for something else.
 [[noreturn]] void deadlock() {
   int other = 0;
   for (int i = 1; i < block.count && other == 0; ++i)
@@ -226,7 +226,7 @@ std::string state_of(int number) {
 }
 
 // Runs the block's threads, each to its next stop, until all have returned. The order changes from
-// stop to stop, so that a result that hangs on it does not stay the same by chance.
+// stop to stop, so that results that depend on it change.
 void run_block() {
   for (int i = 0; i < block.count; ++i) prepare(thread_at(i));
   for (bool forward = true;; forward = !forward) {
@@ -258,7 +258,7 @@ void add_shared(const void* key, std::size_t bytes) {
   block.shared.push_back(std::move(memory));
 }
 
-// Whatever way a launch ends.
+// Cleans up after a launch, also after an exception.
 struct Scope {
   OpenDeviceMemory open;
   ~Scope() {
@@ -350,7 +350,7 @@ std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int 
     case Shuffle::down: source = lane + argument; break;
     case Shuffle::exclusive_or: source = lane ^ argument; break;
   }
-  if (source < first || source >= first + width) source = lane;  // such a lane keeps its own value
+  if (source < first || source >= first + width) source = lane;  // the lane keeps its own value
   return warp_operation(
       {.kind = WarpOperation::shuffle, .mask = mask, .at = at, .bits = bits, .source = source});
 }
@@ -360,7 +360,7 @@ void* shared_memory(const void* key, std::size_t bytes) {
     if (memory.key == key) return memory.data.get();
   std::size_t total = bytes;
   for (const SharedMemory& memory : block.shared) total += memory.region.size();
-  // Without asking for more a kernel has 48 KB; what launch() gives is asked for.
+  // A kernel has 48 KB unless it has opted in to more.
   if (total - block.dynamic > 48 * 1024 || total > max_shared)
     abort_launch(fmt::format(
         "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",

@@ -1,6 +1,5 @@
-// The emulator itself: what is right runs, what is planted is caught. AddressSanitizer ends the
-// process, the emulator's own hooks fail the launch; without either (none of the presets) there
-// would be nothing to test.
+// The emulator: correct kernels run, planted faults are caught. With AddressSanitizer a fault ends
+// the process; otherwise the emulator's own hooks fail the launch.
 
 #include "core/error.h"
 #include "faulty.h"
@@ -30,7 +29,7 @@ std::string message_of(const std::function<void()>& body) {
   return "";
 }
 
-// A stray access, whichever of the two finds it.
+// An access out of bounds, found by either of the two.
 void expect_stray(const std::function<void()>& body, const char* message) {
   if (with_hooks)
     EXPECT_THAT(message_of(body), testing::HasSubstr(message));
@@ -65,7 +64,7 @@ class Emulator : public testing::Test {
   std::vector<char*> memory_;
 };
 
-// What an earlier launch read after its barriers is no race with one that has none.
+// Reads of an earlier launch after its barriers do not race with a launch without barriers.
 TEST_F(Emulator, LaunchesAreOrdered) {
   float* x = floats({1});
   float* out = floats({0});
@@ -88,7 +87,7 @@ TEST_F(Emulator, MissingBarrierIsCaught) {
   float* x = floats(ascending(64));
   float* out = floats(ascending(64));
   if (with_hooks) {
-    // A thread may also come to a place that nobody has written yet.
+    // A thread may also read a location that is not written yet.
     EXPECT_THAT(
         message_of([&] { reverse(cuda_, true, 64, x, out); }),
         testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
@@ -96,7 +95,7 @@ TEST_F(Emulator, MissingBarrierIsCaught) {
     reverse(cuda_, true, 64, x, out);
     EXPECT_THAT(host(out, 64), testing::Contains(testing::IsNan()));
   }
-  reverse(cuda_, false, 64, x, out);  // a failed launch leaves nothing behind
+  reverse(cuda_, false, 64, x, out);  // a failed launch has no effect on later ones
   EXPECT_EQ(host(out, 64).front(), 64.0f);
 }
 

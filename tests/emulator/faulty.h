@@ -4,7 +4,7 @@
 
 namespace nmt::test {
 
-// Kernels with a planted fault each, and their correct twins. Memory is the device's.
+// Kernels with one planted fault each, and their correct versions. Pointers are to device memory.
 
 /// out[i] = x[n-1-i] through shared memory, n the threads of the one block; without the barrier
 /// when faulty.
@@ -23,7 +23,7 @@ void partial_shuffle(const Cuda& cuda);
 void shuffle_outside_mask(const Cuda& cuda, float* out);
 /// Two blocks write one element; with atomics when not faulty.
 void two_writers(const Cuda& cuda, bool faulty, float* out);
-/// Reads shared memory that nobody has written.
+/// Reads uninitialized shared memory.
 void read_unwritten(const Cuda& cuda, float* out);
 /// A neighbor's value through shared memory, with __syncwarp() alone; right within a warp.
 void warp_neighbor(const Cuda& cuda, int threads, float* out);

@@ -1,10 +1,13 @@
-// Every access of a kernel, and of the host code beside it. g++ -fsanitize=thread calls a hook
-// before each one; the hooks are ours here, no sanitizer is linked. Rules, for a kernel's thread:
-//   it touches its own stack, device memory, pinned memory and its block's shared memory, inside
-//   their bounds; it reads shared memory only where somebody has written; two threads touch one
-//   byte, one of them writing, only with a barrier between (of the block, or of the warp when they
-//   share one), never from two blocks of a launch; or both with atomics.
-// Host code touches no device memory.
+// Checks every memory access of kernels and of host code in the same files. g++ -fsanitize=thread
+// calls a hook before each access; the hooks are defined here, and no sanitizer is linked. Rules
+// for a kernel's thread:
+// - It accesses its own stack, device memory, pinned memory and its block's shared memory, within
+//   their bounds.
+// - It reads shared memory only where a thread has written.
+// - Two threads access the same byte, one of them writing, only with a barrier in between (of the
+//   block, or of the warp when they share one) and never from two blocks of a launch; or both
+//   accesses are atomic.
+// Host code does not access device memory.
 
 #include "running.h"
 
@@ -32,25 +35,25 @@ const char* name_of(Access access) {
                                    : "changes atomically";
 }
 
-// When and by whom.
+// The time and the thread of an access.
 struct Event {
   std::uint32_t launch = 0;  // 0: never
   std::uint32_t block = 0, thread = 0;
   std::uint32_t block_epoch = 0, warp_epoch = 0;
 };
 
-// What happened to one byte: the last write, and the last reads.
+// The history of one byte: the last write and the reads since.
 struct Cell {
   Event write, read;
-  bool atomic = false;        // the last write
-  bool many_readers = false;  // others since the write read it too, in the same epoch,
+  bool atomic = false;        // whether the last write was atomic
+  bool many_readers = false;  // several threads have read it since the write, in the same epoch,
   bool many_warps = false;    // in other warps,
   bool many_blocks = false;   // in other blocks
   bool written = false;       // ever
 };
 
 using Cells = std::vector<Cell>;
-std::unordered_map<const char*, Cells> cells;  // by the region's begin
+std::unordered_map<const char*, Cells> cells;  // keyed by the region's begin
 const char* last_begin = nullptr;
 Cells* last_cells = nullptr;
 
@@ -72,7 +75,7 @@ bool same_warp(const Event& a, const Event& b) {
   return a.thread / warp_size == b.thread / warp_size;
 }
 
-// Whether `before` is known to have happened before the running thread's next access.
+// Whether `before` is ordered before the running thread's next access.
 bool ordered(const Event& before, const Event& after) {
   if (before.launch != after.launch) return true;
   if (before.block != after.block) return false;
@@ -147,7 +150,7 @@ void check_region(const Region& region, const char* address, std::size_t bytes, 
 extern "C" char __executable_start, end;
 
 void check(const void* pointer, std::size_t bytes, Access access) {
-  // The linker may take a kernel's copy of an inline function, hooks and all, for the program's
+  // The linker may use a kernel's copy of an inline function, with its hooks, for the program's
   // other threads too.
   if (!running.has_device) return;
   const char* address = static_cast<const char*>(pointer);
@@ -164,7 +167,7 @@ void check(const void* pointer, std::size_t bytes, Access access) {
   if (const Region region = device_region(address); region.begin)
     return check_region(region, address, bytes, access, false);
   if (pinned_region(address).has(address, bytes)) return;
-  // Constants, and threadIdx and its like.
+  // Constants, and variables like threadIdx.
   if (access == Access::read && address >= &__executable_start && address < &end) return;
   abort_launch(fmt::format("{} {} {} bytes at {}, which is neither device nor shared memory",
                            thread_name(), name_of(access), bytes, pointer));

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the emulator knows of the thread that runs now, and of memory; shared by its parts.
+// The state of the running thread and of memory, shared by the emulator's sources.
 
 #include <functional>
 #include <memory>
@@ -27,10 +27,9 @@ struct Region {
   std::size_t size() const { return static_cast<std::size_t>(end - begin); }
 };
 
-/// The thread whose code runs now.
+/// The running thread.
 struct Running {
-  bool has_device =
-      false;  ///< this thread of the program has set a device: others are not looked at
+  bool has_device = false;  ///< this thread of the program has set a device; others are not checked
   bool in_kernel = false;
   std::uint32_t launch = 0;       ///< counts launches
   std::uint32_t block = 0;        ///< number of the block in the grid
@@ -62,7 +61,7 @@ const std::vector<SharedMemory>& shared_memories();
 Region device_region(const void* p);
 /// Likewise of pinned host memory.
 Region pinned_region(const void* p);
-/// While kernels and copies run, device memory may be touched; host code may not.
+/// Device memory may be accessed only while kernels and copies run.
 void open_device_memory();
 void close_device_memory();
 struct OpenDeviceMemory {
@@ -70,19 +69,19 @@ struct OpenDeviceMemory {
   ~OpenDeviceMemory() { close_device_memory(); }
 };
 
-// ---- graphs (graph.cpp) ----
+// ---- graphs (stream.cpp) ----
 
-/// A call that is no kernel becomes a node; `kind` tells it from other kinds.
+/// Adds a node for a call that is not a kernel; `kind` tells it from other kinds.
 cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
-/// What no program may do while it captures: the capture is invalid from then on. False when there
-/// is none.
+/// Called by functions that are not allowed during a capture: invalidates the capture. False when
+/// no capture is active.
 bool breaks_captures();
 
 // ---- races and bounds (memory_check.cpp) ----
 
 /// An atomic access of the running thread.
 void note_atomic(const void* address, std::size_t bytes);
-/// This memory is new or gone: nobody has touched it.
+/// Forgets the accesses to memory that is allocated or freed.
 void forget(const Region& region);
 
 }  // namespace nmt::emulator

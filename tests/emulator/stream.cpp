@@ -1,6 +1,6 @@
-// Streams, events, copies and graphs. What is asked of a stream has happened when the call returns;
-// while the stream is captured it becomes a node instead. A graph's nodes run in an order that its
-// edges allow, the latest first, so that an edge that is missing shows.
+// Streams, events, copies and graphs. A call on a stream is complete when it returns; while the
+// stream is captured, the call becomes a node instead. A graph's nodes run in an order that its
+// edges allow, the latest first, so that a missing edge shows.
 
 #include "running.h"
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// A launch with its own arguments, each 16 bytes aligned.
+// A launch with copies of its arguments, each 16-byte aligned.
 struct Kernel {
   Kernel() = default;
   explicit Kernel(const nmt::emulator::CapturedLaunch& from)
@@ -61,18 +61,19 @@ struct EmulatedGraph {
   std::vector<std::unique_ptr<EmulatedNode>> nodes;
 };
 struct EmulatedStream {
-  EmulatedGraph* graph = nullptr;  // that it is captured into
+  EmulatedGraph* graph = nullptr;  // into which it is captured
   bool origin = false, invalid = false;
-  std::vector<cudaGraphNode_t> last;  // what the next node needs
+  std::vector<cudaGraphNode_t> last;  // dependencies of the next node
 };
-// The moment when its place in the stream was reached, or a place in a graph.
+// The time at which the stream reached the event, or its place in a graph.
 struct EmulatedEvent {
   std::chrono::steady_clock::time_point reached;
   EmulatedGraph* graph = nullptr;
   std::vector<cudaGraphNode_t> nodes;
 };
 struct EmulatedGraphExec {
-  const EmulatedGraph* graph = nullptr;  // that it was made of, to find nodes by their number
+  const EmulatedGraph* graph =
+      nullptr;  // from which it was instantiated, to find nodes by their number
   std::vector<EmulatedNode> nodes;
   std::vector<std::vector<std::size_t>> needs;
 };
@@ -97,7 +98,7 @@ cudaError_t add(EmulatedStream& stream, EmulatedNode node) {
   return cudaSuccess;
 }
 
-// Does it now, or captures it.
+// Runs the call now, or captures it.
 cudaError_t ask(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
   return is_captured(stream) ? capture(stream, kind, std::move(call)) : call();
 }
@@ -135,7 +136,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                             cudaStream_t stream) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  // The node reads and writes ordinary memory long after the call.
+  // The node accesses pageable memory after the call has returned.
   const void* const host = !to_device ? to : !from_device ? from : nullptr;
   if (is_captured(stream) && host && !pinned_region(host).has(host, bytes)) {
     breaks_captures();
@@ -225,7 +226,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (!stream || !stream->graph || !stream->origin) return cudaErrorStreamCaptureUnmatched;
   std::unique_ptr<EmulatedGraph> captured(stream->graph);
   bool invalid = false;
-  // Everything must come before the origin's end.
+  // All branches must have been joined to the origin.
   std::set<const EmulatedNode*> joined;
   std::vector<cudaGraphNode_t> open = stream->last;
   while (!open.empty()) {
@@ -294,7 +295,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters) {
-  // Only the graph that it was made of names its nodes.
+  // Nodes are those of the graph from which it was instantiated.
   const auto& nodes = exec->graph->nodes;
   const bool known =
       std::ranges::any_of(nodes, [&](const auto& other) { return other.get() == node; });
@@ -309,7 +310,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (is_captured(stream))
-    return cudaErrorStreamCaptureUnsupported;  // a child graph, which nobody makes here
+    return cudaErrorStreamCaptureUnsupported;  // a child graph, which is not emulated
   std::vector<std::size_t> missing(exec->nodes.size());
   std::vector<std::vector<std::size_t>> followers(exec->nodes.size());
   std::priority_queue<std::size_t> ready;

@@ -130,15 +130,16 @@ TEST(Safetensors, NothingIsTrusted) {
   EXPECT_TRUE(has(one(R"({"dtype":4,"shape":[4],"data_offsets":[0,16]})"), "unknown dtype"));
   EXPECT_TRUE(
       has(one(R"({"dtype":"F32","shape":[5],"data_offsets":[0,16]})"), "do not hold the 20 bytes"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"), "no whole number"));
   EXPECT_TRUE(
-      has(one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), "no whole number"));
+      has(one(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"), "not a whole number"));
+  EXPECT_TRUE(
+      has(one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), "not a whole number"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})"), "no list"));
   // 2^62 x 4 elements of 4 bytes are 2^66 bytes: 0 modulo 2^64.
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]})", 0),
                   "too large"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,16]})"),
-                  "no whole number"));
+                  "not a whole number"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})"), "do not hold"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[18446744073709551600,0]})"),
                   "do not hold"));
@@ -147,7 +148,7 @@ TEST(Safetensors, NothingIsTrusted) {
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"more":1})"),
                   "its entry is not"));
   EXPECT_TRUE(has(one("[]"), "its entry is not"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,16]})"), "leaves a hole"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,16]})"), "leaves a gap"));
   const std::string t = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})",
                     u = R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
   EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"u\":" + u + "}", std::string(12, 'x'))),
@@ -162,7 +163,7 @@ TEST(Safetensors, NothingIsTrusted) {
       error_of(file_of("{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}")),
       "accepted");
   EXPECT_TRUE(has(error_of(std::string(8, '\xff') + "{}"), "at most 100000000"));
-  EXPECT_TRUE(has(error_of("PK\x03\x04 a zip file, as numpy writes it"), "is no safetensors file"));
+  EXPECT_TRUE(has(error_of("PK\x03\x04 a zip file, as numpy writes it"), "not a safetensors file"));
   EXPECT_EQ(error_of(file_of("{}")), "accepted");
 }
 

@@ -164,7 +164,7 @@ struct Rank {
         store(communicator, rank == 0 ? &kept : nullptr),
         heap(new Heap),
         arena(256, std::unique_ptr<MemorySource>(heap)),
-        context{{}, &arena, {&pool}, {}},
+        context(make_context(arena, {&pool})),
         model(model_spec, vocabulary, vocabulary, context,
               rank == 0 ? 1 : 2),  // rank 0's weights count
         source({rank, meeting.size}),

@@ -4,6 +4,7 @@
 - a file includes its own floor or a lower one; train, search and eval never include each other;
 - a program of tools/ has at most 80 lines and includes the headers of app, config and core alone;
 - only tools/ and src/app/program.* know argc and argv;
+- kinds of devices are told apart in src/tensor alone (DeviceKind); other code asks nmt::Backend;
 - nmt::Error is caught in the files that CATCHERS names, and nowhere else.
 
 Usage: check_floors.py [SOURCE_DIR]; exits 1 and names each broken rule."""
@@ -66,6 +67,8 @@ def broken_rules(name, text):
         yield "catches nmt::Error, which is for the files of CATCHERS"
     if room_of(name) != "tools" and not name.startswith("src/app/program.") and ARGUMENTS.search(text):
         yield "knows argc or argv, which is for tools/ and src/app/program"
+    if "DeviceKind" in text and room_of(name) != "tensor":
+        yield "DeviceKind is for src/tensor; ask for a property of Backend (tensor/backend.h)"
     lines = text.count("\n")
     if room_of(name) == "tools" and lines > PROGRAM_LINES:
         yield f"a program of {lines} lines, {PROGRAM_LINES} are allowed: its work belongs to src/app"

@@ -45,7 +45,7 @@ RowNorm row_norm(const Cell& cell, int first_plane, float* normal, float* rstd) 
   return norm;
 }
 
-// What is the same at all steps, and the record's rows from `at` on.
+// The parameters, which are the same at all steps, and the record's rows from `at` on.
 void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width;
@@ -63,10 +63,6 @@ void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
         row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
 }
 
-const UnitKernels& kernels_for(const Cell& cell, const UnitSteps& step) {
-  return cell.gain || step.raw_x ? normal_kernels_of(*cell.unit) : kernels_of(*cell.unit);
-}
-
 }  // namespace
 
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
@@ -75,7 +71,7 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, at, step);
-  const UnitKernels& run = kernels_for(cell, step);
+  const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x);
   // Bias and normalization are left to the kernel that reads the product next.
   if (r > 0) {
     const float* h_before = step.previous[0];
@@ -99,7 +95,7 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
 
 namespace {
 
-// Floats a row of CellScratch::sums.
+// Floats in a row of CellScratch::sums.
 std::int64_t cell_sums(const Cell& cell) {
   const Unit& unit = *cell.unit;
   return (unit.vectors + (cell.gain ? 2 * (unit.recurrents + unit.late) : 0)) * cell.width;
@@ -136,7 +132,7 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
-  const UnitKernels& run = kernels_for(cell, step);
+  const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x);
   float* const gain_sums = scratch.sums + unit.vectors * h;
   const auto set_sums = [&](RowNorm& norm, int first_plane) {
     norm.gain_sums = gain_sums + first_plane * h;
@@ -170,8 +166,8 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
 
 namespace {
 
-// out[p] += the sum of the rows of [T,B] at position p; those past the table's end belong to its
-// last row. A block has some columns of one position, whose rows follow each other.
+// out[p] += the sum of the rows of [T,B] at position p; positions past the table's end belong to
+// its last row. A block sums some columns of one position, whose rows are consecutive.
 __global__ void position_kernel(std::int64_t steps, std::int64_t batch, std::int64_t width,
                                 std::int64_t position, std::int64_t last, const float* dpositions,
                                 float* out) {

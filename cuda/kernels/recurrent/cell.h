@@ -1,7 +1,7 @@
 #pragma once
 
-// One step of a recurrent cell for all rows, forward and back: what the drivers of recurrence.cu,
-// transition.cu and conditional.cu are made of.
+// One step of a recurrent cell for all rows, forward and backward. The drivers in recurrence.cu,
+// transition.cu and conditional.cu are built from it.
 
 #include "cuda/kernels/recurrent/unit.h"
 #include "kernels/recurrent/recurrence.h"
@@ -13,9 +13,8 @@ using kernels::CellGradient;
 using kernels::CellRecord;
 
 /// Recurrent product, bias or normalization, point-wise step. `at` is the first row's place in the
-/// record; x, mask, position, previous and next are set by the caller, and raw_x with its bias and
-/// normalization where x has to be completed. An element-wise unit may take all of its steps at
-/// once.
+/// record; the caller sets x, mask, position, previous and next, and raw_x with its bias and
+/// normalization where x is not complete. An element-wise unit may take all of its steps at once.
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitSteps step);
 
@@ -24,23 +23,23 @@ struct CellScratch {
   float* sums = nullptr;  ///< [B, cell_sums()] sums over the steps: vectors, gains, norm biases
   float* dpositions = nullptr;  ///< [T,B, position_vectors*H]
 };
-/// Floats of it.
+/// Its size in floats.
 std::int64_t cell_scratch(const Cell& cell, std::int64_t steps, std::int64_t batch);
-/// It, at `*memory`, which moves past it; the sums are set to 0.
+/// Places it at `*memory`, which moves past it, and sets the sums to 0.
 CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
                        float** memory);
 
-/// Rows before a matrix's backward product is added to what it belongs to: floats a row.
+/// Floats for each row that cell_backward() needs as temporary memory.
 std::int64_t cell_space(const Cell& cell);
 
-/// The step back. carry[] holds the gradient of the states after it and receives that of the states
-/// before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row's place in
-/// [T,B] and the record; temporary: rows * cell_space().
+/// The backward step. carry[] holds the gradient of the states after it and receives that of the
+/// states before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row's
+/// place in [T,B] and the record; temporary: rows * cell_space().
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
                    float* const* carry, const CellScratch& scratch, float* temporary);
 
-/// Adds what the steps left in the scratch memory to the gradients. `position` is that of row 0 of
+/// Adds the sums in the scratch memory to the gradients. `position` is that of row 0 of
 /// [T,B].
 void finish_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
                  std::int64_t position, const CellScratch& scratch, const CellGradient& gradient);

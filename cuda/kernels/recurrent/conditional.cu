@@ -29,7 +29,7 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   return step;
 }
 
-// It reads the context's projection, whose bias and normalization are part of its step.
+// The step reads the context's projection and applies its bias and normalization.
 UnitSteps higher_step(const Conditional& a, std::int64_t t) {
   const std::int64_t h = a.higher.width, at = record_row(a, t), inputs = a.higher.unit->inputs;
   UnitSteps step;
@@ -85,7 +85,7 @@ void conditional_forward(const Cuda& cuda, const Conditional& a) {
 
 namespace {
 
-// Scratch memory of the backward pass, one part behind the other.
+// Scratch memory of the backward pass, in consecutive parts.
 struct Space {
   CellScratch lower, higher;
   float* sums;        // [B, 2*inputs*H] gradients of the projection's gain and norm_bias
@@ -103,7 +103,7 @@ std::int64_t rearranged_width(const Conditional& a) {
   return a.higher.rearrange ? a.attention.width : 0;
 }
 
-// Scores of a row.
+// The number of scores of a row.
 std::int64_t scores(const Conditional& a) {
   return a.attention.heads * a.attention.steps;
 }
@@ -122,7 +122,7 @@ Space start(const Cuda& cuda, const Conditional& a, float* memory) {
   return space;
 }
 
-// The gradient of the context from that of the bare product.
+// The gradient of the context from the gradient of the product.
 void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g,
                       std::int64_t row, const Space& space) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h,

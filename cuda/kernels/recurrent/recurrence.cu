@@ -9,25 +9,22 @@ namespace {
 
 using namespace nmt::cuda;
 
-// Step number i, or all of them from it on: `stride` rows of [T,B] apart.
+// The `steps` steps from number i on, `stride` rows of [T,B] apart.
 UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
   const std::int64_t h = a.cell.width;
   const StepOffsets at = step_offsets(a, i, 0);
-  UnitSteps step;
-  step.rows = a.batch;
+  UnitSteps step = begin_step<UnitSteps>(a, at, a.cell, a.x, a.batch);
   step.steps = steps;
   step.stride = a.reverse ? -a.batch : a.batch;
-  step.x = a.x + at.row * a.cell.unit->inputs * h;
   step.position = at.position;
-  step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.cell.unit->states; ++p) {
-    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
+    step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.states[p] + at.row * h;
   }
   return step;
 }
 
-// Steps of one kernel: a unit without a recurrent product takes all at once.
+// Steps per launch: a unit without a recurrent product computes all of them in one kernel.
 std::int64_t steps_at_once(const Recurrence& a) {
   return a.cell.unit->is_matrix() ? 1 : a.steps;
 }

@@ -9,21 +9,13 @@ namespace {
 
 using namespace nmt::cuda;
 
-UnitSteps unit_step(const Transition& a, const StepOffsets& at, const Cell& cell, const float* x) {
-  UnitSteps step;
-  step.rows = a.batch;
-  step.x = x + at.row * cell.unit->inputs * cell.width;
-  step.position = at.position;
-  step.mask = a.mask ? a.mask + at.row : nullptr;
-  return step;
-}
-
 UnitSteps lower_step(const Transition& a, std::int64_t i) {
   const StepOffsets at = step_offsets(a, i, 0);
   const std::int64_t h = a.lower.width;
-  UnitSteps step = unit_step(a, at, a.lower, a.x);
+  UnitSteps step = begin_step<UnitSteps>(a, at, a.lower, a.x, a.batch);
+  step.position = at.position;
   for (int p = 0; p < a.lower.unit->states; ++p) {
-    step.previous[p] = at.previous < 0 ? a.initial[p] : a.states[p] + at.previous * h;
+    step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.middle[p] + at.at * h;
   }
   return step;
@@ -32,7 +24,8 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
 UnitSteps higher_step(const Transition& a, std::int64_t i) {
   const StepOffsets at = step_offsets(a, i, 0);
   const std::int64_t h = a.higher.width;
-  UnitSteps step = unit_step(a, at, a.higher, a.guide);
+  UnitSteps step = begin_step<UnitSteps>(a, at, a.higher, a.guide, a.batch);
+  step.position = at.position;
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;

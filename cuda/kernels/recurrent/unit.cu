@@ -6,7 +6,7 @@ namespace {
 
 using namespace nmt::units;
 
-// Steps whose values are on their way from memory while a thread computes.
+// Steps whose loads are in flight while a thread computes.
 template <class U>
 constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1 : 4;
 
@@ -48,7 +48,7 @@ __global__ void forward_kernel(UnitSteps a) {
   }
 }
 
-// Gates are computed again from what the forward pass read.
+// Recomputes the gates from the inputs of the forward pass.
 template <class U>
 __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
   constexpr int ahead = steps_ahead<U>;
@@ -111,7 +111,7 @@ __global__ void late_value_kernel(UnitSteps a, float* out) {
   }
 }
 
-// Adds to dx, du and the carry. A masked row's gradient is zero already and stays so.
+// Adds to dx, du and the carry. The gradient of a masked row stays zero.
 template <class U>
 __global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, UnitStepsGradient g) {
   const std::int64_t h = a.width;
@@ -153,7 +153,7 @@ struct Channels {
 
 }  // namespace
 
-const UnitKernels& kernels_of(const kernels::Unit& unit) {
+const UnitKernels& channel_kernels(const kernels::Unit& unit) {
   return kernels_in_table<Channels>(unit);
 }
 

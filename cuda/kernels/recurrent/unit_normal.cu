@@ -3,13 +3,13 @@
 #include "cuda/kernels/reduce.h"
 #include "kernels/layer_norm.h"
 
-// The units' steps with the layer normalization of what they read, a block a row. A thread keeps to
-// its columns: what it wrote it reads again without a barrier.
+// The units' steps with layer normalization of their inputs, one block per row. A thread always has
+// the same columns, so it reads what it wrote without a barrier.
 
 namespace nmt::cuda {
 namespace {
 
-// What a product gave becomes what the unit reads: its bias is added, its planes are normalized.
+// Turns a product into the unit's input: adds the bias and normalizes the planes.
 template <int planes>
 __device__ __forceinline__ void complete(float* y, const float* bias, const RowNorm& norm,
                                          std::int64_t row, std::int64_t h) {
@@ -52,8 +52,7 @@ __device__ __forceinline__ void complete(float* y, const float* bias, const RowN
   }
 }
 
-// The gradient of what the unit read becomes that of the bare product: layer_norm.cu has the
-// equation.
+// Turns the gradient of the unit's input into that of the product (equation: layer_norm.cu).
 template <int planes>
 __device__ __forceinline__ void complete_backward(float* dy, const RowNorm& norm, std::int64_t row,
                                                   std::int64_t h) {
@@ -195,7 +194,7 @@ struct Rows {
 
 }  // namespace
 
-const UnitKernels& normal_kernels_of(const kernels::Unit& unit) {
+const UnitKernels& row_kernels(const kernels::Unit& unit) {
   return kernels_in_table<Rows>(unit);
 }
 

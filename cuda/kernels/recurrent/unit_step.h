@@ -1,6 +1,6 @@
 #pragma once
 
-// What the kernels of the units share: how a channel's values come from memory and go there.
+// Loads and stores of a channel's values, shared by the kernels of the units.
 
 #include "cuda/kernels/recurrent/unit.h"
 #include "cuda/runtime/launch.h"
@@ -43,7 +43,7 @@ __device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, st
   }
 }
 
-// What step i reads for a channel, but the states and the shared vectors.
+// The inputs of step i for a channel, without the states and the shared vectors.
 template <class U>
 __device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i,
                                           bool with_late, Step<float, U>& step, bool& live) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void load_states(const UnitSteps& a, const Channel& a
                        : a.next[p][(at.row + (i - 1) * a.stride) * h + at.column];
 }
 
-// Where a channel of the late value stands in the row that the late matrix reads: rearrange.h.
+// The column of a channel of the late value in the rearranged row (rearrange.h).
 __device__ __forceinline__ std::int64_t late_place(const UnitSteps& a, const Channel& at) {
   const std::int64_t part = a.width / a.late_groups;
   return at.row * a.width + at.column % part * a.late_groups + at.column / part;

@@ -9,7 +9,7 @@
 namespace nmt::cuda {
 
 template <class U, template <class> class Steps>
-constexpr UnitKernels kernels_for() {
+constexpr UnitKernels describe_kernels() {
   using Of = Steps<U>;
   if constexpr (U::late > 0)
     return {Of::forward, Of::backward, Of::late_value, Of::late_backward};
@@ -17,13 +17,13 @@ constexpr UnitKernels kernels_for() {
     return {Of::forward, Of::backward, nullptr, nullptr};
 }
 
-/// The kernels of a unit, one of kernels::units(): the static functions of Steps<U>, named as the
-/// members of UnitKernels.
+/// The kernels of a unit, one of kernels::units(): the static functions of Steps<U> with the names
+/// of the members of UnitKernels.
 template <template <class> class Steps>
 const UnitKernels& kernels_in_table(const kernels::Unit& unit) {
   using namespace units;
   static constexpr UnitKernels table[] = {
-#define NMT_UNIT(name, variant, ...) kernels_for<__VA_ARGS__, Steps>(),
+#define NMT_UNIT(name, variant, ...) describe_kernels<__VA_ARGS__, Steps>(),
 #include "units/units.def"
 #undef NMT_UNIT
   };

@@ -1,6 +1,6 @@
 #include "app/benchmark/bounds.h"
 
-#include "kernels/peak.h"
+#include "app/benchmark/peak/peak.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 
@@ -61,7 +61,7 @@ double BoundsMeter::flops() {
     std::int64_t done = 0;
     clock_.start();
     pool.run([&](int worker) {
-      const std::int64_t mine = kernels::multiply_add_loop(quick_ ? 2000 : 100000);
+      const std::int64_t mine = run_fma_loop(quick_ ? 2000 : 100000);
       if (worker == 0) done = mine * pool.size();
     });
     best = std::max(best, static_cast<double>(done) / clock_.stop());
@@ -100,7 +100,7 @@ double BoundsMeter::read() {
     for (const Tensor& t : {from_, to_})
       compute_.pool().parallel_for(t.elements(), 4096, [&](std::int64_t begin, std::int64_t end) {
         float sum;
-        kernels::read_loop(t.f32() + begin, end - begin, streams[sample % 3], &sum);
+        run_read_loop(t.f32() + begin, end - begin, streams[sample % 3], &sum);
       });
     best = std::max(best, static_cast<double>(rotation_) / clock_.stop());
   }

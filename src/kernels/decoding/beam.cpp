@@ -47,21 +47,11 @@ void extend(const BeamStep& step, std::int32_t which) {
     else
       sentence.live = 0;
   }
-  const std::int64_t first = step.to.first[which];
-  BeamNode* const history = step.history + sentence.step % step.period * step.rows;
-  ++sentence.step;
+  const std::int32_t number = sentence.step++;
   step.state[which] = sentence;
-  const std::int32_t some_row = step.from.first[which];
-  for (std::int64_t i = 0; i < step.to.slots[which]; ++i) {
-    const bool taken = i < static_cast<std::int64_t>(choices.size());
-    const BeamCandidate choice =
-        taken ? choices[static_cast<std::size_t>(i)] : BeamCandidate{some_row};
-    const bool lives = taken && sentence.live > 0 && choice.token != step.eos;
-    step.to.sums[first + i] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
-    step.parents[first + i] = choice.row;
-    step.next_tokens[first + i] = lives ? choice.token : step.eos;
-    history[first + i] = {choice.row, choice.token, choice.log_prob};
-  }
+  for (std::int64_t i = 0; i < step.to.slots[which]; ++i)
+    beam_write(step, which, number, choices.data(), static_cast<int>(choices.size()),
+               sentence.live > 0, i);
 }
 
 }  // namespace

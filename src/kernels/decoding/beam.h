@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/rng.h"
+#include "core/host_device.h"
 #include "kernels/backend.h"
 
 #include <cstdint>
@@ -142,6 +142,24 @@ NMT_HOST_DEVICE void beam_update(const BeamStep& step, const BeamCandidate* choi
   // at the minimum length.
   const double divisor = step.length_divisors[greatest > 0.0f ? tokens + 1 : sentence.longest + 1];
   if (!(static_cast<float>(greatest / divisor) > sentence.best)) sentence.live = 0;
+}
+
+/// Writes row `i` of the next step of sentence `which`, and its node of the history of step
+/// `number`. `choices`: the `taken` extensions, best first; rows past them, and all rows of a
+/// sentence that is not `live` any more, extend some row of the sentence by </s>.
+NMT_HOST_DEVICE void beam_write(const BeamStep& step, std::int32_t which, std::int32_t number,
+                                const BeamCandidate* choices, int taken, bool live,
+                                std::int64_t i) {
+  BeamCandidate choice;
+  choice.row = step.from.first[which];
+  if (i < taken) choice = choices[i];
+  const bool lives = i < taken && live && choice.token != step.eos;
+  const std::int64_t row = step.to.first[which] + i;
+  step.to.sums[row] = lives ? choice.sum : -std::numeric_limits<float>::infinity();
+  step.parents[row] = choice.row;
+  step.next_tokens[row] = lives ? choice.token : step.eos;
+  step.history[number % step.period * step.rows + row] = {choice.row, choice.token,
+                                                          choice.log_prob};
 }
 
 }  // namespace nmt::kernels

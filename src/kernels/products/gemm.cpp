@@ -11,22 +11,9 @@ namespace nmt::kernels {
 void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
           float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm: beta is {}, expected 0 or 1", beta);
-  if (m <= 0 || n <= 0) return;
-  run_product(cpu, {.m = m,
-                    .n = n,
-                    .k = k,
-                    .a = a,
-                    .lda = lda,
-                    .transpose_a = transpose_a,
-                    .packed = nullptr,
-                    .b = b,
-                    .ldb = ldb,
-                    .transpose_b = transpose_b,
-                    .accumulate = beta != 0.0f,
-                    .c = c,
-                    .ldc = ldc,
-                    .library = cpu.products});
+  Product product = plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
+  product.library = cpu.products;
+  if (m > 0 && n > 0) run_product(cpu, product);
 }
 
 std::int64_t packed_panel() {
@@ -47,16 +34,7 @@ void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, cons
 void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                  std::int64_t lda, const float* packed, bool accumulate, float* c,
                  std::int64_t ldc) {
-  if (m <= 0 || n <= 0) return;
-  run_product(cpu, {.m = m,
-                    .n = n,
-                    .k = k,
-                    .a = a,
-                    .lda = lda,
-                    .packed = packed,
-                    .accumulate = accumulate,
-                    .c = c,
-                    .ldc = ldc});
+  if (m > 0 && n > 0) run_product(cpu, packed_product(m, n, k, a, lda, packed, accumulate, c, ldc));
 }
 
 void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
@@ -74,16 +52,7 @@ void gemm_packed_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::in
 void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                       std::int64_t lda, const float* packed, bool accumulate, float* c,
                       std::int64_t ldc) {
-  product_part({.m = m,
-                .n = n,
-                .k = k,
-                .a = a,
-                .lda = lda,
-                .packed = packed,
-                .accumulate = accumulate,
-                .c = c,
-                .ldc = ldc},
-               0, m, 0, n);
+  product_part(packed_product(m, n, k, a, lda, packed, accumulate, c, ldc), 0, m, 0, n);
 }
 
 void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out) {

@@ -62,21 +62,8 @@ void run_batch(const Cpu& cpu, const GemmBatch& batch, const Product& product) {
 void gemm_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_a, bool transpose_b,
                   std::int64_t m, std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
                   const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm_batched: beta is {}, expected 0 or 1", beta);
   run_batch(cpu, batch,
-            {.m = m,
-             .n = n,
-             .k = k,
-             .a = a,
-             .lda = lda,
-             .transpose_a = transpose_a,
-             .packed = nullptr,
-             .b = b,
-             .ldb = ldb,
-             .transpose_b = transpose_b,
-             .accumulate = beta != 0.0f,
-             .c = c,
-             .ldc = ldc});
+            plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc));
 }
 
 std::int64_t packed_batched_size(const GemmBatch& batch, std::int64_t k, std::int64_t n) {
@@ -97,30 +84,13 @@ void pack_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_b, std:
 void gemm_packed_batched(const Cpu& cpu, const GemmBatch& batch, std::int64_t m, std::int64_t n,
                          std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                          bool accumulate, float* c, std::int64_t ldc) {
-  run_batch(cpu, batch,
-            {.m = m,
-             .n = n,
-             .k = k,
-             .a = a,
-             .lda = lda,
-             .packed = packed,
-             .accumulate = accumulate,
-             .c = c,
-             .ldc = ldc});
+  run_batch(cpu, batch, packed_product(m, n, k, a, lda, packed, accumulate, c, ldc));
 }
 
 void gemm_packed_batched_rows(const GemmBatch& batch, std::int64_t m, std::int64_t n,
                               std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                               bool accumulate, float* c, std::int64_t ldc) {
-  const Product product{.m = m,
-                        .n = n,
-                        .k = k,
-                        .a = a,
-                        .lda = lda,
-                        .packed = packed,
-                        .accumulate = accumulate,
-                        .c = c,
-                        .ldc = ldc};
+  const Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
   for (std::int64_t i = 0; i < outputs(batch); ++i) output_part(batch, product, i, 0, m);
 }
 

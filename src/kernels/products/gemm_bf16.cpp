@@ -54,31 +54,13 @@ void pack_bf16(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
 void gemm_bf16(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::uint16_t* packed, bool accumulate, float* c,
                std::int64_t ldc) {
-  if (m <= 0 || n <= 0) return;
-  run_product(cpu, {.m = m,
-                    .n = n,
-                    .k = k,
-                    .a = a,
-                    .lda = lda,
-                    .packed_bf16 = packed,
-                    .accumulate = accumulate,
-                    .c = c,
-                    .ldc = ldc});
+  if (m > 0 && n > 0) run_product(cpu, packed_product(m, n, k, a, lda, packed, accumulate, c, ldc));
 }
 
 void gemm_bf16_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::uint16_t* packed, bool accumulate, float* c,
                     std::int64_t ldc) {
-  product_part({.m = m,
-                .n = n,
-                .k = k,
-                .a = a,
-                .lda = lda,
-                .packed_bf16 = packed,
-                .accumulate = accumulate,
-                .c = c,
-                .ldc = ldc},
-               0, m, 0, n);
+  product_part(packed_product(m, n, k, a, lda, packed, accumulate, c, ldc), 0, m, 0, n);
 }
 
 void gather_bf16(const Cpu& cpu, std::int64_t rows, std::int64_t k, const std::int32_t* ids,

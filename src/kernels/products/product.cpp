@@ -1,5 +1,6 @@
 #include "kernels/products/product.h"
 
+#include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
@@ -319,6 +320,39 @@ void run_product(const Cpu& cpu, const Product& p) {
     const Range columns = part_of(p.n, panel_width, worker / grid.row_parts, grid.column_parts);
     product_part(p, rows.begin, rows.end, columns.begin, columns.end);
   });
+}
+
+Product plain_product(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+                      std::int64_t k, const float* a, std::int64_t lda, const float* b,
+                      std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm: beta is {}, expected 0 or 1", beta);
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = a,
+          .lda = lda,
+          .transpose_a = transpose_a,
+          .b = b,
+          .ldb = ldb,
+          .transpose_b = transpose_b,
+          .accumulate = beta != 0.0f,
+          .c = c,
+          .ldc = ldc};
+}
+
+Product packed_product(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                       std::int64_t lda, const PackedWeight& packed, bool accumulate, float* c,
+                       std::int64_t ldc) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = a,
+          .lda = lda,
+          .packed = packed.f32,
+          .packed_bf16 = packed.bf16,
+          .accumulate = accumulate,
+          .c = c,
+          .ldc = ldc};
 }
 
 }  // namespace nmt::kernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/backend.h"
+#include "kernels/products/packed.h"
 
 #include <cstdint>
 
@@ -25,6 +26,15 @@ struct Product {
   std::int64_t ldc = 0;
   const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
 };
+
+/// The product of plain matrices. Error: beta is neither 0 nor 1.
+Product plain_product(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+                      std::int64_t k, const float* a, std::int64_t lda, const float* b,
+                      std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// The product A B with B in panels of float32 or bfloat16.
+Product packed_product(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                       std::int64_t lda, const PackedWeight& packed, bool accumulate, float* c,
+                       std::int64_t ldc);
 
 /// Computes rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread; n_begin is a
 /// multiple of packed_panel(). Every output is one FMA chain along k, however the product is split.

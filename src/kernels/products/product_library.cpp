@@ -1,9 +1,8 @@
 #include "kernels/products/product_library.h"
 
+#include "core/dynamic_library.h"
 #include "core/error.h"
 #include "kernels/products/product.h"
-
-#include <dlfcn.h>
 
 namespace nmt::kernels {
 namespace {
@@ -13,54 +12,38 @@ namespace {
 struct Version {
   int major, minor, patch;
 };
-using GetVersion = const Version* (*)();
-using Sgemm = int (*)(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n,
-                      std::int64_t k, float alpha, const float* a, std::int64_t lda, const float* b,
-                      std::int64_t ldb, float beta, float* c, std::int64_t ldc);
-using SetThreads = void (*)(int);
-
-template <class Function>
-Function find(void* handle, const char* name) {
-  return reinterpret_cast<Function>(dlsym(handle, name));
-}
 
 }  // namespace
 
 struct ProductLibrary::Functions {
-  Sgemm sgemm;
-  GetVersion version;
-  SetThreads set_threads;  // of oneDNN's OpenMP runtime; null: none
+  DynamicLibrary library{"libdnnl.so.3", "libdnnl.so.2"};
+  int (*sgemm)(char transpose_a, char transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
+               float alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+               float beta, float* c, std::int64_t ldc) = nullptr;
+  const Version* (*version)() = nullptr;
+  // Of the OpenMP that oneDNN was built with; null: it was built without.
+  void (*set_threads)(int) = nullptr;
+
+  Functions() {
+    library.find("dnnl_sgemm", sgemm);
+    library.find("dnnl_version", version);
+    library.find_optional("omp_set_num_threads", set_threads);
+  }
 };
 
-ProductLibrary::ProductLibrary(void* handle) {
-  static const Functions functions{find<Sgemm>(handle, "dnnl_sgemm"),
-                                   find<GetVersion>(handle, "dnnl_version"),
-                                   find<SetThreads>(handle, "omp_set_num_threads")};
-  functions_ = &functions;
-  if (!functions.sgemm || !functions.version) return;
+ProductLibrary::ProductLibrary(const Functions& functions) : functions_(&functions) {
   const Version& version = *functions.version();
   name_ = fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
 const ProductLibrary* ProductLibrary::open(std::string* why) {
-  struct Opened {
-    void* handle = nullptr;
-    std::string why;
-    Opened() {
-      for (const char* soname : {"libdnnl.so.3", "libdnnl.so.2"})
-        if ((handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL))) return;
-      why = "libdnnl.so.3 and libdnnl.so.2 are not installed (Debian: libdnnl2)";
-    }
-  };
-  static const Opened opened;
-  if (!opened.handle) {
-    if (why) *why = opened.why;
+  static const Functions& functions = *new Functions;
+  if (!functions.library.error().empty()) {
+    if (why) *why = fmt::format("oneDNN (Debian: libdnnl2): {}", functions.library.error());
     return nullptr;
   }
-  static const ProductLibrary library(opened.handle);
-  if (!library.name_.empty()) return &library;
-  if (why) *why = "libdnnl has no dnnl_sgemm";
-  return nullptr;
+  static const ProductLibrary library(functions);
+  return &library;
 }
 
 bool ProductLibrary::takes(const Product& p) const {

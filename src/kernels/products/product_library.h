@@ -26,9 +26,9 @@ class ProductLibrary {
            std::int64_t n_end) const;
 
  private:
-  explicit ProductLibrary(void* handle);
-
   struct Functions;
+  explicit ProductLibrary(const Functions& functions);
+
   const Functions* functions_;
   std::string name_;
 };

@@ -116,14 +116,10 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
     float* temporary = state_space + begin * cell_space(a.lower);
     float* dcontext = contexts + begin * context_space(a);
     float* carry[max_states]{};
-    for (int p = 0; p < a.lower.unit->states; ++p) {
-      carry[p] = g.dinitial[p] + begin * h;
-      std::fill_n(carry[p], rows * h, 0.0f);
-    }
+    start_carry(a.lower, g.dinitial, begin, rows, carry);
     for (std::int64_t t = a.steps - 1; t >= 0; --t) {
       const std::int64_t row = t * a.batch + begin;
-      const float* dh = g.dh + row * h;
-      for (std::int64_t j = 0; j < rows * h; ++j) carry[0][j] += dh[j];
+      add_floats(rows * h, g.dh + row * h, carry[0]);
       cell_backward(idle, a.higher, a.higher_record, g.higher, row,
                     higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
       float* dxc = g.higher.dx + row * wide;

@@ -4,21 +4,15 @@
 #include "kernels/recurrent/unit.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 namespace nmt::kernels {
 
-// A unidirectional recurrent layer, including its input projection, computed by cuDNN: lstm, and
-// gru with reset: after, without layer normalization or groups. A GPU-only alternative to a linear
-// layer followed by recurrence.h.
-
-/// Loads cuDNN with dlopen(). From then on, models on this device use it for the layers it
-/// supports. Returns false, with the reason in `why`, when the build lacks cuDNN, the library is
-/// missing, or the matmul precision is bfloat16.
-bool open_cudnn(const Cuda&, std::string& why);
-/// Whether cuDNN is loaded for this device.
-bool uses_cudnn(const Cuda&);
+// A recurrent layer in one direction, input projection included, computed by NVIDIA's cuDNN: lstm,
+// and gru with reset: after, without layer normalization or groups. It computes what a linear layer
+// and recurrence() compute together, on a GPU only.
 
 /// The recurrent layers of cuDNN.
 enum class CudnnCell { none, gru, lstm };
@@ -53,12 +47,12 @@ struct CudnnPass {
   const std::int32_t* device_lengths = nullptr;  ///< the same on the device
   const float* x = nullptr;                      ///< [T,B,E]
   const float* initial[max_states]{};            ///< [B,H] each; null: zeros
-  const float* weights = nullptr;                ///< packed by pack_cudnn()
+  const float* weights = nullptr;                ///< packed by Cudnn::pack()
   /// [T,B,H], written, including the states past the end of a sentence as in recurrence.h.
   float* h = nullptr;
   float* last_cell = nullptr;  ///< [B,H], written: c of lstm after the last step
-  float* reserve = nullptr;    ///< cudnn_sizes().reserve floats
-  float* scratch = nullptr;    ///< cudnn_sizes().scratch floats
+  float* reserve = nullptr;    ///< CudnnSizes::reserve floats
+  float* scratch = nullptr;    ///< CudnnSizes::scratch floats
 };
 
 struct CudnnGradient {
@@ -72,12 +66,30 @@ struct CudnnGradient {
 struct CudnnSizes {
   std::int64_t weights = 0, reserve = 0, scratch = 0;
 };
-CudnnSizes cudnn_sizes(const Cuda&, const CudnnPass& pass);
 
-/// Copies weights into cuDNN's layout.
-void pack_cudnn(const Cuda&, const CudnnLayer& layer, const CudnnWeights& weights, float* packed);
-void cudnn_forward(const Cuda&, const CudnnPass& pass);
-/// `pass` is that of cudnn_forward(), with the reserve it wrote.
-void cudnn_backward(const Cuda&, const CudnnPass& pass, const CudnnGradient& gradient);
+/// cuDNN on the stream of one CUDA device, which outlives this object. A context that carries it
+/// has its layers run there (Context::cudnn). For one thread.
+class Cudnn {
+ public:
+  /// Null, and the reason in `why`, where it cannot be used: a build without cuDNN, no library,
+  /// products in bfloat16.
+  static std::unique_ptr<Cudnn> open(const Cuda& cuda, std::string& why);
+  ~Cudnn();
+  Cudnn(const Cudnn&) = delete;
+  Cudnn& operator=(const Cudnn&) = delete;
+
+  CudnnSizes sizes(const CudnnPass& pass) const;
+  /// Packs the weights in cuDNN's layout.
+  void pack(const CudnnLayer& layer, const CudnnWeights& weights, float* packed) const;
+  void forward(const CudnnPass& pass) const;
+  /// The pass is the one that ran forward, with its reserve.
+  void backward(const CudnnPass& pass, const CudnnGradient& gradient) const;
+
+  struct State;  // cuda/libraries/cudnn.cpp
+  explicit Cudnn(std::unique_ptr<State> state);
+
+ private:
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace nmt::kernels

@@ -184,13 +184,10 @@ namespace {
 UnitStep unit_step(const Recurrence& a, const StepOffsets& at, std::int64_t begin,
                    std::int64_t end) {
   const std::int64_t h = a.cell.width;
-  UnitStep step;
-  step.rows = end - begin;
-  step.x = a.x + at.row * a.cell.unit->inputs * h;
-  step.mask = a.mask ? a.mask + at.row : nullptr;
+  UnitStep step = begin_step<UnitStep>(a, at, a.cell, a.x, end - begin);
   step.position = position_row(a.cell, at.position);
   for (int p = 0; p < a.cell.unit->states; ++p) {
-    step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
+    step.previous[p] = state_before(a, at, p, begin, h);
     step.next[p] = a.states[p] + at.row * h;
   }
   return step;
@@ -223,14 +220,10 @@ void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGr
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = (end - begin) * h;
     float* carry[max_states]{};
-    for (int p = 0; p < a.cell.unit->states; ++p) {
-      carry[p] = g.dinitial[p] + begin * h;
-      std::fill_n(carry[p], n, 0.0f);
-    }
+    start_carry(a.cell, g.dinitial, begin, end - begin, carry);
     for (std::int64_t i = a.steps - 1; i >= 0; --i) {
       const StepOffsets at = step_offsets(a, i, begin);
-      const float* dh = g.dh + at.row * h;
-      for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
+      add_floats(n, g.dh + at.row * h, carry[0]);
       cell_backward(idle, a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry,
                     g.scratch + share * sums, temporary + begin * cell_space(a.cell));
     }

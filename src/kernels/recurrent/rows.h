@@ -66,6 +66,19 @@ inline const float* position_row(const Cell& cell, std::int64_t position) {
 void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitStep step);
 
+/// carry[] = the rows of a share in dinitial[], [B,H] each, set to zero.
+inline void start_carry(const Cell& cell, float* const* dinitial, std::int64_t begin,
+                        std::int64_t rows, float** carry) {
+  for (int p = 0; p < cell.unit->states; ++p) {
+    carry[p] = dinitial[p] + begin * cell.width;
+    std::fill_n(carry[p], rows * cell.width, 0.0f);
+  }
+}
+/// to[i] += from[i].
+inline void add_floats(std::int64_t n, const float* from, float* to) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+}
+
 /// Floats of the per-share sums of cell_backward(): vectors, positions, gains and norm biases.
 std::int64_t cell_sums(const Cell& cell);
 /// Floats of temporary space per row of cell_backward().

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/recurrent/recurrence.h"
+
 #include <cstdint>
 
 namespace nmt::kernels {
@@ -18,6 +20,24 @@ StepOffsets step_offsets(const Loop& a, std::int64_t i, std::int64_t begin) {
   const std::int64_t t = a.reverse ? a.steps - 1 - i : i, before = a.reverse ? t + 1 : t - 1;
   return {a.position + t, t * a.batch + begin, (a.keep ? t * a.batch : 0) + begin,
           i == 0 ? -1 : before * a.batch + begin};
+}
+
+/// A step's rows, its input and its mask; x: [T,B,inputs*H]. Step: UnitStep or cuda::UnitSteps.
+template <class Step, class Loop>
+Step begin_step(const Loop& a, const StepOffsets& at, const Cell& cell, const float* x,
+                std::int64_t rows) {
+  Step step;
+  step.rows = rows;
+  step.x = x + at.row * cell.unit->inputs * cell.width;
+  step.mask = a.mask ? a.mask + at.row : nullptr;
+  return step;
+}
+
+/// State vector p [rows,H] before a step, for the share that begins at `begin`.
+template <class Loop>
+const float* state_before(const Loop& a, const StepOffsets& at, int p, std::int64_t begin,
+                          std::int64_t width) {
+  return at.previous < 0 ? a.initial[p] + begin * width : a.states[p] + at.previous * width;
 }
 
 }  // namespace nmt::kernels

@@ -8,13 +8,10 @@ namespace {
 UnitStep lower_step(const Transition& a, const StepOffsets& at, std::int64_t begin,
                     std::int64_t rows) {
   const std::int64_t h = a.lower.width;
-  UnitStep step;
-  step.rows = rows;
-  step.x = a.x + at.row * a.lower.unit->inputs * h;
+  UnitStep step = begin_step<UnitStep>(a, at, a.lower, a.x, rows);
   step.position = position_row(a.lower, at.position);
-  step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.lower.unit->states; ++p) {
-    step.previous[p] = at.previous < 0 ? a.initial[p] + begin * h : a.states[p] + at.previous * h;
+    step.previous[p] = state_before(a, at, p, begin, h);
     step.next[p] = a.middle[p] + at.at * h;
   }
   return step;
@@ -22,11 +19,8 @@ UnitStep lower_step(const Transition& a, const StepOffsets& at, std::int64_t beg
 
 UnitStep higher_step(const Transition& a, const StepOffsets& at, std::int64_t rows) {
   const std::int64_t h = a.higher.width;
-  UnitStep step;
-  step.rows = rows;
-  step.x = a.guide + at.row * a.higher.unit->inputs * h;
+  UnitStep step = begin_step<UnitStep>(a, at, a.higher, a.guide, rows);
   step.position = position_row(a.higher, at.position);
-  step.mask = a.mask ? a.mask + at.row : nullptr;
   for (int p = 0; p < a.higher.unit->states; ++p) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;
@@ -65,14 +59,10 @@ void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGr
     const std::int64_t rows = end - begin, n = rows * h;
     float* sums = g.scratch + share * stride;
     float* carry[max_states]{};
-    for (int p = 0; p < a.lower.unit->states; ++p) {
-      carry[p] = g.dinitial[p] + begin * h;
-      std::fill_n(carry[p], n, 0.0f);
-    }
+    start_carry(a.lower, g.dinitial, begin, rows, carry);
     for (std::int64_t i = a.steps - 1; i >= 0; --i) {
       const StepOffsets at = step_offsets(a, i, begin);
-      const float* dh = g.dh + at.row * h;
-      for (std::int64_t j = 0; j < n; ++j) carry[0][j] += dh[j];
+      add_floats(n, g.dh + at.row * h, carry[0]);
       cell_backward(idle, a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows),
                     carry, sums + lower_sums, temporary + begin * space);
       cell_backward(idle, a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows),

@@ -9,7 +9,7 @@ namespace nmt {
 
 PartialOutput::PartialOutput(const Context& context, const Parameter& table, const Parameter& bias,
                              const Candidates& candidates) {
-  if (context.device.kind != DeviceKind::cpu)
+  if (!context.backend->shortlists)
     fail(ExitStatus::usage, "shortlist: is supported on the CPU only");
   std::vector<std::int32_t> all;
   for (const auto& each : candidates) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The names of CUDA that the kernels and cuda/*.cpp use, for the emulator: found in place of the
-// toolkit's header of this name. No toolkit is needed. emulator.h says what is checked.
+// The CUDA names that cuda/ uses, for the emulator: included instead of the toolkit's header of
+// this name. No toolkit is needed. emulator.h says what is checked.
 
 #include <cmath>
 #include <cstddef>
@@ -27,8 +27,7 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 #include "emulator.h"
 
-// ---- in kernels
-// ----------------------------------------------------------------------------------------------------
+// ---- in kernels ----
 
 inline void __syncthreads(std::source_location at = std::source_location::current()) {
   nmt::emulator::barrier(at);
@@ -40,7 +39,7 @@ inline void __syncwarp(unsigned mask = 0xFFFFFFFFu,
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
-// Each lane gives a value and the lane that it wants to hear.
+// Each lane passes a value and the lane from which it reads.
 template <class T>
 T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
               std::source_location at = std::source_location::current()) {
@@ -99,8 +98,8 @@ inline float rsqrtf(float x) {
   return 1.0f / std::sqrt(x);
 }
 
-// Threads take turns, so that reading and writing back in one go is atomic. Not inline: their
-// accesses are told apart from ordinary ones.
+// Only one thread runs at a time, so a read and a write without a switch in between are atomic. Not
+// inline, so that their accesses are told from ordinary ones.
 #define NMT_EMULATED_ATOMICS(T)      \
   T atomicAdd(T* address, T value);  \
   T atomicMax(T* address, T value);  \
@@ -114,8 +113,7 @@ NMT_EMULATED_ATOMICS(float);
 NMT_EMULATED_ATOMICS(double);
 #undef NMT_EMULATED_ATOMICS
 
-// ---- on the host
-// ---------------------------------------------------------------------------------------------------
+// ---- on the host ----
 
 enum cudaError_t : int {
   cudaSuccess = 0,
@@ -182,8 +180,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
 
-// ---- graphs (graph.cpp)
-// --------------------------------------------------------------------------------------------
+// ---- graphs (stream.cpp) ----
 
 using cudaGraph_t = struct EmulatedGraph*;
 using cudaGraphNode_t = struct EmulatedNode*;
@@ -242,8 +239,8 @@ struct Call {
   void (*kernel)(Parameters...);
   void** arguments;
 };
-/// One thread's call, with its own copies of the arguments. Reading the launch's arguments is no
-/// access of the kernel.
+/// Calls the kernel for one thread with copies of the arguments. Reading the launch's arguments is
+/// not an access of the kernel.
 template <class... Parameters, std::size_t... I>
 [[gnu::no_sanitize("thread")]] void call(const Call<Parameters...>* launch,
                                          std::index_sequence<I...>) {
@@ -260,8 +257,8 @@ cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** a
   return run(grid, block, shared, thread, &launch);
 }
 
-/// A launch for a graph, which takes copies of the arguments. Nothing here counts references: it is
-/// compiled as kernels are.
+/// A launch for a graph, with copies of the arguments. No reference counting here, since this code
+/// is compiled with the hooks of kernels.
 struct CapturedLaunch {
   void* kernel;
   dim3 grid, block;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The names of cuDNN 9 that cuda/libraries/cudnn.cpp uses, for the emulator: found in place of
+// The cuDNN 9 names that cuda/libraries/cudnn.cpp uses, for the emulator: included instead of
 // NVIDIA's header of this name. No cuDNN is needed.
 // ../cudnn.cpp says what the functions compute.
 

@@ -1,16 +1,17 @@
 #pragma once
 
-// Runs CUDA kernels as host code, one block after the other, a fiber a thread. What it catches,
-// each with a message that names the thread, throwing nmt::Error out of the launch:
-//   a barrier that not all threads of the block reach, or that they reach in different places;
-//   threads that wait for each other for ever; a warp operation whose mask names a lane that does
-//   not take part, or that reads such a lane; more threads or shared memory than a device has.
-// Graphs are captured and run by graph.cpp, which refuses what a device's driver refuses.
-// Shared memory is fresh in every block, exactly as large as declared, and filled with NaN, as is
-// new device memory. Compiled with AddressSanitizer, that finds accesses out of bounds, also of the
-// host to device memory. Otherwise the kernels are compiled with the hooks of memory_check.cpp,
-// which find the same and, in addition, races: two threads at one place, one of them writing, with
-// no barrier between.
+// Runs CUDA kernels as host code, block by block, with one fiber per thread. It detects the
+// following faults and throws nmt::Error from the launch with a message that names the thread:
+// - a barrier that not all threads of the block reach, or that they reach at different places;
+// - a deadlock of threads;
+// - a warp operation whose mask names a lane that does not take part, or that reads such a lane;
+// - more threads or shared memory than a device has.
+// Graphs are captured and run by stream.cpp, which refuses the calls that a driver refuses.
+// Shared memory is new in every block, exactly as large as declared, and filled with NaN, as is new
+// device memory. AddressSanitizer then finds accesses out of bounds, including those of the host to
+// device memory. Without it the kernels are compiled with the hooks of memory_check.cpp, which find
+// the same faults and also races: two threads access one location, one of them writing, without a
+// barrier in between.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +48,7 @@ T shuffle(unsigned mask, T value, Shuffle kind, int argument, int width, std::so
   return value;
 }
 
-/// The block's shared variable of this key.
+/// The block's shared variable with this key.
 void* shared_memory(const void* key, std::size_t bytes);
 template <class Key>
 inline constexpr char key_of = 0;

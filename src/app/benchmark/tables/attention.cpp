@@ -38,7 +38,7 @@ class AttentionCase {
     a_.width = size.width;
     a_.heads = size.heads;
     a_.keys = keys_.f32();
-    if (additive && context.device.kind == DeviceKind::cpu) {
+    if (additive && context.backend->exponential_keys) {
       exp_keys_ = context.empty(keys_.shape());
       kernels::attention_exp_keys(context.cpu, keys_.elements(), keys_.f32(), exp_keys_.f32());
       a_.exp_keys = exp_keys_.f32();

@@ -1,7 +1,8 @@
 // Nccl in a build without it: it can be asked for, and is not there.
 
-#include "core/error.h"
 #include "tensor/nccl.h"
+
+#include "core/error.h"
 
 namespace nmt {
 

@@ -1,11 +1,13 @@
-#include "kernels/peak.h"
+#include "app/benchmark/peak/peak.h"
 
 #include "core/error.h"
 #include "kernels/products/tile.h"
 
-namespace nmt::kernels {
+namespace nmt::app::bench {
 
-std::int64_t multiply_add_loop(std::int64_t rounds) {
+using namespace kernels;
+
+std::int64_t run_fma_loop(std::int64_t rounds) {
   constexpr int chains = 12, unrolled = 4;
   Vector sum[chains];
   for (int i = 0; i < chains; ++i) sum[i] = broadcast(static_cast<float>(i));
@@ -50,11 +52,11 @@ float sum_of(const float* x, std::int64_t n) {
 
 }  // namespace
 
-std::int64_t read_loop(const float* x, std::int64_t n, int streams, float* sum) {
+std::int64_t run_read_loop(const float* x, std::int64_t n, int streams, float* sum) {
   NMT_CHECK(streams == 1 || streams == 4 || streams == 8,
-            "a reading loop of {} streams; there are some of 1, 4 and 8", streams);
+            "a read loop of {} streams, expected 1, 4 or 8", streams);
   *sum = streams == 1 ? sum_of<1>(x, n) : streams == 4 ? sum_of<4>(x, n) : sum_of<8>(x, n);
   return n * static_cast<std::int64_t>(sizeof(float));
 }
 
-}  // namespace nmt::kernels
+}  // namespace nmt::app::bench

@@ -1,4 +1,4 @@
-#include "kernels/peak.h"
+#include "app/benchmark/peak/peak.h"
 
 #include "core/error.h"
 
@@ -7,23 +7,23 @@
 
 #include <gtest/gtest.h>
 
-namespace nmt::kernels {
+namespace nmt::app::bench {
 namespace {
 
-// Every number once, whatever is left over of the streams' equal parts: small integers, whose sums
-// are exact.
-TEST(Peak, TheReadingLoopReadsAllThereIs) {
+// Also the numbers that equal parts leave over. The values are small integers, whose sums are
+// exact.
+TEST(Peak, TheReadLoopReadsEveryNumberOnce) {
   for (const std::int64_t n : {0, 1, 7, 63, 64, 65, 1000, 4099})
     for (const int streams : {1, 4, 8}) {
       std::vector<float> x(static_cast<std::size_t>(n));
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 13);
       float sum = -1;
-      EXPECT_EQ(read_loop(x.data(), n, streams, &sum), 4 * n);
+      EXPECT_EQ(run_read_loop(x.data(), n, streams, &sum), 4 * n);
       EXPECT_EQ(sum, std::accumulate(x.begin(), x.end(), 0.0f)) << n << " in " << streams;
     }
   float sum;
-  EXPECT_THROW(read_loop(nullptr, 0, 3, &sum), Error);
+  EXPECT_THROW(run_read_loop(nullptr, 0, 3, &sum), Error);
 }
 
 }  // namespace
-}  // namespace nmt::kernels
+}  // namespace nmt::app::bench

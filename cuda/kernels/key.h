@@ -7,8 +7,8 @@
 
 namespace nmt::cuda {
 
-/// A float and its place as one number: the greater the float, the greater the key, and of equal
-/// ones the lower place is greater. A NaN is above all, below ~0; 0 is nothing.
+/// A float and its index as one integer that orders them: a greater float has a greater key, and of
+/// equal floats the lower index has the greater key. NaN is above all floats; 0 is no key.
 using Key = unsigned long long;
 
 __device__ __forceinline__ Key key_of(float x, std::int64_t place) {
@@ -23,7 +23,7 @@ __device__ __forceinline__ std::int32_t place_of(Key key) {
   return static_cast<std::int32_t>(0xFFFFFFFFu - static_cast<std::uint32_t>(key));
 }
 
-/// For block_reduce(): the greatest key.
+/// For block_reduce(): the maximum.
 struct MaxKey {
   __device__ __forceinline__ static Key join(Key a, Key b) { return a > b ? a : b; }
   template <class>
