@@ -10,7 +10,7 @@
 
 namespace nmt::app {
 
-/// The lines that a job reads: those of a file, of a pipe, or given as text.
+/// The input lines of a job: from a file or pipe, or given as text.
 class LineInput : public LineSource {
  public:
   /// `path`: a file; "" and "-" are standard input. `texts`, where there are any, are read in place
@@ -25,7 +25,7 @@ class LineInput : public LineSource {
   bool is_file() const { return reader_ && reader_->is_regular_file(); }
   std::int64_t lines() const { return lines_; }  ///< read so far
   std::int64_t bytes() const { return bytes_; }  ///< read so far, each line with its LF
-  /// Logs what was unusual about the lines so far, one warning of each kind.
+  /// Logs the irregularities of the lines so far, one warning per kind.
   void warn() const;
 
  private:

@@ -10,16 +10,16 @@
 
 namespace nmt::app {
 
-/// A page that needs nothing beside itself: a template of src/app/pages with its styles, scripts
-/// and data put in place of {{name}}. The data stand in the page as JSON; characters that could end
-/// a script element are escaped there, whatever the text holds.
+/// A self-contained HTML page: a template of src/app/pages in which styles, scripts and data
+/// replace {{name}}. The data are embedded as JSON, in which characters that could end a script
+/// element are escaped.
 std::string make_page(std::string_view template_name, const nlohmann::ordered_json& data);
 
-/// JSON as a file: valid UTF-8 whatever the texts hold, with a final newline.
+/// Serializes JSON with a final newline; always valid UTF-8.
 std::string json_text(const nlohmann::ordered_json& data);
 
-/// Where a page goes (--output), and its numbers too where that is asked for (--json). Made before
-/// the work, so that a wrong name is told at once. Errors: as AtomicFile.
+/// The outputs of a page: HTML (--output) and, if requested, its data (--json). Opened before the
+/// work, so that an invalid name is reported immediately. Errors: as AtomicFile.
 class PageOutput {
  public:
   PageOutput(const std::string& page, const std::string& json);

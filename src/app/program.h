@@ -24,7 +24,7 @@ namespace nmt::app {
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error = {});
 
-/// Prints the settings as YAML if --dump-config asks for it; true: the program is done.
+/// Prints the settings as YAML if --dump-config is given; returns true if the program is done.
 bool dump_if_asked(const config::Settings& settings);
 
 /// Writes to standard output and flushes. Error (failed): it cannot be written.

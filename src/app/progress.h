@@ -7,8 +7,8 @@
 
 namespace nmt::app {
 
-/// Progress through a file on a terminal: how much is done, at what pace, and the time that is
-/// left. Writes nothing elsewhere.
+/// Progress through a file on a terminal: fraction done, speed, and remaining time. Writes nothing
+/// if standard error is not a terminal.
 class ProgressLine {
  public:
   /// `path` names the input as on the command line ("" or "-": standard input); only a regular file
@@ -18,7 +18,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// So many lines of so many bytes have been read, and so many are done.
+  /// Updates the numbers of lines and bytes read and of lines done.
   void show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done);
   double seconds() const;            ///< since it was made
   double processor_seconds() const;  ///< of all threads, since then

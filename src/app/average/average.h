@@ -21,10 +21,10 @@ struct AverageSpec {
 /// The options of nmt-average.
 std::vector<config::Option> fields(AverageSpec& spec);
 
-/// Writes a model directory with the mean of the checkpoints' weights; it appears whole or not at
-/// all. Returns the updates of the checkpoints, oldest first. Errors (usage): no model, no output,
-/// a wrong choice of checkpoints, weights that are not float32; as ModelDirectory::open,
-/// average_weights and write_model.
+/// Writes a model directory with the mean of the checkpoints' weights, atomically. Returns the
+/// updates of the checkpoints, oldest first. Errors (usage): no model, no output, an invalid choice
+/// of checkpoints, weights that are not float32; as ModelDirectory::open, average_weights and
+/// write_model.
 std::vector<std::int64_t> average(const AverageSpec& spec);
 
 }  // namespace nmt::app

@@ -17,13 +17,13 @@ namespace nmt::app::bench {
 
 class Bench;
 
-/// One row while it is made: buffers, the comparison with a slow reference, then the timing.
+/// A benchmark row in progress: buffers, comparison with a slow reference, timing.
 class Case {
  public:
   Case(Bench& bench, Result& result);
 
   const Context& context() const { return context_; }
-  /// The same with our own products alone.
+  /// The context with own GEMM only.
   Context with_own_products() const {
     Context own = context_;
     own.cpu.products = nullptr;
@@ -32,8 +32,7 @@ class Case {
   bool quick() const;
   Bench& bench() { return bench_; }
 
-  /// Random floats in [-1,1), the same for the same seed; host values, and as a tensor of the
-  /// device.
+  /// Random floats in [-1,1), determined by the seed, on the host; and as a tensor on the device.
   static std::vector<float> values(std::int64_t n, std::uint64_t seed);
   Tensor random(std::int64_t n, std::uint64_t seed) {
     return upload(context_, values(n, seed), {n});
@@ -41,7 +40,7 @@ class Case {
   Tensor zeros(std::int64_t n);
   std::vector<float> read(const Tensor& t) const { return download<float>(context_, t); }
 
-  /// How many sets of buffers of so many bytes are rotated, so that none is still in the cache.
+  /// Number of buffer sets of this size to rotate so that none is still in the cache.
   int sets(std::size_t bytes_of_one) const;
 
   /// Work of one run.
@@ -49,17 +48,17 @@ class Case {
     result_.work = {flops, bytes, traffic};
   }
   void extra(const std::string& name, double value) { result_.extras.emplace_back(name, value); }
-  /// Fails the row where a value is further from the reference than `tolerance` of `scale` (the
-  /// largest value, say).
+  /// Fails the row if a value differs from the reference by more than `tolerance` times `scale`
+  /// (for example the largest value).
   void compare(const std::string& what, double value, double reference, double scale,
                double tolerance) const;
 
-  /// Times the body by the options; returns the seconds of a run.
+  /// Times the body as the options say; returns the seconds per run.
   template <class Body>
   double time(Body&& body) {
     return time_erased(call<Body>, address(body));
   }
-  /// On CUDA, what a body takes whose work recurs when its calls are made one by one, without
+  /// On CUDA, the time of a repeatable body when its kernels are launched one by one, without
   /// graphs.
   template <class Body>
   void time_without_graphs(Body&& body) {
@@ -69,7 +68,7 @@ class Case {
     extra("ms without graphs", 1e3 * aside(body));
     device->set_graphs(true);
   }
-  /// The shortest time of a body that is only a rival or a part: no result of its own.
+  /// The shortest time of a body that is only a competitor or a part, without a row of its own.
   template <class Body>
   double aside(Body&& body) {
     std::int64_t runs = 0;
@@ -110,10 +109,10 @@ class Pattern {
   regex_t compiled_{};
 };
 
-/// The whole program: which rows are wanted, where they run, who writes them.
+/// The benchmark program: selects rows, runs them on a device, and reports them.
 class Bench {
  public:
-  /// `products`: the library that training's products take, or null.
+  /// `products`: the GEMM library for training, or null.
   Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductLibrary* products,
         Reports& reports);
 
@@ -124,8 +123,8 @@ class Bench {
   const kernels::ProductLibrary* products() const { return products_; }
 
   bool wants(const std::string& table, const std::string& name) const;
-  /// Makes a row when the filter takes `table/name`: body(Case&) sets buffers up, compares, and
-  /// times. What fails stands in its row with the reason; the program then ends with status 1.
+  /// Runs a row if the filter matches `table/name`: body(Case&) allocates buffers, compares, and
+  /// times. A failed row has the reason, and the program then exits with status 1.
   template <class Body>
   void row(const std::string& table, const std::string& name, Body&& body) {
     if (!wants(table, name) || lists(table, name)) return;
@@ -138,7 +137,7 @@ class Bench {
     }
     end(result);
   }
-  /// A finished row of other origin: a part of a step.
+  /// Adds a row measured elsewhere, such as a part of a step.
   void add(Result result) { end(result); }
   int rows() const { return rows_; }
   int failed() const { return failed_; }

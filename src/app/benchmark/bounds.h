@@ -9,19 +9,19 @@
 
 namespace nmt::app::bench {
 
-/// Measures what the device can do, on the threads and by the clock of the benchmark.
-///   flops   CPU: independent multiply-adds in registers on all threads. CUDA: a product of 4096 x
-///   4096 x 4096. copied  bytes read and written a second, between buffers that are rotated past
-///   the cache read    CPU: bytes a second of the fastest of three summing loops over the same
-///   buffers. CUDA: as copied, since no kernel only reads
-/// On the CPU the processor's speed changes with what others do, so that a row measures them anew.
+/// Measures the peak performance of the device, with the threads and the clock of the benchmark.
+///   flops   CPU: FMA peak in registers on all threads. CUDA: a GEMM of 4096 x 4096 x 4096.
+///   copied  copy bandwidth, bytes read and written per second, between buffers larger than the
+///           caches
+///   read    CPU: read bandwidth, the fastest of three summing loops over the same buffers. CUDA:
+///           as copied, since no kernel only reads.
+/// On the CPU the clock frequency varies with other load, so every row measures them again.
 class BoundsMeter {
  public:
   /// quick: small buffers, for tests.
   BoundsMeter(Compute& compute, Clock& clock, bool quick);
   Bounds measure();
-  /// Bytes that buffers must have together so that none is still in a cache when its turn comes
-  /// again.
+  /// Total size of rotated buffers such that none is still in a cache when it is reused.
   std::size_t rotation() const { return rotation_; }
 
  private:

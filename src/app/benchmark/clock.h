@@ -6,15 +6,15 @@
 
 namespace nmt::app::bench {
 
-/// Seconds of work on a device.
+/// Measures the time of work on a device.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual void start() = 0;
-  virtual double stop() = 0;  ///< seconds since start(); everything asked for in between is done
+  virtual double stop() = 0;  ///< seconds since start(), after all work in between has finished
   virtual const char* name() const = 0;
-  /// CUDA: events. CPU: of one thread the processor's time, so that what others do on the machine
-  /// does not count; of several the clock's.
+  /// CUDA: events. CPU: CPU time with one thread, so that other load does not count; wall time with
+  /// several.
   static std::unique_ptr<Clock> of(Compute& compute);
 };
 

@@ -9,15 +9,15 @@
 
 namespace nmt::app::bench {
 
-/// Writes rows as they come: a Markdown table for each table of the benchmark ("text"), one line a
-/// row ("csv"), or an object {"context": {...}, "benchmarks": [...]} as Google Benchmark has it
+/// Writes rows as they complete: a Markdown table per table of the benchmark ("text"), one line per
+/// row ("csv"), or an object {"context": {...}, "benchmarks": [...]} as in Google Benchmark
 /// ("json").
 class Report {
  public:
   virtual ~Report() = default;
   virtual void row(const Result& result) = 0;
   virtual void finish() {}
-  /// The format is one of the three; `file` stays open and outlives the report.
+  /// `format` is one of the three; `file` must outlive the report and is not closed.
   static std::unique_ptr<Report> make(const std::string& format, std::FILE* file,
                                       const Facts& facts);
 };

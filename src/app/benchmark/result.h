@@ -8,18 +8,18 @@
 
 namespace nmt::app::bench {
 
-/// What the run's work is set beside: products beside the device's peak, moved bytes beside a copy
-/// or a reading loop.
+/// The bound that a run is compared with: GEMM peak, copy bandwidth or read bandwidth.
 enum class Traffic { copied, read };
 
-/// What one run must do at least. Bytes: each tensor moved once, a written line counted once.
+/// The minimum work of one run. Bytes: each tensor is moved once, each written cache line counts
+/// once.
 struct Work {
   double flops = 0;
   double bytes = 0;
   Traffic traffic = Traffic::copied;
 };
 
-/// What the device did in the same minute, measured around the row: the other side of every ratio.
+/// The peak performance of the device, measured just before and after the row.
 struct Bounds {
   /// multiply-adds in registers on the same threads (CPU), or a large product (CUDA), a second.
   double flops = 0;
@@ -46,8 +46,7 @@ struct Result {
     const double rate = work.traffic == Traffic::read ? bounds.read : bounds.copied;
     return rate > 0 ? work.bytes / rate : 0;
   }
-  /// Seconds that the loops measured around the row would take for the same: the longer of
-  /// arithmetic and traffic.
+  /// The lower bound of the seconds: the maximum of arithmetic and traffic at peak performance.
   double floor() const { return std::max(arithmetic_floor(), traffic_floor()); }
   const char* bound() const {
     if (floor() == 0) return "";
@@ -58,7 +57,7 @@ struct Result {
   double share() const { return seconds > 0 ? floor() / seconds : 0; }
 };
 
-/// Facts about machine, program and run, in order: the head of every report.
+/// Facts about machine, program and run, in order, for the header of a report.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 }  // namespace nmt::app::bench

@@ -9,23 +9,23 @@
 
 namespace nmt::app {
 
-/// The trainer's view of a model directory, and the only one that writes there: it holds a lock
-/// while it lives.
+/// The CheckpointStore of a model directory. It holds the lock of the directory while it exists, as
+/// its only writer.
 class DirectoryStore : public train::CheckpointStore {
  public:
-  /// Looks only, and with `overwrite` not at a model that is there; nothing is written before
-  /// create() or go_on(). Errors (usage): the path is a file, or a folder with anything but a model
-  /// in it.
+  /// Reads only; nothing is written before create() or go_on(). With `overwrite` an existing model
+  /// is ignored. Errors (usage): the path is a file, or a directory with other contents.
   DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite);
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 
-  /// Begins a model; one that is there is lost. `bytes`: of a checkpoint; `most`: checkpoints that
-  /// the training saves at most. Warns where there will be no room for all that are to be kept.
-  /// Errors (failed): no room for two; (usage): another process trains there.
+  /// Creates a model, replacing an existing one. `bytes`: size of a checkpoint; `most`: maximum
+  /// number of checkpoints that the training saves. Warns if the disk has too little space for all
+  /// that are to be kept. Errors: (failed) not enough space for two; (usage) another process is
+  /// training there.
   void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes,
               double most);
-  /// Goes on with the model that is there. Errors (usage): another process trains there.
+  /// Continues with the existing model. Errors (usage): another process is training there.
   void go_on();
   VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }
 

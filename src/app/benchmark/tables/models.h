@@ -10,7 +10,7 @@
 
 namespace nmt::app::bench {
 
-/// A model of the shipped configs, and the batch that its training is timed with.
+/// A model of the shipped configs and the batch for timing its training.
 struct ModelCase {
   std::string name;
   ModelSpec spec;
@@ -36,12 +36,12 @@ ModelCase tiny_model(const std::string& unit);
 /// Random sentences of full length.
 Batch random_batch(const ModelCase& model);
 
-/// Floating-point operations of the matrices in one pass over the batch, attention's scores left
-/// out; a training pass has three times as many.
+/// FLOPs of the matrix products in one forward pass over the batch, without attention scores; a
+/// training pass has three times as many.
 double forward_flops(Model& model, const Batch& batch);
 
-/// Fails the row unless the gradients of such a model, 16 channels wide and without dropout, are
-/// the slope of its loss along them by central differences.
+/// Fails the row unless the gradients of a 16-channel version of the model, without dropout, match
+/// central differences of its loss.
 void check_gradients(Case& c, const ModelCase& model);
 
 }  // namespace nmt::app::bench

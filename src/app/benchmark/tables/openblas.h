@@ -7,7 +7,7 @@
 
 namespace nmt::app::bench {
 
-/// OpenBLAS, the rival of our own products, where the program was built with it.
+/// OpenBLAS as a comparison for our own GEMM, if the program was built with it.
 bool has_openblas();
 /// Its version and the kernels it chose: "OpenBLAS 0.3.21, Cooperlake"; "absent".
 std::string openblas_name();
@@ -16,8 +16,7 @@ struct OpenblasProduct {
   bool transpose_a, transpose_b;
   std::int64_t m, n, k;
 };
-/// C[M,N] = op(A) op(B): each worker calls the library single-threaded on its rows or its columns
-/// of C.
+/// C[M,N] = op(A) op(B): each thread calls the library single-threaded on its rows or columns of C.
 void openblas_product(ThreadPool& pool, const OpenblasProduct& product, const float* a,
                       const float* b, float* c);
 

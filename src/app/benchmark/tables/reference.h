@@ -5,9 +5,8 @@
 
 namespace nmt::app::bench {
 
-// Slow references in double, of one sentence at a time: loops as the equations stand, nothing
-// shared with the kernels but the units' scalar mathematics, which the tests hold against the
-// papers.
+// Slow references in double for one sentence at a time, written directly from the equations. They
+// share only the scalar unit mathematics with the kernels, which tests check against the papers.
 
 using Doubles = std::vector<double>;
 
