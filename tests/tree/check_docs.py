@@ -26,7 +26,7 @@ PROGRAM = re.compile(r"(?<![\w/.-])nmt-[a-z][a-z0-9]*(?![\w-])")
 # Names of file formats, and the program that count_places.py adds to a copy of the tree.
 NOT_PROGRAMS = {"nmt-model", "nmt-checkpoint", "nmt-trial"}
 # Paths in the trees of other projects, by the word before them.
-FOREIGN = re.compile(r"(?:marian|sockeye|fairseq|dynet|haste|mlx|ggml)\s+$", re.I)
+FOREIGN = re.compile(r"(?:marian|sockeye|fairseq|dynet|haste|mlx|ggml)\W*$", re.I)
 # Patterns of paths, names of files that are added to a copy, and what was there in older versions.
 EXEMPT = re.compile(r"CHANGELOG\.md|tests/tree/check_\w+\.py|scripts/dev/count_places\.py")
 TEXTS = {".md", ".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake", ".yaml", ".yml", ".def",
@@ -125,13 +125,15 @@ def path_errors(tree):
         if EXEMPT.fullmatch(name):
             continue
         folder = posixpath.dirname(name)
-        for number, line in enumerate(text.splitlines(), 1):
+        lines = text.splitlines()
+        for number, line in enumerate(lines, 1):
+            before = lines[number - 2] if number > 1 else ""
             for match in PATH.finditer(line):
                 found = match[1].rstrip(".,")
                 if found.count("{") != found.count("}"):
                     found = found.split("{")[0]
                 if (PLACEHOLDER.search(found) or found in GENERATED
-                        or FOREIGN.search(line[:match.start()])):
+                        or FOREIGN.search(before + line[:match.start()].lstrip(" /*#"))):
                     continue
                 for path in alternatives(found):
                     if not tree.exists(path) and not tree.exists(posixpath.join(folder, path)):
