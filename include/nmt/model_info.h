@@ -14,7 +14,7 @@ struct ModelInfo {
     std::string name;  ///< "embeddings", "encoder", "decoder", "softmax", ...
     std::int64_t parameters = 0;
   };
-  std::string type;          ///< the architecture: "deep", "rnnsearch", "seq2seq", "gnmt"
+  std::string type;          ///< the architecture, as --type names it
   std::string encoder_unit;  ///< "lrn", "gru", ...
   std::string decoder_unit;
   std::string precision;  ///< of the stored weights: "float32", "bfloat16" or "int8"
