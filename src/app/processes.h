@@ -7,31 +7,32 @@
 
 namespace nmt::app {
 
-/// The processes that mpirun has started together, of which this is one; or this process alone. MPI
-/// is opened (libnmt_mpi.so) only when there are others, so that a program started alone does not
-/// load it.
+/// The processes started together by mpirun, or this process alone. MPI (libnmt_mpi.so) is loaded
+/// only if there are several processes.
 class Processes {
  public:
-  /// This process alone.
+  /// A single process.
   Processes();
   ~Processes();
   Processes(const Processes&) = delete;
-  /// Those that the environment tells of. Standard output of all but rank 0 goes to /dev/null.
+  /// The processes described by the environment. Standard output of all ranks but 0 goes to
+  /// /dev/null.
   static Processes of_environment();
 
-  /// Error (usage): there are others, and this build or this machine has no MPI to work with them.
+  /// Error (usage): there are several processes, but MPI is not available in this build or on this
+  /// machine.
   train::Communicator& join();
   bool is_first() const { return rank_ == 0; }
-  /// What `--device` means here: "cuda" and "auto" take the GPU of this rank's number on the
-  /// machine. Error (usage): one GPU named for several ranks; GPUs on some ranks only.
+  /// Resolves `--device`: "cuda" and "auto" select the GPU with this rank's number on the machine.
+  /// Error (usage): one GPU named for several ranks; GPUs on some ranks only.
   std::string device(const std::string& asked) const;
-  /// Compute threads where none are set: the processors of this process, shared with the ranks that
-  /// may use the same. 0 for a process alone.
+  /// Number of compute threads if none is set: the processors of this process, divided among the
+  /// ranks that share them. 0 for a single process.
   int threads(int asked) const;
-  /// To be called before an error is logged: an error of all ranks is logged by rank 0 alone, since
-  /// the others wait until it has ended them.
+  /// To be called before an error is logged: an error common to all ranks is logged by rank 0 only;
+  /// the others wait until it ends them.
   void on_error() const;
-  /// The end of the program: an error ends the other ranks too.
+  /// Ends the program; an error ends the other ranks too.
   int end(int status);
 
  private:

@@ -12,8 +12,8 @@
 namespace nmt::kernels {
 namespace {
 
-// One sentence and one query: additive scores over `steps` positions of `space` channels, values
-// drawn from +-`range`.
+// One sentence and one query: additive scores over `steps` positions with `space` channels, values
+// in +-`range`.
 struct Case {
   std::int64_t steps, space;
   float range;
@@ -77,15 +77,15 @@ class AdditiveScores : public testing::Test {
 };
 
 TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
-  // Odd numbers of channels, more than one chunk, and sums that saturate with either sign or nearly
+  // Odd numbers of channels, several chunks, and sums that saturate with either sign or nearly
   // cancel.
   for (const Case& c : {Case{1, 1, 1}, Case{5, 3, 1}, Case{7, 257, 1}, Case{3, 1031, 1},
                         Case{9, 64, 6}, Case{9, 33, 15}, Case{9, 33, 42}}) {
     prepare(c);
     const std::vector<double> right = expected();
     const std::vector<float> computed = weights();
-    // A weight's relative error is its score's absolute one: that of a channel is a few 1e-7 and
-    // the rounding of q + k.
+    // The relative error of a weight is the absolute error of its score, which is a few 1e-7 per
+    // channel plus the rounding of q + k.
     const double bound = (4e-7 + 3e-7 * c.range) * std::sqrt(static_cast<double>(c.space)) + 1e-6;
     for (std::size_t s = 0; s < right.size(); ++s)
       EXPECT_NEAR(computed[s], right[s], bound * right[s] + 1e-9)
@@ -96,7 +96,7 @@ TEST_F(AdditiveScores, are_those_of_tanh_in_double) {
 TEST_F(AdditiveScores, saturate_far_outside) {
   prepare({2, 4, 1});
   for (const float q : {100.0f, 1e30f, std::numeric_limits<float>::infinity()}) {
-    query.assign(4, q);  // tanh is 1 for every key: scores are equal
+    query.assign(4, q);  // tanh is 1 for every key, so the scores are equal
     for (const float weight : weights()) EXPECT_FLOAT_EQ(weight, 0.5f);
     query.assign(4, -q);
     for (const float weight : weights()) EXPECT_FLOAT_EQ(weight, 0.5f);

@@ -13,7 +13,7 @@
 namespace nmt::kernels {
 namespace {
 
-// The dense matrix [K*k, P*K*n] that a block-diagonal one stands for, in double.
+// Expands a block-diagonal matrix to the dense [K*k, P*K*n], in double.
 std::vector<double> expand(const BlockDiagonal& d, const Floats& w) {
   const std::int64_t wide = d.planes * d.groups * d.n;
   std::vector<double> dense(static_cast<std::size_t>(d.groups * d.k * wide));

@@ -21,7 +21,7 @@ std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
   return static_cast<std::size_t>(row * stride + column);
 }
 
-// The nearest value with eight significant bits, ties to even, by arithmetic in double.
+// Rounds to eight significant bits, ties to even, computed in double.
 double rounded(float value) {
   if (value == 0.0f) return 0.0;
   int exponent;
@@ -37,7 +37,7 @@ Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n
 
 TEST(Bf16, RoundsToTheNearest) {
   Floats values = random_floats(10000, 3);
-  // A tie between two neighbors goes to the even one: 1 + 2^-8 down, 1 + 3 * 2^-8 up.
+  // Ties round to even: 1 + 2^-8 down, 1 + 3 * 2^-8 up.
   for (const float value : {0.0f, 1.0f, 1.00390625f, 1.01171875f, -1.01171875f, 1e-30f, -3e38f})
     values.push_back(value);
   for (const float value : values)
@@ -46,7 +46,7 @@ TEST(Bf16, RoundsToTheNearest) {
   EXPECT_EQ(from_bf16(to_bf16(1.01171875f)), 1.015625f);
   EXPECT_TRUE(std::signbit(from_bf16(to_bf16(-0.0f))));
   EXPECT_TRUE(std::isinf(from_bf16(to_bf16(std::numeric_limits<float>::max()))));
-  std::uint32_t bits = 0x7F800001;  // a NaN whose upper half alone would be infinity
+  std::uint32_t bits = 0x7F800001;  // a NaN whose truncated upper half would be infinity
   float nan;
   std::memcpy(&nan, &bits, sizeof nan);
   EXPECT_TRUE(std::isnan(from_bf16(to_bf16(nan))));

@@ -57,7 +57,7 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
               for (std::int64_t l = 0; l < k; ++l) {
                 const double p = a[at(i, lda, l)] / step, q = weight(l) / scale;
                 sum += std::nearbyint(p) * std::nearbyint(q);
-                // Single precision may round a value near a half to the other side.
+                // Float may round a value near .5 in the other direction.
                 if (std::abs(std::abs(p - std::trunc(p)) - 0.5) < 1e-4) half += std::abs(q) + 1;
                 if (std::abs(std::abs(q - std::trunc(q)) - 0.5) < 1e-4) half += std::abs(p) + 1;
               }

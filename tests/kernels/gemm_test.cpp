@@ -18,8 +18,8 @@ std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
   return static_cast<std::size_t>(row * stride + column);
 }
 
-// C = op(A) op(B) + beta C in double; `scale` gets the sum of absolute terms, which bounds the
-// rounding.
+// C = op(A) op(B) + beta C in double. `scale` is the sum of absolute terms, which bounds the
+// rounding error.
 void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64_t k,
                     const Floats& a, std::int64_t lda, const Floats& b, std::int64_t ldb,
                     float beta, const Floats& before, const Floats& c, std::int64_t ldc) {
@@ -46,7 +46,7 @@ void expect_product(bool ta, bool tb, std::int64_t m, std::int64_t n, std::int64
 
 const std::int64_t sizes[] = {1, 3, 31, 33, 257};
 
-// gemm() over odd sizes, leading dimensions, every form and beta.
+// Tests gemm() with odd sizes and leading dimensions, all transpositions and both values of beta.
 void expect_every_form(const ProductLibrary* library) {
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);

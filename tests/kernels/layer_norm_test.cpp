@@ -13,8 +13,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-// Ba et al. 2016, eq. 4, in double; the gradient by the chain rule through mean and variance, term
-// by term.
+// Ba et al. 2016, eq. 4, in double, with the gradient by the chain rule through mean and variance.
 struct Reference {
   Doubles y, normal, rstd, dx, dgain, dbias;
   Reference(std::int64_t rows, std::int64_t planes, std::int64_t width, const Floats& x,
@@ -83,7 +82,7 @@ TEST(LayerNorm, ForwardAndBackwardEqualDoublePrecision) {
             layer_norm_backward(cpu, rows, planes, width, dx.data(), normal.data(), rstd.data(),
                                 gain.data(), dx.data(), dgain.data(),
                                 with_bias ? dbias.data() : nullptr);
-            // 1/sigma magnifies the rounding of g - mean(g): narrow rows may have little variance.
+            // 1/sigma amplifies the rounding of g - mean(g) when a narrow row has little variance.
             for (std::size_t i = 0; i < dx.size(); ++i)
               ASSERT_NEAR(dx[i], want.dx[i],
                           4e-6 * (1 + want.rstd[i / static_cast<std::size_t>(width)]))

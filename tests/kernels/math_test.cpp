@@ -13,15 +13,15 @@
 namespace nmt::math {
 namespace {
 
-// Every 997th bit pattern of a float (a prime, so that all exponents and many mantissas come by),
-// NaNs included.
+// Every 997th bit pattern of a float, NaNs included. 997 is prime, so all exponents and many
+// mantissas are covered.
 template <class Body>
 void for_all_floats(Body&& body) {
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += 997)
     body(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
 }
 
-// And a dense walk where the functions change.
+// A dense scan where the functions are not constant.
 template <class Body>
 void for_usual_floats(Body&& body) {
   for (int i = -2000000; i <= 2000000; ++i) body(static_cast<float>(i) * 5e-5f);
@@ -88,7 +88,7 @@ TEST(Math, TanhIsWithinItsBound) {
   EXPECT_LT(worst.error, 3e-7) << worst.at;
 }
 
-// The same lines as the kernels' compiler made SIMD code of them.
+// The same code, vectorized in the kernels.
 TEST(Math, TanhKernelIsWithinTheBoundToo) {
   std::vector<float> x;
   const auto take = [&](float v) { x.push_back(v); };

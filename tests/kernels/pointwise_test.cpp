@@ -86,9 +86,9 @@ TEST(Pointwise, DropoutFollowsPhilox) {
   });
 }
 
-// Sentences 2, 5 and 8 of a batch of 11 get the masks that they have in it: every step, one mask
-// for all steps, and some rows alone.
-TEST(Pointwise, DropoutOfAPartIsThatOfTheWhole) {
+// Sentences 2, 5 and 8 of a batch of 11 get the same masks as in the full batch: with a mask per
+// step, one mask for all steps, and for selected rows.
+TEST(Pointwise, DropoutOfAPartMatchesTheFullBatch) {
   const std::int64_t steps = 4, whole = 11, part = 3, first = 2, stride = 3;
   const std::vector<std::int32_t> some{0, 1, 4, 11};  // rows of [4,3]
   for_pools([&](const Cpu& cpu) {

@@ -8,7 +8,7 @@
 namespace nmt::kernels {
 namespace {
 
-// By hand: [a b c | d e f] read as [2,3] and transposed is [a d | b e | c f].
+// Computed by hand: [a b c | d e f] viewed as [2,3] and transposed is [a d | b e | c f].
 TEST(Rearrange, TransposesTheGroups) {
   ThreadPool pool(1);
   const Floats x{1, 2, 3, 4, 5, 6};

@@ -17,7 +17,7 @@
 namespace nmt::kernels {
 namespace {
 
-// The product with the chosen columns, and those columns of the whole product: to the bit.
+// A product with the selected columns is bit-identical to those columns of the full product.
 template <class T, class Pack, class Multiply>
 void expect_the_same_columns(std::int64_t whole_size,
                              const std::function<std::int64_t(std::int64_t)>& part_size,
@@ -100,7 +100,7 @@ TEST(SelectColumns, LogSumExpIsOfEachRowsOwnColumns) {
       sum += std::exp(double{value});
     }
     EXPECT_NEAR(sums[r], std::log(sum), 2e-6);
-    // The same row, with another width and without the others.
+    // The same row, alone and with another width.
     Floats alone(own[r].size());
     float one = 0;
     log_sum_exp_of_columns({&pool}, vocabulary, logits.data() + r * vocabulary,

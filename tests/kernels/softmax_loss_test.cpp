@@ -74,7 +74,7 @@ Answer run(const Problem& p, int threads, bool gradients) {
   return a;
 }
 
-// The loss and its gradients in double, from the definition: KL(q || softmax(x table^T + bias)).
+// Checks loss and gradients against the definition in double: KL(q || softmax(x table^T + bias)).
 void expect_right(const Problem& p, const Answer& got, bool gradients) {
   Doubles dx(p.x.size()), dtable(p.table.size(), 1.0), dbias(p.bias.size(), 2.0),
       logits(p.bias.size());
@@ -128,7 +128,7 @@ TEST(SoftmaxLoss, EqualsDoublePrecision) {
 }
 
 TEST(SoftmaxLoss, SeveralChunksWithoutDependenceOnTheThreads) {
-  // More rows than a chunk holds (512 at most), and a vocabulary whose rows would lie 4 KB apart.
+  // More rows than a chunk (at most 512), and a vocabulary whose rows are 4 KB apart.
   const Problem p(1100, 17, 1024, 0.1f, 0.5f, true);
   const Answer one = run(p, 1, true);
   expect_right(p, one, true);

@@ -24,8 +24,8 @@ struct Values {
 };
 using Numbers = std::vector<double>;
 
-// A paper's equations, typed again by hand: the next states, and the input and forget gate where
-// the unit has them.
+// The equations of a paper, written independently: the next states, and the input and forget gates
+// if the unit has them.
 struct Equations {
   std::function<Numbers(const Values&)> next, gates;
 };
@@ -72,7 +72,7 @@ Equations ran(bool tanh) {
           },
           gates};
 }
-// i, f, o, g at x[0..3], the second form without f; the state's share is 0 with `input: x`.
+// i, f, o, g at x[0..3], without f for the second form; the state has no influence with `input: x`.
 Equations elstm(bool forgets, bool reads_state) {
   const auto plane = [reads_state](const Values& v, int p) {
     return v.x[p] + (reads_state ? v.u[p] : 0.0);
@@ -89,8 +89,8 @@ Equations elstm(bool forgets, bool reads_state) {
           gates};
 }
 
-// A unit of units.def that is missing here is still held against its own header, in double, and its
-// gradients.
+// Units of units.def that are missing here are still checked against their own header in double,
+// including gradients.
 const std::map<std::string, Equations> equations = {
     {"lrn activation=tanh", lrn_family(lrn_gates, 2, true)},
     {"lrn activation=identity", lrn_family(lrn_gates, 2, false)},
@@ -199,8 +199,7 @@ void check_equation(const std::string& key, Rng& rng) {
   }
 }
 
-// Gradients of an asymmetric sum of the next states, with the late value held fixed as an input of
-// its own.
+// Gradients of an asymmetric sum of the next states, with the late value as an independent input.
 template <class U>
 void check_gradient(const std::string& key, Rng& rng) {
   Step<double, U> step = random_step<U>(rng);
@@ -240,7 +239,7 @@ void check_gradient(const std::string& key, Rng& rng) {
   }
 }
 
-// The compiled rows against the header in double, for odd widths, with one masked row.
+// Compares the compiled rows with the header in double, for odd widths, with one masked row.
 template <class U>
 void check_rows(const kernels::Unit& unit, Rng& rng) {
   for (const std::int64_t h : {1, 3, 31, 33, 257}) {
@@ -300,8 +299,7 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
   }
 }
 
-// What is no number in any plane of the input is seen in the output, or in what the late matrix
-// multiplies.
+// A NaN in any plane of the input must propagate to the output or to the input of the late product.
 template <class U>
 void check_nan(const std::string& key, Rng& rng) {
   for (int p = 0; p < U::inputs; ++p) {
@@ -332,7 +330,7 @@ TEST(Units, equations_gradients_and_rows) {
   EXPECT_EQ(line, kernels::units().size());
 }
 
-// Weight matrices a unit has over its input and its state: ATR paper, table 1, and LRN paper,
+// Number of weight matrices of a unit over input and state: ATR paper, table 1, and LRN paper,
 // section 3.
 TEST(Units, weight_matrices) {
   const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2},   {"elrn", 1},
