@@ -9,8 +9,7 @@ LineInput::LineInput(const std::string& path, const std::vector<std::string>& te
     reader_.emplace(LineReader::open(path));
     return;
   }
-  if (!path.empty())
-    fail(ExitStatus::usage, "input is '{}' and text is given too: give one of them", path);
+  if (!path.empty()) fail(ExitStatus::usage, "input '{}' and text exclude each other", path);
   for (const std::string& text : texts) {
     std::vector<std::string> lines = split_lines(text);
     if (lines.empty()) lines.emplace_back();

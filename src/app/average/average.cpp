@@ -23,9 +23,9 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
     for (const std::string& name : spec.checkpoints) {
       if (name.empty() || name.size() > 18 ||
           name.find_first_not_of("0123456789") != std::string::npos)
-        fail(ExitStatus::usage, "checkpoints: '{}' is no number of updates", name);
+        fail(ExitStatus::usage, "checkpoints: '{}' is not a number of updates", name);
       if (!updates.insert(std::stoll(name)).second)
-        fail(ExitStatus::usage, "checkpoints: {} is named twice", name);
+        fail(ExitStatus::usage, "checkpoints: {} is given twice", name);
     }
     for (const std::int64_t each : updates) all.push_back(directory.checkpoint(each));
     return all;
@@ -41,7 +41,7 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
   if (there == 0)
     fail(ExitStatus::usage, "{}: has no {}checkpoint", spec.model, spec.best > 0 ? "best " : "");
   if (wanted > there)
-    fail(ExitStatus::usage, "{}: {} asks for {} checkpoints, and {} are kept (nmt-train --{})",
+    fail(ExitStatus::usage, "{}: {} requests {} checkpoints, but only {} are kept (nmt-train --{})",
          spec.model, spec.best > 0 ? "best" : "last", wanted, there,
          spec.best > 0 ? "keep-best" : "keep-last");
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(there - wanted));
@@ -54,7 +54,7 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
   if (spec.output.empty()) fail(ExitStatus::usage, "no output: name a new folder with -o DIR");
   if ((spec.last > 0) + (spec.best > 0) + !spec.checkpoints.empty() > 1)
-    fail(ExitStatus::usage, "last, best and checkpoints: give one of them");
+    fail(ExitStatus::usage, "last, best and checkpoints exclude each other");
   const ModelDirectory directory = ModelDirectory::open(spec.model);
   if (directory.weights() != Dtype::f32)
     fail(ExitStatus::usage,

@@ -45,7 +45,7 @@ void convert(const ConvertSpec& spec) {
   if (spec.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
   if (spec.output.empty()) fail(ExitStatus::usage, "no output: name a new folder with -o DIR");
   if (spec.no_check && !spec.check.empty())
-    fail(ExitStatus::usage, "check and no-check: give one of them");
+    fail(ExitStatus::usage, "check and no-check exclude each other");
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)

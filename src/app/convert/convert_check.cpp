@@ -29,7 +29,7 @@ CheckText development_set(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(text.origin, error))
     fail(ExitStatus::usage,
-         "check: {} remembers no development set; give --check SOURCE REFERENCE, or --no-check",
+         "check: {} records no development set; give --check SOURCE REFERENCE, or --no-check",
          directory);
   try {
     const auto json = nlohmann::json::parse(read_file(text.origin));

@@ -24,11 +24,10 @@ std::vector<std::string> read_lines(const ExplainSpec& spec) {
   std::vector<std::string> lines;
   for (std::string line; input.next(line);) lines.push_back(line);
   input.warn();
-  if (lines.empty())
-    fail(ExitStatus::data, "the input holds no line; one sentence a line was expected");
+  if (lines.empty()) fail(ExitStatus::data, "the input is empty; expected one sentence per line");
   const auto most = static_cast<std::size_t>(spec.sentences);
   if (lines.size() > most) {
-    log::warn("only the first {} of {} lines are shown (--sentences)", most, lines.size());
+    log::warn("showing only the first {} of {} lines (--sentences)", most, lines.size());
     lines.resize(most);
   }
   return lines;

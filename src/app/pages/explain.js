@@ -16,7 +16,7 @@ const joins = (words, i) => i > 0 && words[i] === words[i - 1];
 document.title = `Inside ${data.model.name}`;
 page.append(el("h1", {}, `Inside ${data.model.name}`),
             el("p", {class: "soft"}, `${data.model.summary}; checkpoint of update ${show(data.model.updates)}.`),
-            el("p", {class: "note"}, "Pieces are shown as the model sees them: a dot before a piece means that it goes on in the word before it. Point at anything for words and numbers."));
+            el("p", {class: "note"}, "Sentences are shown as pieces; a dot before a piece marks the continuation of a word. Hover over elements for words and numbers."));
 
 // --- choosing a sentence
 const choice = el("select", {"aria-label": "sentence"}, data.sentences.map((s, i) => el("option", {value: i}, `${s.line}. ${short(s.source, 110) || "(empty line)"}`)));

@@ -54,9 +54,9 @@ std::vector<Json> read_log(const std::string& path) {
       first_damaged = number;
     }
   }
-  if (lines.empty()) fail(ExitStatus::data, "{}: holds no line of a training's log", path);
+  if (lines.empty()) fail(ExitStatus::data, "{}: has no lines of a training log", path);
   if (damaged > 0)
-    log::warn("{}: {} of {} lines are no lines of a training's log and left out, first line {}",
+    log::warn("{}: skipped {} of {} lines that are not of a training log, the first is line {}",
               path, damaged, number, first_damaged);
   return lines;
 }
@@ -154,12 +154,11 @@ Json development(const std::string& path, int worst) {
     json.at("references").get_to(references);
     json.at("outputs").get_to(outputs);
   } catch (const Json::exception& problem) {
-    fail(ExitStatus::data, "{}: is no list of translations: {}", path, problem.what());
+    fail(ExitStatus::data, "{}: is not a list of translations: {}", path, problem.what());
   }
   if (outputs.empty() || sources.size() != outputs.size() || references.size() != outputs.size())
-    fail(ExitStatus::data,
-         "{}: {} sources, {} references and {} outputs, where as many of each were expected", path,
-         sources.size(), references.size(), outputs.size());
+    fail(ExitStatus::data, "{}: {} sources, {} references and {} outputs; expected equal numbers",
+         path, sources.size(), references.size(), outputs.size());
 
   Json result{{"updates", updates}, {"sentences", outputs.size()}};
   const auto corpus = bleu_metric({});

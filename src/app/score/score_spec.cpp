@@ -40,7 +40,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
                              .meta("FILE"),
                          output_option(&spec.output, "scores go, written whole or not at all"),
                          Option("no-spm-encode", &spec.pieces_in,
-                                "both sides are in pieces of the vocabularies already")}),
+                                "both sides consist of pieces of the vocabularies")}),
        config::in_group(
            "scoring",
            {Option("n-best", &format.n_best,
@@ -69,11 +69,10 @@ void check(const ScoreSpec& spec) {
   const bool alignment = spec.search.alignment != AlignmentKind::none,
              summary = spec.summary != Summary::none;
   if (alignment && (spec.format.n_best || summary))
-    fail(ExitStatus::usage, "alignment: stands behind the score of a pair, and {} is asked too",
+    fail(ExitStatus::usage, "alignment: requires a score per pair, which {} excludes",
          spec.format.n_best ? "n-best" : "summary");
   if (spec.format.word_scores && summary)
-    fail(ExitStatus::usage,
-         "word-scores: stand behind the score of a pair, and summary is asked too");
+    fail(ExitStatus::usage, "word-scores: require a score per pair, which summary excludes");
 }
 
 }  // namespace nmt::app

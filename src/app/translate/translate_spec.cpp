@@ -19,7 +19,7 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
                 .meta("TEXT")
                 .never_dumped(),
             Option("no-spm-encode", &spec.pieces_in,
-                   "the input is in pieces of the vocabulary already"),
+                   "the input consists of pieces of the vocabulary"),
             Option("no-spm-decode", &spec.pieces_out,
                    "leave translations in pieces of the vocabulary")}),
        config::fields(spec.search), config::decoding_fields(spec.compute)});

@@ -89,13 +89,12 @@ std::vector<config::Option> fields(InspectVocabularySpec& spec) {
 void inspect_vocabulary(const InspectVocabularySpec& spec) {
   if (spec.model.empty())
     fail(ExitStatus::usage,
-         "nmt-vocab inspect: no MODEL.spm to look into; nmt-vocab inspect --help says more");
+         "nmt-vocab inspect: MODEL.spm is missing; see nmt-vocab inspect --help");
   if (spec.pieces + spec.encode + spec.decode > 1) {
-    fail(ExitStatus::usage,
-         "--pieces, --encode and --decode are three things to do: give one of them");
+    fail(ExitStatus::usage, "--pieces, --encode and --decode exclude each other");
   }
   if (spec.ids && !spec.encode && !spec.decode)
-    fail(ExitStatus::usage, "--ids says how --encode or --decode write pieces: give one of them");
+    fail(ExitStatus::usage, "--ids requires --encode or --decode");
   const Vocabulary vocabulary = Vocabulary::load(spec.model);
   LineWriter writer(spec.output);
   if (spec.encode || spec.decode) {
