@@ -12,7 +12,7 @@ config::Option output(std::string* path, std::string help, const char* metavar) 
 }  // namespace
 
 config::Option output_option(std::string* path, const std::string& what) {
-  return output(path, "where " + what + "; standard output when not given", "FILE");
+  return output(path, "file for " + what + "; none: standard output", "FILE");
 }
 
 config::Option model_option(std::string* path, const std::string& help) {
@@ -20,7 +20,7 @@ config::Option model_option(std::string* path, const std::string& help) {
 }
 
 config::Option model_output_option(std::string* path) {
-  return output(path, "a new model directory, which appears whole or not at all", "DIR");
+  return output(path, "new model directory", "DIR");
 }
 
 }  // namespace nmt::app

@@ -9,7 +9,7 @@ namespace nmt::app {
 
 using config::joined;
 
-/// --output: "where `what`; standard output when not given".
+/// --output: "file for `what`; none: standard output".
 config::Option output_option(std::string* path, const std::string& what);
 /// --model: one model directory.
 config::Option model_option(std::string* path, const std::string& help);

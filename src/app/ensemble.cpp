@@ -41,19 +41,14 @@ ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
 std::vector<config::Option> fields(EnsembleSpec& spec) {
   using config::Option;
   return config::in_group(
-      "files",
-      {Option(
-           "model", &spec.models,
-           "the model directory; several are an ensemble, which must share the target vocabulary")
-           .alias({"m", "models"})
-           .meta("DIR..."),
-       Option("weights", &spec.weights,
-              "weight of each model of an ensemble; all the same when not given")
-           .range(0)
-           .meta("W..."),
-       Option("ensemble", &spec.combination,
-              "what is averaged over the models of an ensemble: log-probabilities (a geometric "
-              "mean) or probabilities")});
+      "files", {Option("model", &spec.models, "model directory, or several for an ensemble")
+                    .alias({"m", "models"})
+                    .meta("DIR..."),
+                Option("weights", &spec.weights, "weight of each model; none: equal weights")
+                    .range(0)
+                    .meta("W..."),
+                Option("ensemble", &spec.combination,
+                       "averaged quantity: log-probabilities (geometric mean) or probabilities")});
 }
 
 void check(const EnsembleSpec& spec) {

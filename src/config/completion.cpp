@@ -114,7 +114,8 @@ std::string zsh(const std::string& program, const std::vector<const Option*>& op
 std::string Settings::completion(const std::string& shell) const {
   std::vector<const Option*> options;
   for (const Entry& entry : entries_) options.push_back(&entry.option);
-  return shell == "zsh" ? zsh(program_, options) : bash(program_, options);
+  const std::string command = program_.substr(0, program_.find(' '));  // without "train"
+  return shell == "zsh" ? zsh(command, options) : bash(command, options);
 }
 
 }  // namespace nmt::config

@@ -6,19 +6,16 @@ namespace nmt::app {
 std::vector<config::Option> fields(AverageSpec& spec) {
   using config::Option;
   return joined(
-      {config::in_group("files",
-                        {model_option(&spec.model, "the model directory with the checkpoints"),
-                         model_output_option(&spec.output)}),
+      {config::in_group("files", {model_option(&spec.model, "model directory with the checkpoints"),
+                                  model_output_option(&spec.output)}),
        config::in_group(
            "checkpoints",
-           {Option("last", &spec.last,
-                   "average the N newest; with none of these options all that are there")
+           {Option("last", &spec.last, "average the N latest checkpoints; none: all")
                 .range(0, 100000),
-            Option("best", &spec.best,
-                   "average the N newest of those that were the best so far when saved")
+            Option("best", &spec.best, "average the N latest checkpoints that were the best so far")
                 .range(0, 100000),
             Option("checkpoints", &spec.checkpoints,
-                   "average these: numbers of updates, as the folders under checkpoints/ are named")
+                   "average these checkpoints, named by their updates")
                 .meta("N...")})});
 }
 

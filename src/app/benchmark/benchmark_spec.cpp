@@ -9,26 +9,16 @@ namespace nmt::app::bench {
 std::vector<config::Option> fields(BenchmarkSpec& spec) {
   using config::Option;
   std::vector<Option> list{
-      Option("filter", &spec.filter,
-             "run the rows whose `table/row` matches this regular expression; a table's name alone "
-             "is that table")
+      Option("filter", &spec.filter, "regular expression of `table/row`, or the name of a table")
           .meta("REGEX"),
-      Option("min-time", &spec.min_time,
-             "measure every row for at least so many seconds a repetition")
-          .range(0)
-          .meta("SECONDS"),
+      Option("min-time", &spec.min_time, "minimum seconds per repetition").range(0).meta("SECONDS"),
       Option("repetitions", &spec.repetitions,
-             "measure every row so often; the shortest, the median and the deviation are told")
+             "repetitions per row; shortest, median and deviation are reported")
           .range(1),
-      Option("format", &spec.format,
-             "of the report: a Markdown table, a line a row, or one JSON document")
-          .one_of({"text", "csv", "json"}),
-      Option("out", &spec.out,
-             "write the report to this file; the text then goes to standard output too")
-          .meta("FILE"),
-      Option("quick", &spec.quick,
-             "small shapes, each measured once: whether everything runs and is right, in seconds"),
-      Option("list", &spec.list, "print the names of the rows, and measure nothing"),
+      Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
+      Option("out", &spec.out, "report file, beside the text on standard output").meta("FILE"),
+      Option("quick", &spec.quick, "smoke test: small shapes, each measured once"),
+      Option("list", &spec.list, "print the names of all rows"),
   };
   std::vector<Option> compute = config::only({"cpu-threads", "device", "products", "precision"},
                                              config::fields(spec.compute, float32_compute()));

@@ -46,19 +46,18 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
   return joined(
       {config::in_group(
            "files",
-           {model_option(&spec.model, "the model directory"),
-            Option("input", &spec.input,
-                   "what to translate, a sentence a line; standard input when not given")
+           {model_option(&spec.model, "model directory"),
+            Option("input", &spec.input, "input file, one sentence per line; none: standard input")
                 .alias({"i"})
                 .meta("FILE"),
-            output_option(&spec.output, "the page goes"),
-            Option("text", &spec.text, "lines to translate, in place of an input")
+            output_option(&spec.output, "the HTML page"),
+            Option("text", &spec.text, "lines to translate in place of an input")
                 .meta("TEXT")
                 .never_dumped(),
-            Option("json", &spec.json, "writes the page's numbers there too").meta("FILE"),
-            Option("gates", &spec.gates, "writes every gate of every channel there, as safetensors")
+            Option("json", &spec.json, "JSON file for the numbers of the page").meta("FILE"),
+            Option("gates", &spec.gates, "safetensors file for all gates of all channels")
                 .meta("FILE"),
-            Option("sentences", &spec.sentences, "show so many lines at most").range(1, 10000)}),
+            Option("sentences", &spec.sentences, "maximum number of sentences").range(1, 10000)}),
        config::only({"beam-size", "length-penalty", "max-length"},
                     config::fields(spec.search, explained_search())),
        config::only({"cpu-threads", "device"}, config::fields(spec.compute))});

@@ -81,12 +81,12 @@ std::vector<config::Option> fields(InfoSpec& spec) {
   using config::Option;
   return joined(
       {fields(spec.training),
-       config::in_group("information", {Option("json", &spec.json, "print the numbers as JSON"),
-                                        Option("architectures", &spec.architectures,
-                                               "describe every architecture of --type, and exit"),
-                                        Option("sentence-length", &spec.sentence_length,
-                                               "tokens of a sentence that memory is estimated for")
-                                            .range(1, 100000)})});
+       config::in_group("information",
+                        {Option("json", &spec.json, "print JSON"),
+                         Option("architectures", &spec.architectures, "describe all architectures"),
+                         Option("sentence-length", &spec.sentence_length,
+                                "sentence length in tokens for the memory estimate")
+                             .range(1, 100000)})});
 }
 
 // A --model beside the command line's other arguments names what to describe; in a file it only

@@ -12,11 +12,10 @@ namespace nmt::app {
 std::vector<config::Option> fields(ReportSpec& spec) {
   using config::Option;
   return config::in_group(
-      "files", {model_option(&spec.model, "the model directory"),
-                output_option(&spec.output, "the page goes"),
-                Option("json", &spec.json, "writes the page's numbers there too").meta("FILE"),
-                Option("worst", &spec.worst, "how many of the worst development sentences to show")
-                    .range(0, 100000)});
+      "files",
+      {model_option(&spec.model, "model directory"), output_option(&spec.output, "the HTML page"),
+       Option("json", &spec.json, "JSON file for the numbers of the page").meta("FILE"),
+       Option("worst", &spec.worst, "worst development sentences to show").range(0, 100000)});
 }
 
 void report(const ReportSpec& spec) {

@@ -20,11 +20,11 @@ std::vector<Option> scoring_fields(SearchSpec& spec) {
                    config::fields(spec, scoring_search()));
   for (Option& option : chosen)
     if (option.group == "search") option.group = "scoring";
-  config::named(chosen, "alignment").help =
-      "print behind each score which words, or subwords, each target word attended to";
+  config::named(chosen, "alignment").help = "source words or subwords each target word attends to";
   config::named(chosen, "max-length").help =
-      "longest source or target in tokens; longer ones are cropped, with a warning";
-  return chosen;
+      "sentence length limit in tokens; longer sentences are cropped";
+  longer sentences are cropped ";
+      return chosen;
 }
 
 }  // namespace
@@ -33,22 +33,21 @@ std::vector<Option> fields(ScoreSpec& spec) {
   ScoreOutput& format = spec.format;
   return joined(
       {fields(spec.models),
-       config::in_group("files",
-                        {Option("train-sets", &spec.files,
-                                "source and target to score; the target may be an n-best list")
-                             .alias({"t"})
-                             .meta("FILE"),
-                         output_option(&spec.output, "scores go, written whole or not at all"),
-                         Option("no-spm-encode", &spec.pieces_in,
-                                "both sides consist of pieces of the vocabularies")}),
+       config::in_group("files", {Option("train-sets", &spec.files,
+                                         "source and target text; the target may be an n-best list")
+                                      .alias({"t"})
+                                      .meta("FILE"),
+                                  output_option(&spec.output, "scores"),
+                                  Option("no-spm-encode", &spec.pieces_in,
+                                         "both sides in pieces of the vocabularies")}),
        config::in_group(
            "scoring",
            {Option("n-best", &format.n_best,
-                   "the target is an n-best list in Moses' format: add the score to its features"),
-            Option("n-best-feature", &format.n_best_feature, "name of that feature").meta("NAME"),
-            Option("word-scores", &format.word_scores,
-                   "print the log probability of every piece and of </s> too"),
-            Option("summary", &spec.summary, "print one figure for all pairs in place of scores")
+                   "target is a Moses n-best list; add the score as a feature"),
+            Option("n-best-feature", &format.n_best_feature, "name of the added n-best feature")
+                .meta("NAME"),
+            Option("word-scores", &format.word_scores, "log-probability of every piece"),
+            Option("summary", &spec.summary, "one number for all pairs instead of scores")
                 .value_alone("cross-entropy")}),
        scoring_fields(spec.search), config::decoding_fields(spec.compute)});
 }

@@ -11,17 +11,15 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
       {fields(spec.models),
        config::in_group(
            "files",
-           {Option("input", &spec.input, "what to translate; standard input when not given")
+           {Option("input", &spec.input, "input file; none: standard input")
                 .alias({"i"})
                 .meta("FILE"),
-            output_option(&spec.output, "translations go, written whole or not at all"),
-            Option("text", &spec.text, "lines to translate, in place of an input")
+            output_option(&spec.output, "translations"),
+            Option("text", &spec.text, "lines to translate in place of an input")
                 .meta("TEXT")
                 .never_dumped(),
-            Option("no-spm-encode", &spec.pieces_in,
-                   "the input consists of pieces of the vocabulary"),
-            Option("no-spm-decode", &spec.pieces_out,
-                   "leave translations in pieces of the vocabulary")}),
+            Option("no-spm-encode", &spec.pieces_in, "input in pieces of the vocabulary"),
+            Option("no-spm-decode", &spec.pieces_out, "output in pieces of the vocabulary")}),
        config::fields(spec.search), config::decoding_fields(spec.compute)});
 }
 

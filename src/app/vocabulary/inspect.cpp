@@ -77,13 +77,15 @@ std::vector<config::Option> fields(InspectVocabularySpec& spec) {
   using config::Option;
   return config::in_group(
       "vocabulary",
-      {Option("model", &spec.model, "the vocabulary").alias({"m"}).meta("MODEL.spm"),
-       Option("pieces", &spec.pieces, "print every piece after its id"),
-       Option("encode", &spec.encode, "cut lines of text into pieces"),
-       Option("decode", &spec.decode, "put lines of pieces together to text"),
-       Option("ids", &spec.ids, "with --encode and --decode: numbers instead of pieces"),
-       Option("input", &spec.input, "where lines come from").alias({"i"}).meta("FILE"),
-       Option("output", &spec.output, "where results go").alias({"o"}).meta("FILE")});
+      {Option("model", &spec.model, "SentencePiece model").alias({"m"}).meta("MODEL.spm"),
+       Option("pieces", &spec.pieces, "print every piece with its id"),
+       Option("encode", &spec.encode, "split text into pieces"),
+       Option("decode", &spec.decode, "join pieces to text"),
+       Option("ids", &spec.ids, "ids instead of pieces with --encode and --decode"),
+       Option("input", &spec.input, "input file; none: standard input").alias({"i"}).meta("FILE"),
+       Option("output", &spec.output, "output file; none: standard output")
+           .alias({"o"})
+           .meta("FILE")});
 }
 
 void inspect_vocabulary(const InspectVocabularySpec& spec) {

@@ -19,20 +19,15 @@ std::vector<config::Option> fields(LearnVocabularySpec& spec) {
   return config::in_group(
       "vocabulary",
       {Option("files", &spec.files,
-              "text to learn from; the files of both languages give a joint vocabulary")
+              "training text; files of both languages give a joint vocabulary")
            .meta("FILE..."),
-       Option("model", &spec.model, "where the vocabulary goes, a SentencePiece model")
-           .alias({"m"})
-           .meta("OUT.spm"),
-       Option(
-           "size", &spec.training.size,
-           "pieces; less where the text has no more, more where its characters alone need so many")
+       Option("model", &spec.model, "SentencePiece model to write").alias({"m"}).meta("OUT.spm"),
+       Option("size", &spec.training.size, "vocabulary size; less if the text has fewer pieces")
            .alias({"s", "vocab-size"})
            .range(4, 1000000),
-       Option("max-lines", &spec.training.max_lines,
-              "learn from at most so many lines, taken at even distances")
-           .range(1),
-       Option("max-line-bytes", &spec.training.max_line_bytes, "pass over longer lines")
+       Option("max-lines", &spec.training.max_lines, "evenly spaced lines to train on").range(1),
+       Option("max-line-bytes", &spec.training.max_line_bytes,
+              "line length limit in bytes; longer lines are skipped")
            .range(1, 1 << 20)});
 }
 
