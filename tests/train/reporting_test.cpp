@@ -1,6 +1,7 @@
 #include "train/heartbeat.h"
 #include "train/reporter.h"
 #include "train/signals.h"
+#include "train/stop_request.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -149,6 +150,37 @@ TEST(Heartbeat, BreaksASilenceAndOnlyThat) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Reporter, TellsItsListener) {
+  std::int64_t displayed = 0;
+  std::string best;
+  testing::internal::CaptureStderr();
+  Reporter reporter("", {[&](const Figures& figures) { displayed = figures.progress.updates; },
+                         [&](const Progress&, const ValidationResult& result, bool is_best) {
+                           best = result.front().name + (is_best ? " best" : "");
+                         }});
+  Figures figures;
+  figures.progress.updates = 7;
+  reporter.display(figures);
+  reporter.validation(figures.progress, {{"bleu", 1.5, true}}, true, 0, 10, 1.0);
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(displayed, 7);
+  EXPECT_EQ(best, "bleu best");
+}
+
+TEST(StopRequest, ACallersRequestIsAnInterrupt) {
+  bool asked = false;
+  const StopRequest stop([&] { return asked; });
+  Signals signals;
+  EXPECT_EQ(stop.pending(), ExitStatus::ok);
+  asked = true;
+  EXPECT_EQ(stop.pending(), ExitStatus::interrupted);
+  EXPECT_STREQ(stop.reason(ExitStatus::interrupted), "stop request");
+  ::raise(SIGTERM);
+  EXPECT_EQ(stop.pending(), ExitStatus::terminated);
+  EXPECT_STREQ(stop.reason(ExitStatus::terminated), "SIGTERM");
+  EXPECT_EQ(StopRequest().pending(), ExitStatus::terminated);
 }
 
 TEST(Signals, TheFirstIsNotedTheSecondInterruptLeaves) {

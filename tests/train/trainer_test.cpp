@@ -105,7 +105,8 @@ struct Training {
       : store(store_used),
         model(model_spec(), vocabulary, vocabulary, engine.context, 1),
         trainer(spec, {model, source, validator, store, reporter, heartbeat, corpus, development,
-                       "after: 40u"}) {}
+                       "after: 40u", std::chrono::steady_clock::now(), alone(),
+                       StopRequest([this] { return stop; })}) {}
   static ModelSpec model_spec() {
     ModelSpec spec;
     spec.type = ModelType::rnnsearch;
@@ -125,6 +126,7 @@ struct Training {
   Reporter reporter{""};
   Heartbeat heartbeat{"testing"};
   Signals signals;
+  bool stop = false;  // the caller's request
   Trainer trainer;
 };
 
@@ -178,6 +180,20 @@ TEST_F(TrainerTest, ResumesBitForBit) {
     a.seconds = b.seconds = 0;
     EXPECT_EQ(a.to_json(), b.to_json());
   }
+}
+
+TEST_F(TrainerTest, StopsWhenItsCallerAsksAndResumesBitForBit) {
+  FakeStore whole, parts;
+  EXPECT_EQ(Training(spec, whole)(), ExitStatus::ok);
+  {
+    Training first(spec, parts);
+    first.source.on_next = [&](std::int64_t given) { first.stop = given >= 2 * 23; };
+    EXPECT_EQ(first(), ExitStatus::interrupted);
+    EXPECT_EQ(first.trainer.state().progress.updates, 23);
+  }
+  EXPECT_EQ(Training(spec, parts)(), ExitStatus::ok);
+  EXPECT_EQ(whole.weights, parts.weights);
+  EXPECT_EQ(whole.state, parts.state);
 }
 
 TEST_F(TrainerTest, TheRehearsalChangesNothing) {

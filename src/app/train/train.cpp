@@ -135,8 +135,8 @@ void record_encoded(train::Reporter& reporter, const Progress& progress, train::
 
 void log_end(const TrainingResult& result, const TrainSpec& spec) {
   if (result.status != ExitStatus::ok) {
-    log::info("left on a signal at update {}; the same command{} goes on",
-              grouped(result.progress.updates), spec.overwrite ? " without --no-reload" : "");
+    log::info("stopped at update {}; the same command{} goes on", grouped(result.progress.updates),
+              spec.overwrite ? " without --no-reload" : "");
     return;
   }
   if (result.best)
