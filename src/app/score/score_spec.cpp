@@ -23,8 +23,7 @@ std::vector<Option> scoring_fields(SearchSpec& spec) {
   config::named(chosen, "alignment").help = "source words or subwords each target word attends to";
   config::named(chosen, "max-length").help =
       "sentence length limit in tokens; longer sentences are cropped";
-  longer sentences are cropped ";
-      return chosen;
+  return chosen;
 }
 
 }  // namespace
