@@ -28,14 +28,15 @@ std::string words_of(const Option& option) {
 
 // "--beam-size", "-b", "--beam".
 std::vector<std::string> spellings(const Option& option) {
-  std::vector<std::string> names{"--" + option.name};
+  std::vector<std::string> names{fmt::format("--{}", option.name)};
   for (const std::string& alias : option.aliases)
-    names.push_back(alias[0] == '-' ? alias : (alias.size() <= 2 ? "-" : "--") + alias);
+    names.push_back(alias[0] == '-' ? alias
+                                    : fmt::format("{}{}", alias.size() <= 2 ? "-" : "--", alias));
   return names;
 }
 
 std::string function_of(const std::string& program) {
-  std::string name = "_" + program;
+  std::string name = fmt::format("_{}", program);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }

@@ -108,7 +108,7 @@ std::string Settings::help() const {
 std::string Settings::reference() const {
   const auto cell = [](std::string text) {
     for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
-      text.insert(at, "\\");
+      text.insert(at, 1, '\\');
     return text;
   };
   std::string text =
