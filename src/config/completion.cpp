@@ -45,7 +45,7 @@ std::string bash(const std::string& program, const std::vector<const Option*>& o
   std::string names, cases;
   for (const Option* option : options) {
     const std::vector<std::string> spelled = spellings(*option);
-    names += (names.empty() ? "" : " ") + fmt::format("{}", fmt::join(spelled, " "));
+    names += fmt::format("{}{}", names.empty() ? "" : " ", fmt::join(spelled, " "));
     std::string action;
     switch (completes(*option)) {
       case Completes::words:
@@ -83,7 +83,7 @@ std::string quoted(const std::string& text) {
     if (c == '\'')
       out += "'\\''";
     else if (c == '[' || c == ']' || c == ':' || c == '\\')
-      out += std::string("\\") + c;
+      out.append("\\").push_back(c);
     else
       out += c;
   }
@@ -94,9 +94,9 @@ std::string zsh(const std::string& program, const std::vector<const Option*>& op
   std::string lines;
   for (const Option* option : options) {
     const std::string colon = option->alone.empty() ? ":" : "::";
-    std::string value = option->is_flag() ? "" : colon + "value:";
+    std::string value = option->is_flag() ? "" : fmt::format("{}value:", colon);
     switch (completes(*option)) {
-      case Completes::words: value += "(" + words_of(*option) + ")"; break;
+      case Completes::words: value += fmt::format("({})", words_of(*option)); break;
       case Completes::files: value += "_files"; break;
       case Completes::directories: value += "_files -/"; break;
       case Completes::nothing: break;
