@@ -9,6 +9,7 @@
 #include <algorithm>
 
 namespace nmt::app {
+
 bool TrainingSpec::keeps(const config::Option& option) const {
   return !option.kept_unless.empty() &&
          std::none_of(option.kept_unless.begin(), option.kept_unless.end(),
