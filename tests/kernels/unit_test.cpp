@@ -1,5 +1,6 @@
 #include "kernels/recurrent/unit.h"
 
+#include "core/rng.h"
 #include "tests/support/reference.h"
 
 #include <algorithm>

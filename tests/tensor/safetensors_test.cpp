@@ -117,8 +117,8 @@ TEST(Safetensors, EveryCutIsSeen) {
   for (std::size_t n = 0; n < bytes.size(); ++n)
     EXPECT_NE(error_of(bytes.substr(0, n)), "accepted") << n;
   EXPECT_TRUE(has(error_of(bytes.substr(0, bytes.size() - 1)),
-                  "tensor \"b\": ends at byte 17 of 16: the file is cut off"));
-  EXPECT_TRUE(has(error_of(bytes + "x"), "1 bytes behind the last tensor"));
+                  "tensor \"b\": ends at byte 17 of 16: the file is truncated"));
+  EXPECT_TRUE(has(error_of(bytes + "x"), "1 bytes after the last tensor"));
 }
 
 TEST(Safetensors, NothingIsTrusted) {
@@ -144,10 +144,10 @@ TEST(Safetensors, NothingIsTrusted) {
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[18446744073709551600,0]})"),
                   "do not hold"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0]})"), "two whole numbers"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4]})"), "its entry is not"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4]})"), "the entry is not"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"more":1})"),
-                  "its entry is not"));
-  EXPECT_TRUE(has(one("[]"), "its entry is not"));
+                  "the entry is not"));
+  EXPECT_TRUE(has(one("[]"), "the entry is not"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,16]})"), "leaves a gap"));
   const std::string t = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})",
                     u = R"({"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
@@ -155,7 +155,7 @@ TEST(Safetensors, NothingIsTrusted) {
                   "overlaps"));
   EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"t\":" + t + "}", std::string(8, 'x'))),
                   "duplicate tensor "));
-  EXPECT_TRUE(has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "no map from text to text"));
+  EXPECT_TRUE(has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "is not a map from text to text"));
   EXPECT_TRUE(has(error_of(file_of("[1]")), "does not begin with {"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":")), "not JSON"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":\"\xff\"}")), "not JSON"));
