@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Writes docs/reference/options.md from the option tables of the programs.
+
+    make_option_reference.py BIN_DIR [--check]
+
+--check compares the page with the programs and writes nothing; exit status 1: it is not current."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/reference/options.md"
+HEAD = """# Options
+
+Every option of every program, as `PROGRAM --help=markdown` prints them.
+`scripts/dev/make_option_reference.py` writes this page; do not edit it.
+
+A flag is switched off by `--no-FLAG` or `--FLAG=false`. Underscores stand for dashes. A file that
+`--config` names holds the same names, without dashes in front.
+"""
+# nmt-vocab has commands, each with its options.
+COMMANDS = {"nmt-vocab": (["train"], ["inspect"])}
+
+
+def page(programs):
+    text = HEAD
+    for program in sorted(path for path in programs.glob("nmt-*") if path.is_file()):
+        for command in COMMANDS.get(program.name, ([],)):
+            done = subprocess.run([program, *command, "--help=markdown"], capture_output=True,
+                                  text=True, check=True)
+            text += "\n" + done.stdout
+    return text
+
+
+def main():
+    check = "--check" in sys.argv
+    folders = [word for word in sys.argv[1:] if word != "--check"]
+    text = page(pathlib.Path(folders[0] if folders else "build/bin"))
+    if not check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != text:
+        sys.exit(f"{PAGE}: not current; run scripts/dev/make_option_reference.py BIN_DIR")
+
+
+if __name__ == "__main__":
+    main()
