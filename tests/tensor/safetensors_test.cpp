@@ -155,7 +155,8 @@ TEST(Safetensors, NothingIsTrusted) {
                   "overlaps"));
   EXPECT_TRUE(has(error_of(file_of("{\"t\":" + t + ",\"t\":" + t + "}", std::string(8, 'x'))),
                   "duplicate tensor "));
-  EXPECT_TRUE(has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "is not a map from text to text"));
+  EXPECT_TRUE(
+      has(error_of(file_of(R"({"__metadata__":{"a":1}})")), "is not a map from text to text"));
   EXPECT_TRUE(has(error_of(file_of("[1]")), "does not begin with {"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":")), "not JSON"));
   EXPECT_TRUE(has(error_of(file_of("{\"a\":\"\xff\"}")), "not JSON"));
