@@ -134,10 +134,10 @@ TEST(Safetensors, NothingIsTrusted) {
       has(one(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})"), "not a whole number"));
   EXPECT_TRUE(
       has(one(R"({"dtype":"F32","shape":[4.0],"data_offsets":[0,16]})"), "not a whole number"));
-  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})"), "no list"));
+  EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})"), "is not a list"));
   // 2^62 x 4 elements of 4 bytes are 2^66 bytes: 0 modulo 2^64.
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0]})", 0),
-                  "too large"));
+                  "more elements than 64 bits"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,16]})"),
                   "not a whole number"));
   EXPECT_TRUE(has(one(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})"), "do not hold"));
