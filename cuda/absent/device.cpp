@@ -1,4 +1,4 @@
-// CudaDevice in a build without CUDA: it can be asked for, and is not there.
+// CudaDevice in a build without CUDA: the constructor fails and says so.
 
 #include "core/error.h"
 #include "tensor/cuda_device.h"

@@ -1,4 +1,4 @@
-// Nccl in a build without it: it can be asked for, and is not there.
+// Nccl in a build without it: new_id() and the constructor fail and say so.
 
 #include "tensor/nccl.h"
 

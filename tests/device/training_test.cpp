@@ -221,7 +221,7 @@ TEST_F(DeviceMemory, WhatIsAskedForAndFreeIsSaid) {
   } catch (const Error& error) {
     const std::string text = error.what();
     EXPECT_EQ(error.status(), ExitStatus::memory);
-    for (const char* part : {"single pair", "MB asked for", "MB free", "--mini-batch-words"})
+    for (const char* part : {"single pair", "MB requested", "MB free", "--mini-batch-words"})
       EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 }
