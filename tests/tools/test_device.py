@@ -8,7 +8,7 @@ import sys
 
 PROGRAMS = pathlib.Path(sys.argv[1])
 # The model does not exist, so a program that got past its device stops there.
-NO_MODEL = "no directory"
+NO_MODEL = "does not exist"
 
 
 def score(device, *options):
