@@ -7,6 +7,7 @@
 import pathlib
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/options.md"
@@ -22,13 +23,23 @@ A flag is switched off by `--no-FLAG` or `--FLAG=false`. Underscores stand for d
 COMMANDS = {"nmt-vocab": (["train"], ["inspect"])}
 
 
+def wrapped(text):
+    """Paragraphs at 100 columns; tables, headings and code as they are."""
+    lines, code = [], False
+    for line in text.splitlines():
+        code ^= line.startswith("```")
+        is_prose = line and not code and line[0] not in "|#`"
+        lines += textwrap.wrap(line, 100) if is_prose else [line]
+    return "\n".join(lines) + "\n"
+
+
 def page(programs):
     text = HEAD
     for program in sorted(path for path in programs.glob("nmt-*") if path.is_file()):
         for command in COMMANDS.get(program.name, ([],)):
             done = subprocess.run([program, *command, "--help=markdown"], capture_output=True,
                                   text=True, check=True)
-            text += "\n" + done.stdout
+            text += "\n" + wrapped(done.stdout)
     return text
 
 

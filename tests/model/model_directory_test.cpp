@@ -194,7 +194,7 @@ TEST(ModelDirectory, DamageIsNamed) {
   EXPECT_TRUE(has(changed("nmt-model", "other"), "is not of the format nmt-model"));
   EXPECT_TRUE(has(changed("\"version\": 1", "\"version\": 99"), "has version 99"));
   EXPECT_TRUE(has(changed("\"source-vocabulary\": 40", "\"source-vocabulary\": -1"),
-                  "source-vocabulary: is wrong"));
+                  "source-vocabulary: invalid value, expected a whole number of at least 1"));
   EXPECT_TRUE(has(changed("dim-emb", "dim-embd"), "dim-embd"));
   write_file(config, text);
   fs::remove(folder.path + "/vocab.spm");

@@ -249,7 +249,7 @@ class ExplainTest(unittest.TestCase):
     def test_bad_input_is_one_line(self):
         model = self.model("lrn", *LRN)
         for status, args, word in ((2, [], "-m DIR"), (2, ["-m", self.root / "none"], "none"), (2, ["-m", model, "-i", self.root / "missing"], "missing"),
-                                   (2, ["-m", model, "-i", self.root], str(self.root)), (3, ["-m", model], "no line"), (2, ["-m", model, "--beam-size", "0"], "beam-size"),
+                                   (2, ["-m", model, "-i", self.root], str(self.root)), (3, ["-m", model], "the input is empty"), (2, ["-m", model, "--beam-size", "0"], "beam-size"),
                                    (2, ["-m", model, "--heads", "2"], "heads"), (2, ["-m", model, "-o", self.root, "--", "a"], str(self.root))):
             with self.subTest(args=[str(a) for a in args]):
                 done = run(*args, status=status, stdin=b"")

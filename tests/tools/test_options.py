@@ -90,11 +90,18 @@ class Options(unittest.TestCase):
         known = FOREIGN | script_options()
         for text in self.help.values():
             known |= defined(text)
+        for command in ("train", "inspect"):
+            known |= defined(run(PROGRAMS / "nmt-vocab", command, "--help"))
         known |= {f"no-{name}" for name in known}
         for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 for name in re.findall(OPTION, line):
                     self.assertTrue(name in known, f"{path.name}:{number}: --{name} is no option of any program")
+
+    def test_reference_is_current(self):
+        done = subprocess.run([sys.executable, ROOT / "scripts/dev/make_option_reference.py", PROGRAMS, "--check"],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":

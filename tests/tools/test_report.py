@@ -175,7 +175,7 @@ class ReportTest(unittest.TestCase):
         lines = (damaged / "train.jsonl").read_bytes().split(b"\n")
         (damaged / "train.jsonl").write_bytes(b"\n".join([*lines[:3], b'\xff{"event":', *lines[3:-1], b'{"event":"disp']))
         done = run(damaged)
-        self.assertIn(b"first line 4", done.stderr)
+        self.assertIn(b"the first is line 4", done.stderr)
         self.assertEqual(page_data(done.stdout.decode())["displays"], self.report["displays"])
 
 

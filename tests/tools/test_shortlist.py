@@ -158,7 +158,7 @@ class Shortlists(unittest.TestCase):
         self.refused(2, self.list, "-3", says=("FIRST",))
         self.refused(2, self.list, 3, "many", says=("BEST", "many"))
         self.refused(2, self.list, 3, 4, 5, says=("PRUNE", "5"))
-        self.refused(2, self.list, 3, 4, 0.5, 6, says=("5 words",))
+        self.refused(2, self.list, 3, 4, 0.5, 6, says=("5 arguments",))
         result = run("nmt-score", "-m", self.model, "-t", self.home / "test.en", self.home / "test.de", "--alignment", "subword", "--summary")
         self.assertEqual(result.returncode, 2)
 

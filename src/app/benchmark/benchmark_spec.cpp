@@ -8,18 +8,23 @@ namespace nmt::app::bench {
 
 std::vector<config::Option> fields(BenchmarkSpec& spec) {
   using config::Option;
-  std::vector<Option> list{
-      Option("filter", &spec.filter, "regular expression of `table/row`, or the name of a table")
-          .meta("REGEX"),
-      Option("min-time", &spec.min_time, "minimum seconds per repetition").range(0).meta("SECONDS"),
-      Option("repetitions", &spec.repetitions,
-             "repetitions per row; shortest, median and deviation are reported")
-          .range(1),
-      Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
-      Option("out", &spec.out, "report file, beside the text on standard output").meta("FILE"),
-      Option("quick", &spec.quick, "smoke test: small shapes, each measured once"),
-      Option("list", &spec.list, "print the names of all rows"),
-  };
+  std::vector<Option> list = config::in_group(
+      "rows and reports",
+      {
+          Option("filter", &spec.filter,
+                 "regular expression of `table/row`, or the name of a table")
+              .meta("REGEX"),
+          Option("min-time", &spec.min_time, "minimum seconds per repetition")
+              .range(0)
+              .meta("SECONDS"),
+          Option("repetitions", &spec.repetitions,
+                 "repetitions per row; shortest, median and deviation are reported")
+              .range(1),
+          Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
+          Option("out", &spec.out, "report file, beside the text on standard output").meta("FILE"),
+          Option("quick", &spec.quick, "smoke test: small shapes, each measured once"),
+          Option("list", &spec.list, "print the names of all rows"),
+      });
   std::vector<Option> compute = config::only({"cpu-threads", "device", "products", "precision"},
                                              config::fields(spec.compute, float32_compute()));
   config::named(compute, "precision").words = enum_words<Precision>();
