@@ -40,31 +40,9 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-}  // namespace
-
-std::vector<NamedValue> members(const TranslatorOptions& o) {
-  return {named("beam-size", o.beam_size),
-          named("length-penalty", o.length_penalty),
-          named("normalize", o.normalize),
-          named("coverage-penalty", o.coverage_penalty),
-          named("max-length-factor", o.max_length_factor),
-          named("max-length", o.max_length),
-          named("n-best", o.n_best),
-          named("allow-unk", o.allow_unk),
-          named("alignment", o.alignment),
-          named("shortlist", o.shortlist),
-          named("no-spm-encode", o.pieces_in),
-          named("no-spm-decode", o.pieces_out),
-          named("mini-batch", o.mini_batch),
-          named("maxi-batch", o.maxi_batch),
-          named("device", o.device),
-          named("cpu-threads", o.cpu_threads),
-          named("precision", o.precision),
-          named("weights", o.weights),
-          named("ensemble", o.ensemble)};
-}
-
-std::vector<NamedValue> members(const ScorerOptions& o) {
+// What TranslatorOptions and ScorerOptions share.
+template <class Options>
+std::vector<NamedValue> inference_members(const Options& o) {
   return {named("length-penalty", o.length_penalty),
           named("normalize", o.normalize),
           named("coverage-penalty", o.coverage_penalty),
@@ -78,6 +56,21 @@ std::vector<NamedValue> members(const ScorerOptions& o) {
           named("precision", o.precision),
           named("weights", o.weights),
           named("ensemble", o.ensemble)};
+}
+
+}  // namespace
+
+std::vector<NamedValue> members(const TranslatorOptions& o) {
+  std::vector<NamedValue> all = inference_members(o);
+  all.insert(all.end(),
+             {named("beam-size", o.beam_size), named("max-length-factor", o.max_length_factor),
+              named("n-best", o.n_best), named("allow-unk", o.allow_unk),
+              named("shortlist", o.shortlist), named("no-spm-decode", o.pieces_out)});
+  return all;
+}
+
+std::vector<NamedValue> members(const ScorerOptions& o) {
+  return inference_members(o);
 }
 
 std::vector<NamedValue> members(const TrainOptions& o) {
