@@ -16,8 +16,8 @@ HEAD = """# Options
 Every option of every program, as `PROGRAM --help=markdown` prints them.
 `scripts/dev/make_option_reference.py` writes this page; do not edit it.
 
-A flag is switched off by `--no-FLAG` or `--FLAG=false`. Underscores stand for dashes. A file that
-`--config` names holds the same names, without dashes in front.
+Flags are switched off by `--no-FLAG` or `--FLAG=false`. Names may contain `_` instead of `-`. Files
+for `--config` use the same names, without the leading dashes.
 """
 # nmt-vocab has commands, each with its options.
 COMMANDS = {"nmt-vocab": (["train"], ["inspect"])}

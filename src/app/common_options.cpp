@@ -12,7 +12,7 @@ config::Option output(std::string* path, std::string help, const char* metavar) 
 }  // namespace
 
 config::Option output_option(std::string* path, const std::string& what) {
-  return output(path, "file for " + what + "; none: standard output", "FILE");
+  return output(path, "output file for " + what, "FILE").unset_means("standard output");
 }
 
 config::Option model_option(std::string* path, const std::string& help) {

@@ -9,7 +9,7 @@ namespace nmt::app {
 
 using config::joined;
 
-/// --output: "file for `what`; none: standard output".
+/// --output: "output file for `what`", by default standard output.
 config::Option output_option(std::string* path, const std::string& what);
 /// --model: one model directory.
 config::Option model_option(std::string* path, const std::string& help);

@@ -44,7 +44,8 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
       "files", {Option("model", &spec.models, "model directory, or several for an ensemble")
                     .alias({"m", "models"})
                     .meta("DIR..."),
-                Option("weights", &spec.weights, "weight of each model; none: equal weights")
+                Option("weights", &spec.weights, "weight of each model")
+                    .unset_means("equal weights")
                     .range(0)
                     .meta("W..."),
                 Option("ensemble", &spec.combination,

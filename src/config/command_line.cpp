@@ -14,25 +14,24 @@ namespace {
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 
-// "-" is standard input and "-3" a number: values. Everything else that begins with a dash is an
-// option.
+// Whether an argument is a value. Arguments that begin with a dash are options, except "-"
+// (standard input) and negative numbers.
 bool is_value(const std::string& argument) {
   if (argument.size() < 2 || argument[0] != '-') return true;
   return (argument[1] >= '0' && argument[1] <= '9') || (argument[1] == '.' && argument.size() > 2);
 }
 
-// A key that no option has.
+// A key that matches no option, so that Boost reports the argument as unknown.
 constexpr const char* no_option = "--";
 
-// How many values Boost may collect behind an option; their text goes to assign(). An option of one
-// value may have none here: what is missing, and what belongs to the next positional, is decided by
-// the option's table entry.
+// Maximum number of values that Boost collects after an option; assign() parses them. The minimum
+// is 0, since take_values() reports missing values and passes surplus ones to positional options.
 class Tokens : public po::value_semantic {
  public:
-  explicit Tokens(unsigned most) : most_(most) {}
+  explicit Tokens(unsigned max) : max_(max) {}
   std::string name() const override { return ""; }
   unsigned min_tokens() const override { return 0; }
-  unsigned max_tokens() const override { return most_; }
+  unsigned max_tokens() const override { return max_; }
   bool is_composing() const override { return true; }
   bool is_required() const override { return false; }
   void parse(boost::any&, const Words&, bool) const override {}
@@ -40,7 +39,7 @@ class Tokens : public po::value_semantic {
   void notify(const boost::any&) const override {}
 
  private:
-  unsigned most_;
+  unsigned max_;
 };
 
 // The option as Boost registers it: "name,other-name,letter".
@@ -65,9 +64,9 @@ po::option option_of(const std::string& name, Words values, const std::string& t
 
 }  // namespace
 
-// The forms that Boost does not know, for the first of the arguments that are left: --no-x, empty
-// values (--x=), short names of several letters (-lc) and numbers below 0 as values. Underscores in
-// names become dashes.
+// Parses syntax that Boost does not support, at the first remaining argument: --no-x, empty values
+// (--x=), short names of several letters (-lc) and negative numbers as values. Underscores in names
+// become dashes.
 struct Settings::Forms {
   Settings& settings;
 
@@ -110,7 +109,7 @@ struct Settings::Forms {
     const Entry* whole = letters.size() == 2 ? settings.find(letters) : nullptr;
     if (!whole) whole = settings.find(token);
     if (whole) return {option_of(whole->option.name, {}, token)};
-    // Flags in one word: -bq.
+    // Combined flags: -bq.
     std::vector<po::option> flags;
     for (const char letter : letters) {
       const Entry* const flag = settings.find(std::string(1, letter));
@@ -121,9 +120,9 @@ struct Settings::Forms {
   }
 };
 
-// Takes from what Boost has collected behind an option the values that are the option's: all for a
-// list, one for others; a flag and an option that may stand alone take the next argument only if it
-// is a value of theirs. The rest is for positional options.
+// Returns the values that belong to the option, among those that Boost has collected after it: all
+// for a list, one for others. A flag, or an option that needs no value, takes the next argument
+// only if it is a valid value. The rest goes to positional options.
 Words Settings::take_values(const Option& option, const std::string& where, Words values,
                             bool is_joined, Words& loose) {
   std::size_t count = option.is_list() ? values.size() : std::min<std::size_t>(values.size(), 1);
@@ -193,7 +192,7 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
   return words;
 }
 
-// The token with the nearest known name.
+// The token, with the nearest known name as a suggestion.
 std::string Settings::unknown_option(const std::string& token) const {
   if (!token.starts_with("--")) return shown(token);
   const std::string name = token.substr(0, token.find('='));

@@ -1,11 +1,12 @@
 #include "config/settings.h"
 
-#include <algorithm>
-
 #include <fmt/ranges.h>
 
 namespace nmt::config {
 namespace {
+
+// Options of a program with several jobs, in place of a job.
+constexpr const char* job_options = "--help --version --completion=bash --completion=zsh";
 
 enum class Completes { words, files, directories, nothing };
 
@@ -37,11 +38,12 @@ std::vector<std::string> spellings(const Option& option) {
 
 std::string function_of(const std::string& program) {
   std::string name = fmt::format("_{}", program);
-  std::replace(name.begin(), name.end(), '-', '_');
+  for (char& c : name)
+    if (c == '-' || c == ' ') c = '_';
   return name;
 }
 
-std::string bash(const std::string& program, const std::vector<const Option*>& options) {
+std::string bash_function(const std::string& name, const std::vector<const Option*>& options) {
   std::string names, cases;
   for (const Option* option : options) {
     const std::vector<std::string> spelled = spellings(*option);
@@ -58,25 +60,39 @@ std::string bash(const std::string& program, const std::vector<const Option*>& o
     cases += fmt::format("    {}) mapfile -t COMPREPLY < <({}); return ;;\n",
                          fmt::join(spelled, "|"), action);
   }
-  const std::string function = function_of(program);
-  return fmt::format(R"(# Completion of {0} for bash.
-{1}() {{
+  return fmt::format(R"({0}() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   COMPREPLY=()
   case $before in
-{2}  esac
+{1}  esac
   if [[ $word == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '{3}' -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W '{2}' -- "$word")
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   fi
 }}
-complete -o filenames -F {1} {0}
 )",
-                     program, function, cases, names);
+                     name, cases, names);
 }
 
-// Text between single quotes, where zsh's own brackets and colons are escaped.
+// Completes the job in the first argument, or calls the function of the job that stands there.
+std::string bash_jobs(const std::string& name, const std::vector<std::string>& jobs) {
+  std::string cases;
+  for (const std::string& job : jobs) cases += fmt::format("    {0}) {1}_{0} ;;\n", job, name);
+  return fmt::format(R"({0}() {{
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    mapfile -t COMPREPLY < <(compgen -W '{1} {2}' -- "${{COMP_WORDS[1]}}")
+    return
+  fi
+  case ${{COMP_WORDS[1]}} in
+{3}  esac
+}}
+)",
+                     name, fmt::join(jobs, " "), job_options, cases);
+}
+
+// Escapes text for single quotes in a zsh specification, including brackets and colons.
 std::string quoted(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -90,7 +106,7 @@ std::string quoted(const std::string& text) {
   return out;
 }
 
-std::string zsh(const std::string& program, const std::vector<const Option*>& options) {
+std::string zsh_arguments(const std::vector<const Option*>& options) {
   std::string lines;
   for (const Option* option : options) {
     const std::string colon = option->alone.empty() ? ":" : "::";
@@ -104,19 +120,55 @@ std::string zsh(const std::string& program, const std::vector<const Option*>& op
     for (const std::string& name : spellings(*option))
       lines += fmt::format("  '*{}[{}]{}' \\\n", name, quoted(option->help), value);
   }
-  return fmt::format(
-      "#compdef {0}\n# Completion of {0} for zsh.\n_arguments -S \\\n{1}  "
-      "'*:file:_files'\n",
-      program, lines);
+  return fmt::format("_arguments -S \\\n{}  '*:file:_files'\n", lines);
+}
+
+std::string zsh_jobs(const std::string& name, const std::vector<std::string>& jobs) {
+  std::string cases;
+  for (const std::string& job : jobs)
+    cases += fmt::format("    {0}) shift words; ((CURRENT--)); {1}_{0} ;;\n", job, name);
+  return fmt::format(R"({0}() {{
+  if ((CURRENT == 2)); then
+    compadd -- {1} {2}
+    return
+  fi
+  case $words[2] in
+{3}  esac
+}}
+{0} "$@"
+)",
+                     name, fmt::join(jobs, " "), job_options, cases);
 }
 
 }  // namespace
 
 std::string Settings::completion(const std::string& shell) const {
-  std::vector<const Option*> options;
-  for (const Entry& entry : entries_) options.push_back(&entry.option);
-  const std::string command = program_.substr(0, program_.find(' '));  // without "train"
-  return shell == "zsh" ? zsh(command, options) : bash(command, options);
+  return config::completion(shell, {this});
+}
+
+std::string completion(const std::string& shell, const std::vector<const Settings*>& jobs) {
+  const bool is_zsh = shell == "zsh";
+  const std::string first = jobs[0]->program(), program = first.substr(0, first.find(' ')),
+                    function = function_of(program);
+  std::string functions;
+  std::vector<std::string> names;
+  for (const Settings* settings : jobs) {
+    const std::vector<const Option*> options = settings->options();
+    const std::string name = function_of(settings->program());
+    if (settings->program() != program)
+      names.push_back(settings->program().substr(program.size() + 1));
+    if (!is_zsh)
+      functions += bash_function(name, options);
+    else if (settings->program() == program)
+      functions += zsh_arguments(options);
+    else
+      functions += fmt::format("{}() {{\n{}}}\n", name, zsh_arguments(options));
+  }
+  if (!names.empty()) functions += is_zsh ? zsh_jobs(function, names) : bash_jobs(function, names);
+  if (is_zsh)
+    return fmt::format("#compdef {0}\n# Completion of {0} for zsh.\n{1}", program, functions);
+  return fmt::format("# Completion of {0} for bash.\n{1}complete -o filenames -F {2} {0}\n",
+                     program, functions, function);
 }
 
 }  // namespace nmt::config

@@ -13,13 +13,13 @@ enum class GraphUse {
   on,         ///< an error on the CPU
   off
 };
-/// The matrix products of training on the CPU.
+/// GEMM implementation of training on the CPU.
 enum class ProductChoice {
-  automatic,  ///< oneDNN where it is installed
-  own,        ///< own tiles; results do not depend on the number of threads
-  onednn      ///< oneDNN where it is faster
+  automatic,  ///< as onednn if oneDNN is installed, else as own
+  own,        ///< own GEMM; results do not depend on the number of threads
+  onednn      ///< oneDNN for shapes where it is faster, own GEMM for the others
 };
-/// The recurrent layers on a GPU.
+/// Implementation of recurrent layers on a GPU.
 enum class RecurrenceChoice { own, cudnn };
 
 template <>
@@ -35,11 +35,11 @@ struct EnumNames<RecurrenceChoice> {
   static constexpr std::array<std::string_view, 2> names{"own", "cudnn"};
 };
 
-/// Where and how a program computes: the same options in all programs, each of which has some.
+/// Device, threads and precision of a program. Each program has a subset of these options.
 struct ComputeSpec {
   std::string device = "cpu";          ///< as parse_device() reads it
   int cpu_threads = 0;                 ///< 0: one per processor
-  std::optional<Precision> precision;  ///< none ("auto"): as the model directory has the weights
+  std::optional<Precision> precision;  ///< none ("auto"): that of the model directory
   RecurrenceChoice recurrences = RecurrenceChoice::own;
   GraphUse cuda_graphs = GraphUse::automatic;
   ProductChoice products = ProductChoice::automatic;

@@ -23,6 +23,7 @@ std::vector<Option> vocabularies(DataSpec& s) {
       Role::vocabulary,
       {
           Option("vocabs", &s.vocabs, "SentencePiece models: one for both sides, or two")
+              .unset_means("learned from the training text")
               .alias({"v"})
               .meta("FILE...")
               .kept_by_resume(),
@@ -33,7 +34,7 @@ std::vector<Option> vocabularies(DataSpec& s) {
               .idle_when(given),
           Option("joint-vocab", &s.joint_vocab, "one vocabulary for both sides").idle_when(given),
           Option("sentencepiece-max-lines", &s.sentencepiece_max_lines,
-                 "evenly spaced lines to train a vocabulary on")
+                 "evenly spaced lines to learn a vocabulary from")
               .range(1)
               .idle_when(given),
       });
@@ -45,8 +46,8 @@ std::vector<Option> sentences(DataSpec& s) {
              "sentence length limit in tokens; longer pairs are dropped and counted")
           .range(1, 100000),
       Option("max-length-crop", &s.max_length_crop, "crop long sentences instead of dropping them"),
-      Option("valid-sets", &s.valid_sets,
-             "development source and target text; none: held-out training pairs")
+      Option("valid-sets", &s.valid_sets, "development source and target text")
+          .unset_means("held-out training pairs")
           .meta("SRC TRG")
           .with_role(Role::location)
           .changes_if([](const std::string&, const std::string& now) {

@@ -12,9 +12,8 @@
 
 namespace nmt {
 
-/// The words of an enumeration in options, files and logs: specialize with a constexpr array
-/// `names` in the order of the enumerators, which count from 0. "" is a word that --help leaves
-/// out.
+/// Names of an enumeration's values in options, files and logs. Specialize it with a constexpr
+/// array `names` in the order of the enumerators, which count from 0. --help omits an empty name.
 ///
 ///   enum class Precision { float32, tf32, bfloat16, int8 };
 ///   template <>
@@ -30,13 +29,13 @@ concept NamedEnum = requires {
   EnumNames<E>::names.size();
 };
 
-/// The word of an enumerator. The view ends with a 0: names are literals.
+/// The name of an enumerator. The view is null-terminated, since names are literals.
 template <NamedEnum E>
 constexpr std::string_view name_of(E value) {
   return EnumNames<E>::names[static_cast<std::size_t>(value)];
 }
 
-/// The enumerator with that word; nothing when there is none.
+/// The enumerator with that name; nullopt if there is none.
 template <NamedEnum E>
 constexpr std::optional<E> find_enum(std::string_view text) {
   const auto& names = EnumNames<E>::names;
@@ -45,13 +44,13 @@ constexpr std::optional<E> find_enum(std::string_view text) {
   return static_cast<E>(found - names.begin());
 }
 
-/// All words of an enumeration.
+/// All names of an enumeration.
 template <NamedEnum E>
 std::vector<std::string> enum_words() {
   return {EnumNames<E>::names.begin(), EnumNames<E>::names.end()};
 }
 
-/// The enumerator with that word. Error (`status`): "option: 'text' is not one of: a, b, c".
+/// The enumerator with that name. Error (`status`): "option: 'text' is not one of: a, b, c".
 template <NamedEnum E>
 E parse_enum(std::string_view text, std::string_view option,
              ExitStatus status = ExitStatus::usage) {

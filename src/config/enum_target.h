@@ -8,11 +8,11 @@
 
 namespace nmt::config {
 
-/// The word for an enumeration that is left to be picked automatically.
+/// Name of an unset std::optional enumeration, whose value is chosen automatically.
 inline constexpr const char* automatic = "auto";
 
-/// A member of an enumeration that an option fills, whatever the enumeration: E, std::optional<E>,
-/// which has the word "auto" too, or std::vector<E>, a list.
+/// Type-erased pointer to the enumeration member of an option: E, std::optional<E>, which also
+/// accepts "auto", or std::vector<E>, a list.
 class EnumTarget {
  public:
   template <NamedEnum E>
@@ -62,11 +62,11 @@ class EnumTarget {
         }) {}
 
   bool is_list() const { return is_list_; }
-  /// All words that the member can take.
+  /// All names that the member accepts.
   std::vector<std::string> words() const { return words_(); }
-  /// The present value as words: one, or any number for a list.
+  /// The current value as names: one, or any number for a list.
   std::vector<std::string> values() const { return values_(member_); }
-  /// Fills the member from words(), after what a list holds with `append`.
+  /// Sets the member from names in words(). `append` adds to a list instead of replacing it.
   void fill(const std::vector<std::string>& words, bool append) const {
     fill_(member_, words, append);
   }

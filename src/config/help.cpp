@@ -54,20 +54,20 @@ std::string meaning(const Option& option) {
   if (const std::string r = range(option);
       !r.empty() && option.words.empty() && option.form == Form::plain)
     note(r);
-  if (!option.alone.empty()) note("alone: " + option.alone);
+  if (!option.alone.empty()) note("without value: " + option.alone);
   if (option.chosen)
     note("default: auto");
   else if (option.is_flag())
     note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
   else if (option.is_list() ? option.initial.empty()
-                            : option.is_text() && option.initial[0].empty())
-    note("default: none");
-  else if (!option.initial.empty())
+                            : option.is_text() && option.initial[0].empty()) {
+    if (!option.unset.empty()) note("default: " + option.unset);
+  } else if (!option.initial.empty())
     note(fmt::format("default: {}", fmt::join(option.initial, " ")));
   return option.help + (notes.empty() ? "" : " (" + notes + ")");
 }
 
-/// The words of `text` in lines of at most `width` columns behind the margin.
+/// Wraps `text` at `width` columns, indented by the margin.
 std::string wrapped(const std::string& text) {
   std::string lines;
   std::size_t column = margin;
@@ -101,7 +101,8 @@ std::string Settings::help() const {
       text += left + wrapped(meaning(entry.option)) + "\n";
     }
   }
-  text += "\nA flag is switched off by --no-FLAG or --FLAG=false. Underscores stand for dashes.\n";
+  text +=
+      "\nFlags are switched off by --no-FLAG or --FLAG=false. Names may contain _ instead of -.\n";
   return text;
 }
 

@@ -13,7 +13,7 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-// The JSON type that goes with a C++ type; JSON has one kind of number, but 1.5 is no integer.
+// Whether a JSON value has the type for T. JSON has one kind of number, but 1.5 is not an integer.
 template <class T, class Json>
 bool has_type(const Json& value) {
   if constexpr (std::is_same_v<T, bool>)
@@ -26,11 +26,11 @@ bool has_type(const Json& value) {
     return value.is_number_integer();
 }
 
-/// A value as the word that assign() takes.
+/// The value as a word for assign().
 template <class Json>
 std::string word(const Json& value) {
   if (value.is_structured())
-    return value.is_array() ? "[...]" : "{...}";  // may be deeper than the stack
+    return value.is_array() ? "[...]" : "{...}";  // dumping could overflow the stack
   return value.is_string() ? value.template get<std::string>()
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -69,7 +69,7 @@ void read_value(const Option& option, const Json& value, const std::string& wher
 
 template <class Json>
 void read(const Json& json, const std::vector<Option>& fields, const std::string& name) {
-  if (!json.is_object()) fail(ExitStatus::data, "{}: settings are not an object with fields", name);
+  if (!json.is_object()) fail(ExitStatus::data, "{}: expected a JSON object of settings", name);
   std::vector<std::string> unknown, missing;
   for (const auto& item : json.items()) {
     const std::string& key = item.key();
@@ -87,7 +87,7 @@ void read(const Json& json, const std::vector<Option>& fields, const std::string
   for (const Option& field : fields)
     if (field.chosen && !json.contains(field.name)) missing.push_back(field.name);
   if (!missing.empty())
-    fail(ExitStatus::data, "{}: {} {} not there", name, fmt::join(missing, ", "),
+    fail(ExitStatus::data, "{}: {} {} missing", name, fmt::join(missing, ", "),
          missing.size() == 1 ? "is" : "are");
 }
 

@@ -9,14 +9,14 @@
 
 namespace nmt::config {
 
-/// The present values of a spec's fields, under their names, for the copy stored with a model.
-/// Shorthands are left out.
+/// The current values of options by name, for the copy stored in a model directory. Shorthands are
+/// omitted.
 nlohmann::ordered_json to_json(const std::vector<Option>& fields);
 
-/// Reads them back: config::from_json(json["model"], fields(spec), "dir/config.json"). A field that
-/// is missing keeps its default, so that models of an older version can be read; but what is chosen
-/// for a corpus has no default then, and must be there. Errors (data), in one line with `name`:
-/// unknown fields, all at once; missing ones; values of another type or out of range.
+/// Reads options written by to_json(): config::from_json(json["model"], fields(spec),
+/// "dir/config.json"). A missing field keeps its default, so that models of older versions can be
+/// read; a field that is chosen by corpus size is required. Errors (data), in one line with `name`:
+/// all unknown fields; missing required fields; values of another type or out of range.
 void from_json(const nlohmann::ordered_json& json, const std::vector<Option>& fields,
                const std::string& name);
 void from_json(const nlohmann::json& json, const std::vector<Option>& fields,

@@ -3,7 +3,7 @@
 namespace nmt::config {
 namespace {
 
-// What gives the weights their shapes and meaning.
+// Options that determine the shapes and the meaning of the weights.
 std::vector<Option> shape(ModelSpec& s) {
   const std::vector<std::string> ties{"tied-embeddings", "tied-embeddings-src",
                                       "tied-embeddings-all"};
@@ -30,7 +30,7 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("groups", &s.groups, "groups (diagonal blocks) of the units' matrices")
               .range(1, 1024),
           Option("rearrange", &s.rearrange,
-                 "interleaved channels of the groups at the units' inputs; needs --groups"),
+                 "interleave the groups' channels at the units' inputs; needs --groups"),
           Option("dim-emb", &s.dim_emb, "embedding size").range(1, 65536).chosen_by_default(),
           Option("dim-rnn", &s.dim_rnn, "size of the recurrent layers")
               .range(1, 65536)
@@ -40,9 +40,10 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("layer-normalization", &s.layer_normalization,
                  "layer normalization in units and between layers"),
           Option("attention", &s.attention,
-                 "attention score; none: the source through the initial states alone"),
+                 "attention score; none: initial states are the only source information"),
           Option("heads", &s.heads, "attention heads").range(1, 1024),
-          Option("dim-attention", &s.dim_attention, "attention space; 0: size of the memory")
+          Option("dim-attention", &s.dim_attention,
+                 "size of the attention space; 0: width of the annotations")
               .range(0, 65536),
           Option("attention-query", &s.attention_query,
                  "attention query: the lower conditional unit, or a plain first layer")

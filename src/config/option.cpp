@@ -49,7 +49,7 @@ std::optional<bool> read_bool(const std::string& word) {
   return std::nullopt;
 }
 
-/// One value of type T; nothing when the word is none.
+/// Parses a value of type T; nullopt if the word is invalid.
 template <class T>
 std::optional<T> parse(const std::string& word) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -78,7 +78,7 @@ bool in_range(const Option& option, const T& value) {
     return is_allowed(option, value) && has_form(option, value);
   } else {
     const double number = static_cast<double>(value);
-    return std::isfinite(number) && number >= option.least && number <= option.most;
+    return std::isfinite(number) && number >= option.min && number <= option.max;
   }
 }
 
@@ -100,7 +100,7 @@ std::vector<std::string> raw_values(const Option& option) {
   return words;
 }
 
-/// Fills the target without any check of range.
+/// Sets the target without checking the range.
 void fill(const Option& option, const std::vector<std::string>& words, bool append) {
   std::visit(
       [&](auto target) {
@@ -136,8 +136,8 @@ Option Option::one_of(std::vector<std::string> allowed) && {
   return std::move(*this);
 }
 Option Option::range(double low, double high) && {
-  least = low;
-  most = high;
+  min = low;
+  max = high;
   return std::move(*this);
 }
 Option Option::with_form(Form f) && {
@@ -155,6 +155,10 @@ Option Option::meta(const char* text) && {
 Option Option::chosen_by_default() && {
   chosen = true;
   kept_unless = {name};
+  return std::move(*this);
+}
+Option Option::unset_means(const char* text) && {
+  unset = text;
   return std::move(*this);
 }
 Option Option::never_dumped() && {
@@ -252,22 +256,22 @@ std::vector<Option> without(const std::vector<std::string>& names, std::vector<O
 std::string expected(const Option& option) {
   const auto number = [&](const char* one) {
     std::string range;
-    const bool low = std::isfinite(option.least), high = std::isfinite(option.most);
+    const bool low = std::isfinite(option.min), high = std::isfinite(option.max);
     if (low && high)
-      range = fmt::format(" from {} to {}", option.least, option.most);
+      range = fmt::format(" from {} to {}", option.min, option.max);
     else if (low)
-      range = fmt::format(" of at least {}", option.least);
+      range = fmt::format(" of at least {}", option.min);
     else if (high)
-      range = fmt::format(" of at most {}", option.most);
+      range = fmt::format(" of at most {}", option.max);
     return one + range;
   };
   const auto word = [&]() -> std::string {
     if (option.form == Form::period)
-      return "a length of training: a number with u (updates), e (epochs) or t (target labels), as "
-             "500u, 100Ku, 10e";
+      return "a training length: a number with u (updates), e (epochs) or t (target labels), such "
+             "as 500u, 100Ku, 10e";
     if (option.form == Form::periods)
-      return "a list of lengths of training: numbers with u (updates), e (epochs) or t (target "
-             "labels), as 10e,100Ku; +10e counts from where the training stands";
+      return "a list of training lengths: numbers with u (updates), e (epochs) or t (target "
+             "labels), such as 10e,100Ku; +10e is counted from the current progress";
     if (option.form == Form::device) return "cpu, cuda, cuda:N or auto";
     if (option.words.empty()) return "a text";
     std::vector<std::string> named;
@@ -276,9 +280,9 @@ std::string expected(const Option& option) {
     return fmt::format("one of: {}", fmt::join(named, ", "));
   };
   return std::visit(Overload{[&](std::monostate) {
-                               return std::isfinite(option.least) ? number("a number")
-                                      : option.words.empty()      ? "a value"
-                                                                  : word();
+                               return std::isfinite(option.min) ? number("a number")
+                                      : option.words.empty()    ? "a value"
+                                                                : word();
                              },
                              [](bool*) -> std::string { return "true or false"; },
                              [&](std::string*) { return word(); },
@@ -363,9 +367,10 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
   };
   if (name.size() > 64) return "";
   std::string best;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t smallest = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : known)
-    if (const std::size_t d = distance(name, candidate); d < least) least = d, best = candidate;
+    if (const std::size_t d = distance(name, candidate); d < smallest)
+      smallest = d, best = candidate;
   return best;
 }
 

@@ -37,8 +37,8 @@ Period parse_period(std::string_view text, std::string_view option) {
     period.unit = static_cast<Period::Unit>(*at++);
   if (error != std::errc() || at != end || !(period.count >= 0) || !std::isfinite(period.count))
     fail(ExitStatus::usage,
-         "{}: '{}' is no length of training; a number with u (updates), e (epochs) or t (target "
-         "labels), such as 500u, 100Ku, 10e",
+         "{}: '{}' is not a training length; expected a number with u (updates), e (epochs) or t "
+         "(target labels), such as 500u, 100Ku, 10e",
          option, text);
   return period;
 }

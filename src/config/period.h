@@ -7,12 +7,13 @@
 
 namespace nmt {
 
-/// How far a training is. Everything the schedule depends on, so that a resumed run computes the
-/// same rates.
+/// Progress of a training: everything that the learning rate depends on, so that a resumed run
+/// computes the same rates.
 struct Progress {
-  /// Updates made; when a rate is asked for: the number of the update about to be made, from 1.
+  /// Completed updates. When a learning rate is queried: the number of the next update, from 1.
   std::int64_t updates = 0;
-  /// Passes over the corpus, with the fraction of the present one; whole at a pass's end.
+  /// Passes over the corpus, including the fraction of the current one; an integer at the end of a
+  /// pass.
   double epochs = 0;
   std::int64_t labels = 0;  ///< target tokens seen, </s> included, padding excluded
 };
@@ -30,19 +31,19 @@ struct Period {
   std::string text() const;
 };
 
-/// Reads one period; "" and "0" are none. `option` is for the message. Error (usage): not of that
-/// form.
+/// Parses one period; "" and "0" mean none. Error (usage): another form; `option` is named in the
+/// message.
 Period parse_period(std::string_view text, std::string_view option);
-/// A comma list in which "+10e" means ten epochs from `done` on, with such lengths counted from the
-/// beginning. Error (usage): as parse_period, of those with a plus.
+/// Converts relative lengths in a comma-separated list to absolute ones: "+10e" is ten epochs after
+/// `done`. Error (usage): as parse_period, for lengths with a plus.
 std::string absolute_periods(std::string_view text, const Progress& done, std::string_view option);
-/// Reads a comma list: "10e,100Ku". Empty for "".
+/// Parses a comma-separated list: "10e,100Ku". Empty for "".
 std::vector<Period> parse_periods(std::string_view text, std::string_view option);
 
-/// Whether a whole multiple of the period lies in (before, after]: time to display, validate or
-/// save.
+/// Whether a multiple of the period lies in (before, after], so that it is time to display,
+/// validate or save.
 bool is_due(const Period& period, const Progress& before, const Progress& after);
-/// Whether that much training is done.
+/// Whether the progress has reached the period.
 bool is_reached(const Period& period, const Progress& progress);
 
 }  // namespace nmt

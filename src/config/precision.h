@@ -4,13 +4,13 @@
 
 namespace nmt {
 
-/// Precision of what matrix products read, as --precision says it. Everything else is float32:
-/// stored weights and their updates, gradients, states, sums.
+/// Input precision of matrix products, the value of --precision. Updates, gradients, recurrent
+/// states and sums are float32 in every precision.
 enum class Precision {
   float32,
   tf32,      ///< on a GPU: inputs of products rounded to 10 bits of fraction by the tensor cores
   bfloat16,  ///< on a GPU: inputs of products rounded to 7 bits of fraction, same range as float32
-  int8       ///< on the CPU: weights of eight bits, while decoding
+  int8       ///< on the CPU, decoding only: 8-bit weights
 };
 
 template <>

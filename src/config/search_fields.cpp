@@ -91,8 +91,7 @@ void check(const SearchSpec& s, ExitStatus status) {
     if (const std::vector<std::string> words = values(option); !words.empty())
       assign(option, words, option.name, false, status);
   if (s.normalize != 0 && s.length_penalty != 0)
-    fail(status,
-         "normalize {} and length-penalty {}: two rules for the same thing; give one of them",
+    fail(status, "normalize {} and length-penalty {} exclude each other; give one of them",
          s.normalize, s.length_penalty);
 }
 

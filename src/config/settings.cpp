@@ -124,6 +124,12 @@ std::vector<std::string> Settings::groups() const {
   return groups;
 }
 
+std::vector<const Option*> Settings::options() const {
+  std::vector<const Option*> all;
+  for (const Entry& entry : entries_) all.push_back(&entry.option);
+  return all;
+}
+
 std::vector<std::string> Settings::names() const {
   std::vector<std::string> all;
   for (const Entry& entry : entries_) all.push_back(entry.option.name);
@@ -143,7 +149,7 @@ void Settings::set(Entry& entry, const std::vector<std::string>& words, const st
 
 void Settings::read(const std::vector<std::string>& arguments) {
   std::vector<Word> words = parse(arguments);
-  const int command_line = 1000000;  // above all files; becomes the right number below
+  const int command_line = 1000000;  // above all files; corrected below
   for (const Word& word : words)
     if (word.entry->option.name == "config")
       set(*word.entry, word.values, word.where, command_line);
@@ -156,11 +162,12 @@ void Settings::read(const std::vector<std::string>& arguments) {
   if (quiet_) log_level_ = "warn";
 }
 
-// A shorthand sets what is not set itself in the same place or a later one. Where both say the
-// whole value in one place, they contradict each other.
+// A shorthand sets options that are not set in the same place or a later one. Setting the whole
+// value both ways in one place is an error.
 void Settings::hand_on_shorthands() {
-  const auto say_the_same = [](const Entry& one, const Entry& other) {
-    fail(ExitStatus::usage, "{} and {} say the same; give one of them", one.where, other.where);
+  const auto reject = [](const Entry& one, const Entry& other) {
+    fail(ExitStatus::usage, "{} and {} set the same option; give one of them", one.where,
+         other.where);
   };
   for (Entry& entry : entries_) {
     const Option& option = entry.option;
@@ -169,7 +176,7 @@ void Settings::hand_on_shorthands() {
       Entry* into = find(name);
       NMT_CHECK(into, "--{} sets --{}, which this program does not have", option.name, name);
       const bool is_whole = option.item >= 0 || !option.suffix.empty();
-      if (into->said == entry.level && is_whole) say_the_same(entry, *into);
+      if (into->said == entry.level && is_whole) reject(entry, *into);
       if (into->said >= entry.level) continue;
       if (option.item >= 0) {  // `said` stays: --src and --tgt may stand in different places
         auto* list = std::get<std::vector<std::string>*>(into->option.target);
@@ -186,9 +193,9 @@ void Settings::hand_on_shorthands() {
   }
 }
 
-// Of two options that exclude each other, the one given later in the order of files and command
-// line switches the other off, unless its value is to be off itself. Both in one place is for the
-// check of the spec.
+// Of two options that exclude each other, the one given later (in the order of files and command
+// line) switches the other off, unless its own value is `off`. check(spec) reports both in one
+// place.
 void Settings::settle_exclusions() {
   for (const Entry& later : entries_)
     for (const std::string& name : later.option.excludes) {

@@ -8,11 +8,10 @@
 
 namespace nmt::config {
 
-/// All settings of a program: the field lists of its specs and options of its own, and where their
-/// values come from. Order: defaults < --config files from left to right < command line. Arguments
-/// are parsed by Boost.Program_options, files by yaml-cpp. The built-in options --config,
-/// --dump-config,
-/// --completion, --help, --version, --build-info, --log-level and --quiet need no registration.
+/// All options of a program and the sources of their values. Precedence: defaults < --config files
+/// from left to right < command line. Boost.Program_options parses arguments, yaml-cpp parses
+/// files. The built-in options --config, --dump-config, --completion, --help, --version,
+/// --build-info, --log-level and --quiet need no registration.
 ///
 ///   TrainSpec train; DataSpec data;
 ///   Settings settings("nmt-train", "[OPTIONS] [SOURCE TARGET]", "trains a translation model");
@@ -20,34 +19,35 @@ namespace nmt::config {
 ///   settings.read(arguments);
 class Settings {
  public:
-  /// `usage`: what --help writes behind the program's name; `summary`: what the program does.
+  /// `usage`: the arguments in the usage line of --help; `summary`: what the program does.
   Settings(std::string program, std::string usage, std::string summary);
   Settings(const Settings&) = delete;
   Settings& operator=(const Settings&) = delete;
 
-  /// Takes options; their targets outlive the settings. A name that two specs share (--seed) sets
-  /// both.
+  /// Adds options, whose targets must outlive this object. A name that two specs share (--seed)
+  /// sets both.
   Settings& add(std::vector<Option> options);
-  /// The values that a text option allows, where only a higher floor knows them (the names of
-  /// units).
+  /// Sets the allowed values of a text option that only a higher floor knows, such as the names of
+  /// units.
   Settings& allow(std::string_view name, std::vector<std::string> words);
   /// Another name of an option, in this program alone: "q" is -q.
   Settings& alias(std::string_view name, const char* other);
-  /// Options that arguments without a name fill, in order, one each; a list takes all that are left
-  /// when it is the last. Those set by name on the command line are passed over.
+  /// Options that positional arguments set, in order, one each; a list in the last place takes all
+  /// remaining arguments. Options given by name on the command line are skipped.
   Settings& positionals(std::vector<std::string> names);
 
-  /// Reads the arguments (without the program's name) and the --config files they name; then hands
-  /// shorthands on (--unit). Errors (usage): unknown options or keys, all at once, each with the
-  /// nearest known name; wrong values with option, value and what was expected, and file and line
-  /// for YAML.
+  /// Reads the arguments (without the program's name) and the --config files they name; then
+  /// applies shorthands (--unit). Errors (usage): all unknown options or keys, each with the
+  /// nearest known name; invalid values, with option, value and what was expected, and with file
+  /// and line for YAML.
   void read(const std::vector<std::string>& arguments);
-  /// As a --config file of that name with this text; for tests. Call before read().
+  /// Reads YAML text as a --config file of that name. Call it before read().
   void read_yaml(const std::string& text, const std::string& name);
 
-  /// Whether a file or the command line set it; "auto" is as not set.
+  /// Whether a file or the command line sets the option to a value other than "auto".
   bool is_set(std::string_view name) const { return level(name) > 0; }
-  /// 0: not set; 1, 2, ...: by the n-th --config file; one more than those: on the command line.
+  /// Where the value was set. 0: nowhere; n: in the n-th --config file; number of files + 1: on the
+  /// command line.
   int level(std::string_view name) const;
 
   bool asks_help() const { return help_ == "text"; }
@@ -66,9 +66,10 @@ class Settings {
   std::string reference() const;
   /// A script that completes the program's command line in that shell: "bash" or "zsh".
   std::string completion(const std::string& shell) const;
-  /// YAML of the present values that reads back to the same; `full`, or only what was set.
+  std::vector<const Option*> options() const;
+  /// The current values as YAML for --config: all of them (`full`), or only those that were set.
   std::string yaml(bool full = true) const;
-  /// The same of the settings that all ranks of a training have alike.
+  /// The same for the options that must be equal on all ranks of a training.
   std::string yaml_of_all_ranks() const;
   /// Names of all options, for documentation and tests.
   std::vector<std::string> names() const;
@@ -79,11 +80,11 @@ class Settings {
     Option option;
     std::vector<Option> twins;  // the same name in other specs
     int level = 0;
-    int said = 0;  // level at which its own name stood last; as level, but "auto" counts
+    int said = 0;  // level at which the option itself was last given, "auto" included
     std::vector<std::string> given;  // words of a shorthand
-    std::string where;               // it was set last
+    std::string where;               // source of the last value, for messages
   };
-  struct Forms;  // of the command line that Boost does not know
+  struct Forms;  // command-line syntax that Boost does not support
   struct Word {  // one option of the command line with its values
     Entry* entry;
     std::vector<std::string> values;
@@ -109,11 +110,14 @@ class Settings {
   std::string program_, usage_, summary_;
   std::vector<Entry> entries_;
   std::vector<std::string> positionals_;
-  int files_ = 0;  // read so far
+  int files_ = 0;  // --config files read so far
 
   std::vector<std::string> config_files_;
   bool version_ = false, build_info_ = false, quiet_ = false;
   std::string help_, completion_, dump_, log_level_ = "info";
 };
+
+/// The script for a program with several jobs: Settings of "PROGRAM JOB", one for each job.
+std::string completion(const std::string& shell, const std::vector<const Settings*>& jobs);
 
 }  // namespace nmt::config

@@ -12,11 +12,10 @@
 
 namespace nmt {
 
-// Plain structs with defaults. Each has one field list (fields.h) that serves YAML, the command
-// line, --help, --dump-config and the copy stored in a model directory. Nothing below src/app sees
-// YAML or the words of an option: those of a fixed set are enumerations. 0, -1 or "" marked
-// "chosen" means: picked from the corpus size by nmt-train when not set, and printed; users write
-// "auto".
+// Plain structs with defaults. Each has one list of options (fields.h), which serves YAML, the
+// command line, --help, --dump-config and the copy stored in a model directory. Code below src/app
+// sees neither YAML nor option text; values of a fixed set are enumerations. "chosen": nmt-train
+// replaces 0, -1 or "" by a value for the corpus size and logs it; users write "auto".
 
 struct ModelSpec {
   ModelType type{};              ///< architecture
@@ -26,7 +25,7 @@ struct ModelSpec {
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Enum member = Enum::usual;
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
-  /// elstm1, elstm2: rows of their position vectors; 0: nmt-train takes max-length.
+  /// elstm1, elstm2: rows of the position vectors; 0: max-length.
   int positions = 0;
   bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
@@ -39,14 +38,14 @@ struct ModelSpec {
   AttentionType attention = AttentionType::additive;
   int heads = 1;
   int dim_attention = 0;                          ///< A; 0: the memory's width
-  std::optional<AttentionQuery> attention_query;  ///< none ("auto"): as the architecture has it
+  std::optional<AttentionQuery> attention_query;  ///< none ("auto"): the architecture's default
   bool tied_embeddings = true;                    ///< target embedding = softmax weights
   bool tied_embeddings_src = false;               ///< source embedding = target embedding
   bool tied_embeddings_all = false;               ///< all three; needs a joint vocabulary
   double dropout_emb = -1.0;                      ///< on embeddings; -1: chosen
   double dropout_rnn = -1.0;                      ///< on layer outputs; -1: chosen
   double dropout_readout = -1.0;                  ///< -1: chosen
-  /// One mask a sentence for embeddings and layer outputs, not one a step.
+  /// One mask per sentence instead of one per step, for embeddings and layer outputs.
   bool dropout_variational = false;
   Initialization init = Initialization::standard;
   double init_scale = 0.0;  ///< 0: 0.08 for uniform, 0.01 for normal, else 1
@@ -61,8 +60,8 @@ struct DataSpec {
   std::int64_t sentencepiece_max_lines = 2000000;
   int max_length = 100;  ///< tokens; longer pairs are dropped, counted and told
   bool max_length_crop = false;
-  int mini_batch = 0;            ///< sentences a batch at most; 0: no such limit
-  int mini_batch_words = 0;      ///< padded target tokens a batch, chosen
+  int mini_batch = 0;            ///< maximum sentences per batch; 0: no limit
+  int mini_batch_words = 0;      ///< padded target tokens per batch, chosen
   int maxi_batch = 100;          ///< batches a length-sorted window
   std::int64_t valid_lines = 0;  ///< pairs to hold out, chosen
   std::uint64_t seed = 1234;
@@ -71,7 +70,7 @@ struct DataSpec {
 struct TrainSpec {
   std::string model = "model";  ///< the model directory
   UpdateRule optimizer = UpdateRule::adam;
-  /// Numbers of the update rule; empty: train/optimization/optimizer.h.
+  /// Parameters of the update rule; empty: the defaults in train/optimization/optimizer.h.
   std::vector<double> optimizer_params;
   double learn_rate = 0.0;  ///< chosen
   RateSchedule schedule = RateSchedule::inv_sqrt;
@@ -85,21 +84,21 @@ struct TrainSpec {
   CostType cost_type = CostType::ce_mean_words;
   double clip_norm = 5.0;  ///< 0: off
   double label_smoothing = 0.1;
-  double exponential_smoothing = 0.0;  ///< decay of the moving average a update; 0: off
-  int optimizer_delay = 1;             ///< batches accumulated a update
+  double exponential_smoothing = 0.0;  ///< weight of each update in the moving average; 0: off
+  int optimizer_delay = 1;             ///< batches per update
   std::string after = "";              ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
-  double max_minutes = 0.0;            ///< stop after so much wall time; 0: no limit
+  double max_minutes = 0.0;            ///< wall time limit; 0: no limit
   std::string disp_freq = "";          ///< chosen
   std::string save_freq = "";          ///< chosen
   std::string valid_freq = "";         ///< chosen
   int keep_last = 5;
   int keep_best = 1;
-  int early_stopping = 10;  ///< validations without progress
-  /// The first decides which checkpoint is best.
+  int early_stopping = 10;  ///< validations without improvement
+  /// The first one selects the best checkpoint.
   std::vector<ValidMetric> valid_metrics{ValidMetric::bleu, ValidMetric::chrf,
                                          ValidMetric::cross_entropy, ValidMetric::perplexity};
-  std::int64_t valid_max_sentences = 0;  ///< decode at most so many, 0: all
-  bool overwrite = false;  ///< start anew in a directory that has a model (Marian's --no-reload)
+  std::int64_t valid_max_sentences = 0;  ///< maximum sentences to translate; 0: all
+  bool overwrite = false;                ///< replace an existing training (Marian's --no-reload)
   std::uint64_t seed = 1234;
 };
 

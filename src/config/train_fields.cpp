@@ -28,6 +28,7 @@ std::vector<Option> optimizer(TrainSpec& s) {
       Option("optimizer", &s.optimizer, "update rule").alias({"o"}).changes_if(same_state),
       Option("optimizer-params", &s.optimizer_params,
              "parameters of the update rule in the order of its documentation")
+          .unset_means("those of the rule")
           .range(0)
           .meta("X...")
           .changes_if(same_momentum),
@@ -64,11 +65,11 @@ std::vector<Option> learning_rate(TrainSpec& s) {
           .chosen_by_default()
           .idle_when([&s]() -> std::string {
             return s.schedule == RateSchedule::rnmt && parse_period(s.lr_warmup, "lr-warmup")
-                       ? "schedule is rnmt+, which has its own"
+                       ? "schedule rnmt+ has its own warm-up"
                        : "";
           }),
-      period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt,
-             "start of the inverse square root decay; empty: end of warm-up")
+      period("lr-decay-inv-sqrt", &s.lr_decay_inv_sqrt, "start of the inverse square root decay")
+          .unset_means("end of warm-up")
           .idle_when(unless_schedule(RateSchedule::inv_sqrt)),
       Option("rnmt-schedule", &s.rnmt_schedule,
              "n, p, s and e of the RNMT+ schedule (Chen et al. 2018)")
@@ -104,11 +105,12 @@ std::vector<Option> schedule(TrainSpec& s) {
           .meta("N")
           .range(0)
           .spreads_to({"after"}, "u"),
-      Option("max-minutes", &s.max_minutes, "wall time limit over all runs; 0: no limit").range(0),
+      Option("max-minutes", &s.max_minutes, "wall time limit in minutes over all runs; 0: no limit")
+          .range(0),
       period("disp-freq", &s.disp_freq, "progress log interval").chosen_by_default(),
       period("save-freq", &s.save_freq, "checkpoint interval").chosen_by_default(),
       Option("keep-last", &s.keep_last, "latest checkpoints to keep").range(1, 100000),
-      Option("keep-best", &s.keep_best, "best checkpoints to keep as well")
+      Option("keep-best", &s.keep_best, "additional best checkpoints to keep")
           .range(0, 100000)
           .value_alone("1"),
       Option("no-reload", &s.overwrite, "new training that replaces the one in the model directory")

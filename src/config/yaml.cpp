@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t largest_file = 1 << 20;
 
-// Watches a document go by: settings are a map of lists at most, and nothing deeper is built in
-// memory.
+// Limits the nesting depth before the document is built in memory; settings are at most a map of
+// lists.
 class DepthGuard : public YAML::EventHandler {
  public:
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
@@ -43,7 +43,8 @@ class DepthGuard : public YAML::EventHandler {
   int depth_ = 0;
 };
 
-/// The one document of a text. YAML::LoadAll would do, but never ends on some malformed texts.
+/// Loads a text with a single document. YAML::LoadAll is not used: it does not terminate on some
+/// malformed texts.
 YAML::Node load(const std::string& text, const std::string& name) {
   try {
     std::istringstream stream(text);

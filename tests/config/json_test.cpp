@@ -77,8 +77,8 @@ TEST(Json, IsReadStrictly) {
   EXPECT_EQ(
       refused(
           R"({"type": "deep", "dim-emb": 5, "dim-rnn": 8, "enc-depth": 1, "dec-depth": 1, "dropout-emb": 0, "dropout-rnn": 0})"),
-      "config.json: dropout-readout is not there");
-  EXPECT_EQ(refused("[]"), "config.json: settings are not an object with fields");
+      "config.json: dropout-readout is missing");
+  EXPECT_EQ(refused("[]"), "config.json: expected a JSON object of settings");
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST(Shorthands, UnitSetsBothCellsUnlessTheyAreSet) {
   EXPECT_EQ(later.model.enc_cell, "olrn");
   EXPECT_EQ(later.model.dropout_emb, 0.1);
   EXPECT_EQ(later.model.dropout_rnn, 0.3);
-  EXPECT_EQ(refused({"-e", "3", "-a", "5e"}), "-e and -a say the same; give one of them");
+  EXPECT_EQ(refused({"-e", "3", "-a", "5e"}), "-e and -a set the same option; give one of them");
 }
 
 TEST(Shorthands, TheCommandLineWinsOverFilesWhicheverNameIsUsed) {
@@ -177,14 +177,14 @@ TEST(Shorthands, TheCommandLineWinsOverFilesWhicheverNameIsUsed) {
   EXPECT_EQ(read({"src: u.en"}, {"--tgt", "a.de"})->data.train_sets, (Files{"u.en", "a.de"}));
   EXPECT_EQ(read({"tgt: u.de"}, {"--src", "a.en"})->data.train_sets, (Files{"a.en", "u.de"}));
   EXPECT_EQ(refused({"a.en", "a.de", "--src", "b.en"}),
-            "--src and train-sets say the same; give one of them");
+            "--src and train-sets set the same option; give one of them");
 
   EXPECT_EQ(read({"after-epochs: 10"}, {"--after", "20e"})->train.after, "20e");
   EXPECT_EQ(read({"after: 10e"}, {"--after-epochs", "20"})->train.after, "20e");
   EXPECT_EQ(read({"after-batches: 10"}, {"--after-epochs", "20"})->train.after, "20e");
   EXPECT_EQ(read({"after-epochs: 10"}, {"--after-batches", "20"})->train.after, "20u");
   EXPECT_EQ(refused({"--after-epochs", "10", "--after-batches", "20"}),
-            "--after-batches and --after-epochs say the same; give one of them");
+            "--after-batches and --after-epochs set the same option; give one of them");
 
   const auto dropped = read({"dropout: 0.3"}, {"--dropout-rnn", "auto"});
   EXPECT_EQ(dropped->model.dropout_emb, 0.3);
@@ -273,7 +273,7 @@ TEST(LengthRules, TheLaterGivenWinsAndBothAreRefused) {
   EXPECT_EQ(message([&] {
               rules("", {"--normalize", "1", "--length-penalty", "1"});
             }),
-            "normalize 1 and length-penalty 1: two rules for the same thing; give one of them");
+            "normalize 1 and length-penalty 1 exclude each other; give one of them");
 }
 
 TEST(Dump, ReadsBackToTheSame) {

@@ -248,7 +248,7 @@ class TrainTest(unittest.TestCase):
         done = self.train("m", "--after", "2u", "--schedule", "rnmt+", "--lr-warmup", "10u", "--lr-decay-inv-sqrt", "20u", "--lr-decay-start", "2", "1", "--valid-lines", "20",
                           "--valid-sets", self.dir / "valid.en", self.dir / "valid.de")
         told = [line for line in done.stderr.splitlines() if "without effect" in line]
-        self.assertEqual(told, ["warning: set, but without effect here: valid-lines (valid-sets are given), lr-warmup (schedule is rnmt+, which has its own), "
+        self.assertEqual(told, ["warning: set, but without effect here: valid-lines (valid-sets are given), lr-warmup (schedule rnmt+ has its own warm-up), "
                                 "lr-decay-inv-sqrt (schedule is rnmt+), lr-decay-start (lr-decay is 0)"])
         shutil.copy(self.dir / "m" / "vocab.spm", self.dir / "v.spm")
         done = self.train("v", "--after", "2u", "--vocabs", self.dir / "v.spm", "--no-joint-vocab", "--lr-decay", "0.5", "--lr-decay-start", "2", "1", "--rnmt-schedule", "4", "5", "6", "7")

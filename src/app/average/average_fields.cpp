@@ -10,7 +10,7 @@ std::vector<config::Option> fields(AverageSpec& spec) {
                                   model_output_option(&spec.output)}),
        config::in_group(
            "checkpoints",
-           {Option("last", &spec.last, "average the N latest checkpoints; none: all")
+           {Option("last", &spec.last, "average the N latest checkpoints; 0: no limit")
                 .range(0, 100000),
             Option("best", &spec.best, "average the N latest checkpoints that were the best so far")
                 .range(0, 100000),

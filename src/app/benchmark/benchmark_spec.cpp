@@ -12,7 +12,8 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
       "rows and reports",
       {
           Option("filter", &spec.filter,
-                 "regular expression of `table/row`, or the name of a table")
+                 "regular expression for `table/row`, or the name of a table")
+              .unset_means("all")
               .meta("REGEX"),
           Option("min-time", &spec.min_time, "minimum seconds per repetition")
               .range(0)
@@ -21,7 +22,7 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
                  "repetitions per row; shortest, median and deviation are reported")
               .range(1),
           Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
-          Option("out", &spec.out, "report file, beside the text on standard output").meta("FILE"),
+          Option("out", &spec.out, "additional report file").meta("FILE"),
           Option("quick", &spec.quick, "smoke test: small shapes, each measured once"),
           Option("list", &spec.list, "print the names of all rows"),
       });

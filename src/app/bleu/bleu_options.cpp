@@ -15,7 +15,8 @@ std::vector<Option> fields(BleuSpec& s) {
       {in_group("files",
                 {
                     Option("references", &s.references, "reference files").meta("FILE..."),
-                    Option("input", &s.inputs, "hypothesis files, one per system; none: stdin")
+                    Option("input", &s.inputs, "hypothesis files, one per system")
+                        .unset_means("standard input")
                         .alias({"i"})
                         .meta("FILE..."),
                     Option("num-refs", &s.reference_fields,

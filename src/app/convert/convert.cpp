@@ -22,18 +22,17 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
            "files",
            {model_option(&spec.model, "model directory; its best checkpoint, or else the latest"),
             model_output_option(&spec.output)}),
-       config::in_group(
-           "conversion",
-           {Option("precision", &spec.precision, "stored precision of the weights")
-                .one_of({"int8", "bfloat16", "float32"}),
-            Option("check", &spec.check,
-                   "source and reference text for the check; none: the stored development set")
-                .meta("FILE"),
-            Option("no-check", &spec.no_check, "write the model unchecked"),
-            Option("check-sentences", &spec.check_sentences, "sentences to check")
-                .range(1, 1000000),
-            Option("tolerance", &spec.tolerance, "maximum loss of BLEU in the check")
-                .range(0, 100)}),
+       config::in_group("conversion",
+                        {Option("precision", &spec.precision, "stored precision of the weights")
+                             .one_of({"int8", "bfloat16", "float32"}),
+                         Option("check", &spec.check, "source and reference text for the check")
+                             .unset_means("the stored development set")
+                             .meta("FILE"),
+                         Option("no-check", &spec.no_check, "write the model unchecked"),
+                         Option("check-sentences", &spec.check_sentences, "sentences to check")
+                             .range(1, 1000000),
+                         Option("tolerance", &spec.tolerance, "maximum loss of BLEU in the check")
+                             .range(0, 100)}),
        config::in_group("conversion", config::only({"beam-size"}, config::fields(spec.search))),
        config::only({"cpu-threads"}, config::fields(spec.compute))});
 }

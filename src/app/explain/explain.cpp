@@ -47,11 +47,12 @@ std::vector<config::Option> fields(ExplainSpec& spec) {
       {config::in_group(
            "files",
            {model_option(&spec.model, "model directory"),
-            Option("input", &spec.input, "input file, one sentence per line; none: standard input")
+            Option("input", &spec.input, "input file, one sentence per line")
+                .unset_means("standard input")
                 .alias({"i"})
                 .meta("FILE"),
             output_option(&spec.output, "the HTML page"),
-            Option("text", &spec.text, "lines to translate in place of an input")
+            Option("text", &spec.text, "lines to translate instead of an input file")
                 .meta("TEXT")
                 .never_dumped(),
             Option("json", &spec.json, "JSON file for the numbers of the page").meta("FILE"),

@@ -32,13 +32,14 @@ std::vector<Option> fields(ScoreSpec& spec) {
   ScoreOutput& format = spec.format;
   return joined(
       {fields(spec.models),
-       config::in_group("files", {Option("train-sets", &spec.files,
-                                         "source and target text; the target may be an n-best list")
-                                      .alias({"t"})
-                                      .meta("FILE"),
-                                  output_option(&spec.output, "scores"),
-                                  Option("no-spm-encode", &spec.pieces_in,
-                                         "both sides in pieces of the vocabularies")}),
+       config::in_group("files",
+                        {Option("train-sets", &spec.files,
+                                "source and target text; the target may be an n-best list")
+                             .alias({"t"})
+                             .meta("FILE"),
+                         output_option(&spec.output, "scores"),
+                         Option("no-spm-encode", &spec.pieces_in,
+                                "both sides are already split into pieces of the vocabularies")}),
        config::in_group(
            "scoring",
            {Option("n-best", &format.n_best,

@@ -11,15 +11,17 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
       {fields(spec.models),
        config::in_group(
            "files",
-           {Option("input", &spec.input, "input file; none: standard input")
+           {Option("input", &spec.input, "input file")
+                .unset_means("standard input")
                 .alias({"i"})
                 .meta("FILE"),
             output_option(&spec.output, "translations"),
-            Option("text", &spec.text, "lines to translate in place of an input")
+            Option("text", &spec.text, "lines to translate instead of an input file")
                 .meta("TEXT")
                 .never_dumped(),
-            Option("no-spm-encode", &spec.pieces_in, "input in pieces of the vocabulary"),
-            Option("no-spm-decode", &spec.pieces_out, "output in pieces of the vocabulary")}),
+            Option("no-spm-encode", &spec.pieces_in,
+                   "input is already split into pieces of the vocabulary"),
+            Option("no-spm-decode", &spec.pieces_out, "output as pieces of the vocabulary")}),
        config::fields(spec.search), config::decoding_fields(spec.compute)});
 }
 

@@ -82,8 +82,12 @@ std::vector<config::Option> fields(InspectVocabularySpec& spec) {
        Option("encode", &spec.encode, "split text into pieces"),
        Option("decode", &spec.decode, "join pieces to text"),
        Option("ids", &spec.ids, "ids instead of pieces with --encode and --decode"),
-       Option("input", &spec.input, "input file; none: standard input").alias({"i"}).meta("FILE"),
-       Option("output", &spec.output, "output file; none: standard output")
+       Option("input", &spec.input, "input file")
+           .unset_means("standard input")
+           .alias({"i"})
+           .meta("FILE"),
+       Option("output", &spec.output, "output file")
+           .unset_means("standard output")
            .alias({"o"})
            .meta("FILE")});
 }

@@ -4,7 +4,7 @@
 
 namespace nmt {
 
-/// Architectures: a row of architectures.def each; the first is the default.
+/// Architectures, one per row of architectures.def; the first is the default.
 enum class ModelType {
 #define NMT_ARCHITECTURE(name, ...) name,
 #include "config/enums/architectures.def"
@@ -27,16 +27,16 @@ struct EnumNames<AttentionType> {
   static constexpr auto names = std::to_array<std::string_view>({"additive", "dot", "none"});
 };
 
-/// What asks the source: the lower unit of a conditional first decoder layer, or the outputs of a
-/// plain one for all steps at once.
+/// Source of the attention queries: the lower unit of a conditional first decoder layer, step by
+/// step, or the outputs of a plain first layer, for all steps at once.
 enum class AttentionQuery { recurrent, first_layer };
 template <>
 struct EnumNames<AttentionQuery> {
   static constexpr auto names = std::to_array<std::string_view>({"recurrent", "first-layer"});
 };
 
-/// How the matrices of a new model are drawn; standard: recurrent ones orthogonal, embeddings
-/// normal with deviation width^-1/2, others as Glorot & Bengio 2010.
+/// Initialization of the weight matrices. standard: recurrent ones orthogonal, embeddings normal
+/// with deviation width^-1/2, others as Glorot & Bengio 2010.
 enum class Initialization { standard, orthogonal, glorot_uniform, uniform, normal };
 template <>
 struct EnumNames<Initialization> {

@@ -4,14 +4,14 @@
 
 namespace nmt {
 
-/// What alignments link.
+/// Units that alignments link.
 enum class AlignmentKind { none, word, subword };
 template <>
 struct EnumNames<AlignmentKind> {
   static constexpr auto names = std::to_array<std::string_view>({"", "word", "subword"});
 };
 
-/// How the sentences of a window are sorted before they are put into batches.
+/// Sort key of the sentences of a window before batching.
 enum class WindowOrder { source_length, none };
 template <>
 struct EnumNames<WindowOrder> {

@@ -27,14 +27,14 @@ struct EnumNames<DecayStrategy> {
       std::to_array<std::string_view>({"epoch", "stalled", "epoch+stalled"});
 };
 
-/// What the summed cost of an update is divided by: target tokens or sentences.
+/// Divisor of the summed cost of an update: target tokens or sentences.
 enum class CostType { ce_mean_words, ce_mean };
 template <>
 struct EnumNames<CostType> {
   static constexpr auto names = std::to_array<std::string_view>({"ce-mean-words", "ce-mean"});
 };
 
-/// What validation measures.
+/// Validation metrics.
 enum class ValidMetric { bleu, chrf, cross_entropy, perplexity };
 template <>
 struct EnumNames<ValidMetric> {
