@@ -60,7 +60,7 @@ void Compute::check_training() const {
 
 std::unique_ptr<Arena> Compute::new_arena() {
   if (!cuda_) return std::make_unique<Arena>();
-  // Asking the driver is slow.
+  // Driver allocations are slow.
   const std::size_t growth =
       std::clamp(cuda_->memory().total / 1024, std::size_t{1} << 20, std::size_t{64} << 20);
   return std::make_unique<Arena>(growth, cuda_->memory_source());

@@ -11,7 +11,7 @@
 namespace nmt::app {
 namespace {
 
-// The first symbol in which two vocabularies differ, or -1.
+// Id of the first symbol that differs between two vocabularies, or -1.
 int first_difference(const Vocabulary& a, const Vocabulary& b) {
   if (a.bytes() == b.bytes()) return -1;
   const int both = std::min(a.size(), b.size());
@@ -30,7 +30,7 @@ Compute& told(Compute& compute, const std::string& title) {
   return compute;
 }
 
-// With the precision of the models' directories where none is asked for.
+// Sets an unset precision to that of the model directories.
 ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
   where.precision = decoding_precision(where.precision, ensemble.models);
   return where;
@@ -53,16 +53,16 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
 }
 
 void check(const EnsembleSpec& spec) {
-  if (spec.models.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
+  if (spec.models.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
   if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
-    fail(ExitStatus::usage, "weights: {} numbers for {} models", spec.weights.size(),
-         spec.models.size());
+    fail(ExitStatus::usage, "weights: {} weights given for {} models; expected one per model",
+         spec.weights.size(), spec.models.size());
 }
 
 Precision decoding_precision(std::optional<Precision> precision,
                              const std::vector<std::string>& models) {
   if (precision) return *precision;
-  // What is missing is told when it is loaded, behind the line that names the device.
+  // Missing directories are reported when they are loaded, after the log line about the device.
   if (models.empty() || !std::all_of(models.begin(), models.end(), [](const std::string& name) {
         return std::filesystem::is_directory(name);
       }))
@@ -91,14 +91,14 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
         id >= 0)
       fail(ExitStatus::usage,
            "model: {} and {} have different target vocabularies ({} and {} symbols, different from "
-           "symbol {} on): no ensemble",
+           "symbol {} on); the models of an ensemble must share it",
            names[0], names[i], first.target_vocabulary().size(), model.target_vocabulary().size(),
            id);
     const bool own = first.source_vocabulary().bytes() != model.source_vocabulary().bytes();
     if (own && pieces_in)
       fail(ExitStatus::usage,
-           "no-spm-encode: {} and {} have different source vocabularies: give plain text", names[0],
-           names[i]);
+           "no-spm-encode: {} and {} have different source vocabularies; give plain text instead",
+           names[0], names[i]);
     members.push_back({&model.scorer(), own ? &model.source_vocabulary() : nullptr,
                        spec.weights.empty() ? 1.0 : spec.weights[i]});
   }

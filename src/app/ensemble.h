@@ -14,29 +14,30 @@
 
 namespace nmt::app {
 
-/// The models that translate or score together.
+/// Models of an ensemble, or a single model.
 struct EnsembleSpec {
   std::vector<std::string> models;  ///< model directories; at least one
-  std::vector<double> weights;      ///< one per model; empty: all the same
+  std::vector<double> weights;      ///< one per model; empty: equal
   Combination combination = Combination::log_probabilities;
 };
 /// --model, --weights, --ensemble.
 std::vector<config::Option> fields(EnsembleSpec& spec);
-/// Error (usage): no model; another number of weights than of models.
+/// Errors (usage): no model; numbers of weights and models differ.
 void check(const EnsembleSpec& spec);
 
-/// The precision to decode in: `precision`, or without one that of the models' directories, float32
-/// where they differ. Errors (usage): as ModelDirectory::open.
+/// The precision for decoding: `precision` if set, else that of the model directories, or float32
+/// if they differ. Errors (usage): as ModelDirectory::open.
 Precision decoding_precision(std::optional<Precision> precision,
                              const std::vector<std::string>& models);
 
-/// One model, or several as one.
+/// A loaded model, or an ensemble of several.
 class LoadedEnsemble {
  public:
-  /// `pieces_in`: sources come in pieces of the first model's vocabulary. Errors (usage): no model,
-  /// weights that do not fit, other target vocabularies or, with pieces_in, other source
-  /// vocabularies, by name; and as LoadedModel::load. Without a `precision`, on the CPU, each model
-  /// keeps that of its directory; else all have the context's dtype of weights.
+  /// `pieces_in`: sources are split into pieces of the first model's vocabulary. If `precision` is
+  /// unset and the device is the CPU, each model keeps the precision of its directory; otherwise
+  /// all have the context's weight dtype. Errors (usage): no model, a wrong number of weights,
+  /// different target vocabularies or, with pieces_in, different source vocabularies; as
+  /// LoadedModel::load.
   LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                  std::optional<Precision> precision, int max_length, bool pieces_in);
   StepScorer& scorer() {
@@ -50,9 +51,9 @@ class LoadedEnsemble {
   std::optional<EnsembleScorer> ensemble_;
 };
 
-/// What translating and scoring begin with: the device and the models on it.
+/// The device and the models for translating and scoring.
 struct Inference {
-  /// Logs the device in a line that begins with `title`. Errors: as Compute and LoadedEnsemble.
+  /// Logs the device, in a line that begins with `title`. Errors: as Compute and LoadedEnsemble.
   Inference(const std::string& title, const EnsembleSpec& ensemble, const SearchSpec& search,
             const ComputeSpec& where, bool pieces_in);
 

@@ -13,15 +13,15 @@ namespace nmt::app {
 /// The input lines of a job: from a file or pipe, or given as text.
 class LineInput : public LineSource {
  public:
-  /// `path`: a file; "" and "-" are standard input. `texts`, where there are any, are read in place
-  /// of it; each may have several lines, and an empty one is an empty line. Errors (usage): both
-  /// are given; as LineReader::open.
+  /// `path`: a file; "" and "-" are standard input. If `texts` are given, they are read instead;
+  /// each may have several lines, and an empty one is an empty line. Errors (usage): both a file
+  /// and texts are given; as LineReader::open.
   LineInput(const std::string& path, const std::vector<std::string>& texts);
 
   bool next(std::string& line) override;
   bool ready() override { return !reader_ || reader_->available(); }
 
-  /// Whether the lines come from a regular file, whose size is known and which never blocks.
+  /// Whether the input is a regular file, which has a known size and never blocks.
   bool is_file() const { return reader_ && reader_->is_regular_file(); }
   std::int64_t lines() const { return lines_; }  ///< read so far
   std::int64_t bytes() const { return bytes_; }  ///< read so far, each line with its LF

@@ -8,7 +8,7 @@ namespace nmt::app {
 
 /// "deep, lrn, embeddings of 256 and states of 256, 2+2 layers"
 std::string model_summary(const ModelSpec& spec);
-/// The last part of a model directory's path, for a title.
+/// The last component of a model directory's path, for titles.
 std::string directory_name(const std::string& directory);
 
 }  // namespace nmt::app

@@ -42,7 +42,7 @@ Processes::Processes() = default;
 
 Processes::Processes(int rank, int size, std::string launcher)
     : rank_(rank), size_(size), launcher_(std::move(launcher)) {
-  // --help and --dump-config are rank 0's to answer.
+  // Only rank 0 prints the output of --help and --dump-config.
   if (!is_first() && !std::freopen("/dev/null", "w", stdout)) std::fclose(stdout);
 }
 
@@ -73,7 +73,7 @@ train::Communicator& Processes::join() {
   rank_ = joined_->rank();
   NMT_CHECK(
       joined_->size() == size_,
-      "{}: MPI knows of {} processes; libnmt_mpi.so was built with another MPI than that of mpirun",
+      "{}: MPI reports {} processes; libnmt_mpi.so was built with a different MPI than mpirun's",
       launcher_, joined_->size());
   if (!is_first()) {
     log::set_prefix(fmt::format("rank {}: ", rank_));
@@ -107,7 +107,7 @@ int Processes::threads(int asked) const {
 }
 
 void Processes::on_error() const {
-  // mpirun takes a second or two to end the others.
+  // mpirun takes one to two seconds to end the other processes.
   if (!is_first() && !(joined_ && joined_->has_lost()))
     std::this_thread::sleep_for(std::chrono::seconds(4));
 }

@@ -37,8 +37,8 @@ class Processes {
 
  private:
   Processes(int rank, int size, std::string launcher);
-  int rank_ = 0, size_ = 1;  // as the environment has them
-  std::string launcher_;     // the variable that says so
+  int rank_ = 0, size_ = 1;  // from the environment
+  std::string launcher_;     // the environment variable they come from
   std::unique_ptr<train::Communicator> joined_;
 };
 

@@ -99,7 +99,7 @@ int run_program(const std::function<int()>& body, const std::function<void()>& o
     return leave(ExitStatus::memory, error.what());
   } catch (const std::bad_alloc&) {
     return leave(ExitStatus::memory,
-                 "out of memory; smaller batches need less: --mini-batch-words or --mini-batch, "
+                 "out of memory; reduce the batch size: --mini-batch-words or --mini-batch, "
                  "--maxi-batch, --beam-size");
   } catch (const std::exception& error) {
     return leave(ExitStatus::failed, error.what());

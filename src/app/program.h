@@ -9,8 +9,8 @@
 namespace nmt::app {
 
 /// A whole program: reads its arguments into the settings, answers --help, --version and
-/// --build-info, sets the log level, runs the body, and returns the exit status. A reader of
-/// standard output that goes away ends the program without a word (SIGPIPE).
+/// --build-info, sets the log level, runs the body, and returns the exit status. If the reader of
+/// standard output closes the pipe, the program ends silently (SIGPIPE).
 ///
 ///   int main(int argc, char** argv) {
 ///     SearchSpec search;
@@ -19,8 +19,8 @@ namespace nmt::app {
 ///     return app::run_tool(argc, argv, settings, [&] { ...; return ExitStatus::ok; });
 ///   }
 ///
-/// The body checks the specs (config::check) and answers --dump-config where the program has one
-/// (dump_if_asked). `on_error` comes before an error is told.
+/// The body checks the specs (config::check) and handles --dump-config (dump_if_asked). `on_error`
+/// is called before an error is logged.
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error = {});
 
@@ -30,9 +30,9 @@ bool dump_if_asked(const config::Settings& settings);
 /// Writes to standard output and flushes. Error (failed): it cannot be written.
 void print(std::string_view text);
 
-/// Runs the body of a program and returns its exit status: the one place that catches. An error
-/// becomes one line on standard error, without a stack trace, and the status of its kind
-/// (ExitStatus). `on_error` comes before that line.
+/// Runs the body of a program, catches exceptions, and returns the exit status. An error is logged
+/// as one line on standard error, and its kind determines the status (ExitStatus). `on_error` is
+/// called before that.
 int run_program(const std::function<int()>& body, const std::function<void()>& on_error = {});
 
 }  // namespace nmt::app

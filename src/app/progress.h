@@ -20,8 +20,8 @@ class ProgressLine {
 
   /// Updates the numbers of lines and bytes read and of lines done.
   void show(std::int64_t lines_read, std::int64_t bytes_read, std::int64_t lines_done);
-  double seconds() const;            ///< since it was made
-  double processor_seconds() const;  ///< of all threads, since then
+  double seconds() const;            ///< since construction
+  double processor_seconds() const;  ///< CPU time of all threads since construction
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = start_;

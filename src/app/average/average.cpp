@@ -15,7 +15,7 @@
 namespace nmt::app {
 namespace {
 
-// The checkpoints that are asked for, oldest first.
+// The requested checkpoints, oldest first.
 std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirectory& directory) {
   std::vector<StoredCheckpoint> all;
   if (!spec.checkpoints.empty()) {
@@ -51,15 +51,17 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
 }  // namespace
 
 std::vector<std::int64_t> average(const AverageSpec& spec) {
-  if (spec.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  if (spec.output.empty()) fail(ExitStatus::usage, "no output: name a new folder with -o DIR");
+  if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
+  if (spec.output.empty())
+    fail(ExitStatus::usage, "no output given; name a new directory with -o DIR");
   if ((spec.last > 0) + (spec.best > 0) + !spec.checkpoints.empty() > 1)
     fail(ExitStatus::usage, "last, best and checkpoints exclude each other");
   const ModelDirectory directory = ModelDirectory::open(spec.model);
   if (directory.weights() != Dtype::f32)
     fail(ExitStatus::usage,
-         "model: {} holds {} weights: average the float32 model and convert the result", spec.model,
-         precision_name(directory.weights()));
+         "model: {} has {} weights, expected float32; average the original model and convert the "
+         "result",
+         spec.model, precision_name(directory.weights()));
   const std::vector<StoredCheckpoint> checkpoints = chosen(spec, directory);
   std::vector<std::unique_ptr<safetensors::File>> files;
   std::vector<std::int64_t> updates;
@@ -71,9 +73,8 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   const AveragedWeights weights = average_weights(files);
   write_model(spec.output, directory, weights.tensors, Dtype::f32, checkpoints.back().updates(),
               fmt::format("{{\"average-of\": [{}]}}", list));
-  log::info(
-      "{}: the average of updates {} of {}; translate with: nmt-translate -m {} < INPUT > OUTPUT",
-      spec.output, list, spec.model, spec.output);
+  log::info("{}: average of updates {} of {}; translate with: nmt-translate -m {} < INPUT > OUTPUT",
+            spec.output, list, spec.model, spec.output);
   return updates;
 }
 

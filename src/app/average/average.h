@@ -8,13 +8,13 @@
 
 namespace nmt::app {
 
-/// Which checkpoints of one training to average, and where the result goes.
+/// Specification of nmt-average.
 struct AverageSpec {
   std::string model;   ///< the model directory with the checkpoints
   std::string output;  ///< a new model directory
   // At most one of these three; without any, all checkpoints are averaged.
-  std::int64_t last = 0;                 ///< the newest; 0: not limited
-  std::int64_t best = 0;                 ///< the newest of the best; 0: not limited
+  std::int64_t last = 0;  ///< average the latest N; 0: no limit
+  std::int64_t best = 0;  ///< average the latest N that were the best so far; 0: no limit
   std::vector<std::string> checkpoints;  ///< numbers of updates
 };
 

@@ -27,7 +27,7 @@ Lines read_lines(const std::string& path) {
   return lines;
 }
 
-// One file a stream, or one file with streams side by side.
+// One file per reference stream, or one file with tab-separated streams.
 std::vector<Lines> read_references(const BleuSpec& spec) {
   std::vector<Lines> streams;
   for (const std::string& path : spec.references) streams.push_back(read_lines(path));
@@ -37,7 +37,7 @@ std::vector<Lines> read_references(const BleuSpec& spec) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::size_t begin = 0;
     for (std::size_t k = 0; k < streams.size(); ++k) {
-      const bool last = k + 1 == streams.size();  // what follows the last tab, tabs included
+      const bool last = k + 1 == streams.size();  // the last field keeps further tabs
       const std::size_t end = last ? lines[i].size() : lines[i].find('\t', begin);
       if (end == std::string::npos)
         fail(ExitStatus::data, "{}: line {} has {} fields, not {}", spec.references[0], i + 1,

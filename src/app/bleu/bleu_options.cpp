@@ -105,7 +105,8 @@ void check(const BleuSpec& s) {
     fail(ExitStatus::usage, "--num-refs {} takes one reference file, not {}", s.reference_fields,
          s.references.size());
   if (paired && systems < 2)
-    fail(ExitStatus::usage, "a paired test needs two systems or more behind --input");
+    fail(ExitStatus::usage,
+         "a paired test requires two or more systems; give their outputs to --input");
   if (s.confidence && systems > 1)
     fail(ExitStatus::usage,
          "--confidence takes one system, not {}; --paired-bs gives intervals for several", systems);
@@ -117,7 +118,7 @@ void check(const BleuSpec& s) {
                     s.bleu.tokenizer != defaults.tokenizer ||
                     s.bleu.smoothing != defaults.smoothing || s.bleu.lowercase))
     fail(ExitStatus::usage,
-         "--lineage is BLEU by its own four definitions; leave out --metrics, --tokenize, "
+         "--lineage has four fixed definitions of BLEU and excludes --metrics, --tokenize, "
          "--smooth-method, --lowercase, --sentence-level");
 }
 

@@ -22,9 +22,9 @@ struct nmt::EnumNames<nmt::app::ReportFormat> {
 
 namespace nmt::app {
 
-/// What to score and how: the settings of sacreBLEU, with the same meaning.
+/// Specification of nmt-bleu: the settings of sacreBLEU, with the same meaning.
 struct BleuSpec {
-  std::vector<std::string> references;       ///< files, one a stream
+  std::vector<std::string> references;       ///< files, one per stream
   std::vector<std::string> inputs;           ///< hypothesis files; empty: standard input
   std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf
   int reference_fields = 1;                  ///< references in one file, separated by tabs
@@ -38,7 +38,7 @@ struct BleuSpec {
   int bootstrap_samples = 1000;
   int randomization_trials = 10000;
   std::uint64_t seed = significance_seed;
-  int width = 1;  ///< digits behind the point
+  int width = 1;  ///< digits after the decimal point
   bool score_only = false;
   ReportFormat format = ReportFormat::json;
   bool quiet = false;

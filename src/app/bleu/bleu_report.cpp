@@ -25,7 +25,7 @@ std::string dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// In the order of their names, as sacreBLEU sorts them.
+// Sorted by name, as in sacreBLEU.
 Metrics metrics_of(const BleuSpec& spec) {
   Metrics metrics;
   const auto wanted = [&](const char* name) {
@@ -38,7 +38,7 @@ Metrics metrics_of(const BleuSpec& spec) {
   return metrics;
 }
 
-// One score with its signature, in the forms that sacreBLEU's Score.format() has.
+// One score with its signature, in the formats of sacreBLEU's Score.format().
 struct Line {
   std::string left, right;  // around " = "
   std::string score;
@@ -137,7 +137,7 @@ std::string lineage(const BleuSpec& spec, const System& system,
   return written(lines, spec);
 }
 
-// sacreBLEU prints these in its text form always.
+// sacreBLEU always prints these as text.
 std::string sentence_scores(const BleuSpec& spec, const Metric& metric, const System& system,
                             const std::vector<Lines>& references) {
   const std::string signature = metric.signature(static_cast<int>(references.size()));

@@ -7,14 +7,14 @@
 
 namespace nmt::app {
 
-/// What a translation system wrote, one line a sentence.
+/// The output of a translation system, one line per sentence.
 struct System {
   std::string name;
   std::vector<std::string> lines;
 };
 
-/// Scores the systems and writes what the spec asks for, in sacreBLEU's form. `references[k]` is
-/// reference stream k, as long as every system.
+/// Scores the systems and returns the report in sacreBLEU's format. `references[k]` is reference
+/// stream k; it has as many lines as each system.
 std::string report(const BleuSpec& spec, const std::vector<System>& systems,
                    const std::vector<std::vector<std::string>>& references);
 

@@ -38,18 +38,19 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
 }
 
 void convert(const ConvertSpec& spec) {
-  if (spec.model.empty()) fail(ExitStatus::usage, "no model: say which with -m DIR");
-  if (spec.output.empty()) fail(ExitStatus::usage, "no output: name a new folder with -o DIR");
+  if (spec.model.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
+  if (spec.output.empty())
+    fail(ExitStatus::usage, "no output given; name a new directory with -o DIR");
   if (spec.no_check && !spec.check.empty())
     fail(ExitStatus::usage, "check and no-check exclude each other");
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
-    fail(ExitStatus::usage, "model: {} holds {} weights already; {} ones are made of float32",
+    fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));
   expect_new(spec.output);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
-  // Widened weights are the same numbers: there is nothing to check.
+  // Widening does not change the weights, so no check is needed.
   if (to != Dtype::f32 && !spec.no_check) info["check"] = check_conversion(spec, to);
   const StoredCheckpoint checkpoint = directory.published();
   const safetensors::File file = checkpoint.open_model();

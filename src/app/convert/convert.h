@@ -9,27 +9,27 @@
 
 namespace nmt::app {
 
-/// What to convert, to what, and how the result is checked.
+/// Specification of nmt-convert.
 struct ConvertSpec {
-  std::string model;   ///< a model directory; its best checkpoint is taken, else the latest
+  std::string model;   ///< a model directory; its best checkpoint is used, or else the latest
   std::string output;  ///< a new model directory
   Precision precision = Precision::int8;  ///< int8, bfloat16 or float32
 
   bool no_check = false;           ///< write the model unchecked
   std::vector<std::string> check;  ///< source and reference; empty: the model's development set
-  int check_sentences = 100;       ///< check by the first so many
-  double tolerance = 0.5;          ///< BLEU by which the check may fall
+  int check_sentences = 100;       ///< number of sentences, from the beginning
+  double tolerance = 0.5;          ///< maximum loss of BLEU
   SearchSpec search;               ///< of the check
-  ComputeSpec compute;             ///< cpu_threads alone: the check runs on the CPU
+  ComputeSpec compute;             ///< only cpu_threads is used; the check runs on the CPU
 };
 
 /// The options of nmt-convert.
 std::vector<config::Option> fields(ConvertSpec& spec);
 
-/// Writes a model directory with the weights in that precision; it appears whole or not at all.
-/// Fewer bits are checked first: by the BLEU of translations with them and with float32. Errors
-/// (usage): no model, no output, wrong settings, weights that are not float32 already; (failed):
-/// BLEU falls by more than the tolerance; as ModelDirectory::open and write_model.
+/// Writes a model directory with the weights in that precision, atomically. Before lower precisions
+/// are written, BLEU is compared with that of float32 weights. Errors (usage): no model, no output,
+/// wrong settings, weights that are not float32 already; (failed): BLEU falls by more than the
+/// tolerance; as ModelDirectory::open and write_model.
 void convert(const ConvertSpec& spec);
 
 }  // namespace nmt::app

@@ -23,20 +23,20 @@ struct CheckText {
   std::vector<std::string> sources, references;
 };
 
-// The translations of the last validation stand in the directory with their sources and references.
+// The model directory contains the translations of the last validation with sources and references.
 CheckText development_set(const std::string& directory) {
   CheckText text{directory + "/development.json", {}, {}};
   std::error_code error;
   if (!std::filesystem::is_regular_file(text.origin, error))
     fail(ExitStatus::usage,
-         "check: {} records no development set; give --check SOURCE REFERENCE, or --no-check",
+         "check: {} has no development set; give --check SOURCE REFERENCE, or --no-check",
          directory);
   try {
     const auto json = nlohmann::json::parse(read_file(text.origin));
     text.sources = json.at("sources").get<std::vector<std::string>>();
     text.references = json.at("references").get<std::vector<std::string>>();
   } catch (const nlohmann::json::exception&) {
-    fail(ExitStatus::data, "{}: is not what nmt-train writes there", text.origin);
+    fail(ExitStatus::data, "{}: is not a list of translations as nmt-train writes it", text.origin);
   }
   return text;
 }
@@ -49,7 +49,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-// The first sentences that have text on both sides.
+// The first sentences with text on both sides.
 CheckText check_text(const ConvertSpec& spec) {
   CheckText all, text;
   if (spec.check.empty())
@@ -57,10 +57,10 @@ CheckText check_text(const ConvertSpec& spec) {
   else if (spec.check.size() == 2)
     all = {spec.check[0], lines_of(spec.check[0]), lines_of(spec.check[1])};
   else
-    fail(ExitStatus::usage, "check: {} files given, a source and a reference are needed",
+    fail(ExitStatus::usage, "check: {} files given, expected two: source and reference",
          spec.check.size());
   if (all.sources.size() != all.references.size())
-    fail(ExitStatus::data, "check: {} sources and {} references in {}: they must be pairs",
+    fail(ExitStatus::data, "check: {} sources and {} references in {}; expected equal numbers",
          all.sources.size(), all.references.size(),
          spec.check.empty() ? all.origin : spec.check[0] + " and " + spec.check[1]);
   text.origin = all.origin;

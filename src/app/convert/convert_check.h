@@ -7,9 +7,9 @@
 
 namespace nmt::app {
 
-/// Translates the sentences of the check with float32 weights and with weights `to`. Returns what
-/// was found, for the new model's state.json: {"sentences", "bleu-float32", "bleu"}. Errors (usage,
-/// data): no sentences to check by; (failed): BLEU falls by more than the tolerance.
+/// Translates the sentences of the check with float32 weights and with weights `to`. Returns the
+/// result for the new model's state.json: {"sentences", "bleu-float32", "bleu"}. Errors (usage,
+/// data): no sentences for the check; (failed): BLEU falls by more than the tolerance.
 nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to);
 
 }  // namespace nmt::app

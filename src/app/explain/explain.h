@@ -8,18 +8,18 @@
 
 namespace nmt::app {
 
-/// The search for pages: those of longer sentences are hard to read.
+/// Search options with a lower max_length, since pages of long sentences are hard to read.
 SearchSpec explained_search();
 
-/// What to explain, and where the page goes.
+/// Specification of nmt-explain.
 struct ExplainSpec {
   std::string model;              ///< the model directory
   std::string input;              ///< one sentence per line; "" and "-": standard input
-  std::vector<std::string> text;  ///< lines in place of an input
-  int sentences = 50;             ///< show so many lines at most
+  std::vector<std::string> text;  ///< lines instead of an input file
+  int sentences = 50;             ///< maximum number of sentences
   std::string output;             ///< the HTML page; "" and "-": standard output
-  std::string json;               ///< the page's numbers; "": nowhere
-  std::string gates;              ///< every gate of every channel, as safetensors; "": nowhere
+  std::string json;               ///< the page's numbers; "": not written
+  std::string gates;              ///< every gate of every channel, as safetensors; "": not written
   SearchSpec search = explained_search();
   ComputeSpec compute;
 };
@@ -27,8 +27,8 @@ struct ExplainSpec {
 /// The options of nmt-explain.
 std::vector<config::Option> fields(ExplainSpec& spec);
 
-/// Translates the lines and writes what the model does meanwhile, as one HTML page. Errors (usage):
-/// no model; (data): no line; as LoadedModel::load, LineInput and PageOutput.
+/// Translates the lines and writes attention, gates and memory of the model as one HTML page.
+/// Errors (usage): no model; (data): no line; as LoadedModel::load, LineInput and PageOutput.
 void explain(const ExplainSpec& spec);
 
 }  // namespace nmt::app

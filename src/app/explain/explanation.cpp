@@ -17,10 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Six significant digits: what a page can show, and a third of the bytes.
+// Rounds to six significant digits, which suffice for a page and need a third of the bytes.
 double rounded(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
-}  // std::stod throws at 1e-310
+}  // strtod, since std::stod throws at 1e-310
 Json rounded(const std::optional<double>& value) {
   return value ? Json(rounded(*value)) : Json();
 }
@@ -30,7 +30,7 @@ Json rounded(const std::vector<double>& values) {
   return list;
 }
 
-// The pieces, and for each the number of the word it belongs to; </s> is a word of its own.
+// Adds the pieces and, for each, the index of its word; </s> counts as a word.
 void add_pieces(Json& json, const std::string& side, const Vocabulary& vocabulary,
                 const std::vector<std::int32_t>& ids) {
   Json pieces = Json::array(), words = Json::array();
@@ -44,7 +44,7 @@ void add_pieces(Json& json, const std::string& side, const Vocabulary& vocabular
   json[side + "_words"] = std::move(words);
 }
 
-// A gate in the order of reading, from [n,1,H].
+// A gate [n,1,H] in reading order.
 std::vector<float> in_reading_order(const Tensor& gate, std::int64_t width, bool reverse) {
   std::vector<float> values(gate.f32(), gate.f32() + gate.elements());
   if (!reverse) return values;
@@ -54,8 +54,7 @@ std::vector<float> in_reading_order(const Tensor& gate, std::int64_t width, bool
   return turned;
 }
 
-// For each step in the order of reading: the earlier step with the largest weight in the state
-// after it.
+// For each step in reading order: the earlier step with the largest weight in the state after it.
 Json strongest(const std::vector<std::vector<double>>& weights, bool reverse) {
   const std::int64_t n = std::ssize(weights);
   const auto position = [&](std::int64_t step) { return reverse ? n - 1 - step : step; };
@@ -72,7 +71,7 @@ Json strongest(const std::vector<std::vector<double>>& weights, bool reverse) {
   return list;
 }
 
-// What all sentences together say of one unit.
+// Statistics of one unit over all sentences.
 struct UnitTotals {
   std::vector<double> input, forget;  // sums of the channel means by position
   std::vector<std::int64_t> sentences;
@@ -98,7 +97,7 @@ struct Explanation::Parts {
   Json unit(const Probe& probe, std::size_t which, std::int64_t line);
 };
 
-// The units are the same for every sentence.
+// All sentences have the same units.
 void Explanation::Parts::describe(const Probe& probe) {
   if (!units.empty()) return;
   totals.resize(probe.units.size());

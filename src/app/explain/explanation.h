@@ -11,21 +11,22 @@
 
 namespace nmt::app {
 
-/// Translations and what the model did on the way, as the page of nmt-explain and its JSON show
-/// them (docs/guide/explain.md names the members). Each translation is found by search and then
-/// forced through the model, which shows gates and attention.
+/// Data of an nmt-explain page: translations with attention, gates and memory
+/// (docs/guide/explain.md documents the JSON). Each line is translated by search; then forced
+/// decoding of the translation records gates and attention.
 class Explanation {
  public:
-  /// `keep_gates`: for save_gates(). The model and the translator outlive this object.
+  /// `keep_gates`: keeps all gates for save_gates(). The model and the translator must outlive this
+  /// object.
   Explanation(LoadedModel& model, BatchTranslator& translator, const std::string& directory,
               bool keep_gates);
   ~Explanation();
-  /// A line without anything but white space is shown as such. Numbers from 1.
+  /// Adds a line; `number` counts from 1. A blank line is shown as blank.
   void add(const std::string& line, std::int64_t number);
-  /// All of it so far.
+  /// The data of all lines so far.
   nlohmann::ordered_json json() const;
-  /// The gates as a safetensors file: "<line>.<unit>.input" and ".forget", f32 [positions, H] in
-  /// the order of the sentence.
+  /// Writes the gates as a safetensors file: "<line>.<unit>.input" and ".forget", f32 [positions,
+  /// H] in the order of the sentence.
   void save_gates(const std::string& path) const;
 
  private:

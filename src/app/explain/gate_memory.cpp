@@ -74,7 +74,7 @@ void Correlation::add(double x, double y) {
 }
 
 std::optional<double> Correlation::value() const {
-  constexpr double noise = 1e-20;  // of gates that do not vary, in squares of gates
+  constexpr double noise = 1e-20;  // bound on the variance of constant gates, from rounding
   if (n_ < 2 || xx_ <= noise * n_ || yy_ <= noise * n_) return std::nullopt;
   return std::clamp(xy_ / std::sqrt(xx_ * yy_), -1.0, 1.0);
 }

@@ -7,14 +7,14 @@
 
 namespace nmt::app {
 
-/// The gates of a unit over one sentence in the order in which it read it, [n,H] each.
+/// The gates of a unit over one sentence, in reading order, [n,H] each.
 ///
-/// A step takes carry * h' + enter * new input (before its activation), so that the state after
-/// step t holds the input of step k with the weight enter_k * carry_{k+1} * ... * carry_t in every
-/// channel (Zhang & Sennrich, ACL 2019, eq. 5-7, for LRN; Zhang et al., EMNLP 2018, eq. 10-11, for
-/// ATR). Alone: enter = i, carry = f. In a step of two units, s = lower(h', x), h = higher(s, c):
-/// what the lower one takes in passes the higher one's forget gate at once, enter = i_lower *
-/// f_higher, and both carry, f_lower * f_higher.
+/// A step computes carry * h' + enter * new input (before the activation). The state after step t
+/// therefore contains the input of step k with the weight enter_k * carry_{k+1} * ... * carry_t in
+/// every channel (Zhang & Sennrich, ACL 2019, eq. 5-7, for LRN; Zhang et al., EMNLP 2018, eq.
+/// 10-11, for ATR). For a single unit, enter = i and carry = f. For two units per step, s =
+/// lower(h', x), h = higher(s, c), both forget gates act on the state: carry = f_lower * f_higher.
+/// The lower unit's input also passes the higher unit's forget gate: enter = i_lower * f_higher.
 struct GatedMemory {
   std::int64_t steps = 0, width = 0;
   std::vector<double> enter, carry;
@@ -27,19 +27,19 @@ GatedMemory gated_memory_higher(std::int64_t steps, std::int64_t width,
                                 std::span<const float> input, std::span<const float> forget,
                                 std::span<const float> lower_forget);
 
-/// weights[k][t-k]: the mean over the channels of the weight of step k in the state after step t, t
-/// = k..n-1.
+/// weights[k][t-k]: the weight of step k in the state after step t, averaged over channels, t =
+/// k..n-1.
 std::vector<std::vector<double>> memory_weights(const GatedMemory& memory);
 
-/// The mean over the channels at every step.
+/// The mean over channels at every step.
 std::vector<double> channel_means(std::int64_t steps, std::int64_t width,
                                   std::span<const float> gate);
 
-/// Sums for Pearson's correlation coefficient, pair by pair.
+/// Pearson's correlation coefficient, updated pair by pair.
 class Correlation {
  public:
   void add(double x, double y);
-  /// None for less than two pairs, or where one side does not vary.
+  /// nullopt for fewer than two pairs, or if one side does not vary.
   std::optional<double> value() const;
 
  private:

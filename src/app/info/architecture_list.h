@@ -4,8 +4,7 @@
 
 namespace nmt::app {
 
-/// Every architecture of --type with its description, paper and traits: a line and its details
-/// each, or one JSON array.
+/// All architectures of --type with description, paper and traits, as text or as a JSON array.
 std::string architectures_text();
 std::string architectures_json();
 

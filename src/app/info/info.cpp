@@ -17,7 +17,7 @@
 namespace nmt::app {
 namespace {
 
-// A directory knows its model: what says something else of it contradicts it.
+// Reads the model of a directory. Settings that describe another model are errors.
 void read_directory(TrainingSpec& spec, ModelInfo& info) {
   std::vector<std::string> names{"config"};
   for (const config::Option& option : config::fields(spec.data))
@@ -25,8 +25,7 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
   for (const config::Option& option : config::fields(spec.model)) names.push_back(option.name);
   for (const std::string& name : names)
     if (spec.is_given(name))
-      fail(ExitStatus::usage,
-           "{}: a model directory has its own settings; give --model {} or --{}, not both",
+      fail(ExitStatus::usage, "{}: --model {} has its own settings; give either --model or --{}",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
   info.origin = directory.path();
@@ -89,8 +88,8 @@ std::vector<config::Option> fields(InfoSpec& spec) {
                              .range(1, 100000)})});
 }
 
-// A --model beside the command line's other arguments names what to describe; in a file it only
-// names where a training goes.
+// On the command line, --model names the model to describe. In a configuration file it only names
+// the directory of a training.
 void note_given(InfoSpec& spec, const config::Settings& settings) {
   note_given(spec.training, settings);
   const int level = settings.level("model");
@@ -111,8 +110,8 @@ std::string architectures(const InfoSpec& spec) {
 }
 
 std::string info(const InfoSpec& spec, ModelInfo info) {
-  // What is chosen by the training text and not set: dropout of some kind, 4,096 target tokens a
-  // batch.
+  // Unset values that nmt-train chooses by corpus size do not affect the sizes: any dropout, 4,096
+  // target tokens per batch.
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;

@@ -10,31 +10,31 @@
 
 namespace nmt::app {
 
-/// Which model to describe, and how.
+/// Specification of nmt-info.
 struct InfoSpec {
-  TrainingSpec training;        ///< the settings of a model that does not exist yet
-  bool from_directory = false;  ///< the model of training.train.model instead
-  int sentence_length = 25;     ///< tokens of a sentence that memory is estimated for
-  bool architectures = false;   ///< describe all architectures, and no model
-  bool json = false;            ///< JSON in place of text
+  TrainingSpec training;        ///< settings of a model that does not exist yet
+  bool from_directory = false;  ///< describe the model in training.train.model instead
+  int sentence_length = 25;     ///< sentence length in tokens for the memory estimate
+  bool architectures = false;   ///< describe all architectures instead of a model
+  bool json = false;            ///< print JSON instead of text
 };
 
 /// The options of nmt-info: those of nmt-train, and its own.
 std::vector<config::Option> fields(InfoSpec& spec);
-/// Takes over which settings a program was given, and thereby whether a model directory was named.
-/// After Settings::read().
+/// Records which settings were given, including whether a model directory was named. Call it after
+/// Settings::read().
 void note_given(InfoSpec& spec, const config::Settings& settings);
 
 /// Every architecture as text or JSON.
 std::string architectures(const InfoSpec& spec);
 
-/// The model that is meant: its spec, vocabularies and precision. Completes spec.training where the
-/// settings leave something to be chosen. Errors (usage): a directory and settings of another
-/// model; settings that only a training text could complete; as ModelDirectory::open, check and
+/// The model to describe: its spec, vocabularies and precision. Sets values of spec.training that
+/// nmt-train would choose. Errors (usage): a directory together with settings of another model;
+/// unset values that depend on the training text; as ModelDirectory::open, check and
 /// open_training_text.
 ModelInfo find_model(InfoSpec& spec);
 
-/// Size, cost and memory of that model as text or JSON.
+/// Size, cost and memory of the model as text or JSON.
 std::string info(const InfoSpec& spec, ModelInfo model);
 
 }  // namespace nmt::app

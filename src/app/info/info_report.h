@@ -8,7 +8,7 @@
 
 namespace nmt::app {
 
-/// All that nmt-info tells of a model.
+/// The data of an nmt-info report.
 struct ModelInfo {
   std::string origin;                 ///< the directory, or "settings"
   std::string precision = "float32";  ///< of the weights in the directory
@@ -22,9 +22,9 @@ struct ModelInfo {
   DecodingMemory decoding;
 };
 
-/// A page of text for people.
+/// The report as text.
 std::string text_of(const ModelInfo& info);
-/// The same numbers as JSON.
+/// The report as JSON.
 std::string json_of(const ModelInfo& info);
 
 }  // namespace nmt::app

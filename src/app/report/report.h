@@ -7,12 +7,12 @@
 
 namespace nmt::app {
 
-/// Which training to show, and where the page goes.
+/// Specification of nmt-report.
 struct ReportSpec {
   std::string model;   ///< the model directory
   std::string output;  ///< the HTML page; "" and "-": standard output
-  std::string json;    ///< the page's numbers; "": nowhere
-  int worst = 20;      ///< development sentences to show, the worst first
+  std::string json;    ///< the page's numbers; "": not written
+  int worst = 20;      ///< number of development sentences to show, worst first
 };
 
 /// The options of nmt-report.

@@ -31,7 +31,8 @@ constexpr std::array figures = {"updates",
 constexpr std::array metrics = {"bleu", "chrf", "cross-entropy", "perplexity"};
 constexpr int resamples = 1000;
 
-// The lines of the log that are whole; what a killed process left of its last line is none.
+// Reads the complete lines of the log. A killed process can leave an incomplete last line, which is
+// ignored.
 std::vector<Json> read_log(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
@@ -56,12 +57,14 @@ std::vector<Json> read_log(const std::string& path) {
   }
   if (lines.empty()) fail(ExitStatus::data, "{}: has no lines of a training log", path);
   if (damaged > 0)
-    log::warn("{}: skipped {} of {} lines that are not of a training log, the first is line {}",
-              path, damaged, number, first_damaged);
+    log::warn(
+        "{}: skipped {} of {} lines that are not lines of a training log; the first is line {}",
+        path, damaged, number, first_damaged);
   return lines;
 }
 
-// A training that went back to a checkpoint computes again what came after it.
+// A training resumed from a checkpoint repeats the updates after it; their earlier lines are
+// dropped.
 void drop_undone(std::vector<Json>& lines) {
   std::vector<Json> kept;
   for (Json& line : lines) {
@@ -113,7 +116,7 @@ Json validations(const std::vector<Json>& lines) {
   return result;
 }
 
-// The value of the first metric at the last validation that was the best so far.
+// The best value of the first metric.
 Json best(const std::vector<Json>& lines) {
   Json result;
   for (const Json& line : lines) {
@@ -127,7 +130,7 @@ Json best(const std::vector<Json>& lines) {
   return result;
 }
 
-// Tokens over time: the mean of the displays' speeds would give a slow stretch too little weight.
+// Tokens divided by time. A mean over log lines would give slow periods too little weight.
 Json mean_speed(const std::vector<Json>& lines) {
   double tokens = 0, seconds = 0, before = 0;
   for (const Json& line : lines) {
@@ -181,7 +184,7 @@ Json development(const std::string& path, int worst) {
   std::int64_t copied = 0, empty = 0;
   std::vector<double> chrf, sentence_bleu;
   BleuOptions effective;
-  effective.effective_order = true;  // else a short sentence is 0 for its length alone
+  effective.effective_order = true;  // otherwise sentences of fewer than 4 words score 0
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     copied += !sources[i].empty() && outputs[i] == sources[i];
     empty += outputs[i].empty();

@@ -6,10 +6,9 @@
 
 namespace nmt::app {
 
-/// What nmt-report shows, from the files that nmt-train leaves in a model directory
-/// (docs/guide/explain.md lists the members). `worst`: so many development sentences. Errors: usage
-/// or data where there is no model; data where train.jsonl is missing or holds not one line of a
-/// training's log.
+/// The data of an nmt-report page, from the files that nmt-train writes in a model directory
+/// (docs/guide/explain.md documents the JSON). `worst`: number of development sentences. Errors:
+/// (usage, data) no model; (data) train.jsonl is missing or has no line of a training log.
 nlohmann::ordered_json training_report(const std::string& directory, int worst);
 
 }  // namespace nmt::app

@@ -43,7 +43,7 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
 PairScorer::Totals score(const ScoreSpec& spec) {
   check(spec.models);
   if (spec.files.size() != 2)
-    fail(ExitStatus::usage, "{} files to score, a source and a target are needed",
+    fail(ExitStatus::usage, "{} files to score, expected two: source and target",
          spec.files.size());
   LineReader source_reader = LineReader::open(spec.files[0]),
              target_reader = LineReader::open(spec.files[1]);

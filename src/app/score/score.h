@@ -10,19 +10,18 @@
 
 namespace nmt::app {
 
-/// A scorer of pairs with all that it works with: the device and the models there with their
-/// vocabularies. One thread uses it.
+/// A scorer of pairs, with its device, models and vocabularies. Not thread-safe.
 class OpenScorer {
  public:
-  /// `title` begins the first log line. Files named in the spec for score() are not looked at.
+  /// `title` begins the first log line. File names in the spec are ignored; score() uses them.
   /// Errors: as check(ScoreSpec), Inference and PairScorer.
   explicit OpenScorer(const ScoreSpec& spec, const std::string& title = "nmt");
   OpenScorer(const OpenScorer&) = delete;
   OpenScorer& operator=(const OpenScorer&) = delete;
 
-  /// For pairs at hand (PairScorer::score) and for streams of lines (score_stream).
+  /// For pairs in memory (PairScorer::score) and for streams of lines (score_stream).
   PairScorer& scorer() { return scorer_; }
-  /// Called as pairs are done, with their number.
+  /// Called when pairs have been scored, with their number.
   void on_batch(std::function<void(std::int64_t pairs)> listener) {
     on_batch_ = std::move(listener);
   }
@@ -34,9 +33,9 @@ class OpenScorer {
   PairScorer scorer_;
 };
 
-/// Scores the pairs of spec.files and writes to spec.output what spec.format and spec.summary ask
-/// for. Returns the sums over all pairs. Errors: as OpenScorer, LineReader::open, LineWriter and
-/// score_stream; (usage): no two files.
+/// Scores the pairs of spec.files and writes scores or a summary to spec.output. Returns the sums
+/// over all pairs. Errors: as OpenScorer, LineReader::open, LineWriter and score_stream; (usage):
+/// not two files.
 PairScorer::Totals score(const ScoreSpec& spec);
 
 }  // namespace nmt::app

@@ -12,7 +12,7 @@ namespace {
 
 using config::Option;
 
-/// The part of the search's settings that scoring has.
+/// The search options that apply to scoring.
 std::vector<Option> scoring_fields(SearchSpec& spec) {
   std::vector<Option> chosen =
       config::only({"normalize", "length-penalty", "coverage-penalty", "alignment", "max-length",

@@ -10,34 +10,34 @@
 
 namespace nmt::app {
 
-/// Settings whose scores are plain log probabilities.
+/// Defaults that make scores plain log probabilities.
 inline SearchSpec scoring_search() {
   SearchSpec search;
   search.length_penalty = 0;
   return search;
 }
 
-/// What scoring needs to know.
+/// Specification of nmt-score.
 struct ScoreSpec {
   EnsembleSpec models;
-  /// Ranking and batches; no search takes place.
+  /// Length normalization, coverage penalty and batches; there is no search.
   SearchSpec search = scoring_search();
   ComputeSpec compute;
-  bool pieces_in = false;  ///< both sides are in pieces of the vocabularies already
+  bool pieces_in = false;  ///< both sides are already split into pieces of the vocabularies
 
-  // For score(), which reads and writes files.
+  // Files of score().
   std::vector<std::string> files;   ///< source and target
   std::string output;               ///< "" and "-": standard output
-  ScoreOutput format;               ///< of the output; its summary is that of `summary`
-  Summary summary = Summary::none;  ///< none: a line for each pair
+  ScoreOutput format;               ///< of the output; score() sets its summary from `summary`
+  Summary summary = Summary::none;  ///< none: one line per pair
 };
 
 /// The options of nmt-score.
 std::vector<config::Option> fields(ScoreSpec& spec);
-/// Takes what is no directory behind the first of the models as files to score, so that
+/// Moves arguments after the first model that are not directories to the files to score, so that
 /// `-m A B SOURCE TARGET` means two models and two files.
 void separate_files(ScoreSpec& spec);
-/// Error (usage): settings out of range, or that contradict each other.
+/// Error (usage): settings that are out of range or contradict each other.
 void check(const ScoreSpec& spec);
 
 }  // namespace nmt::app

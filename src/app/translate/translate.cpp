@@ -20,7 +20,7 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
     log::warn("{} lines were longer than {} tokens and cropped (--max-length)", statistics.cropped,
               spec.search.max_length);
   if (statistics.repeating > 1)
-    log::warn("{} lines' translations repeat something {} times in a row or more",
+    log::warn("the translations of {} lines repeat a phrase {} or more times in a row",
               statistics.repeating, min_reported_repetitions);
   const double seconds = progress.seconds();
   log::info(

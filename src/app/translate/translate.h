@@ -12,19 +12,18 @@
 
 namespace nmt::app {
 
-/// A translator with all that it works with: the device, the models there, their vocabularies and
-/// the shortlist. One thread uses it.
+/// A translator, with its device, models, vocabularies and shortlist. Not thread-safe.
 class OpenTranslator {
  public:
-  /// `title` begins the first log line. Files named in the spec for translate() are not looked at.
+  /// `title` begins the first log line. File names in the spec are ignored; translate() uses them.
   /// Errors: as check(TranslateSpec), Inference and Shortlist::load.
   explicit OpenTranslator(const TranslateSpec& spec, const std::string& title = "nmt");
   OpenTranslator(const OpenTranslator&) = delete;
   OpenTranslator& operator=(const OpenTranslator&) = delete;
 
-  /// For lines at hand (BatchTranslator::translate) and for streams of lines (translate_stream).
+  /// For lines in memory (BatchTranslator::translate) and for streams of lines (translate_stream).
   BatchTranslator& translator() { return *translator_; }
-  /// Called after each batch with the number of sentences it had.
+  /// Called after each batch with its number of sentences.
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
     on_batch_ = std::move(listener);
   }
@@ -38,13 +37,14 @@ class OpenTranslator {
 };
 
 struct TranslateResult {
-  std::int64_t lines = 0;  ///< read, and as many written
+  std::int64_t lines = 0;  ///< read and written
   BatchTranslator::Statistics statistics;
 };
 
-/// Translates the lines of spec.input, or spec.text, to spec.output, with progress and speed in the
-/// log. A pipe or terminal gets its answers before more is waited for. Errors: as OpenTranslator,
-/// LineInput, LineWriter and translate_stream; a wrong file name is told before a model is opened.
+/// Translates the lines of spec.input or spec.text to spec.output and logs progress and speed. If
+/// the input is a pipe or terminal, translations are flushed before it waits for more lines.
+/// Errors: as OpenTranslator, LineInput, LineWriter and translate_stream; invalid file names are
+/// reported before a model is loaded.
 TranslateResult translate(const TranslateSpec& spec);
 
 }  // namespace nmt::app

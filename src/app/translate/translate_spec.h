@@ -9,23 +9,23 @@
 
 namespace nmt::app {
 
-/// What translating needs to know.
+/// Specification of nmt-translate.
 struct TranslateSpec {
   EnsembleSpec models;
   SearchSpec search;
   ComputeSpec compute;
-  bool pieces_in = false;   ///< lines are in pieces of the source vocabulary already
-  bool pieces_out = false;  ///< translations stay in pieces of the target vocabulary
+  bool pieces_in = false;   ///< lines are already split into pieces of the source vocabulary
+  bool pieces_out = false;  ///< translations are written as pieces of the target vocabulary
 
-  // For translate(), which reads and writes files.
+  // Files of translate().
   std::string input;              ///< "" and "-": standard input
-  std::vector<std::string> text;  ///< lines to translate in place of an input
+  std::vector<std::string> text;  ///< lines to translate instead of an input file
   std::string output;             ///< "" and "-": standard output
 };
 
 /// The options of nmt-translate.
 std::vector<config::Option> fields(TranslateSpec& spec);
-/// Error (usage): settings out of range, or that contradict each other.
+/// Error (usage): settings that are out of range or contradict each other.
 void check(const TranslateSpec& spec);
 
 }  // namespace nmt::app

@@ -16,13 +16,13 @@
 namespace nmt::app {
 namespace {
 
-/// A piece's length in characters.
+/// Length of a piece in characters.
 std::size_t characters(const std::string& piece) {
   return static_cast<std::size_t>(
       std::count_if(piece.begin(), piece.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// A few lines about a vocabulary.
+/// A summary of a vocabulary.
 std::string summary(const Vocabulary& vocabulary) {
   int single = 0, starting = 0;
   std::vector<std::string> pieces;
@@ -50,7 +50,7 @@ std::string summary(const Vocabulary& vocabulary) {
       starting, first, longest);
 }
 
-/// The numbers of a line. Errors (data): something else, or no id of the vocabulary.
+/// Parses the ids of a line. Errors (data): not a number, or not an id of the vocabulary.
 std::vector<std::int32_t> ids_of(const std::string& line, const Vocabulary& vocabulary,
                                  const LineReader& reader) {
   std::vector<std::int32_t> ids;
@@ -62,7 +62,7 @@ std::vector<std::int32_t> ids_of(const std::string& line, const Vocabulary& voca
     const auto [next, error] = std::from_chars(at, end, id);
     if (error != std::errc() || (next < end && *next != ' ' && *next != '\t') || id < 0 ||
         id >= vocabulary.size()) {
-      fail(ExitStatus::data, "{}: line {}: \"{}\" is no id from 0 to {}", reader.name(),
+      fail(ExitStatus::data, "{}: line {}: '{}' is not an id from 0 to {}", reader.name(),
            reader.lines(), std::string(at, std::find(at, std::min(end, at + 20), ' ')),
            vocabulary.size() - 1);
     }
@@ -115,7 +115,7 @@ void inspect_vocabulary(const InspectVocabularySpec& spec) {
             vocabulary.decode(spec.ids ? ids_of(line, vocabulary, reader) : pieces.encode(line)));
       }
       writer.write("\n");
-      if (!reader.available()) writer.flush();  // whoever types waits for an answer
+      if (!reader.available()) writer.flush();  // an interactive user waits for the result
     }
     reader.notes().warn(reader.name());
   } else if (spec.pieces) {

@@ -33,11 +33,9 @@ std::vector<config::Option> fields(LearnVocabularySpec& spec) {
 
 int learn_vocabulary(const LearnVocabularySpec& spec) {
   if (spec.files.empty())
-    fail(ExitStatus::usage,
-         "nmt-vocab train: no FILE to learn from; nmt-vocab train --help says more");
+    fail(ExitStatus::usage, "nmt-vocab train: no text file given; see nmt-vocab train --help");
   if (spec.model.empty())
-    fail(ExitStatus::usage,
-         "nmt-vocab train: --model OUT.spm is needed: where the vocabulary goes");
+    fail(ExitStatus::usage, "nmt-vocab train: no output given; name it with --model OUT.spm");
   const auto start = std::chrono::steady_clock::now();
   std::deque<TextFile> files;
   std::int64_t lines = 0;
@@ -47,7 +45,7 @@ int learn_vocabulary(const LearnVocabularySpec& spec) {
   }
   if (lines == 0)
     fail(ExitStatus::data, "{}: no text to learn a vocabulary from", fmt::join(spec.files, ", "));
-  LineWriter writer(spec.model);  // before the work, so that a wrong name is told at once
+  LineWriter writer(spec.model);  // opened first, to report an invalid name immediately
   std::string storage;
   const LineAt line = [&](std::int64_t i) {
     auto file = files.begin();
@@ -64,7 +62,7 @@ int learn_vocabulary(const LearnVocabularySpec& spec) {
   log::info("{}: {} pieces from {} lines in {:.1f} s{}", spec.model, trained.vocabulary.size(),
             trained.lines_used, seconds.count(),
             trained.lines_too_long > 0
-                ? fmt::format(", {} lines over {} bytes passed over", trained.lines_too_long,
+                ? fmt::format(", {} lines over {} bytes skipped", trained.lines_too_long,
                               spec.training.max_line_bytes)
                 : "");
   return trained.vocabulary.size();

@@ -9,7 +9,7 @@
 
 namespace nmt::app {
 
-/// What a vocabulary is learned from, and where it goes.
+/// Specification of nmt-vocab train.
 struct LearnVocabularySpec {
   std::vector<std::string> files;  ///< text, one sentence per line
   std::string model;               ///< the SentencePiece model to write
