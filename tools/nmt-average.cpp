@@ -1,4 +1,4 @@
-// nmt-average: several checkpoints of one training as one model.
+// nmt-average: averages checkpoints of one training.
 
 #include "app/average/average.h"
 #include "app/program.h"
@@ -9,10 +9,10 @@ int main(int argc, char** argv) {
   app::AverageSpec spec;
   config::Settings settings(
       "nmt-average", "[OPTIONS] MODEL OUTPUT",
-      "averages checkpoints of one training into a new model directory, which often translates "
-      "better than each. "
-      "Checkpoints too far apart, or from before the learning rate fell, harm; a training with "
-      "--exponential-smoothing has an average already. nmt-train keeps --keep-last checkpoints");
+      "averages checkpoints of one training into a new model directory. The average often "
+      "translates better than each checkpoint, unless they are far apart or precede the decay of "
+      "the learning rate. Trainings with --exponential-smoothing are averaged already. nmt-train "
+      "keeps --keep-last checkpoints");
   settings.add(app::fields(spec)).positionals({"model", "output"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::average(spec);

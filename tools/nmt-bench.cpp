@@ -1,5 +1,5 @@
-// nmt-bench: tables of what kernels, layers, training and decoding take on this machine, beside
-// what the machine can do.
+// nmt-bench: benchmarks kernels, layers, training and decoding against the machine's peak
+// performance.
 
 #include "app/benchmark/benchmark.h"
 #include "app/program.h"
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   app::bench::BenchmarkSpec spec;
   config::Settings settings(
       "nmt-bench", "[OPTIONS] [FILTER [THREADS]]",
-      "measures kernels, layers, training and decoding beside what the machine can do");
+      "benchmarks kernels, layers, training and decoding against the machine's peak performance");
   settings.add(app::bench::fields(spec)).positionals({"filter", "cpu-threads"});
   return app::run_tool(argc, argv, settings, [&] {
     app::bench::benchmark(spec, stdout);

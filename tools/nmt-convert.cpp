@@ -1,4 +1,4 @@
-// nmt-convert: a model directory with its weights in fewer bits, checked by translating.
+// nmt-convert: converts the weights of a model to lower precision and checks the translations.
 
 #include "app/convert/convert.h"
 #include "app/program.h"
@@ -9,9 +9,10 @@ int main(int argc, char** argv) {
   app::ConvertSpec spec;
   config::Settings settings(
       "nmt-convert", "[OPTIONS] MODEL OUTPUT",
-      "writes a model directory with the weights in fewer bits: smaller, and faster on the CPU. It "
-      "translates some sentences with both and refuses where BLEU falls. What training resumes "
-      "from stays behind");
+      "writes a model directory with weights of lower precision, which is smaller, and faster on "
+      "the CPU. It translates sentences with both models and refuses if BLEU falls. Training "
+      "cannot "
+      "resume from the result");
   settings.add(app::fields(spec)).positionals({"model", "output"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::convert(spec);

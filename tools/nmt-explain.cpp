@@ -1,4 +1,4 @@
-// nmt-explain: what a model does inside while it translates, as one HTML page.
+// nmt-explain: attention, gates and memory of a model during translation, as an HTML page.
 
 #include "app/explain/explain.h"
 #include "app/program.h"
@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   app::ExplainSpec spec;
   config::Settings settings(
       "nmt-explain", "[OPTIONS] [MODEL] [-- TEXT...]",
-      "shows attention, gates and memory of a model that translates, as one HTML page");
+      "shows attention, gates and memory of a model during translation, as an HTML page");
   settings.add(app::fields(spec)).positionals({"model", "text"});
   return app::run_tool(argc, argv, settings, [&] {
     if (!app::dump_if_asked(settings)) app::explain(spec);

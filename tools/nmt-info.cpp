@@ -1,5 +1,5 @@
-// nmt-info MODEL_DIR, or nmt-info --config FILE...: what a model weighs and costs, trained or not
-// yet.
+// nmt-info MODEL_DIR, or nmt-info --config FILE...: size, cost and memory of a model, trained or
+// not.
 
 #include "app/info/info.h"
 #include "app/program.h"
@@ -8,9 +8,9 @@
 int main(int argc, char** argv) {
   using namespace nmt;
   app::InfoSpec spec;
-  config::Settings settings(
-      "nmt-info", "[OPTIONS] [MODEL]",
-      "tells the size, cost and memory of a model, of a directory or as nmt-train would make it");
+  config::Settings settings("nmt-info", "[OPTIONS] [MODEL]",
+                            "prints the size, cost and memory of a model: of a directory, or as "
+                            "nmt-train would create it");
   settings.add(app::fields(spec)).positionals({"model"});
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);

@@ -1,4 +1,4 @@
-// nmt-score: what a trained model thinks of given pairs.
+// nmt-score: log probabilities of given translations.
 
 #include "app/program.h"
 #include "app/score/score.h"

@@ -12,8 +12,8 @@ int main(int argc, char** argv) {
   app::Processes processes = app::Processes::of_environment();
   app::TrainingSpec spec;
   config::Settings settings("nmt-train", "[OPTIONS] SOURCE TARGET",
-                            "trains a translation model on two files of lines that are "
-                            "translations of each other; the same command again goes on");
+                            "trains a translation model on two files whose lines are translations "
+                            "of each other; the same command resumes an interrupted training");
   settings.add(app::fields(spec)).positionals({"train-sets"});
   const auto train = [&] {
     app::note_given(spec, settings);

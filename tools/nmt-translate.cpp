@@ -1,4 +1,4 @@
-// nmt-translate: text to text by a trained model.
+// nmt-translate: translates text with a trained model.
 
 #include "app/program.h"
 #include "app/translate/translate.h"

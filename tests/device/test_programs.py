@@ -92,7 +92,7 @@ class DeviceTest(unittest.TestCase):
             name = f"{first}-{second}"
             self.train(name, first, after="4u")
             done = self.train(name, second)
-            self.assertIn("going on from update 4", done.stderr)
+            self.assertIn("resuming at update 4", done.stderr)
             self.assert_close(self.losses("cpu"), self.losses(name), 1e-4)
 
     def test_auto_takes_the_gpu_where_there_is_one(self):

@@ -125,7 +125,7 @@ class CompareUnits(unittest.TestCase):
         displays = [json.loads(line) for line in (folder / "model/train.jsonl").read_text(encoding="utf-8").splitlines()]
         updates = (max(line["updates"] for line in displays) // 10 + 3) * 10
         self.run_it("gru", updates=updates)
-        self.assertIn("going on from update", log.read_text(encoding="utf-8"))
+        self.assertIn("resuming at update", log.read_text(encoding="utf-8"))
         self.assertEqual(self.rows()["gru"]["updates"], str(updates))
         # and it is what an undisturbed training gives
         weights = (folder / "model/latest/model.safetensors").read_bytes()

@@ -130,7 +130,7 @@ class ParallelTest(unittest.TestCase):
         self.train("whole", 1, *more, "--after", "30u")
         for ranks, updates in ((2, 10), (3, 20), (1, 30)):
             told = self.train("parts", ranks, *more, "--after", f"{updates}u")
-            self.assertEqual("going on from update" in told, updates > 10)
+            self.assertEqual("resuming at update" in told, updates > 10)
         whole, parts = (events(self.dir / name, "display") for name in ("whole", "parts"))
         self.assertEqual([(e["updates"], e["epochs"], e["labels"]) for e in whole], [(e["updates"], e["epochs"], e["labels"]) for e in parts])
         self.assert_near("whole", "parts", 1e-3)
@@ -168,7 +168,7 @@ class ParallelTest(unittest.TestCase):
                 saves = events(self.dir / name, "save")
                 self.assertEqual([e["reason"] for e in saves ], ["start", "SIGTERM"])
                 self.assertEqual(status, 143) if number == signal.SIGUSR1 else self.assertNotEqual(status, 0)
-                self.assertIn(f"going on from update {saves[-1]['updates']}", self.train(name, 1, "--after", "+1u").replace(",", ""))
+                self.assertIn(f"resuming at update {saves[-1]['updates']}", self.train(name, 1, "--after", "+1u").replace(",", ""))
 
     def lose(self, name, killed, how, *more):
         process = self.start(name, 2, "--after", "100000u", "--save-freq", "10u", *more)
@@ -186,7 +186,7 @@ class ParallelTest(unittest.TestCase):
             # ours, or where mpirun ends the other while it is within a call of MPI, mpirun's
             self.assertRegex(told, rf"error: .*rank {killed} \(process {ranks[killed]} on .*exited unexpectedly|process rank {killed} .* exited on signal 9")
             self.assertFalse(processes(self.dir / f"killed{killed}"))
-            self.assertIn("going on from update", self.train(f"killed{killed}", 2, "--after", "+1u"))
+            self.assertIn("resuming at update", self.train(f"killed{killed}", 2, "--after", "+1u"))
 
     def test_a_process_that_stands_still_ends_the_training(self):
         told, ranks = self.lose("still", 1, signal.SIGSTOP, "--rank-timeout", "2")

@@ -248,7 +248,7 @@ class TrainTest(unittest.TestCase):
         done = self.train("m", "--after", "2u", "--schedule", "rnmt+", "--lr-warmup", "10u", "--lr-decay-inv-sqrt", "20u", "--lr-decay-start", "2", "1", "--valid-lines", "20",
                           "--valid-sets", self.dir / "valid.en", self.dir / "valid.de")
         told = [line for line in done.stderr.splitlines() if "without effect" in line]
-        self.assertEqual(told, ["warning: set, but without effect here: valid-lines (valid-sets are given), lr-warmup (schedule rnmt+ has its own warm-up), "
+        self.assertEqual(told, ["warning: options without effect: valid-lines (valid-sets are given), lr-warmup (schedule rnmt+ has its own warm-up), "
                                 "lr-decay-inv-sqrt (schedule is rnmt+), lr-decay-start (lr-decay is 0)"])
         shutil.copy(self.dir / "m" / "vocab.spm", self.dir / "v.spm")
         done = self.train("v", "--after", "2u", "--vocabs", self.dir / "v.spm", "--no-joint-vocab", "--lr-decay", "0.5", "--lr-decay-start", "2", "1", "--rnmt-schedule", "4", "5", "6", "7")
@@ -265,7 +265,7 @@ class TrainTest(unittest.TestCase):
         process = self.start("m", "--after", "60u", "--no-reload")
         self.wait_for(process, "update 10 ")
         process.send_signal(signal.SIGTERM)
-        self.assertIn("the same command without --no-reload goes on", process.stderr.read())
+        self.assertIn("run the same command without --no-reload to resume", process.stderr.read())
         self.assertEqual(process.wait(), 143)
         process.stderr.close()
 
@@ -274,7 +274,7 @@ class TrainTest(unittest.TestCase):
             with path.open("a", encoding="utf-8") as file:
                 file.write("word " * 1000 + "\n")
         done = self.train("m", "--after", "2u", "--valid-lines", "10")
-        self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes passed over")
+        self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes skipped")
 
     def test_starting_anew_and_foreign_folders(self):
         self.train("m", "--after", "10u")

@@ -8,7 +8,7 @@ namespace nmt::app {
 
 const Batch& CorpusSource::next() {
   batch_ = data_.next();
-  if (!told_ && data_.epochs() == std::floor(data_.epochs())) {  // a whole pass has been seen
+  if (!told_ && data_.epochs() == std::floor(data_.epochs())) {  // after a complete pass
     told_ = true;
     const std::string dropped = data_.drops().text(max_length_);
     if (!dropped.empty()) log::warn("of {} pairs, {}", data_.pairs(), dropped);

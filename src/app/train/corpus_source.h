@@ -8,7 +8,7 @@ namespace nmt::app {
 /// The BatchSource of a corpus.
 class CorpusSource : public train::BatchSource {
  public:
-  /// The data must outlive the source. `max_length` is for messages.
+  /// The data must outlive the source. `max_length` is used in messages.
   CorpusSource(TrainingData& data, int max_length) : data_(data), max_length_(max_length) {}
   const Batch& next() override;
   double epochs() const override { return data_.epochs(); }

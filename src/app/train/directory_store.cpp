@@ -33,8 +33,7 @@ void refuse_foreign(const std::string& path) {
     if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() &&
         !is_temporary_name(name))
       fail(ExitStatus::usage,
-           "model: the folder {} holds something else than a model ({}); name a new folder", path,
-           name);
+           "model: the directory {} contains other files ({}); name a new directory", path, name);
   }
   if (error) fail(ExitStatus::usage, "model: {} cannot be read: {}", path, error.message());
 }
@@ -43,12 +42,12 @@ void refuse_foreign(const std::string& path) {
 
 DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite)
     : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
-  if (path_.empty()) fail(ExitStatus::usage, "model: no directory named");
+  if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
   refuse_foreign(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
   if (directory_ && directory_->weights() != Dtype::f32)
     fail(ExitStatus::usage,
-         "model: {} holds {} weights, which nmt-convert made: training goes on with the float32 "
+         "model: {} has {} weights made by nmt-convert; resume the training of the float32 "
          "model",
          path_, precision_name(directory_->weights()));
 }

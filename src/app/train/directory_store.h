@@ -9,11 +9,11 @@
 
 namespace nmt::app {
 
-/// The CheckpointStore of a model directory. It holds the lock of the directory while it exists, as
-/// its only writer.
+/// The CheckpointStore of a model directory. It holds the directory's lock, so it is the only
+/// writer.
 class DirectoryStore : public train::CheckpointStore {
  public:
-  /// Reads only; nothing is written before create() or go_on(). With `overwrite` an existing model
+  /// Only reads; nothing is written before create() or go_on(). With `overwrite`, an existing model
   /// is ignored. Errors (usage): the path is a file, or a directory with other contents.
   DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite);
   ~DirectoryStore() override;

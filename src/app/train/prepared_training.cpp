@@ -18,18 +18,18 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
   return hosts;
 }
 
-// The choices of the training so far hold; what else has changed is logged or refused.
+// Keeps the values chosen by the previous run; other changes are logged or refused.
 void resume_settings(TrainingSpec& spec, const train::TrainingState& before,
                      const TrainingDirectory& directory, bool is_first) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
-  // The same vocabularies may have another name. On several ranks the first looks for all.
+  // The same vocabularies may have another file name. Only the first rank compares them.
   std::erase_if(changes, [&](const train::ChangedSetting& change) {
     return change.name == "vocabs" && (!is_first || directory.has_vocabularies(spec.data.vocabs));
   });
   train::announce_changes(changes, spec.train.model);
 }
 
-// Fills what is chosen by the size of the training text, and is not set.
+// Sets unset values that depend on the size of the training text.
 void choose_settings(TrainingSpec& spec, const TrainingText& text, bool is_new,
                      std::vector<train::Choice>& choices) {
   for (train::Choice& choice : train::choose(text.size(), spec.model, spec.data, spec.train))
@@ -47,11 +47,11 @@ std::string batching_of(const DataSpec& data, const TrainingText& text) {
       data.maxi_batch);
 }
 
-// --after +10e counts from where the training is.
+// Makes relative lengths absolute: --after +10e counts from the current progress.
 void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
   Progress done = training.before ? training.before->progress : Progress{};
   if (training.before && training.before->corpus != training.batching)
-    done.epochs = 0;  // as Trainer counts them there
+    done.epochs = 0;  // the Trainer restarts the corpus
   const std::string after = std::exchange(spec.after, absolute_periods(spec.after, done, "after"));
   if (after != spec.after) log::info("after: {} is {} here", after, spec.after);
 }
@@ -62,7 +62,8 @@ void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& traini
       before->corpus.starts_with(training.text.corpus->hash()))
     return;
   log::warn(
-      "the development set is held out from other text than before: if that had some of the same "
+      "the development set is held out from other text than before; if that text contained the "
+      "same "
       "pairs, they have been trained on; name another with --valid-sets");
 }
 

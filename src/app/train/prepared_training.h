@@ -13,22 +13,22 @@
 
 namespace nmt::app {
 
-/// A training before its model: the settings are checked and complete, the device is open, the text
-/// is read, and the model directory is looked at. Nothing is written yet.
+/// A training before its model exists: the settings are checked and complete, the device is open,
+/// the text and the model directory have been read. Nothing has been written.
 struct PreparedTraining {
-  /// Completes `asked` too: what is chosen by the training text, and what the training in the model
-  /// directory has chosen. Errors: as the parts; (usage): settings that contradict each other or
-  /// the training so far.
+  /// Also completes `asked` with the values chosen by training text or by the previous run. Errors:
+  /// as the parts; (usage): settings that contradict each other or the existing training.
   PreparedTraining(TrainingSpec& asked, Processes& processes);
   PreparedTraining(const PreparedTraining&) = delete;
 
-  train::Communicator& hosts;  ///< the processes, as joined
+  train::Communicator& hosts;  ///< the joined processes
   train::Heartbeat heartbeat;
   TrainingDevice device;
   TrainingDirectory directory;
-  std::optional<train::TrainingState> before;  ///< the training so far; none: a new one begins
+  std::optional<train::TrainingState> before;  ///< the existing training; none: a new one
   TrainingText text;
-  std::string batching;  ///< what decides which batches come: a position in others means nothing
+  std::string batching;  ///< what determines the batches; a corpus position is valid only if it is
+                         ///< unchanged
   TrainingSpec spec;     ///< complete
 };
 

@@ -22,9 +22,8 @@ TrainingSpec read_settings(const std::string& yaml) {
 
 std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::string& yaml) {
   TrainingSpec before = read_settings(yaml);
-  // An older version wrote "auto" where this one writes what it means. A setting that the older
-  // version did not have is at its default there: a new option's default is to do what was done
-  // without it.
+  // Older versions stored "auto" where this one stores the resolved value. An option that the older
+  // version did not have has its default, which must reproduce the older behavior.
   train::choose_attention_query(before.model);
   train::choose_positions(before.model, before.data);
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);

@@ -13,7 +13,7 @@
 
 namespace nmt::app {
 
-/// What a run of nmt-train was: written to the training's log when it begins or goes on, read by
+/// Description of a run of nmt-train, written to the training's log when the run starts and read by
 /// nmt-report.
 ///   time       UTC, "2026-01-31T12:00:00Z"
 ///   command    the program's arguments as a shell reads them; folder: where it was started

@@ -27,7 +27,7 @@ VocabularyPair open_vocabularies(PreparedTraining& p) {
   return vocabularies;
 }
 
-// What the training loop works with, beside what is prepared.
+// The objects of the training loop that PreparedTraining does not have.
 class Parts {
  public:
   Parts(PreparedTraining& p, const VocabularyPair& vocabularies, train::StopRequest stop)
@@ -65,7 +65,7 @@ void log_model(Model& model, const ModelSpec& spec) {
   tell_recurrences(model);
 }
 
-// The settings that all ranks must have alike.
+// The settings that must be equal on all ranks.
 std::string common_settings(const TrainingSpec& spec) {
   TrainingSpec copy = spec;
   config::Settings settings("nmt-train", "", "");
@@ -81,7 +81,7 @@ void require_same_on_all_ranks(const PreparedTraining& p) {
   require_same(ranks, p.text.development_hash(), "the development set differs");
 }
 
-// All is checked: from here on the model directory is written.
+// Called after all checks; from here on, the model directory is written.
 void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies, Parts& parts) {
   if (p.device.is_first()) {
     if (p.before)
@@ -95,20 +95,20 @@ void open_directory(PreparedTraining& p, const VocabularyPair& vocabularies, Par
     parts.translations.keep_translations(p.directory.path() + "/development.json");
 }
 
-// False when the training is over already.
+// Returns false if the training has already finished.
 bool resume(train::Trainer& trainer, train::Reporter& reporter, const std::string& model) {
   if (!trainer.resume()) return true;
   const Progress& progress = trainer.state().progress;
   const std::string over = trainer.finished();
   if (over.empty()) {
     reporter.event("resume", progress,
-                   fmt::format("{}: going on from update {}, epoch {:.2f}", model,
+                   fmt::format("{}: resuming at update {}, epoch {:.2f}", model,
                                grouped(progress.updates), progress.epochs));
     return true;
   }
   log::info(
-      "{}: the training is already over, at {}; set more to go on (--after +10e: ten epochs more), "
-      "or start anew with --no-reload",
+      "{}: the training has already finished ({}); extend it (--after +10e: ten more epochs), "
+      "or replace it with --no-reload",
       model, over);
   return false;
 }
@@ -122,7 +122,7 @@ void record_run(train::Reporter& reporter, const Progress& progress, PreparedTra
   reporter.record("run", progress, record);
 }
 
-// How many pairs each rank has encoded.
+// Records how many pairs each rank has encoded.
 void record_encoded(train::Reporter& reporter, const Progress& progress, train::Communicator& ranks,
                     const TrainingData& data) {
   if (ranks.size() == 1) return;
@@ -135,8 +135,8 @@ void record_encoded(train::Reporter& reporter, const Progress& progress, train::
 
 void log_end(const TrainingResult& result, const TrainSpec& spec) {
   if (result.status != ExitStatus::ok) {
-    log::info("stopped at update {}; the same command{} goes on", grouped(result.progress.updates),
-              spec.overwrite ? " without --no-reload" : "");
+    log::info("stopped at update {}; run the same command{} to resume",
+              grouped(result.progress.updates), spec.overwrite ? " without --no-reload" : "");
     return;
   }
   if (result.best)

@@ -15,30 +15,29 @@
 
 namespace nmt::app {
 
-/// How the caller of a training watches and stops it.
+/// How the caller observes and stops a training.
 struct TrainingControl {
-  train::ProgressListener listener;  ///< called with what is logged
-  std::function<bool()> stop;        ///< asked between batches; true: save and return
-  /// SIGTERM, SIGUSR1 and SIGINT save and return too (train::Signals), once all is prepared.
+  train::ProgressListener listener;  ///< called with each log entry
+  std::function<bool()> stop;        ///< called between batches; true: save and return
+  /// Whether SIGTERM, SIGUSR1 and SIGINT also save and return (train::Signals).
   bool catch_signals = false;
-  std::vector<std::string> command;  ///< for the training's log: the command that runs it
+  std::vector<std::string> command;  ///< command line for the training's log
   std::chrono::steady_clock::time_point started =
-      std::chrono::steady_clock::now();  ///< where max-minutes counts from
+      std::chrono::steady_clock::now();  ///< start of max-minutes
 };
 
 /// How a training ended.
 struct TrainingResult {
-  ExitStatus status =
-      ExitStatus::ok;          ///< interrupted or terminated: it was stopped, and can resume
-  Progress progress;           ///< over all runs
-  std::string best_metric;     ///< the first of valid-metrics
-  std::optional<double> best;  ///< its best value; none before a validation
+  ExitStatus status = ExitStatus::ok;  ///< interrupted or terminated: stopped, and can be resumed
+  Progress progress;                   ///< over all runs
+  std::string best_metric;             ///< the first of valid-metrics
+  std::optional<double> best;          ///< its best value; none before the first validation
   std::int64_t best_update = 0;
 };
 
-/// Trains: makes the model or resumes the one in the model directory, and runs until a stop rule
-/// holds or a stop is asked for. The last checkpoint is saved then. Errors: as the parts;
-/// (usage): ranks with other settings or other text than the first.
+/// Trains a new model, or resumes the training in the model directory, until a stopping rule
+/// applies or a stop is requested. Then it saves the last checkpoint. Errors: as the parts;
+/// (usage): settings or text differ between ranks.
 TrainingResult train(PreparedTraining& prepared, const TrainingControl& control = {});
 
 }  // namespace nmt::app

@@ -5,7 +5,7 @@
 namespace nmt::app {
 namespace {
 
-// What --device and --cpu-threads mean for this rank.
+// Resolves --device and --cpu-threads for this rank.
 ComputeSpec of_rank(ComputeSpec spec, const Processes& processes) {
   spec.device = processes.device(spec.device);
   spec.cpu_threads = processes.threads(spec.cpu_threads);

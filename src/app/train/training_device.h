@@ -10,18 +10,17 @@
 
 namespace nmt::app {
 
-/// Where a training computes: the device and the memory of this process, and the ranks that train
-/// together.
+/// The compute resources of a training: device and memory of this process, and the ranks.
 class TrainingDevice {
  public:
   /// Opens the device and logs it. `hosts`: processes.join(). Errors: as Compute and over_nccl;
-  /// (usage): the device does not train in this precision.
+  /// (usage): the device does not support training in this precision.
   TrainingDevice(const TrainingSpec& spec, const Processes& processes, train::Communicator& hosts);
   TrainingDevice(const TrainingDevice&) = delete;
 
   Compute& compute() { return compute_; }
   const Context& context() const { return context_; }
-  /// Over the GPUs where there are several, else over the hosts.
+  /// Communicates between GPUs (NCCL) if there are several, else between hosts.
   train::Communicator& ranks() const { return gpus_ ? *gpus_ : hosts_; }
   bool is_first() const { return hosts_.rank() == 0; }
   bool are_several() const { return hosts_.size() > 1; }

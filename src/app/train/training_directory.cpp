@@ -12,14 +12,14 @@
 namespace nmt::app {
 namespace {
 
-// The weights, what the optimizer keeps of each and, beside an average, the weights being trained.
+// Bytes of a checkpoint: weights, optimizer state and, with a moving average, the trained weights.
 std::int64_t checkpoint_bytes(const TrainSpec& spec, std::int64_t weights) {
   return static_cast<std::int64_t>(sizeof(float)) * weights *
          (1 + train::Optimizer::states(spec) + (spec.exponential_smoothing > 0 ? 1 : 0));
 }
 
-// Saves by save-freq and, of the best, by valid-freq, one at the start and one at the end; no bound
-// where --after counts in another unit.
+// Upper bound of the number of saved checkpoints: by save-freq, by valid-freq for the best, one at
+// the start and one at the end. No bound if --after has another unit.
 double max_checkpoints(const TrainSpec& spec) {
   constexpr double no_bound = std::numeric_limits<double>::infinity();
   double most = no_bound;

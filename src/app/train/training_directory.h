@@ -13,28 +13,28 @@
 
 namespace nmt::app {
 
-/// The model directory of a training. On several ranks the first alone looks at it and writes
-/// there, and tells the others.
+/// The model directory of a training. With several ranks, only the first reads and writes it, and
+/// sends the contents to the others.
 class TrainingDirectory {
  public:
-  /// Looks only. Errors: as DirectoryStore.
+  /// Only reads. Errors: as DirectoryStore.
   TrainingDirectory(const TrainSpec& spec, train::Communicator& ranks);
   TrainingDirectory(const TrainingDirectory&) = delete;
 
   const std::string& path() const { return path_; }
-  /// The same on all ranks.
+  /// The store, for all ranks.
   train::CheckpointStore& store();
-  /// What the newest checkpoint says of the training so far; none in a new directory. Error (data):
-  /// as TrainingState::from_json.
+  /// The training state in the newest checkpoint; none in a new directory. Error (data): as
+  /// TrainingState::from_json.
   std::optional<train::TrainingState> training_so_far();
 
-  // On the first rank alone:
-  /// The vocabularies of the model that is there.
+  // On the first rank only:
+  /// The vocabularies of the existing model.
   VocabularyPair vocabularies() const { return own_->vocabularies(); }
-  /// Whether these files hold them: one file for both sides, or one for each.
+  /// Whether these files contain the same vocabularies: one file for both sides, or one for each.
   bool has_vocabularies(const std::vector<std::string>& files) const;
-  /// From here on the directory is written: goes on with the model that is there, or begins one of
-  /// so many weights. Errors: as DirectoryStore::go_on and create.
+  /// Start writing to the directory: go_on() continues with the existing model; create() starts a
+  /// new one with `weights` weights. Errors: as DirectoryStore::go_on and create.
   void go_on() { own_->go_on(); }
   void create(const ModelSpec& model, const TrainSpec& spec, const VocabularyPair& vocabularies,
               std::int64_t weights);

@@ -53,7 +53,7 @@ void warn_without_effect(const TrainingSpec& spec) {
     if (!why.empty() && config::values(option) != option.initial)
       idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);
   }
-  if (!idle.empty()) log::warn("set, but without effect here: {}", idle);
+  if (!idle.empty()) log::warn("options without effect: {}", idle);
 }
 
 std::string yaml_of(const TrainingSpec& spec) {

@@ -10,7 +10,7 @@
 
 namespace nmt::app {
 
-/// All that a training needs to know.
+/// Specification of nmt-train.
 struct TrainingSpec {
   ModelSpec model;
   DataSpec data;
@@ -18,29 +18,28 @@ struct TrainingSpec {
   SearchSpec search;  ///< of validation
   ComputeSpec compute = float32_compute();
 
-  /// Names of the settings that the caller chose. What else a training in the model directory was
-  /// started with holds on; and there is no warning about them where they have no effect.
+  /// Names of the options that the caller set. A resumed training keeps its previous values of the
+  /// others, and idle options that were not set cause no warning.
   std::set<std::string> given;
 
   bool is_given(const std::string& name) const { return given.contains(name); }
   /// Whether a resumed training keeps the option's earlier value.
   bool keeps(const config::Option& option) const;
-  /// Whether one of the settings says which embeddings are tied; if none does, they are chosen.
+  /// Whether an option about tied embeddings is set; otherwise nmt-train chooses.
   bool ties_given() const;
 };
 
 /// The options of nmt-train, bound to the spec; their initial values are those of a fresh one.
 std::vector<config::Option> fields(TrainingSpec& spec);
-/// Takes over which of its settings a program was given. After Settings::read().
+/// Records which settings were given. Call it after Settings::read().
 void note_given(TrainingSpec& spec, const config::Settings& settings);
 
 /// Errors (usage): settings that contradict each other.
 void check(const TrainingSpec& spec);
-/// Warns of settings that were given another value than their default and have no effect beside
-/// the other settings.
+/// Warns about settings that differ from their defaults but have no effect with the other settings.
 void warn_without_effect(const TrainingSpec& spec);
 
-/// All settings as YAML, as a checkpoint keeps them.
+/// All settings as YAML, as stored in checkpoints.
 std::string yaml_of(const TrainingSpec& spec);
 
 }  // namespace nmt::app

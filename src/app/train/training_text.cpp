@@ -21,13 +21,13 @@ DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::i
   return set;
 }
 
-// What is unusual about the lines, once a kind.
+// Warns about irregular lines, once per kind.
 void warn_of(const ParallelCorpus& corpus) {
   for (const Side side : {Side::source, Side::target})
     corpus.file(side).notes().warn(corpus.file(side).path());
 }
 
-// Rank 0's, when it has them.
+// Receives rank 0's values.
 void share(train::Communicator& ranks, std::vector<std::int64_t>& numbers) {
   auto count = static_cast<std::uint64_t>(numbers.size());
   ranks.broadcast(&count, sizeof count);
@@ -35,7 +35,7 @@ void share(train::Communicator& ranks, std::vector<std::int64_t>& numbers) {
   ranks.broadcast(static_cast<void*>(numbers.data()), count * sizeof numbers[0]);
 }
 
-// As many pairs as are wished; of a corpus that repeats itself, as many as can be taken.
+// The requested number of pairs, or fewer if the corpus repeats itself.
 HoldOut hold_out_some(const ParallelCorpus& corpus, std::int64_t pairs, std::uint64_t seed) {
   for (;; pairs /= 2) {
     try {

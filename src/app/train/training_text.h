@@ -13,7 +13,7 @@
 
 namespace nmt::app {
 
-/// All text of a training: the corpus, the lines of it that take no part, and the development set.
+/// All text of a training: the corpus, the lines excluded from training, and the development set.
 struct TrainingText {
   std::unique_ptr<ParallelCorpus> corpus;
   std::vector<std::int64_t> excluded;  ///< lines from 0, sorted
@@ -23,10 +23,10 @@ struct TrainingText {
   std::string development_hash() const;
 };
 
-/// Opens and checks the files; holds a development set out where none is given, and says so.
-/// `choices` gets what was chosen. Of several ranks the first alone reads the text whole, for
-/// warnings and the hold-out. Errors: as ParallelCorpus; usage when there are no two train-sets, or
-/// a rank's are others than the first's.
+/// Opens and checks the files. If no development set is given, holds one out and logs it. Chosen
+/// values are added to `choices`. With several ranks, only the first reads the whole text, for
+/// warnings and the held-out set. Errors: as ParallelCorpus; (usage): not two train-sets, or a
+/// rank's files differ from the first rank's.
 TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,
                                 train::Communicator& ranks = train::alone());
 

@@ -16,7 +16,7 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
                                             const VocabularyTraining& training, const char* name) {
   const ParallelCorpus& corpus = *text.corpus;
   const std::int64_t pairs = corpus.pairs() - std::ssize(text.excluded);
-  // Line k of those that are not excluded: k + j, where j excluded lines come before it.
+  // Number of the k-th line that is not excluded: k + j, where j excluded lines precede it.
   const auto line_of = [&](std::int64_t k) {
     std::size_t low = 0, high = text.excluded.size();
     while (low < high) {
@@ -39,8 +39,8 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
   log::info("{}: {} pieces from {} lines{}", name, grouped(trained.vocabulary.size()),
             grouped(trained.lines_used),
             trained.lines_too_long > 0
-                ? fmt::format(", {} lines over {} bytes passed over",
-                              grouped(trained.lines_too_long), training.max_line_bytes)
+                ? fmt::format(", {} lines over {} bytes skipped", grouped(trained.lines_too_long),
+                              training.max_line_bytes)
                 : "");
   return std::make_shared<const Vocabulary>(std::move(trained.vocabulary));
 }

@@ -8,11 +8,11 @@
 
 namespace nmt::app {
 
-/// Reads data.vocabs, or trains what they stand for on the training lines.
+/// Reads data.vocabs, or learns vocabularies from the training lines if none are given.
 VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
                                  train::Heartbeat& heartbeat);
 
-/// Gives all ranks the first one's vocabularies.
+/// Sends the first rank's vocabularies to all ranks.
 void broadcast(train::Communicator& ranks, VocabularyPair& vocabularies);
 
 }  // namespace nmt::app

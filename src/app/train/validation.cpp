@@ -19,7 +19,7 @@ namespace {
 
 struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
 
-constexpr int batch_tokens = 4096;  // padded target tokens of a batch of the cross-entropy
+constexpr int batch_tokens = 4096;  // padded target tokens of a cross-entropy batch
 constexpr std::size_t longest = 1000;
 
 // Longest first, so that the first batch needs the most memory.
@@ -56,7 +56,7 @@ std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& sou
 
 }  // namespace
 
-// A model with its own memory, so that training's arena stays as it is.
+// A copy of the model with its own memory, so that the training arena is not affected.
 struct TranslationValidator::Copy {
   Copy(const ModelSpec& spec, int source_size, int target_size, Compute& compute)
       : arena(compute.new_arena()),
@@ -82,7 +82,8 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
       compute_(compute) {
   if (metrics_.empty())
     fail(ExitStatus::usage,
-         "valid-metrics: none given; at least one of bleu, chrf, cross-entropy, perplexity");
+         "valid-metrics: none given, expected at least one of bleu, chrf, cross-entropy, "
+         "perplexity");
   if (max_sentences < 0)
     fail(ExitStatus::usage, "valid-max-sentences: {} is below 0", max_sentences);
   NMT_CHECK(set_.sources.size() == set_.references.size(),
@@ -182,7 +183,7 @@ void TranslationValidator::keep(const std::vector<std::string>& outputs, std::in
   try {
     write_file(path_, development_json(updates, decoded_sources_, decoded_references_, outputs));
   } catch (const Error& error) {
-    log::warn("{}; training goes on without it", error.what());
+    log::warn("{}; training continues without it", error.what());
     path_.clear();
   }
 }

@@ -14,19 +14,19 @@
 
 namespace nmt::app {
 
-/// The development set: lines of valid UTF-8 without their ends, as nmt-translate and nmt-bleu read
-/// them.
+/// The development set: lines of valid UTF-8 without line ends, read as nmt-translate and nmt-bleu
+/// read them.
 struct DevelopmentSet {
   std::vector<std::string> sources, references;
 };
 
 /// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that
-/// BLEU and chrF of a checkpoint are those that the two programs print. Cross-entropy is a target
-/// token's, </s> included, without label smoothing; perplexity its exponential; both over the pairs
-/// with text on both sides.
+/// BLEU and chrF equal the output of these programs. Cross-entropy is the mean per target token,
+/// </s> included, without label smoothing; perplexity is its exponential. Both use the pairs with
+/// text on both sides.
 class TranslationValidator : public train::Validator {
  public:
-  /// All references outlive the validator. `max_sentences`: decode only the first so many; 0: all.
+  /// All references must outlive the validator. `max_sentences`: translate only that many; 0: all.
   /// Errors (usage): no metric; (data): no pair with text on both sides.
   TranslationValidator(const ModelSpec& model, const std::vector<ValidMetric>& metrics,
                        std::int64_t max_sentences, const SearchSpec& search,
@@ -37,11 +37,12 @@ class TranslationValidator : public train::Validator {
   train::ValidationResult validate(const train::CopyWeights& weights,
                                    const Progress& progress) override;
   void dry_run(const train::CopyWeights& weights) override;
-  /// Validations end without a result when this asks to stop; without it, on signals.
+  /// Validations end without a result when `stop` requests it; by default, on signals.
   void stop_on(train::StopRequest stop) { stop_ = std::move(stop); }
   const DevelopmentSet& set() const { return set_; }
-  /// Writes every validation's translations there, in place of those before, as development_json()
-  /// has it; "": nowhere. A file that cannot be written is told once and never stops a training.
+  /// Writes the translations of each validation to `path` in the format of development_json(),
+  /// replacing the previous ones; "": not written. If the file cannot be written, a warning is
+  /// logged once and training continues.
   void keep_translations(std::string path) { path_ = std::move(path); }
 
  private:
