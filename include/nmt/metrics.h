@@ -56,7 +56,7 @@ struct ChrfOptions {
   bool whitespace = false;  ///< count white space among the characters
 };
 
-/// One system under test, or the references: sentence i of each belongs together.
+/// The sentences of one system or of one reference; sentence i of each belongs together.
 using Sentences = std::vector<std::string>;
 
 /// Corpus BLEU (Papineni et al. 2002). references[k][i] is the k-th reference of hypotheses[i].

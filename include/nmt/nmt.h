@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything that the library promises: translating, scoring, training, metrics, vocabularies.
+/// The public API of the library: translating, scoring, training, metrics, vocabularies.
 /// docs/guide/library.md is the tutorial, version.h states what a version promises.
 #include "nmt/error.h"
 #include "nmt/log.h"

@@ -25,7 +25,7 @@ struct ScorerOptions {
   std::string precision = "auto";              ///< as TranslatorOptions
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< what is averaged, or "probabilities"
-  Settings settings = {};                      ///< any other option of nmt-score that needs no file
+  Settings settings = {};  ///< any other option of nmt-score that names no text file
 };
 
 /// The score of a target given its source.

@@ -37,7 +37,7 @@ struct TrainOptions {
   Settings settings = {};             ///< any other option of nmt-train
 };
 
-/// How far a training is.
+/// Progress of a training.
 struct TrainProgress {
   std::int64_t updates = 0;
   std::int64_t target_tokens = 0;  ///< trained on, </s> included
@@ -58,19 +58,20 @@ struct Validation {
   bool best = false;                                    ///< the first metric is the best so far
 };
 
-/// What a training calls, in the thread that called train_model(). Returning false stops the
-/// training after the current update: it saves a checkpoint, and the next train_model() with the
-/// same options resumes from it. Exceptions pass through train_model(); nothing is saved then.
+/// Callbacks of a training, which run in the thread that called train_model(). Returning false
+/// stops the training after the current update: it saves a checkpoint, and the next train_model()
+/// with the same options resumes from it. Exceptions pass through train_model(); nothing is saved
+/// then.
 struct TrainCallbacks {
   std::function<bool(const TrainProgress&)> on_progress = {};  ///< every disp_freq
   std::function<bool(const Validation&)> on_validation = {};   ///< every valid_freq
 };
 
-/// How a training ended.
+/// Result of a training.
 struct TrainResult {
-  bool finished = false;  ///< by a stopping rule; false: by a callback
+  bool finished = false;  ///< true: a stopping rule applied; false: a callback stopped it
   std::int64_t updates = 0;
-  std::string best_metric;     ///< the metric that decides, "" before the first validation
+  std::string best_metric;     ///< first of valid-metrics, "" before the first validation
   std::optional<double> best;  ///< its best value
   std::int64_t best_update = 0;
 };

@@ -33,7 +33,7 @@ struct TranslatorOptions {
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", "int8" (CPU) or "tf32" (GPU)
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< what is averaged, or "probabilities"
-  Settings settings = {};  ///< any other option of nmt-translate that needs no file of text
+  Settings settings = {};  ///< any other option of nmt-translate that names no text file
 };
 
 /// A link between a source and a target word (or subword), both counted from 0.
@@ -55,8 +55,8 @@ struct Translation {
 /// Translates text with one model or an ensemble. Translations are those of nmt-translate, bit for
 /// bit, however the lines are grouped into calls.
 ///
-/// Thread safety: one thread at a time uses an object, which computes with its own pool of threads.
-/// Distinct objects are independent.
+/// Thread safety: an object may be used by one thread at a time; it computes with its own thread
+/// pool. Distinct objects are independent.
 class Translator {
  public:
   /// Loads a model directory. Errors (usage): no such model or device, an unknown option or a value

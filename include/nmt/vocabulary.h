@@ -13,7 +13,7 @@ namespace nmt {
 /// How a vocabulary is learned.
 struct VocabularyTraining {
   int size = 8000;                     ///< pieces, <unk>, <s> and </s> included
-  std::int64_t max_lines = 2'000'000;  ///< lines to learn from, taken at equal distances
+  std::int64_t max_lines = 2'000'000;  ///< evenly spaced lines to learn from
   std::size_t max_line_bytes = 4096;   ///< longer lines are skipped
 };
 

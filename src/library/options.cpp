@@ -40,7 +40,7 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// What TranslatorOptions and ScorerOptions share.
+// Members that TranslatorOptions and ScorerOptions share.
 template <class Options>
 std::vector<NamedValue> inference_members(const Options& o) {
   return {named("length-penalty", o.length_penalty),

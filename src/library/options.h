@@ -10,7 +10,7 @@
 
 namespace nmt::library {
 
-/// A member of an options struct under the name that the programs give it.
+/// A member of an options struct under the name of its command-line option.
 struct NamedValue {
   std::string name;
   std::vector<std::string> words;  ///< the value as on a command line
@@ -18,7 +18,7 @@ struct NamedValue {
   bool operator==(const NamedValue&) const = default;
 };
 
-/// All members but `settings`, in their order.
+/// All members except `settings`, in order.
 std::vector<NamedValue> members(const TranslatorOptions& options);
 std::vector<NamedValue> members(const ScorerOptions& options);
 std::vector<NamedValue> members(const TrainOptions& options);
@@ -28,7 +28,7 @@ std::vector<NamedValue> members(const TrainOptions& options);
 void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
           const Settings& extra, config::Settings& settings);
 
-/// The options of a program without those named: files that the library does not read or write.
+/// The options of a program without the named ones: files that the library does not read or write.
 std::vector<config::Option> without(std::vector<config::Option> options,
                                     const std::vector<std::string>& names);
 

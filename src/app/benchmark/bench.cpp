@@ -60,12 +60,12 @@ int Case::sets(std::size_t bytes_of_one) const {
 void Case::compare(const std::string& what, double value, double reference, double scale,
                    double tolerance) const {
   if (!(std::abs(value - reference) <= tolerance * std::max(std::abs(scale), 1e-30)))
-    fail(ExitStatus::failed, "{}: {} is {:.9g}, a slow reference has {:.9g}", result_.name, what,
+    fail(ExitStatus::failed, "{}: {} is {:.9g}, the slow reference is {:.9g}", result_.name, what,
          value, reference);
 }
 
-// A sample is as many runs as make a millisecond, or the clock's own steps would be taken for
-// speed.
+// A sample consists of enough runs to take a millisecond, so that the resolution of the clock is
+// negligible.
 double Case::shortest(Function body, void* context, std::int64_t& runs) {
   constexpr double least = 1e-3;
   Clock& clock = bench_.clock();
@@ -118,7 +118,7 @@ bool Bench::wants(const std::string& table, const std::string& name) const {
   return filter_.fits(table + "/" + name);
 }
 
-// With --list a row is its name.
+// With --list, only the names of the rows are printed.
 bool Bench::lists(const std::string& table, const std::string& name) {
   if (!options_.list) return false;
   ++rows_;
@@ -134,8 +134,8 @@ Result Bench::begin(const std::string& table, const std::string& name) {
   return result;
 }
 
-// The bounds are measured before and after: the greater ones are the device's, others only lower
-// them.
+// The bounds are measured before and after the row. The larger values count, since other load can
+// only lower them.
 void Bench::end(Result& result) {
   const Bounds after = meter_.measure();
   result.bounds.flops = std::max(result.bounds.flops, after.flops);

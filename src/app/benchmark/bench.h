@@ -95,7 +95,7 @@ class Case {
 };
 
 /// An extended regular expression (POSIX: g++ 12 cannot compile <regex> with sanitizers and
-/// warnings as errors). Empty: fits all. Errors (usage): not an expression.
+/// warnings as errors). Empty: matches all. Errors (usage): not an expression.
 class Pattern {
  public:
   explicit Pattern(const std::string& text);

@@ -22,7 +22,7 @@ constexpr std::pair<const char*, Table> tables[] = {
     {"pointwise", pointwise}, {"optimizer", optimizer},     {"training", training},
     {"step", step},           {"growth", growth},           {"decoding", decoding}};
 
-// A file that the report goes to, closed with it.
+// The report file; the destructor closes it.
 class ReportFile {
  public:
   explicit ReportFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {

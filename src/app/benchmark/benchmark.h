@@ -6,8 +6,8 @@
 
 namespace nmt::app::bench {
 
-/// Runs the tables and writes the report as rows come: to spec.out, and to `terminal`. Errors
-/// (usage): no row matches the filter; (failed): rows whose results were wrong; as Compute.
+/// Runs the tables and writes rows to spec.out and `terminal` as they complete. Errors (usage): no
+/// row matches the filter; (failed): rows with wrong results; as Compute.
 void benchmark(const BenchmarkSpec& spec, std::FILE* terminal);
 
 }  // namespace nmt::app::bench

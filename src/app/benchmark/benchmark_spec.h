@@ -8,15 +8,15 @@
 
 namespace nmt::app::bench {
 
-/// What to measure, how, and how to report it.
+/// Specification of nmt-bench.
 struct BenchmarkSpec {
   std::string filter;     ///< regular expression over `table/row`, or a table's name; "": all
-  double min_time = 0.2;  ///< seconds that a repetition takes at least
+  double min_time = 0.2;  ///< minimum seconds per repetition
   int repetitions = 1;
   std::string format = "text";  ///< text | csv | json
   std::string out;              ///< a file for the report; "": none
   bool quick = false;           ///< small shapes, each measured once
-  bool list = false;            ///< write the names of the rows and measure nothing
+  bool list = false;            ///< print the names of the rows without measuring
   ComputeSpec compute = float32_compute();
 };
 

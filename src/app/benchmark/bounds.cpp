@@ -12,8 +12,8 @@
 namespace nmt::app::bench {
 namespace {
 
-// Four times the last-level cache, which virtual machines may state as that of all their host's
-// cores; a GPU's is 50 MB (H100, H200), or more in later ones.
+// Four times the last-level cache. Virtual machines may report the cache of the whole host; GPUs
+// have 50 MB (H100, H200) or more.
 std::size_t rotation_bytes(Compute& compute, bool quick) {
   if (quick) return std::size_t{1} << 16;
   if (compute.cuda()) return std::size_t{512} << 20;
@@ -69,7 +69,7 @@ double BoundsMeter::flops() {
   return best;
 }
 
-// memcpy() of a large piece writes past the caches, of small pieces through them: which is faster
+// memcpy() of large blocks bypasses the caches, and that of small blocks does not. Which is faster
 // depends on the machine.
 double BoundsMeter::copied() {
   const std::size_t bytes = static_cast<std::size_t>(from_.elements()) * sizeof(float);
@@ -91,7 +91,7 @@ double BoundsMeter::copied() {
   return best;
 }
 
-// How many streams a core reads fastest depends on the machine too.
+// The fastest number of read streams depends on the machine, too.
 double BoundsMeter::read() {
   constexpr int streams[] = {1, 4, 8};
   double best = 0;

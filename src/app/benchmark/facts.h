@@ -9,7 +9,7 @@
 
 namespace nmt::app::bench {
 
-/// What a report begins with: date, program, machine and the bounds measured there.
+/// The header of a report: date, program, machine and the bounds measured on it.
 Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
             const Bounds& bounds, const BenchmarkSpec& spec);
 

@@ -15,7 +15,7 @@ class Writer : public Report {
  protected:
   void write(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0)
-      fail(ExitStatus::failed, "nmt-bench: its report cannot be written");
+      fail(ExitStatus::failed, "nmt-bench: the report cannot be written");
   }
 
  private:

@@ -21,22 +21,22 @@ struct Work {
 
 /// The peak performance of the device, measured just before and after the row.
 struct Bounds {
-  /// multiply-adds in registers on the same threads (CPU), or a large product (CUDA), a second.
+  /// FLOP/s of multiply-adds in registers on the same threads (CPU), or of a large GEMM (CUDA).
   double flops = 0;
-  double copied = 0;  ///< bytes read and written a second by a copy
-  /// Bytes a second of a loop that reads one, four or eight streams, whichever is fastest.
+  double copied = 0;  ///< bytes per second that a copy reads and writes
+  /// Bytes per second of the fastest loop that reads one, four or eight streams.
   double read = 0;
 };
 
 /// One row of a table.
 struct Result {
   std::string table, name;
-  std::string error;     ///< why there are no numbers, or empty
+  std::string error;     ///< why the row failed, or empty
   double seconds = 0;    ///< of one run: the shortest sample
   double median = 0;     ///< of the repetitions' shortest samples
   double deviation = 0;  ///< their standard deviation, 0 for one repetition
   int repetitions = 0;
-  std::int64_t runs = 0;  ///< timed in all
+  std::int64_t runs = 0;  ///< total number of timed runs
   Work work;
   Bounds bounds;
   std::vector<std::pair<std::string, double>> extras;  ///< the table's own columns, in order

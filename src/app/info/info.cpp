@@ -25,7 +25,7 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
   for (const config::Option& option : config::fields(spec.model)) names.push_back(option.name);
   for (const std::string& name : names)
     if (spec.is_given(name))
-      fail(ExitStatus::usage, "{}: --model {} has its own settings; give either --model or --{}",
+      fail(ExitStatus::usage, "{}: --model {} has its own settings; give --model or --{}, not both",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
   info.origin = directory.path();

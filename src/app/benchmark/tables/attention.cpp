@@ -133,7 +133,7 @@ class AttentionCase {
     return s;
   }
 
-  // Along a direction of one of the sentence's inputs.
+  // Compares the derivative along a direction of one of the sentence's inputs.
   void compare_derivative(const char* name, std::int64_t b, SentenceAttention& s, Doubles& input,
                           const Tensor& gradient, std::int64_t width) {
     const std::vector<float> host = case_.read(gradient),

@@ -14,9 +14,9 @@ namespace nmt::app::bench {
 namespace {
 
 constexpr std::int32_t bos = 1, eos = 2;
-constexpr int max_steps = 100000;  // that a row takes
+constexpr int max_steps = 100000;  // limit per row
 
-// A search that never ends: every step all hypotheses go on with a random symbol each.
+// A search that never ends: at each step, every hypothesis is extended by a random symbol.
 class Steps {
  public:
   Steps(Case& c, Model& model, int sentences, int beam, int length)
@@ -59,8 +59,8 @@ class Steps {
     for (std::size_t i = 0; i < parents_.size(); ++i) parents_[i] = static_cast<std::int32_t>(i);
   }
 
-  // A step as search has it: the decoder, the scores of all hypotheses, the best extensions of
-  // each; on a device the selection too, without synchronization.
+  // A step of beam search: the decoder, the scores of all hypotheses, the best extensions of each;
+  // on a device also the selection, without synchronization.
   void step() {
     if (search_) return search_->step();
     const DecodingStep step = advance();
@@ -108,8 +108,8 @@ int stored_bytes(Precision precision) {
   return precision == Precision::int8 ? 1 : precision == Precision::bfloat16 ? 2 : 4;
 }
 
-// The scores of steps add up to what one pass over the whole target gives, in a narrow model of the
-// same kind.
+// Checks with a narrow model of the same kind that the scores of single steps add up to the score
+// of one pass over the whole target.
 void check(Case& c, const ModelCase& what, Precision precision) {
   ModelCase small = what;
   small.spec.dim_emb = small.spec.dim_rnn = 16;
@@ -163,8 +163,8 @@ void decoding(Bench& bench) {
                      rows = s.batch * s.beam;
         model.freeze();
         Steps steps(c, model, s.batch, s.beam, quick ? 5 : 25);
-        // All matrices are read once a step, whatever the rows; at batch 1 that is most of the
-        // work.
+        // Each step reads all matrices once, for any number of rows; at batch size 1 this
+        // dominates.
         c.work(2 * products * rows, products * static_cast<double>(stored_bytes(precision)),
                Traffic::read);
         const double seconds = c.time([&] { steps.step(); });

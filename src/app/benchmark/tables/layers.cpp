@@ -21,8 +21,7 @@ class LayerCase {
         size_(size),
         layer_(Builder(a_case.context(), parameters_, rng_), settings, size.width) {
     const std::int64_t n = size.steps * size.batch * size.width;
-    for (Parameter& p :
-         parameters_.all()) {  // some are drawn as zeros or ones: then a fault could hide
+    for (Parameter& p : parameters_.all()) {  // initial zeros or ones could hide errors
       const bool matrix = p.shape.rank() > 1 && p.shape[0] > 1;
       if (!matrix)
         upload(case_.context(), std::span<const float>(Case::values(p.shape.elements(), 7)),
@@ -32,7 +31,7 @@ class LayerCase {
     dy_host_ = Case::values(n, 4);
     x_ = upload(case_.context(), x_host_, {size.steps, size.batch, size.width});
     dy_ = upload(case_.context(), dy_host_, {size.steps, size.batch, size.width});
-    // The products of W and of U, and each once more for either gradient.
+    // The products with W and U; the backward pass has two more for each.
     const kernels::Unit& u = *settings.unit;
     const double planes = u.inputs + u.recurrents + u.late;
     flops_ = 2 * static_cast<double>(n) * planes * static_cast<double>(size.width) /
@@ -55,8 +54,8 @@ class LayerCase {
     });
   }
 
-  // A sentence against the equations, and the derivative of sum(dy h) along a direction of its
-  // input.
+  // Compares one sentence with the equations, and the derivative of sum(dy h) along a direction of
+  // its input.
   void check() {
     if (settings_.groups > 1) return check_by_differences();
     const std::int64_t b = size_.batch / 2, h = size_.width;
@@ -123,7 +122,8 @@ class LayerCase {
     return sum;
   }
 
-  // With groups: the derivative of the layer's own outputs along a direction of all of its input.
+  // With groups: compares the derivative with differences of the layer's own outputs along a
+  // direction of its whole input.
   void check_by_differences() {
     run(true);
     const std::vector<float> dx = case_.read(dx_), direction = Case::values(x_.elements(), 5);

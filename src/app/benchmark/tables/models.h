@@ -16,7 +16,7 @@ struct ModelCase {
   ModelSpec spec;
   int vocabulary = 0;
   int sentences = 0,
-      steps = 0;  ///< of the batch: so many sentences of so many tokens on each side, </s> included
+      steps = 0;  ///< batch size: sentences, and tokens per sentence on each side, </s> included
 };
 
 /// configs/multi30k.yaml with a unit: deep, width 256, 2+2 layers.
@@ -27,10 +27,10 @@ ModelCase deep_model(const std::string& unit);
 ModelCase wide_model(const std::string& unit);
 /// configs/gnmt.yaml.
 ModelCase gnmt_model(const std::string& unit);
-/// What scripts/bench/pytorch_model.py has in PyTorch: deep, GRU with `reset: after` and biases, no
-/// layer normalization.
+/// The model of scripts/bench/pytorch_model.py: deep, GRU with `reset: after` and biases, no layer
+/// normalization.
 ModelCase gru_model(int vocabulary, int width, int layers, int sentences, int steps);
-/// A few channels of everything, for tests.
+/// A tiny model for tests.
 ModelCase tiny_model(const std::string& unit);
 
 /// Random sentences of full length.

@@ -23,7 +23,7 @@ std::string openblas_name() {
 
 void openblas_product(ThreadPool& pool, const OpenblasProduct& s, const float* a, const float* b,
                       float* c) {
-  static const bool alone = (openblas_set_num_threads(1), true);  // one pool, ours
+  static const bool alone = (openblas_set_num_threads(1), true);  // only our thread pool is used
   (void)alone;
   const auto lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
   const bool by_columns = s.n > s.m;

@@ -9,7 +9,7 @@
 namespace nmt::app::bench {
 namespace {
 
-// Arrays of n floats, several sets of them in turn.
+// Several sets of arrays of n floats, used in turn.
 class Rotated {
  public:
   Rotated(Case& c, std::int64_t n, int arrays) : arrays_(arrays) {
@@ -21,7 +21,7 @@ class Rotated {
         tensors_.push_back(upload(c.context(), host_[static_cast<std::size_t>(i)], {n}));
   }
   const std::vector<float>& host(int i) const { return host_[static_cast<std::size_t>(i)]; }
-  /// Array i of the present set.
+  /// Array i of the current set.
   Tensor& operator[](int i) {
     return tensors_[set_ * static_cast<std::size_t>(arrays_) + static_cast<std::size_t>(i)];
   }
@@ -36,12 +36,12 @@ class Rotated {
 
 struct Kernel {
   const char* name;
-  int moved;   ///< arrays that must move
-  int arrays;  ///< arrays it has
-  int result;  ///< the one that is compared
+  int moved;   ///< arrays that must be read or written
+  int arrays;  ///< arrays of a set
+  int result;  ///< index of the compared array
   std::function<void(const Context&, Rotated&)> run;
   std::function<double(const std::vector<double>&)>
-      expected;  ///< an element of the result by the same element of all
+      expected;  ///< an element of the result from that element of every array
 };
 
 template <class Call>
@@ -103,7 +103,7 @@ void time_kernel(Case& c, const Kernel& kernel, std::int64_t n) {
   });
 }
 
-// Rows of a matrix with a parameter a column.
+// Kernels over the rows of a matrix, with one parameter per column.
 void rows_of_table(Bench& bench, const Size& size) {
   const std::int64_t rows = size.rows, width = size.width, n = size.elements();
   const auto row = [&](const char* name, int moved, auto&& body, auto&& check) {
@@ -243,7 +243,7 @@ void optimizer(Bench& bench) {
   const std::int64_t n = bench.options().quick ? 1000 : std::int64_t{1} << 23;
   for (const Rule& rule : rules())
     bench.row("optimizer", fmt::format("{} {}", rule.name, n), [&](Case& c) {
-      // Second moments are not below zero.
+      // Second moments must not be negative.
       std::vector<float> host[5];
       Tensor t[5];
       for (int i = 0; i < 5; ++i) {

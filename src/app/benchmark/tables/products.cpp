@@ -15,7 +15,7 @@ struct Shape {
   const char* kind() const { return transpose_a ? "A^T B" : transpose_b ? "A B^T" : "A B"; }
 };
 
-// [K,N] of the matrices that the shipped configs multiply by.
+// [K,N] of the weight matrices of the shipped configs.
 constexpr std::pair<std::int64_t, std::int64_t> matrices[] = {
     {256, 256},   {256, 768},   {512, 256},   {512, 512},   {512, 768},
     {256, 4000},  {256, 8000},   // multi30k, toy, demo, compare
@@ -33,7 +33,7 @@ std::vector<Shape> shapes(bool quick) {
   std::vector<Shape> all;
   for (const auto& [k, n] : matrices) {
     const bool table =
-        n > 4096;  // an output table: in training it is multiplied in pieces, by the softmax
+        n > 4096;  // an output matrix; in training, the softmax multiplies it in pieces
     for (const std::int64_t m : decoding_rows) all.push_back({false, false, m, n, k});
     if (table) continue;
     for (const std::int64_t m : training_rows) all.push_back({false, false, m, n, k});
@@ -43,7 +43,7 @@ std::vector<Shape> shapes(bool quick) {
   return all;
 }
 
-// Some elements of C in double.
+// Compares some elements of C with double precision.
 void check(const Case& c, const Shape& s, const std::vector<float>& a, const std::vector<float>& b,
            const Tensor& out) {
   const std::vector<float> values = c.read(out);

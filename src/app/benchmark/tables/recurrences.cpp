@@ -19,7 +19,7 @@ float* pointer(const Tensor& t) {
   return t ? t.f32() : nullptr;
 }
 
-// What one run reads and writes; a benchmark rotates several.
+// Inputs and outputs of one run; a row rotates several.
 struct Buffers {
   Tensor x, states[kernels::max_states], u, late, late_value;  // forward
   Tensor dh, dx, du, dlate, dinitial[kernels::max_states], dvectors, dpositions,
@@ -53,8 +53,8 @@ class RecurrenceCase {
     });
   }
 
-  // h of one sentence against the equations; for the backward pass, the derivative of sum(dh h)
-  // along a direction of its x.
+  // Compares h of one sentence with the equations and, for the backward pass, the derivative of
+  // sum(dh h) along a direction of its x.
   void check() {
     run();
     const std::int64_t b = size_.batch / 2;
@@ -76,9 +76,9 @@ class RecurrenceCase {
     case_.compare("the derivative by x", derivative, expected, scale, 2e-5);
   }
 
-  // Planes of N = B T H that must move (gates are recomputed): forward x in, states out; backward
-  // x, states and dh in, dx out, and with a product in the loop what it leaves behind. Arithmetic:
-  // the products with the state.
+  // Minimum traffic in planes of N = B T H values (gates are recomputed). Forward: reads x, writes
+  // states. Backward: reads x, states and dh, writes dx; matrix units also write the operands of
+  // products after the loop. Arithmetic: the products with the state.
   void count() {
     const double n = static_cast<double>(size_.elements()),
                  products = unit_.recurrents + unit_.late;
@@ -92,7 +92,7 @@ class RecurrenceCase {
  private:
   static Doubles doubles(const std::vector<float>& x) { return {x.begin(), x.end()}; }
 
-  // Element i of a sentence's [T, planes*H] in the batch's [T,B,planes*H].
+  // Index in the batch's [T,B,planes*H] of element i of a sentence's [T,planes*H].
   std::size_t place_of(std::int64_t b, std::size_t i, std::int64_t planes) const {
     const std::int64_t wide = planes * size_.width, t = static_cast<std::int64_t>(i) / wide;
     return static_cast<std::size_t>((t * size_.batch + b) * wide +
@@ -132,7 +132,7 @@ class RecurrenceCase {
     if (unit_.bias) cell_.bias = (bias_ = case_.random(wide, 9)).f32();
   }
 
-  // All of it is written to before any timing: a page's first touch is the system's work.
+  // All memory is written before timing, since the first access to a page causes a page fault.
   Buffers make_buffers() {
     const Context& context = case_.context();
     const std::int64_t n = size_.elements(), r = unit_.recurrents, l = unit_.late;

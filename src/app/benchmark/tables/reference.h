@@ -13,7 +13,7 @@ using Doubles = std::vector<double>;
 /// The recurrence of one sentence through a unit of units.def, without layer normalization, from
 /// zero states.
 struct SentenceRecurrence {
-  std::size_t unit = 0;  ///< its place in kernels::units()
+  std::size_t unit = 0;  ///< index in kernels::units()
   std::int64_t steps = 0, width = 0;
   Doubles x;          ///< [T, inputs*H]
   Doubles recurrent;  ///< [H, (recurrents+late)*H]; empty without such products

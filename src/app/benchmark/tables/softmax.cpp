@@ -58,7 +58,7 @@ class SoftmaxCase {
   }
   void run() { run(shape_.rows); }
 
-  // A few rows in double: their loss, and the gradient of one.
+  // Compares the loss of a few rows, and the gradient of one, with double precision.
   void check() {
     const std::int64_t rows = std::min<std::int64_t>(shape_.rows, 6), e = shape_.width,
                        v = shape_.vocabulary;

@@ -4,7 +4,7 @@
 
 namespace nmt::app::bench {
 
-// The tables of nmt-bench, in the order in which they run. Each makes its rows by Bench::row().
+// The tables of nmt-bench, in the order in which they run. Each calls Bench::row() for its rows.
 
 void products(
     Bench& bench);  ///< matrix products over the shapes of the shipped configs, beside OpenBLAS
@@ -14,12 +14,12 @@ void layers(Bench& bench);  ///< a recurrent layer of every unit
 void groups(Bench& bench);  ///< the same with 1, 2, 4 and 8 groups, with and without rearrangement
 void attention(Bench& bench);  ///< additive and dot attention, forward and backward
 void softmax(Bench& bench);    ///< the fused softmax and cross-entropy with its three products
-void pointwise(Bench& bench);  ///< kernels that memory bounds
+void pointwise(Bench& bench);  ///< memory-bound kernels
 void optimizer(Bench& bench);  ///< update rules
 void training(Bench& bench);   ///< a training pass of several models and units
 void step(Bench& bench);       ///< a whole training step, split into its parts
-void growth(
-    Bench& bench);  ///< a training pass as sentences, width, depth, vocabulary and batch grow
-void decoding(Bench& bench);  ///< a decoding step by batch and beam
+void growth(Bench& bench);     ///< a training pass for growing sentence length, width, depth,
+                               ///< vocabulary and batch
+void decoding(Bench& bench);   ///< a decoding step for several batch and beam sizes
 
 }  // namespace nmt::app::bench

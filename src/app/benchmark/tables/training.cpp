@@ -11,8 +11,7 @@
 namespace nmt::app::bench {
 namespace {
 
-// What the parts of passes took: by the benchmark's clock, on CUDA by events, read when a pass is
-// over.
+// Times of the parts of a pass, by the benchmark's clock. On CUDA, events are read after the pass.
 class PartTimes : public Profile {
  public:
   struct Part {
@@ -40,7 +39,7 @@ class PartTimes : public Profile {
     add(part, work, clock_->stop());
   }
 
-  /// The parts since the last call, in the order in which they first came.
+  /// The parts since the last call, in order of first occurrence.
   std::vector<Part> take() {
     if (timer_) {
       const std::vector<double> intervals = timer_->intervals();
@@ -113,7 +112,7 @@ void split(Bench& bench, const ModelCase& what) {
             static_cast<double>(batch.target_tokens + batch.source_tokens) / whole);
     c.extra("MFLOP a target token", 1e-6 * flops / static_cast<double>(batch.target_tokens));
 
-    // The same once more with a clock at every part: the shortest of a few passes.
+    // Measures a few passes with a clock at every part; reports the shortest one.
     Context watched = c.context();
     watched.profile = &times;
     Model profiled(what.spec, what.vocabulary, what.vocabulary, watched, 1);
@@ -168,7 +167,8 @@ void training(Bench& bench) {
     });
 }
 
-// One number grows, the others stay; the length at about as many tokens a batch.
+// One dimension grows while the others are constant. Growing lengths keep the tokens per batch
+// about constant.
 void growth(Bench& bench) {
   struct Point {
     const char* what;
