@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One list of options everywhere: --help, the manual pages, --dump-config, the documents and the shipped settings name the same ones.
+"""One list of options everywhere: --help, the manual pages, --dump-config, shell completion, the documents and the shipped settings name the same ones.
 
 Usage: test_options.py FOLDER_OF_THE_PROGRAMS
 """
@@ -45,6 +45,37 @@ def script_options():
     """Every option that a script of the project names, its own or another program's."""
     scripts = [path for path in (ROOT / "scripts").rglob("*") if path.suffix in (".py", ".sh")]
     return {name for path in scripts for name in re.findall(OPTION, path.read_text(encoding="utf-8"))}
+
+
+def completions(program, *words):
+    """What the completion script of bash offers for the last of the words."""
+    script = run(PROGRAMS / program, "--completion=bash")
+    ask = (f'COMP_WORDS=({program} "$@") COMP_CWORD=$#\n'
+           f'$(complete -p {program} | grep -o "[-]F [^ ]*" | cut -c 4-)\n'
+           'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}", "bash", *words], capture_output=True, text=True)
+    assert done.stderr == "", done.stderr
+    return done.stdout.split()
+
+
+class Completion(unittest.TestCase):
+    def test_one_job(self):
+        self.assertEqual(completions("nmt-translate", "--beam-s"), ["--beam-size"])
+        self.assertEqual(completions("nmt-translate", "--alignment", "s"), ["subword"])
+
+    def test_jobs_of_nmt_vocab(self):
+        self.assertEqual(completions("nmt-vocab", "tr"), ["train"])
+        self.assertIn("inspect", completions("nmt-vocab", ""))
+        self.assertEqual(completions("nmt-vocab", "train", "--max-line-"), ["--max-line-bytes"])
+        self.assertEqual(completions("nmt-vocab", "inspect", "--dec"), ["--decode"])
+        self.assertEqual(completions("nmt-vocab", "inspect", "--max-line-"), [])
+
+    def test_zsh(self):
+        script = run(PROGRAMS / "nmt-vocab", "--completion=zsh")
+        self.assertTrue(script.startswith("#compdef nmt-vocab\n"), script)
+        for job, option in (("train", "--max-line-bytes"), ("inspect", "--decode")):
+            body = script.split(f"_nmt_vocab_{job}() {{")[1].split("\n}\n")[0]
+            self.assertIn(f"'*{option}[", body)
 
 
 class Options(unittest.TestCase):
