@@ -41,14 +41,14 @@ Compute::Compute(const ComputeSpec& spec)
   }
   if (precision_ == Precision::int8)
     fail(ExitStatus::usage,
-         "precision: int8 is for the CPU, not for --device {}; --precision float32 widens such "
+         "precision: int8 is for the CPU, not for --device {}; use --precision float32 for int8 "
          "weights",
          spec.device);
   cuda_ = std::make_unique<CudaDevice>(choice.index, precision_);
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   std::string why;
   if (wants_cudnn && !(cudnn_ = kernels::Cudnn::open(cuda_->handle(), why)))
-    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; own runs every layer", why);
+    fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; use --recurrences own", why);
 }
 
 void Compute::check_training() const {
@@ -103,14 +103,13 @@ std::string Compute::memory_used(const Arena& arena) const {
   const CudaDevice::Memory memory = cuda_->memory();
   const GraphCounts graphs = cuda_->graph_counts();
   std::string text = fmt::format(
-      "GPU memory: {:.0f} MB of tensors at most, {:.0f} MB held for them, {:.0f} of {:.0f} MB of "
+      "GPU memory: {:.0f} MB of tensors at peak, {:.0f} MB reserved, {:.0f} of {:.0f} MB of "
       "the device in use",
       megabytes(arena.statistics().peak), megabytes(arena.statistics().reserved),
       megabytes(memory.total - memory.free), megabytes(memory.total));
   if (graphs.replayed > 0)
-    text +=
-        fmt::format("; {} of {} recurring pieces of work were replayed as graphs", graphs.replayed,
-                    graphs.replayed + graphs.plain + graphs.recorded + graphs.updated);
+    text += fmt::format("; {} of {} repeated work items ran as CUDA graphs", graphs.replayed,
+                        graphs.replayed + graphs.plain + graphs.recorded + graphs.updated);
   return text;
 }
 
@@ -134,9 +133,9 @@ void tell_recurrences(const Model& model) {
   }
   const std::string rest = fmt::format("{}", fmt::join(ours, ", "));
   if (theirs.empty())
-    fail(ExitStatus::usage, "recurrences: cudnn can run no layer of this model: {}; own runs them",
-         rest);
-  log::info("recurrences: cuDNN runs {}; ours {}", fmt::join(theirs, ", "),
+    fail(ExitStatus::usage,
+         "recurrences: cudnn can run no layer of this model: {}; use --recurrences own", rest);
+  log::info("recurrences: cuDNN runs {}; own kernels run {}", fmt::join(theirs, ", "),
             ours.empty() ? "none" : rest);
 }
 

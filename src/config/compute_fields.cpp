@@ -28,8 +28,8 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "CPU matmuls in training: own tiles, reproducible for any number of threads, or "
-                 "oneDNN; auto: oneDNN if installed")
+                 "CPU GEMM in training; own: independent of the thread count; auto: oneDNN if "
+                 "installed")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond within N seconds; 0: never")

@@ -108,7 +108,7 @@ class DeviceTest(unittest.TestCase):
         # Which layers run where is said; on the CPU, without cuDNN, in bfloat16 and for a model of other units it is refused.
         self.train("lstm", "cpu", "--no-layer-normalization", cell="lstm")
         done = self.train("lstm-cudnn", "cuda", "--no-layer-normalization", "--recurrences", "cudnn", cell="lstm")
-        self.assertIn("recurrences: cuDNN runs encoder.layer_0.forward, encoder.layer_0.backward; ours decoder.layer_0 (attention between two "
+        self.assertIn("recurrences: cuDNN runs encoder.layer_0.forward, encoder.layer_0.backward; own kernels run decoder.layer_0 (attention between two "
                       "units)", done.stderr)
         self.assert_close(self.losses("lstm"), self.losses("lstm-cudnn"), 1e-3)
         texts = [run("nmt-translate", "-m", self.dir / "lstm", *options, "-i", self.dir / "test.en").stdout
@@ -134,8 +134,8 @@ class DeviceTest(unittest.TestCase):
         # The same with and without; refused on the CPU; the memory used is told last.
         for name in ("with", "without"):
             done = self.train(name, "cuda", "--cuda-graphs", "on" if name == "with" else "off", "--valid-freq", "4u")
-            self.assertRegex(done.stderr, r"GPU memory: \d+ MB of tensors at most, \d+ MB held for them, \d+ of \d+ MB of the device in use")
-            self.assertEqual("replayed as graphs" in done.stderr, name == "with", done.stderr)
+            self.assertRegex(done.stderr, r"GPU memory: \d+ MB of tensors at peak, \d+ MB reserved, \d+ of \d+ MB of the device in use")
+            self.assertEqual("ran as CUDA graphs" in done.stderr, name == "with", done.stderr)
         self.assertEqual(self.losses("with"), self.losses("without"))
         texts = [run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--cuda-graphs", choice, "-i", self.dir / "test.en", "--n-best").stdout
                  for choice in ("on", "off")]

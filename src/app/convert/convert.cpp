@@ -61,7 +61,7 @@ void convert(const ConvertSpec& spec) {
       convert_weights(file, directory.weights(), names.parameters(), to, {&pool});
   write_model(spec.output, directory, weights.tensors, to, checkpoint.updates(), info.dump());
   log::info(
-      "{}: {:.1f} MB of weights in {}, where {} has {:.1f}; translate with: nmt-translate -m {} < "
+      "{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); translate with: nmt-translate -m {} < "
       "INPUT > OUTPUT",
       spec.output, static_cast<double>(stored_bytes(names.parameters(), to)) * 1e-6,
       name_of(spec.precision), spec.model,

@@ -101,7 +101,8 @@ nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to) {
                   name_of(spec.precision), text.sources.size(), text.origin);
   if (before - after > spec.tolerance)
     fail(ExitStatus::failed,
-         "{}: {} harms this model: {}; it may fall by {} (--tolerance); nothing was written",
+         "{}: {} loses too much BLEU: {}; the limit is a loss of {} (--tolerance); nothing was "
+         "written",
          spec.model, name_of(spec.precision), found, spec.tolerance);
   log::info("{}", found);
   return {{"sentences", text.sources.size()}, {"bleu-float32", before}, {"bleu", after}};

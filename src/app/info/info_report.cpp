@@ -37,7 +37,7 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
 std::string attention_text(const ModelInfo& info) {
   if (info.inventory.memory_width == 0) return "no attention";
   return fmt::format(
-      "attention {}, {} head{}, asked by {}", name_of(info.spec.attention), info.spec.heads,
+      "attention {}, {} head{}, queried by {}", name_of(info.spec.attention), info.spec.heads,
       info.spec.heads == 1 ? "" : "s",
       asks_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
 }
@@ -61,15 +61,15 @@ std::string text_of(const ModelInfo& info) {
   for (const Inventory::Part& part : inventory.parts)
     out += fmt::format(
         "{:<16} {:>14} {:>14}  {}\n", part.name, grouped(part.parameters), grouped(part.weights),
-        part.once.empty() ? "" : fmt::format("{} a {}", grouped(part.products), part.once));
+        part.once.empty() ? "" : fmt::format("{} per {}", grouped(part.products), part.once));
   out += fmt::format("{:<16} {:>14}\n{:<16} {:>14}\n", "total", grouped(inventory.parameters()),
-                     "less embeddings", grouped(inventory.parameters() - inventory.embeddings()));
+                     "excl. embeddings", grouped(inventory.parameters() - inventory.embeddings()));
   out +=
-      "weights: those of matrices, without biases, gains and per-channel "
+      "weights: matrices only, without biases, gains and per-channel "
       "vectors\n\nmultiply-adds\n";
   for (const char* once : {"source token", "target token", "sentence"})
-    out += fmt::format("  a {:<14} {:>14}\n", once, grouped(inventory.products(once)));
-  out += fmt::format("  attention        {:>14} more for each target token and source token\n",
+    out += fmt::format("  per {:<12} {:>14}\n", once, grouped(inventory.products(once)));
+  out += fmt::format("  attention        {:>14} in addition per target token and source token\n",
                      grouped(inventory.attention_products()));
   const auto batch = [](const BatchSize& b) {
     return fmt::format("{} sentences of {} source and {} target tokens", b.sentences,

@@ -1,16 +1,16 @@
-// The page of nmt-explain, drawn from the data alone.
+// The page of nmt-explain, drawn from the embedded data.
 
 const page = document.getElementById("page");
 const state = {sentence: Math.max(0, data.sentences.findIndex((s) => s.units.length)), unit: Math.max(0, data.units.findIndex((u) => u.gates))};
 
-// A piece as people read it: a word's first piece without its mark, the others with a dot before them.
+// Label of a piece: the first piece of a word without its mark, the others with a dot in front.
 const label = (piece) => (piece.startsWith("\u2581") ? piece.slice(1) || "\u2423" : piece === "<s>" || piece === "</s>" ? piece : `\u00b7${piece}`);
 const sourceTokens = (s) => s.source_pieces.map(label);
 const targetTokens = (s) => s.target_pieces.map(label);
-// What a unit reads at each position: the decoder reads the piece before, at first <s>.
+// Inputs of a unit by position; the decoder reads the previous piece, initially <s>.
 const tokensOf = (unit, s) => (unit.reads === "source" ? sourceTokens(s) : ["<s>", ...targetTokens(s).slice(0, -1)]);
 const short = (text, most = 14) => (text.length > most ? text.slice(0, most - 1) + "\u2026" : text);
-// Whether the piece at i goes on in the word of the piece before.
+// Whether the piece at i continues the word of the previous piece.
 const joins = (words, i) => i > 0 && words[i] === words[i - 1];
 
 document.title = `Inside ${data.model.name}`;
@@ -31,7 +31,7 @@ before.addEventListener("click", () => choose(state.sentence - 1));
 after.addEventListener("click", () => choose(state.sentence + 1));
 const view = el("div"), overview = el("div");
 page.append(el("div", {class: "bar"}, before, after, choice), view, overview,
-            el("p", {class: "note", style: "margin-top:32px"}, `Made by nmt-explain ${data.nmt}. The page holds its numbers as JSON; nmt-explain --json writes the same.`));
+            el("p", {class: "note", style: "margin-top:32px"}, `Made by nmt-explain ${data.nmt}. The data are embedded as JSON; nmt-explain --json writes the same.`));
 
 // --- attention
 function heatmap(title, room, rows, columns, rowWords, columnWords, values, describe) {
@@ -59,8 +59,8 @@ function heatmap(title, room, rows, columns, rowWords, columnWords, values, desc
 
 function drawAttention(s) {
   const parts = [el("h2", {}, "Attention")];
-  if (!s.attention.length) return [...parts, el("p", {class: "note"}, "This model has no attention: the decoder knows the source by its initial state alone.")];
-  parts.push(el("p", {class: "note"}, "Each row is a step of the decoder, the piece that it writes, and shares a weight of 1 among the source pieces (columns).",
+  if (!s.attention.length) return [...parts, el("p", {class: "note"}, "This model has no attention: the decoder receives the source only through its initial state.")];
+  parts.push(el("p", {class: "note"}, "Each row is a decoder step, labeled with its output piece. The weights over the source pieces (columns) sum to 1.",
                 el("span", {style: "white-space:nowrap"}, " 0", el("span", {class: "scale", style: "background:linear-gradient(90deg, rgba(var(--heat),0.03), rgba(var(--heat),1))"}), "1")));
   const rows = targetTokens(s), columns = sourceTokens(s), maps = s.attention.map((values, head) => [s.attention.length > 1 ? `Head ${head + 1}` : "Weights", values]);
   if (maps.length > 1)
@@ -128,9 +128,9 @@ function memoryCard(u, tokens, numbers) {
     node.addEventListener("pointerleave", off);
   });
   root.append(cover);
-  return el("section", {class: "card wide-card"}, el("h3", {}, "Memory: how long each piece stays"),
+  return el("section", {class: "card wide-card"}, el("h3", {}, "Memory: weight of each piece in later states"),
             el("p", {class: "note"}, `Weight of a piece in the state after each later step${forward ? "" : " (read from right to left)"}: its input gate times the forget gates since, mean of ${u.width} channels (LRN, eq. 5-7).${
-              u.step === "lower" ? " The step has a second unit, whose forget gate counts too." : u.step === "higher" ? ` This is the step's second unit, which reads ${u.reads === "target" ? "the context that attention gives" : "the forward states"}; the first unit's forget gate counts too.` : ""}`),
+              u.step === "lower" ? " The step has a second unit, whose forget gate is included." : u.step === "higher" ? ` This is the step's second unit, which reads ${u.reads === "target" ? "the context that attention gives" : "the forward states"}; the first unit's forget gate counts too.` : ""}`),
             el("div", {class: "scroll"}, root));
 }
 
@@ -167,7 +167,7 @@ function arcsCard(u, tokens, numbers) {
   }
   root.append(...names);
   return el("section", {class: "card wide-card"}, el("h3", {}, "Strongest earlier piece"),
-            el("p", {class: "note"}, `An arc joins each piece with the piece read before it that weighs most in the state after its step; thicker is heavier (ATR, figure 4).`),
+            el("p", {class: "note"}, `An arc connects each piece to the earlier piece with the largest weight in the state after its step. Thicker arcs are larger weights (ATR, figure 4).`),
             el("div", {class: "scroll"}, root));
 }
 
@@ -177,7 +177,7 @@ function drawUnit(s) {
   pick.value = state.unit;
   pick.addEventListener("change", () => { state.unit = Number(pick.value); draw(); });
   const parts = [el("h2", {}, "Memory and gates"), el("div", {class: "bar", style: "margin:0 0 14px"}, el("span", {class: "soft"}, "unit"), pick)];
-  if (!u.gates) return [...parts, el("p", {class: "note"}, `The unit ${u.unit} has no input and forget gates: there is nothing to show of them.`)];
+  if (!u.gates) return [...parts, el("p", {class: "note"}, `The unit ${u.unit} has no input and forget gates.`)];
   const tokens = tokensOf(u, s);
   return [...parts, memoryCard(u, tokens, numbers), gatesCard(u, tokens, numbers), arcsCard(u, tokens, numbers)];
 }
@@ -215,7 +215,7 @@ function draw() {
     view.append(el("p", {class: "note"}, `log probability ${show(s.log_probability, 4)}, ${show(s.target_pieces.length)} target pieces, ${show(s.source_pieces.length)} source pieces, </s> included.`));
     view.append(...drawAttention(s), ...drawUnit(s));
   } else {
-    view.append(el("p", {class: "note"}, "A line without text is translated without the model."));
+    view.append(el("p", {class: "note"}, "Blank lines are not passed to the model."));
   }
   drawOverview();
 }

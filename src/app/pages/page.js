@@ -1,5 +1,5 @@
 "use strict";
-// What both pages share. Every text reaches the page as a text node, never as markup.
+// Shared by both pages. All text is inserted as text nodes, never as markup.
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -17,7 +17,7 @@ const svg = (tag, attributes, ...children) => fill(document.createElementNS(NS, 
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// The box that shows words and numbers beside the pointer.
+// The tooltip beside the pointer.
 const tip = (() => {
   const box = el("div", {id: "tip", role: "status"});
   document.body.append(box);
@@ -39,7 +39,7 @@ function hover(node, text) {
   return node;
 }
 
-// A number with so many significant digits, and thousands apart: 12,345; 0.0123; 1.5e-7.
+// Formats a number with significant digits and thousands separators: 12,345; 0.0123; 1.5e-7.
 function show(value, digits = 4) {
   if (value === null || value === undefined || Number.isNaN(value)) return "none";
   if (value === 0) return "0";
@@ -97,7 +97,7 @@ function legend(items) {
   return el("div", {class: "legend"}, items.map((item) => el("span", {}, el("i", {style: `background:${item.color}`}), item.name)));
 }
 
-// A card with lines over a common x. series: {name, color, points: [[x, y], ...], dots}; points are sorted by x, y may be null.
+// A card with a line chart. series: {name, color, points: [[x, y], ...], dots}; points are sorted by x, y may be null.
 function lineChart(options) {
   const series = options.series.map((s) => ({...s, points: s.points.filter(([, y]) => Number.isFinite(y) && !(options.log && y <= 0))})).filter((s) => s.points.length);
   const card = el("section", {class: "card"}, el("h3", {}, options.title));

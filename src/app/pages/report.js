@@ -1,4 +1,4 @@
-// The page of nmt-report, drawn from the data alone.
+// The page of nmt-report, drawn from the embedded data.
 
 const C = [1, 2, 3, 4].map((i) => `var(--c${i})`);
 const page = document.getElementById("page");
@@ -36,18 +36,18 @@ const known = [...d.updates, ...v.updates];
 const range = known.length ? [0, known.reduce((a, b) => Math.max(a, b))] : undefined;
 const metric = (name) => zip(v.updates, v.metrics[name]);
 page.append(el("h2", {}, "Curves"), el("div", {class: "cards"},
-  curve({title: "Loss (nats a target token)", series: [
+  curve({title: "Loss (nats per target token)", series: [
     {name: "training, label-smoothed", color: C[0], points: zip(d.updates, d.loss)},
     {name: "development, cross-entropy", color: C[1], dots: true, points: metric("cross-entropy")}]}),
   curve({title: "Perplexity (logarithmic)", log: true, series: [
     {name: "training", color: C[0], points: zip(d.updates, d.perplexity)},
     {name: "development", color: C[1], dots: true, points: v.metrics.perplexity ? metric("perplexity") : metric("cross-entropy").map(([x, y]) => [x, Math.exp(y)])}]}),
-  curve({title: "BLEU and chrF on the development set", zero: true, empty: "Neither was measured (valid-metrics).", series: [
+  curve({title: "BLEU and chrF on the development set", zero: true, empty: "Not selected by valid-metrics.", series: [
     {name: "BLEU", color: C[0], dots: true, points: metric("bleu")},
     {name: "chrF", color: C[2], dots: true, points: metric("chrf")}]}),
-  curve({title: "Learning rate", zero: true, series: [{name: "of the last update before the line", color: C[3], points: zip(d.updates, d.learn_rate)}]}),
-  curve({title: "Gradient norm, before clipping", zero: true, series: [{name: "mean of the updates of a line", color: C[1], points: zip(d.updates, d.gradient_norm)}]}),
-  curve({title: "Speed (tokens a second, without padding)", zero: true, series: [
+  curve({title: "Learning rate", zero: true, series: [{name: "at the last update of a log line", color: C[3], points: zip(d.updates, d.learn_rate)}]}),
+  curve({title: "Gradient norm, before clipping", zero: true, series: [{name: "mean over the updates of a log line", color: C[1], points: zip(d.updates, d.gradient_norm)}]}),
+  curve({title: "Speed (tokens per second, without padding)", zero: true, series: [
     {name: "source", color: C[0], points: zip(d.updates, d.source_tokens_per_second)},
     {name: "target", color: C[1], points: zip(d.updates, d.target_tokens_per_second)}]})));
 
@@ -78,7 +78,7 @@ function histogram(title, counts, sampled, most, kind) {
   });
   const over = counts.reduce((s, [length, n]) => s + (length > most ? n : 0), 0);
   const facts = [`mean ${show(sum / total, 3)}`, `median ${quantile(0.5)}`, `99 % are at most ${quantile(0.99)}`, `longest ${highest}`];
-  if (beyond) facts.push(`${show(beyond)} beyond the figure`);
+  if (beyond) facts.push(`${show(beyond)} not shown`);
   facts.push(over ? `${show(over)} are longer than max-length ${most}` : `none longer than max-length ${most}`);
   return el("section", {class: "card"}, el("h3", {}, title), root, el("p", {class: "note"}, `${facts.join("; ")}.`));
 }
@@ -86,7 +86,7 @@ page.append(el("h2", {}, "Lengths of the training sentences"));
 if (run && run.lengths && run.lengths.pairs > 0) {
   const most = run.data.max_length;
   page.append(el("p", {class: "note"}, run.lengths.pairs < run.data.pairs - run.data.held_out
-      ? `Share of sentences (%) by length, from ${show(run.lengths.pairs)} pairs at even distances of ${show(run.data.pairs)}.`
+      ? `Share of sentences (%) by length, from ${show(run.lengths.pairs)} evenly spaced pairs of ${show(run.data.pairs)}.`
       : `Share of sentences (%) by length, over all ${show(run.lengths.pairs)} training pairs.`),
     el("div", {class: "cards"}, histogram("Source", run.lengths.source, run.lengths.pairs, most, ""),
        histogram("Target", run.lengths.target, run.lengths.pairs, most, "target")));
@@ -102,24 +102,24 @@ if (dev) {
                 ["BLEU", `${show(dev.bleu.score, 4)}` + (dev.bleu.half_width === null ? "" : ` (95 % interval ${show(dev.bleu.mean, 4)} ± ${show(dev.bleu.half_width, 3)}, bootstrap)`)],
                 ["", dev.bleu.signature],
                 ["chrF", show(dev.chrf.score, 4)], ["", dev.chrf.signature],
-                ["length ratio", `${show(dev.length_ratio, 4)} output words a reference word`],
+                ["length ratio", `${show(dev.length_ratio, 4)} output words per reference word`],
                 ["copied from the source", `${show(dev.copied)} outputs (${show((100 * dev.copied) / dev.sentences, 3)} %)`],
                 ["empty outputs", show(dev.empty)]];
   page.append(el("table", {class: "facts"}, rows.map(([name, text]) => el("tr", {}, el("th", {}, name), el("td", {}, text)))));
   page.append(el("h2", {}, `The ${dev.worst.length} worst development sentences`),
-              el("p", {class: "note"}, "Lowest chrF of the sentence first. A low figure may be the reference's fault: read before you judge."));
+              el("p", {class: "note"}, "Sorted by sentence chrF, lowest first. The reference can be the cause of a low score."));
   for (const s of dev.worst) {
     page.append(el("dl", {class: "sentence"}, el("div", {class: "head number"}, `line ${show(s.line)} · chrF ${show(s.chrf, 3)} · BLEU ${show(s.bleu, 3)}`),
                    el("dt", {}, "source"), el("dd", {}, s.source), el("dt", {}, "reference"), el("dd", {}, s.reference), el("dt", {}, "output"),
                    el("dd", {}, s.output || el("span", {class: "soft"}, "(empty)"))));
   }
 } else {
-  page.append(el("p", {class: "note"}, "No translations are kept: no validation with BLEU or chrF has ended yet, or the training was started by an older nmt-train."));
+  page.append(el("p", {class: "note"}, "No translations: no validation with BLEU or chrF has finished, or the training was started by an older nmt-train."));
 }
 
 // --- events
 if (data.events.length) {
-  page.append(el("h2", {}, "What happened"),
+  page.append(el("h2", {}, "Events"),
     el("table", {}, el("tr", {}, el("th", {class: "number"}, "update"), el("th", {}, "event"), el("th", {}, "")),
        data.events.map((e) => el("tr", {class: ["skipped", "recovery", "corpus", "development"].includes(e.event) ? "warning" : ""},
                                  el("td", {class: "number"}, show(e.updates)), el("td", {}, e.event), el("td", {}, e.text)))));
@@ -129,10 +129,10 @@ if (data.events.length) {
 page.append(el("h2", {}, data.runs.length > 1 ? `The ${data.runs.length} runs` : "The run"));
 if (!data.runs.length) page.append(el("p", {class: "note"}, "Command, versions and machine are not recorded: the training was started by an older nmt-train."));
 for (const r of data.runs) {
-  const rows = [["started", `${r.time}, from update ${show(r.updates)}`], ["in", r.folder],
+  const rows = [["started", `${r.time}, from update ${show(r.updates)}`], ["directory", r.folder],
                 ["versions", `nmt ${r.versions.nmt}; compiler ${r.versions.compiler}; ${r.versions.c_library}`],
                 ["machine", `${r.machine.processor || "unknown processor"}, ${r.machine.cores} cores, ${r.machine.memory_gb} GB; ${r.machine.system}`],
-                ["computing", `${r.machine.threads} threads, ${r.machine.instruction_set}`],
+                ["compute", `${r.machine.threads} threads, ${r.machine.instruction_set}`],
                 ["text", `${r.data.files.join(", ")}: ${show(r.data.pairs)} pairs, ${show(r.data.held_out)} held out; ${show(r.data.development_pairs)} development pairs`],
                 ["vocabulary", `${show(r.data.source_pieces)} source and ${show(r.data.target_pieces)} target pieces`]];
   page.append(el("pre", {}, r.command), el("table", {class: "facts"}, rows.map(([name, text]) => el("tr", {}, el("th", {}, name), el("td", {}, text)))),

@@ -71,13 +71,13 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
                kept = std::min(most, 1.0 * keep_last_ + keep_best_);
   if (room < 2 * each)
     fail(ExitStatus::failed,
-         "model: a checkpoint and the next one beside it need {:.1f} MB in {}, where {:.1f} MB are "
+         "model: two checkpoints, the minimum, need {:.1f} MB in {}, which has {:.1f} MB "
          "free",
          2e-6 * each, path_, 1e-6 * room);
   if (room < (kept + 1) * each)
     log::warn(
-        "model: {} checkpoints, and the next one beside them, will need {:.1f} MB in {}, where "
-        "{:.1f} MB are free; lower keep-last or make room",
+        "model: {} checkpoints and the next one will need {:.1f} MB in {}, which has "
+        "{:.1f} MB free; lower --keep-last or free disk space",
         kept, 1e-6 * (kept + 1) * each, path_, 1e-6 * room);
   for (const char* name : {"train.jsonl", "development.json"}) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
