@@ -8,7 +8,7 @@ std::vector<Option> list(ComputeSpec& s) {
       "compute",
       {
           Option("device", &s.device,
-                 "device: cpu, cuda, cuda:N (the N-th GPU from 0), or auto (a GPU if there is one)")
+                 "cpu, cuda, cuda:N (N-th GPU, from 0) or auto (GPU if available)")
               .alias({"d", "devices"})
               .with_form(Form::device)
               .meta("DEVICE")
@@ -20,7 +20,7 @@ std::vector<Option> list(ComputeSpec& s) {
               .with_role(Role::location)
               .differs_by_rank(),
           Option("precision", &s.precision,
-                 "matmul input precision; auto: that of the model directory; int8: CPU; tf32: GPU")
+                 "matmul input precision; auto: that of the model; int8: CPU; tf32: GPU")
               .with_role(Role::compute),
           Option("recurrences", &s.recurrences,
                  "GPU recurrent implementation: own kernels, or cuDNN where it has the layer")
@@ -28,8 +28,7 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "CPU GEMM in training; own: independent of the thread count; auto: oneDNN if "
-                 "installed")
+                 "GEMM of CPU training; own: thread-independent results; auto: oneDNN if installed")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond within N seconds; 0: never")
@@ -49,7 +48,7 @@ std::vector<Option> training_fields(ComputeSpec& spec) {
   std::vector<Option> options = fields(spec, float32_compute());
   named(options, "precision").words = {"float32", "tf32", "bfloat16"};
   named(options, "precision").help =
-      "matmul input precision on a GPU; tf32 and bfloat16 are faster but less precise";
+      "matmul input precision on a GPU; tf32 and bfloat16: faster, less precise";
   return options;
 }
 

@@ -65,7 +65,7 @@ std::vector<Option> regularization(ModelSpec& s) {
     return Option(name, member, help).range(0, 0.99).chosen_by_default();
   };
   return {
-      Option("dropout", {}, "probability of all three dropouts below")
+      Option("dropout", {}, "value of the three dropout options below")
           .range(0, 0.99)
           .meta("P")
           .spreads_to({"dropout-emb", "dropout-rnn", "dropout-readout"}),
@@ -73,7 +73,7 @@ std::vector<Option> regularization(ModelSpec& s) {
       dropout("dropout-rnn", &s.dropout_rnn, "dropout probability of layer outputs"),
       dropout("dropout-readout", &s.dropout_readout, "dropout probability before the softmax"),
       Option("dropout-variational", &s.dropout_variational,
-             "one dropout mask for all steps of a sentence (Gal & Ghahramani 2016)"),
+             "one dropout mask per sentence for all steps (Gal & Ghahramani 2016)"),
   };
 }
 

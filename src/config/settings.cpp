@@ -10,7 +10,7 @@ Settings::Settings(std::string program, std::string usage, std::string summary)
       "common",
       {
           Option("config", &config_files_,
-                 "YAML files of settings; later files and the command line override earlier ones")
+                 "YAML files of settings; later files and the command line take precedence")
               .alias({"c"})
               .meta("FILE...")
               .with_role(Role::location)

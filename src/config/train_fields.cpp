@@ -72,7 +72,7 @@ std::vector<Option> learning_rate(TrainSpec& s) {
           .unset_means("end of warm-up")
           .idle_when(unless_schedule(RateSchedule::inv_sqrt)),
       Option("rnmt-schedule", &s.rnmt_schedule,
-             "n, p, s and e of the RNMT+ schedule (Chen et al. 2018)")
+             "parameters of the RNMT+ schedule (Chen et al. 2018)")
           .range(0)
           .meta("N P S E")
           .idle_when(unless_schedule(RateSchedule::rnmt)),

@@ -10,12 +10,12 @@ std::vector<config::Option> fields(AverageSpec& spec) {
                                   model_output_option(&spec.output)}),
        config::in_group(
            "checkpoints",
-           {Option("last", &spec.last, "average the N latest checkpoints; 0: no limit")
+           {Option("last", &spec.last, "number of latest checkpoints to average; 0: no limit")
                 .range(0, 100000),
-            Option("best", &spec.best, "average the N latest checkpoints that were the best so far")
+            Option("best", &spec.best,
+                   "number of latest best-so-far checkpoints to average; 0: off")
                 .range(0, 100000),
-            Option("checkpoints", &spec.checkpoints,
-                   "average these checkpoints, named by their updates")
+            Option("checkpoints", &spec.checkpoints, "update counts of the checkpoints to average")
                 .meta("N...")})});
 }
 

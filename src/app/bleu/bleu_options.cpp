@@ -27,7 +27,7 @@ std::vector<Option> fields(BleuSpec& s) {
        in_group(
            "metrics",
            {
-               Option("metrics", &s.metrics, "metrics")
+               Option("metrics", &s.metrics, "metrics to compute")
                    .alias({"m"})
                    .one_of({"bleu", "chrf"})
                    .meta("NAME..."),
