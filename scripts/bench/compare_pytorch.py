@@ -5,7 +5,7 @@ of target tokens per second.
 The model: `deep`, GRU (reset: after, as in nn.GRU) of width 256, bidirectional first layer, one more
 encoder layer, two decoder layers, additive attention, 8K joint BPE, batches of 4096 padded target
 tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both sides have the same parameters: before
-the timing, our weights are copied into PyTorch and the losses of one batch are compared.
+the timing, our weights are copied into PyTorch and the losses of one batch are compared, in float32.
 With one thread CPU time is measured, with more wall time; on CUDA wall time with the device
 synchronized. Programs are taken from $NMT_BUILD, else build/. Data: $NMT_DATA/multi30k, or
 --data FOLDER with train.en, train.de.
@@ -89,7 +89,8 @@ def describe_device(args):
         return f"PyTorch {torch.__version__}, CPU, {args.threads} thread{'s' * (args.threads > 1)}, {how}"
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}, float32 without TF32"
+    precision = "bfloat16 by autocast" if getattr(args, "precision", "float32") == "bfloat16" else "float32 without TF32"
+    return f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}, {precision}"
 
 
 def train_ours(args, data, folder, updates, dropout, vocabulary=None):
@@ -104,6 +105,9 @@ def train_ours(args, data, folder, updates, dropout, vocabulary=None):
     ]  # fmt: skip
     command += ["--vocabs", vocabulary] if vocabulary else ["--dim-vocabs", "8000"]
     command += ["--device", args.device]
+    precision = getattr(args, "precision", "float32")
+    if precision != "float32":
+        command += ["--precision", precision]
     clock = Clock(args)
     seconds, _ = child_seconds(clock, command)
     lines = [json.loads(line) for line in (pathlib.Path(folder) / "train.jsonl").read_text().splitlines()]
@@ -163,7 +167,8 @@ def train_torch(args, model, batches, updates):
     for i, batch in enumerate(batches[:updates]):
         if i == updates // 2:
             start = clock()
-        loss, n = model(*(tensor.to(args.device) for tensor in batch), 0.1)
+        with torch.autocast(args.device, torch.bfloat16, enabled=args.precision == "bfloat16"):
+            loss, n = model(*(tensor.to(args.device) for tensor in batch), 0.1)
         (loss / n).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
@@ -211,6 +216,8 @@ def main():
     parser.add_argument("--updates", type=int, default=40, help="updates per round; the second half is timed")
     parser.add_argument("--rounds", type=int, default=3)
     add_device_options(parser)
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32",
+                        help="bfloat16, on CUDA: our --precision bfloat16 and PyTorch under autocast (%(default)s)")  # fmt: skip
     parser.add_argument("--no-fused-adam", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
@@ -218,6 +225,8 @@ def main():
     sys.path.insert(0, str(ROOT / "scripts/bench"))
     import torch
 
+    if args.precision != "float32" and args.device != "cuda":
+        parser.error("--precision bfloat16 needs --device cuda")
     if not args.data and "NMT_DATA" not in os.environ:
         parser.error("no data: give --data FOLDER or set NMT_DATA")
     data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")

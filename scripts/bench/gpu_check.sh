@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs all checks that need a GPU: parity tests, the same tests under compute-sanitizer, short
-# trainings in float32 and bfloat16 compared with the CPU, and benchmarks. Writes one report in
-# Markdown.
-# Usage: scripts/bench/gpu_check.sh BUILD [REPORT.md] [--data FOLDER] [--quick] [--emulated]
+# Checks and measures a build on a machine with a GPU, in five parts that fit short calls: parity
+# tests, benchmarks, comparisons and profiles, training, memory checks. Each part has a report file
+# that a later call continues; the reports are joined to one page.
+# Usage: scripts/bench/gpu_check.sh BUILD [--only PART] [--limit SECONDS] [--out FOLDER]
+#        scripts/bench/gpu_check.sh --join FOLDER PAGE.md
 # Needs only the build directory and python3; scripts/bench/make_portable.sh creates a build
-# directory that includes its libraries.
+# directory that includes its libraries. docs/guide/gpu.md describes the options.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 exec python3 "$here/gpu_check.py" "$@"

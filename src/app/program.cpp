@@ -37,7 +37,7 @@ std::string build_info(const std::string& program) {
   std::string units;
   for (const std::string& name : unit_names()) units += (units.empty() ? "" : " ") + name;
   return version(program) + fmt::format("compiler: {}\nbuild: {}\nCUDA: {}\nunits: {}\n",
-                                        __VERSION__, kind, NMT_WITH_CUDA ? "yes" : "no", units);
+                                        __VERSION__, kind, NMT_CUDA_TOOLKIT, units);
 }
 
 log::Level level_of(const std::string& name) {

@@ -1,45 +1,172 @@
 #!/usr/bin/env python3
-"""scripts/bench/gpu_check.sh --emulated: every part of the report is there, and a failure shows.
+"""scripts/bench/gpu_check.sh --emulated in a portable folder: every part finishes although it is
+killed and stopped by its limit on the way, nothing finished is repeated, and failures show.
 Usage: test_gpu_check.py FOLDER_OF_PROGRAMS, with the emulator inside."""
+import json
 import os
 import pathlib
-import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
+BUILD = next(p for p in PROGRAMS.parents if (p / "lib").is_dir())
+BENCH = ROOT / "scripts/bench"
+# Stand-ins for NVIDIA's tools: they run the program and print what the tools print.
+SANITIZER = """#!/bin/bash
+while [[ $1 == --* ]]; do shift 2; done
+"$@"; status=$?
+for name in $PLANTED; do [[ $* == *$name* ]] && { echo "========= ERROR SUMMARY: 2 errors"; exit 9; }; done
+echo "========= ERROR SUMMARY: 0 errors"; exit $status
+"""
+NCU = """#!/bin/bash
+echo '==PROF== Connected'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+echo '"0","fill_kernel(float*)","gpu__time_duration.sum","us","12.5"'
+echo '"0","fill_kernel(float*)","launch__registers_per_thread","register/thread","24"'
+"""
 
 
-def main():
-    programs = pathlib.Path(sys.argv[1]).resolve()
-    build = next(p for p in programs.parents if (p / "lib").is_dir())
-    with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "report.md"
-        done = subprocess.run(["bash", ROOT / "scripts/bench/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=900)
-        text = report.read_text(encoding="utf-8") if report.exists() else ""
-        none = subprocess.run(["bash", ROOT / "scripts/bench/gpu_check.sh", build, report, "--emulated"], capture_output=True, text=True, timeout=100,
-                              env={**os.environ, "NMT_EMULATED_DEVICES": "0"})
-    wrong = []
-    if none.returncode != 1 or "FAILED: there is no GPU to test: there is no CUDA device" not in none.stdout:
-        wrong.append(f"without a device, status {none.returncode}: {none.stdout}")
-    if done.returncode != 0:
-        wrong.append(f"status {done.returncode}: {done.stdout}{done.stderr}")
-    if not re.search(r"\| parity of kernels \| [1-9]\d* tests passed", text):
-        wrong.append("no kernel was tested")
-    if not re.search(r"\| parity of models \| [1-9]\d* tests passed", text):
-        wrong.append("no model was tested")
-    if not re.search(r"\| training: cuda \| 3 updates, loss [\d.]+, [1-9]\d* target tokens/s", text):
-        wrong.append("the report has no speed of training")
-    for part in ("# GPU check", "the emulator: no GPU has run any of this", " on cuda:0 (", "| compute-sanitizer | not run", "| training: cuda | 3 updates", "| translating: cpu on cuda | BLEU",
-                 "| loss of cuda within 3 % of the CPU's | yes", "| loss with cuDNN's layers within 3 % of ours | yes", "| update | cpu | cuda |", "| nmt-bench | not run"):
-        if part not in text:
-            wrong.append(f"the report has no '{part}'")
-    if "FAILED" in text:
-        wrong.append("a part has failed")
-    print("\n".join([*wrong, *([text] if wrong else ["ok"])]))
-    return 1 if wrong else 0
+class GpuCheck(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory()
+        cls.folder = pathlib.Path(cls.temporary.name)
+        cls.portable, cls.tools, cls.empty = (cls.folder / name for name in ("portable", "tools", "empty"))
+        cls.made = subprocess.run(["bash", BENCH / "make_portable.sh", "--no-cuda-libs", "--emulator", "--max-mib", "60", BUILD, cls.portable],
+                                  capture_output=True, text=True)  # fmt: skip
+        for folder in (cls.tools, cls.empty):
+            folder.mkdir()
+        for name, text in (("compute-sanitizer", SANITIZER), ("ncu", NCU)):
+            (cls.tools / name).write_text(text)
+            (cls.tools / name).chmod(0o755)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def command(self, *args):
+        return ["bash", str(self.portable / "scripts/bench/gpu_check.sh"), str(self.portable), "--emulated", "--tools", str(self.tools), *map(str, args)]
+
+    def environment(self, **more):
+        return {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "TMPDIR": str(self.folder), **more}
+
+    def check(self, *args, **more):
+        return subprocess.run(self.command(*args), capture_output=True, text=True, timeout=600, cwd=self.empty, env=self.environment(**more))
+
+    def steps(self, folder, part):
+        return json.loads((folder / f"part-{part}.json").read_text())["steps"]
+
+    def test_the_portable_folder_is_small_and_complete(self):
+        self.assertEqual(self.made.returncode, 0, self.made.stderr)
+        names = {path.name for path in (self.portable / "lib").iterdir()}
+        self.assertFalse([name for name in names if name.startswith(("libcublas", "libcudnn", "libnccl", "libopenblas"))])
+        for program in (self.portable / "bin").glob("nmt-*"):
+            listed = subprocess.run(["ldd", program], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}).stdout
+            for line in listed.splitlines():
+                if "=>" in line and not any(name in line for name in ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so")):
+                    self.assertIn(str(self.portable), line, program.name)
+        small = subprocess.run(["bash", BENCH / "make_portable.sh", "--no-cuda-libs", "--max-mib", "2", BUILD, self.folder / "small"], capture_output=True, text=True)
+        self.assertEqual(small.returncode, 1)
+        self.assertRegex(small.stderr, r"make_portable.sh: .*small: \d+ MiB, more than 2 MiB; the largest files:")
+
+    def test_parts_that_are_killed_and_stopped_continue(self):
+        out = self.folder / "results"
+        # Part 1 is killed as soon as a group of tests is in its report.
+        process = subprocess.Popen(self.command("--only", 1, "--out", out), stdout=subprocess.DEVNULL, cwd=self.empty, env=self.environment(), start_new_session=True)
+        report = out / "part-1.json"
+        for _ in range(3000):
+            if process.poll() is not None or (report.exists() and self.steps(out, 1).get("parity of kernels", {}).get("result")):
+                break
+            time.sleep(0.02)
+        self.assertIsNone(process.poll(), "part 1 ended before it could be killed")
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        before = self.steps(out, 1)
+        done = self.check("--only", 1, "--out", self.folder / "second", "--previous", out)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertNotIn("parity of kernels:", done.stdout, "a finished step was repeated")
+        shutil.copy(self.folder / "second/part-1.json", out)
+        steps = self.steps(out, 1)
+        self.assertEqual(steps["parity of kernels"], before["parity of kernels"])
+        self.assertRegex(steps["parity of models"]["result"], r"^[1-9]\d* tests passed$")
+        self.assertRegex(steps["racecheck"]["result"], r"^[1-9]\d* tests passed, no error$")
+
+        # Part 4 takes longer than its limit, so it needs several calls.
+        calls = 0
+        while True:
+            calls += 1
+            done = self.check("--only", 4, "--out", out, "--limit", 10)
+            if done.returncode != 3:
+                break
+            self.assertIn("the time is over: the same command again continues", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertGreater(calls, 1)
+        self.assertEqual(len(json.loads((out / "part-4.json").read_text())["runs"]), calls)
+
+        for part in (2, 3, 5):
+            done = self.check("--only", part, "--out", out)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertTrue(all(row["ms"] >= 0 for row in self.steps(out, 2)["nmt-bench, float32"]["rows"].values()))
+        self.assertEqual(self.steps(out, 3)["ncu: lrn forward"]["launches"][0]["registers"], "24 register/thread")
+        (out / "report.md").unlink()
+        self.assertLessEqual(len(list(out.iterdir())), 8)
+
+        page = self.folder / "page.md"
+        joined = subprocess.run(["bash", BENCH / "gpu_check.sh", "--join", out, page], capture_output=True, text=True)
+        text = page.read_text(encoding="utf-8")
+        self.assertEqual(joined.returncode, 0, text)
+        for words in ("the emulator: no GPU has run any of this", " on cuda:0 (", "| training: cuda | 3 updates, loss ", "| loss of cuda within 3 % of the CPU's | yes",
+                      "| loss with cuDNN's layers within 3 % of ours | yes", "| update | cpu | cuda | cuda, bfloat16 |", "predicted, ms", "| pointwise/fill ",
+                      "| memcheck of whole models | ", "| 1 | tests | finished | 0 |"):  # fmt: skip
+            self.assertIn(words, text)
+        self.assertNotIn("FAILED", text)
+
+    def test_failures_show_and_can_be_repeated(self):
+        out = self.folder / "failing"
+        done = self.check("--only", 5, "--out", out, PLANTED="top_k_nan")
+        names = self.steps(out, 5)["memcheck"]
+        planted = [name for name in names["failed"] if "top_k" in name]
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertTrue(planted and len(names["failed"]) < len(names["failed"]) + len(names["passed"]), names)
+        self.assertIn("2 errors", names["failed"][planted[0]])
+        self.assertEqual(self.check("--only", 5, "--out", out).returncode, 1, "a failed step was forgotten")
+        self.assertEqual(self.check("--only", 5, "--out", out, "--again").returncode, 0)
+
+    def test_what_is_refused(self):
+        for args, more, status, message in (
+                (("--only", 1), {"NMT_EMULATED_DEVICES": "0"}, 2, "there is no GPU to test: there is no CUDA device"),
+                (("--only", 6), {}, 2, "invalid choice"), (("--limit", 5), {}, 2, "at least 10 seconds"),
+                (("--only", 1, "--without-gpu"), {}, 2, "--without-gpu needs --only 4")):  # fmt: skip
+            done = self.check("--out", self.folder / "refused", *args, **more)
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            self.assertIn(message, done.stderr)
+        broken = self.folder / "broken"
+        broken.mkdir()
+        (broken / "part-1.json").write_text("{")
+        done = self.check("--only", 1, "--out", broken)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"part-1.json: not a report of part 1: .*; remove the file to start again")
+
+    def test_libraries_are_found_in_python_packages(self):
+        site = self.folder / "site"
+        for place in ("nvidia/cu13/lib/libcublas.so.13", "nvidia/cu13/lib/libcublasLt.so.13", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/nccl/lib/libnccl.so.2",
+                      "nvidia/cu12/lib/libcublas.so.12"):  # fmt: skip
+            (site / place).parent.mkdir(parents=True, exist_ok=True)
+            (site / place).touch()
+        code = "import json, pathlib, libraries; l = libraries.Libraries(pathlib.Path('/none'), 13); print(json.dumps([l.found, l.path]))"
+        printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=BENCH / "gpu",
+                                 env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(site), "LD_LIBRARY_PATH": "/given"}).stdout  # fmt: skip
+        found, path = json.loads(printed)
+        self.assertEqual(found["libcublas"], str(site / "nvidia/cu13/lib/libcublas.so.13"))
+        self.assertEqual(found["libcudnn"], str(site / "nvidia/cudnn/lib/libcudnn.so.9"))
+        self.assertEqual(path, f"/given:{site}/nvidia/cu13/lib:{site}/nvidia/cudnn/lib:{site}/nvidia/nccl/lib")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    unittest.main()

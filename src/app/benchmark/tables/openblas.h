@@ -7,7 +7,7 @@
 
 namespace nmt::app::bench {
 
-/// OpenBLAS as a comparison for our own GEMM, if the program was built with it.
+/// OpenBLAS as a comparison for our own GEMM, where the dynamic loader finds it.
 bool has_openblas();
 /// Its version and the kernels it chose: "OpenBLAS 0.3.21, Cooperlake"; "absent".
 std::string openblas_name();

@@ -65,13 +65,18 @@ class PartTimes : public Profile {
   std::vector<Part> calls_, parts_;
 };
 
-std::vector<ModelCase> training_cases(bool quick) {
-  if (quick) return {tiny_model("gru"), tiny_model("lrn")};
+std::vector<ModelCase> training_cases(Bench& bench) {
+  if (bench.options().quick) return {tiny_model("gru"), tiny_model("lrn")};
   std::vector<ModelCase> cases;
   for (const char* unit : {"gru", "lstm", "lrn", "olrn", "atr", "sru"})
     for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer})
       cases.push_back(small_model(unit, query));
   for (const char* unit : {"gru", "atr", "lrn", "olrn"}) cases.push_back(deep_model(unit));
+  if (bench.compute().cuda())  // the batch of the paper
+    for (const char* unit : {"olrn", "lrn", "gru"}) {
+      cases.push_back(deep_model(unit));
+      cases.back().sentences = 128;
+    }
   cases.push_back(wide_model("atr"));
   cases.push_back(gnmt_model("lstm"));
   return cases;
@@ -151,7 +156,7 @@ void split(Bench& bench, const ModelCase& what) {
 }  // namespace
 
 void training(Bench& bench) {
-  for (const ModelCase& what : training_cases(bench.options().quick))
+  for (const ModelCase& what : training_cases(bench))
     bench.row("training", title(what), [&](Case& c) {
       check_gradients(c, what);
       Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
@@ -204,7 +209,7 @@ void growth(Bench& bench) {
 }
 
 void step(Bench& bench) {
-  for (const ModelCase& what : training_cases(bench.options().quick)) split(bench, what);
+  for (const ModelCase& what : training_cases(bench)) split(bench, what);
 }
 
 }  // namespace nmt::app::bench

@@ -1,0 +1,63 @@
+"""The five parts. Each fits 10 minutes on one H100 or H200; docs/guide/gpu.md says how to run them."""
+import bench
+import gtests
+import profiles
+import training
+
+# Tests for racecheck and initcheck: one case per kind of kernel; memcheck runs all.
+SANITIZED = "*recurrence*:*attention*:*softmax*:*top_k*:*optimizer*:*adam*:*layer_norm*:*scatter*:*gemm"
+# Rows of nmt-bench, the most important first.
+FLOAT32_ROWS = (
+    "^step/wmt14-en-de-lrn olrn B 128", "^recurrences/(lrn activation=tanh|olrn|gru reset=after|lstm) ",
+    "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(wmt14-en-de-lrn gru B 32|gnmt lstm|multi30k gru recurrent)",
+    "^decoding/(wmt14-en-de-lrn olrn|multi30k gru)", "^softmax/loss and gradients", "^optimizer/adam ", "^pointwise/(add|tanh_forward|layer_norm|layer_norm_backward) ",
+    "^attention/(additive|dot) .* S 32 ", "^products/A B M (128|4096) N 1024 K 1024$", "^growth/batch")  # fmt: skip
+BFLOAT16_ROWS = (
+    "^step/wmt14-en-de-lrn (olrn|gru) B 128", "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(gnmt lstm|multi30k gru recurrent)",
+    "^decoding/wmt14-en-de-lrn olrn", "^softmax/loss and gradients R 1024 E 1024", "^products/A B M (128|4096) N 1024 K 1024$")  # fmt: skip
+EMULATED_ROWS = ("^pointwise/(fill|add) ", "^recurrences/lrn activation=tanh ")
+
+
+def tests(check):
+    some = check.options.emulated and not check.options.all
+    emulated = "_emulated" if check.options.emulated else ""
+    gtests.test(check, "parity of kernels", f"cuda{emulated}_tests", "*softmax*:*top_k*" if some else "*")
+    gtests.test(check, "parity of models", f"device{emulated}_tests", "*Memory*" if some else "*")
+    sanitizer(check, "racecheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
+
+
+def sanitizer(check, kind, program, wanted, group, name=""):
+    name = name or kind
+    tool = check.tool("compute-sanitizer")
+    if tool:
+        gtests.test(check, name, program, wanted, [tool, "--tool", kind, "--error-exitcode", "9"], 500, group)
+    elif not check.state.is_done(name):
+        check.state.finish(name, "not run: there is no compute-sanitizer", True, 0)
+
+
+def benchmarks(check):
+    if check.options.emulated:
+        bench.measure(check, "nmt-bench, float32", EMULATED_ROWS, "float32", ["--quick", "--cpu-threads", "1"])
+        bench.measure(check, "nmt-bench, bfloat16", EMULATED_ROWS[:1], "bfloat16", ["--quick", "--cpu-threads", "1"])
+        return
+    quick = ["--min-time", "0.05"] if check.options.quick else []
+    bench.measure(check, "nmt-bench, float32", FLOAT32_ROWS, "float32", quick)
+    bench.measure(check, "nmt-bench, bfloat16", BFLOAT16_ROWS, "bfloat16", quick)
+
+
+def memory_checks(check):
+    some = check.options.emulated and not check.options.all
+    emulated = "_emulated" if check.options.emulated else ""
+    sanitizer(check, "memcheck", f"cuda{emulated}_tests", "*top_k*" if some else "*", 8)
+    sanitizer(check, "initcheck", f"cuda{emulated}_tests", "*top_k*" if some else SANITIZED, 8)
+    sanitizer(check, "memcheck", f"device{emulated}_tests", "*Memory*" if some else "*gru*", 4, "memcheck of whole models")
+
+
+# Part -> (what it measures, what to do, whether it does anything without a GPU).
+PARTS = {
+    1: ("parity tests of kernels and whole models against the CPU, and racecheck of one case per kind of kernel", tests, False),
+    2: ("nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
+    3: ("torch.nn's layers, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
+    4: ("Multi30k on CPU and GPU: float32, tf32, bfloat16, without graphs, LSTM with our layers and cuDNN's; loss and BLEU", training.part, True),
+    5: ("compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck of one case per kind of kernel", memory_checks, False),
+}

@@ -1,0 +1,97 @@
+"""Part 3: comparisons with PyTorch, and Nsight Compute's counters of six kernels."""
+import csv
+import importlib.util
+import io
+import pathlib
+import re
+import sys
+
+BENCH = pathlib.Path(__file__).resolve().parents[1]
+METRICS = {
+    "gpu__time_duration.sum": "time",
+    "dram__bytes.sum": "memory traffic",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "memory bandwidth, %",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "multiprocessors, %",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy, %",
+    "launch__registers_per_thread": "registers",
+    "smsp__inst_executed.sum": "instructions",
+    "lts__t_sectors_op_read.sum": "L2 reads",
+}
+# Name: (row of nmt-bench, pattern of the kernel's name, options).
+KERNELS = {
+    "lrn forward": ("^recurrences/lrn activation=tanh forward", "forward_kernel", ()),
+    "olrn backward": ("^recurrences/olrn backward", "backward_kernel", ()),
+    "layer normalization, backward": ("^pointwise/layer_norm_backward", "layer_norm_backward|backward", ()),
+    "softmax and loss": ("^softmax/loss and gradients R 1024 E 1024 V 32000", "loss|softmax", ()),
+    "rounding to bfloat16": ("^products/A B M 4096 N 1024 K 1024", "each|gather", ("--precision", "bfloat16")),
+    "top-k of a decoding step": ("^decoding/wmt14-en-de-lrn olrn float32 batch 1 beam 4", "top_k", ()),
+}
+
+
+def has_torch():
+    return importlib.util.find_spec("torch") is not None
+
+
+def compare(check, name, script, arguments, limit, missing=()):
+    """A step: one of the comparison scripts; its output is the result."""
+    state = check.state
+    if state.is_done(name):
+        return
+    lacking = [package for package in ("torch", *missing) if importlib.util.find_spec(package) is None]
+    if lacking:
+        return state.finish(name, f"not run: this Python has no {', '.join(lacking)}", True, 0)
+    done = check.runner.run([sys.executable, BENCH / script, *arguments], limit, env={"NMT_BUILD": str(check.build), "PYTHONUNBUFFERED": "1"})
+    good = done.status == 0
+    state.finish(name, "done" if good else f"FAILED (status {done.status})", good, done.seconds, "" if good else done.text, text=done.text[-12000:])
+
+
+def counters(text):
+    """kernel, metric -> value of ncu's CSV output; the longest launch of each kernel."""
+    begin = text.find('"ID"')
+    if begin < 0:
+        return {}
+    launches = {}
+    for row in csv.DictReader(io.StringIO(text[begin:])):
+        launch = launches.setdefault(row.get("ID"), {"kernel": row.get("Kernel Name", "")})
+        metric = METRICS.get(row.get("Metric Name"))
+        if metric:
+            launch[metric] = f"{row['Metric Value']} {row['Metric Unit']}".strip()
+    return launches
+
+
+def profile(check, kernel):
+    state = check.state
+    name = f"ncu: {kernel}"
+    if state.is_done(name):
+        return
+    tool = check.tool("ncu")
+    if not tool:
+        return state.finish(name, "not run: there is no ncu", True, 0)
+    row, pattern, options = KERNELS[kernel]
+    if check.options.emulated:
+        row = "^pointwise/fill"
+    command = [tool, "--csv", "--target-processes", "all", "--clock-control", "none", "--kernel-name", f"regex:{pattern}", "--launch-skip", "4", "--launch-count", "2",
+               "--metrics", ",".join(METRICS), check.program("nmt-bench"), "--device", "cuda", "--min-time", "0", "--filter", row, *options]  # fmt: skip
+    done = check.runner.run(command, 150)
+    launches = counters(done.text)
+    good = done.status == 0 and bool(launches)
+    state.finish(name, f"{len(launches)} launches" if good else f"FAILED (status {done.status}, {len(launches)} launches)", good, done.seconds,
+                 "" if good else done.text, launches=list(launches.values()))  # fmt: skip
+
+
+def part(check):
+    device = "cpu" if check.options.emulated else "cuda"
+    short = ["--rounds", "1", "--min-time", "0"] if check.options.emulated else []
+    data = check.options.data or check.build / "data/multi30k"
+    if not check.options.emulated:
+        compare(check, "layers and torch.nn", "compare_layers.py", ["--device", device, "--no-compile", *short], 240)
+        if data.is_dir():
+            common = ["--device", device, "--data", data, "--rounds", "2"]
+            compare(check, "training and PyTorch, float32", "compare_pytorch.py", common, 240, ["sentencepiece"])
+            compare(check, "training and PyTorch, bfloat16", "compare_pytorch.py", [*common, "--precision", "bfloat16"], 240, ["sentencepiece"])
+        else:
+            check.state.finish("training and PyTorch", "not run: there is no Multi30k", True, 0)
+    else:
+        check.state.finish("layers and torch.nn", "not run: the emulator's speed says nothing", True, 0)
+    for kernel in KERNELS:
+        profile(check, kernel)
