@@ -10,7 +10,7 @@ namespace {
 constexpr const char* usage =
     "REF [REF...] -i HYP [HYP...]\n"
     "       nmt-bleu REF < HYP\n\n"
-    "  nmt-bleu ref.de -i mine.de -b -w 2                 the BLEU score alone, two digits\n"
+    "  nmt-bleu ref.de -i mine.de -b -w 2                 only the BLEU score, two digits\n"
     "  nmt-bleu ref.de -i mine.de -m bleu chrf            BLEU and chrF with signatures\n"
     "  nmt-bleu ref.de -i mine.de --confidence -f text    with a 95 % interval\n"
     "  nmt-bleu ref.de -i base.de mine.de --paired-bs     is mine better than base?";

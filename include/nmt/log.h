@@ -10,9 +10,9 @@ enum class LogLevel { debug, info, warning, error, off };
 /// Drops messages below this level. The library starts with `warning`. Thread-safe.
 void set_log_level(LogLevel level);
 
-/// Receives each message as one line without its end, in place of standard error; an empty function
-/// restores standard error. Messages from several threads are passed one at a time. The handler
-/// must not call nmt and must not throw. Thread-safe.
+/// Receives each message as one line without its end, instead of writing it to standard error; an
+/// empty function restores standard error. Messages from several threads are passed one at a time.
+/// The handler must not call nmt and must not throw. Thread-safe.
 void set_log_handler(std::function<void(LogLevel level, const std::string& message)> handler);
 
 }  // namespace nmt

@@ -17,11 +17,11 @@ constexpr int bleu_order = 4;
 enum class BleuTokenizer {
   v13a,       ///< mteval-v13a: separates ASCII punctuation, resolves four entities
   intl,       ///< mteval-v14 --international-tokenization: Unicode punctuation and symbols
-  none,       ///< white space alone
+  none,       ///< white space only
   multi_bleu  ///< multi-bleu.perl on tokenized text: bytes, ASCII white space and letter case
 };
 
-/// What replaces the precision of an order without matches.
+/// Smoothing: replaces the precision of an order without matches.
 enum class BleuSmoothing { exp, floor, add_k, none };
 
 struct BleuOptions {

@@ -8,7 +8,7 @@
 
 namespace nmt {
 
-/// What a model directory contains.
+/// Properties of the model in a directory.
 struct ModelInfo {
   struct Part {
     std::string name;  ///< "embeddings", "encoder", "decoder", "softmax", ...

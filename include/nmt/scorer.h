@@ -24,7 +24,7 @@ struct ScorerOptions {
   int cpu_threads = 0;          ///< 0: all processors
   std::string precision = "auto";              ///< as TranslatorOptions
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
-  std::string ensemble = "log-probabilities";  ///< what is averaged, or "probabilities"
+  std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
   Settings settings = {};  ///< any other option of nmt-score that names no text file
 };
 
@@ -33,7 +33,7 @@ struct PairProbability {
   double log_prob = 0;                   ///< of the target, </s> included; natural logarithm
   double score = 0;                      ///< log_prob under the length and coverage penalties
   std::vector<float> token_log_probs;    ///< of each subword of the target; the last is </s>
-  std::vector<AlignmentLink> alignment;  ///< sorted by source; empty unless asked for
+  std::vector<AlignmentLink> alignment;  ///< sorted by source; empty unless requested
 };
 
 /// Scores pairs of sentences by forced decoding. Scores are those of nmt-score, bit for bit.

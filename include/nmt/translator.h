@@ -16,7 +16,7 @@ namespace nmt {
 struct TranslatorOptions {
   int beam_size = 4;             ///< 1: greedy search
   double length_penalty = 0.6;   ///< A in score / ((5 + length) / 6)^A (Wu et al. 2016)
-  double normalize = 0;          ///< A in score / length^A, in place of the length penalty; 0: off
+  double normalize = 0;          ///< A in score / length^A, replaces the length penalty; 0: off
   double coverage_penalty = 0;   ///< beta of Wu et al. 2016; 0: off
   double max_length_factor = 3;  ///< longest output = factor * source tokens + 10
   int max_length = 1000;         ///< source tokens; longer lines are cropped with a warning
@@ -32,7 +32,7 @@ struct TranslatorOptions {
   int cpu_threads = 0;             ///< 0: all processors
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", "int8" (CPU) or "tf32" (GPU)
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
-  std::string ensemble = "log-probabilities";  ///< what is averaged, or "probabilities"
+  std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
   Settings settings = {};  ///< any other option of nmt-translate that names no text file
 };
 
@@ -48,7 +48,7 @@ struct Translation {
   std::vector<std::string> tokens;        ///< subwords of the text, without </s>
   double log_prob = 0;                    ///< natural logarithm, </s> included
   double score = 0;                       ///< log_prob under the length and coverage penalties
-  std::vector<AlignmentLink> alignment;   ///< sorted by source; empty unless asked for
+  std::vector<AlignmentLink> alignment;   ///< sorted by source; empty unless requested
   std::vector<Translation> alternatives;  ///< with n_best: the other hypotheses, best first
 };
 

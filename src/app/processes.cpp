@@ -18,7 +18,7 @@
 namespace nmt::app {
 namespace {
 
-// Open MPI; MPICH, Intel MPI and Slurm's PMI and PMI-2; Slurm's PMIx, which has no size of its own.
+// Open MPI; MPICH, Intel MPI and Slurm's PMI and PMI-2; Slurm's PMIx, which does not set a size.
 struct Launcher {
   const char *size, *rank;
 };

@@ -5,7 +5,7 @@
 namespace nmt::config {
 namespace {
 
-// Options of a program with several jobs, in place of a job.
+// Options of a program with several jobs, given instead of a job.
 constexpr const char* job_options = "--help --version --completion=bash --completion=zsh";
 
 enum class Completes { words, files, directories, nothing };
@@ -75,7 +75,7 @@ std::string bash_function(const std::string& name, const std::vector<const Optio
                      name, cases, names);
 }
 
-// Completes the job in the first argument, or calls the function of the job that stands there.
+// Completes the first argument, the job; for later arguments, calls the function of that job.
 std::string bash_jobs(const std::string& name, const std::vector<std::string>& jobs) {
   std::string cases;
   for (const std::string& job : jobs) cases += fmt::format("    {0}) {1}_{0} ;;\n", job, name);

@@ -30,7 +30,7 @@ class Settings {
   /// Sets the allowed values of a text option that only a higher floor knows, such as the names of
   /// units.
   Settings& allow(std::string_view name, std::vector<std::string> words);
-  /// Another name of an option, in this program alone: "q" is -q.
+  /// Another name of an option in this program only: "q" is -q.
   Settings& alias(std::string_view name, const char* other);
   /// Options that positional arguments set, in order, one each; a list in the last place takes all
   /// remaining arguments. Options given by name on the command line are skipped.

@@ -68,7 +68,7 @@ class Case {
     extra("ms without graphs", 1e3 * aside(body));
     device->set_graphs(true);
   }
-  /// The shortest time of a body that is only a competitor or a part, without a row of its own.
+  /// The shortest time of a body that has no separate row, such as a competitor or a part.
   template <class Body>
   double aside(Body&& body) {
     std::int64_t runs = 0;

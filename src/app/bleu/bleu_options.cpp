@@ -77,7 +77,7 @@ std::vector<Option> fields(BleuSpec& s) {
                 }),
        in_group("output",
                 {
-                    Option("score-only", &s.score_only, "print the score alone").alias({"b"}),
+                    Option("score-only", &s.score_only, "print only the score").alias({"b"}),
                     Option("width", &s.width, "digits after the decimal point")
                         .alias({"w"})
                         .range(0, 100),

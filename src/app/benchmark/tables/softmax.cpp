@@ -119,7 +119,7 @@ void softmax(Bench& bench) {
   for (const Shape& s : shapes)
     for (const bool gradients : {true, false})
       bench.row("softmax",
-                fmt::format("{} R {} E {} V {}", gradients ? "loss and gradients" : "loss alone",
+                fmt::format("{} R {} E {} V {}", gradients ? "loss and gradients" : "loss only",
                             s.rows, s.width, s.vocabulary),
                 [&](Case& c) {
                   SoftmaxCase softmax(c, s, gradients);
