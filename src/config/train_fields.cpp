@@ -76,6 +76,8 @@ std::vector<Option> learning_rate(TrainSpec& s) {
           .range(0)
           .meta("N P S E")
           .idle_when(unless_schedule(RateSchedule::rnmt)),
+      Option("lr-floor", &s.lr_floor, "lowest learning rate of schedule and decays; 0: none")
+          .range(0, 100),
       Option("lr-decay", &s.lr_decay, "learning rate factor of each decay; 0: no decay")
           .range(0, 0.999999),
       Option("lr-decay-strategy", &s.lr_decay_strategy, "event that decays the learning rate")

@@ -98,6 +98,34 @@ TEST(Schedule, Rnmt) {
   EXPECT_NEAR(at_update(spec, 300000), 0.00005, 1e-18);                // nt = e: 4 / 8
 }
 
+// The recipe of the LRN paper. Expected: with n 4, the rate at update t is
+// 4e-4 * 8^((600000 - 4t) / 600000) once 4t is past 600000, and no less than the 5e-5 of Chen et
+// al.
+TEST(Schedule, RnmtHoldsItsFloor) {
+  TrainSpec spec = constant(0.0001);
+  spec.schedule = RateSchedule::rnmt;
+  EXPECT_NEAR(at_update(spec, 600000), 4e-4 / 512, 1e-18);       // 8^-3
+  EXPECT_NEAR(at_update(spec, 1200000), 4e-4 / 2097152, 1e-22);  // 8^-7
+  spec.lr_floor = 0.00005;
+  EXPECT_DOUBLE_EQ(at_update(spec, 600000), 0.00005);
+  EXPECT_DOUBLE_EQ(at_update(spec, 1200000), 0.00005);
+  EXPECT_NEAR(at_update(spec, 225000), 0.0001414213562373095, 1e-18);
+  EXPECT_DOUBLE_EQ(at_update(spec, 0), 0.0001);
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({600000, 0, 0}, {0, -1, 1}), 0.000025);  // after a recovery
+}
+
+TEST(Schedule, TheFloorLiesBelowTheWarmUp) {
+  TrainSpec spec = constant(1.0);
+  spec.schedule = RateSchedule::inv_sqrt;
+  spec.lr_warmup = "100u";
+  spec.lr_floor = 0.25;
+  EXPECT_DOUBLE_EQ(at_update(spec, 10), 0.1);
+  EXPECT_DOUBLE_EQ(at_update(spec, 400), 0.5);
+  EXPECT_DOUBLE_EQ(at_update(spec, 40000), 0.25);
+  spec.lr_floor = 1.5;
+  EXPECT_THROW(Schedule{spec}, Error);
+}
+
 // Marian counts epochs from 1, and after each counts on and then decays if the number is at least
 // the start.
 TEST(Schedule, HalvesPerEpochAsMarianDoes) {

@@ -12,11 +12,15 @@ Schedule::Schedule(const TrainSpec& spec)
       shape_(spec.schedule),
       warmup_(parse_period(spec.lr_warmup, "lr-warmup")),
       inv_sqrt_(parse_period(spec.lr_decay_inv_sqrt, "lr-decay-inv-sqrt")),
-      decay_(spec.lr_decay) {
+      decay_(spec.lr_decay),
+      floor_(spec.lr_floor) {
   if (!(base_ > 0) || !std::isfinite(base_))
     fail(ExitStatus::usage, "learn-rate: {} is not above 0", base_);
   if (!(decay_ >= 0 && decay_ < 1))
     fail(ExitStatus::usage, "lr-decay: {} is not in [0, 1)", decay_);
+  if (!(floor_ >= 0 && floor_ <= base_))
+    fail(ExitStatus::usage, "lr-floor: {} is not in [0, learn-rate], learn-rate is {}", floor_,
+         base_);
   if (shape_ == RateSchedule::inv_sqrt && !inv_sqrt_) inv_sqrt_ = warmup_;
   if (shape_ == RateSchedule::rnmt) {
     if (spec.rnmt_schedule.size() != 4)
@@ -41,10 +45,12 @@ Schedule::Schedule(const TrainSpec& spec)
 }
 
 double Schedule::rate(const Progress& progress, const Stalls& stalls) const {
-  double rate = base_ * shape(progress);
+  double rate = base_ * shape(progress), warm_up = 1.0;
   if (shape_ != RateSchedule::rnmt && warmup_)
-    rate *= std::min(1.0, warmup_.measure(progress) / warmup_.count);
+    warm_up = std::min(1.0, warmup_.measure(progress) / warmup_.count);
+  rate *= warm_up;
   if (decay_ > 0) rate *= std::pow(decay_, decay_steps(progress, stalls));
+  rate = std::max(rate, floor_ * warm_up);
   return std::ldexp(rate, -static_cast<int>(std::min<std::int64_t>(stalls.recoveries, 1000)));
 }
 

@@ -15,7 +15,7 @@ struct Stalls {
 };
 
 /// The learning rate, a pure function of the progress and the stalls.
-///   rate = learn_rate * warm-up * shape * lr_decay^(decay steps) * 1/2^(recoveries)
+///   rate = max(learn_rate * shape * lr_decay^(decay steps), lr_floor) * warm-up * 1/2^(recoveries)
 /// warm-up: min(1, progress / lr_warmup), in the unit of lr_warmup (Marian's --lr-warmup). Not with
 /// rnmt+, which has its own.
 /// shape:
@@ -23,7 +23,7 @@ struct Stalls {
 ///   inv-sqrt  sqrt(d / max(d, progress)), d = lr_decay_inv_sqrt or, if empty, lr_warmup (Marian's
 ///             --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
 ///   rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of updates (Chen et al.
-///             2018, section 3.3)
+///             2018, section 3.3, which holds 5e-5 after the decay: lr_floor)
 /// decay steps (lr_decay > 0), by lr_decay_strategy with Marian's names and meanings:
 ///   epoch          at the start of every epoch from lr_decay_start[0] on, but not before the
 ///                  second: with 4, epoch 4 is the first with a decayed rate (Marian's
@@ -53,7 +53,7 @@ class Schedule {
   RateSchedule shape_;
   Period warmup_, inv_sqrt_;
   double n_ = 1, p_ = 1, s_ = 0, e_ = 1;  // of RNMT+
-  double decay_;
+  double decay_, floor_;
   bool at_epochs_, at_stalls_;
   std::int64_t epoch_start_, stall_start_;
 };
