@@ -43,8 +43,10 @@ std::vector<Option> vocabularies(DataSpec& s) {
 std::vector<Option> sentences(DataSpec& s) {
   return {
       Option("max-length", &s.max_length,
-             "sentence length limit in tokens; longer pairs are dropped and counted")
+             "sentence length limit; longer pairs are dropped and counted")
           .range(1, 100000),
+      Option("max-length-unit", &s.max_length_unit,
+             "unit of --max-length: pieces of the vocabulary, or words between spaces"),
       Option("max-length-crop", &s.max_length_crop, "crop long sentences instead of dropping them"),
       Option("valid-sets", &s.valid_sets, "development source and target text")
           .unset_means("held-out training pairs")

@@ -58,7 +58,8 @@ struct DataSpec {
   std::vector<int> dim_vocabs;          ///< sizes to train, chosen
   bool joint_vocab = true;              ///< one vocabulary for both sides when none is given
   std::int64_t sentencepiece_max_lines = 2000000;
-  int max_length = 100;  ///< tokens; longer pairs are dropped, counted and told
+  int max_length = 100;  ///< longer pairs are dropped, counted and told
+  LengthUnit max_length_unit = LengthUnit::pieces;
   bool max_length_crop = false;
   int mini_batch = 0;            ///< maximum sentences per batch; 0: no limit
   int mini_batch_words = 0;      ///< padded target tokens per batch, chosen

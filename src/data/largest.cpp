@@ -1,4 +1,5 @@
 #include "data/window.h"
+#include "text/lines.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,20 +16,28 @@ struct Steps {
   std::int64_t longest = 2, usual = 2;
 };
 
-Steps steps_of(const TextFile& file, const Vocabulary& vocabulary, int max_length,
-               std::span<const std::uint32_t> lines) {
+Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t> lines) {
+  const TextFile& file = loading.corpus.file(side);
+  const Vocabulary& vocabulary = side == Side::source ? loading.source : loading.target;
+  const DataSpec& spec = loading.spec;
+  const bool in_words = spec.max_length_unit == LengthUnit::words;
+  const auto limit = static_cast<std::size_t>(spec.max_length);
   std::vector<std::pair<std::size_t, std::uint32_t>> by_bytes;
   by_bytes.reserve(lines.size());
-  for (const std::uint32_t line : lines) by_bytes.emplace_back(file.raw(line).size(), line);
-  const auto limit = static_cast<std::size_t>(max_length);
+  for (const std::uint32_t line : lines) {
+    const std::string_view text = file.raw(line);
+    if (in_words && !spec.max_length_crop && count_words(text, limit).count > limit) continue;
+    by_bytes.emplace_back(text.size(), line);
+  }
   const auto steps = [&](std::uint32_t line) {
     std::string storage;
-    const std::string_view text = file.line(line, storage).substr(0, kMaxPieceBytes * limit);
-    return static_cast<std::int64_t>(
-               std::clamp(vocabulary.encode(text).size(), std::size_t{1}, limit)) +
-           1;
+    std::string_view text = file.line(line, storage);
+    if (!in_words) text = text.substr(0, kMaxPieceBytes * limit);
+    const Ids ids = loading.measure(vocabulary, text).first;
+    return static_cast<std::int64_t>(std::max(ids.size(), std::size_t{1})) + 1;
   };
   Steps found;
+  if (by_bytes.empty()) return found;
   const auto middle = by_bytes.begin() + static_cast<std::ptrdiff_t>(by_bytes.size() / 2);
   std::nth_element(by_bytes.begin(), middle, by_bytes.end());
   found.usual = steps(middle->second);
@@ -43,8 +52,7 @@ Steps steps_of(const TextFile& file, const Vocabulary& vocabulary, int max_lengt
 }  // namespace
 
 std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const {
-  const Steps s = steps_of(corpus.file(Side::source), source, spec.max_length, lines);
-  const Steps t = steps_of(corpus.file(Side::target), target, spec.max_length, lines);
+  const Steps s = steps_of(*this, Side::source, lines), t = steps_of(*this, Side::target, lines);
   std::vector<Batch> batches;
   for (const auto& [source_steps, target_steps] :
        {std::pair(s.longest, t.longest), std::pair(s.usual, t.usual)}) {

@@ -20,15 +20,16 @@ DropCounts& DropCounts::operator+=(const DropCounts& other) {
   return *this;
 }
 
-std::string DropCounts::text(int max_length) const {
+std::string DropCounts::text(int max_length, bool words) const {
+  const char* const unit = words ? "words" : "tokens";
   std::string message;
   const auto add = [&](const std::string& part) {
     message += message.empty() ? part : ", " + part;
   };
   if (empty > 0) add(fmt::format("{} with an empty side dropped", empty));
   if (too_long > 0)
-    add(fmt::format("{} longer than {} tokens (max-length) dropped", too_long, max_length));
-  if (cropped > 0) add(fmt::format("{} cropped to {} tokens (max-length)", cropped, max_length));
+    add(fmt::format("{} longer than {} {} (max-length) dropped", too_long, max_length, unit));
+  if (cropped > 0) add(fmt::format("{} cropped to {} {} (max-length)", cropped, max_length, unit));
   if (longest > 0) message += fmt::format(" (the longest has {}, line {})", longest, longest_line);
   return message;
 }

@@ -8,16 +8,16 @@ namespace nmt {
 /// Pairs that an epoch dropped or cropped.
 struct DropCounts {
   std::int64_t empty = 0;         ///< pairs with an empty side
-  std::int64_t too_long = 0;      ///< pairs with a side longer than max-length tokens
+  std::int64_t too_long = 0;      ///< pairs with a side longer than max-length
   std::int64_t cropped = 0;       ///< such pairs that were cropped instead of dropped
-  std::int64_t longest = 0;       ///< tokens of the longest side of the pairs too long or cropped
+  std::int64_t longest = 0;       ///< length of the longest side of the pairs too long or cropped
   std::int64_t longest_line = 0;  ///< its line, from 1
 
   DropCounts& operator+=(const DropCounts& other);
   bool operator==(const DropCounts&) const = default;
   /// Log text: "3 with an empty side dropped, 17 longer than 100 tokens (max-length) dropped (the
-  /// longest has 512, line 4711)"; empty when there are none.
-  std::string text(int max_length) const;
+  /// longest has 512, line 4711)"; empty when there are none. `words`: the unit of max-length.
+  std::string text(int max_length, bool words = false) const;
 };
 
 /// The position of a loader after a batch. A loader restored from it yields exactly the batches

@@ -13,12 +13,15 @@ constexpr std::int64_t kPiece = 1024;  // pairs to request when none is ready
 // Random number streams: one per epoch for its order.
 constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32;
 
-// Serialization of a pair: token counts of both sides and, unless it is dropped, their ids.
+// Serialization of a pair: the lengths of both sides; for each side the number of its ids, and
+// these.
 void append(Ids& piece, const EncodedPair& pair) {
-  piece.push_back(pair.source_tokens);
-  piece.push_back(pair.target_tokens);
-  for (const Ids* ids : {&pair.source, &pair.target})
+  piece.push_back(pair.source_length);
+  piece.push_back(pair.target_length);
+  for (const Ids* ids : {&pair.source, &pair.target}) {
+    piece.push_back(static_cast<std::int32_t>(ids->size()));
     piece.insert(piece.end(), ids->begin(), ids->end());
+  }
 }
 
 }  // namespace
@@ -91,19 +94,16 @@ void PairStream::receive() {
     at[from] += count;
     return pieces[from].begin() + static_cast<std::ptrdiff_t>(begin);
   };
-  const auto limit = static_cast<std::int32_t>(loading_.spec.max_length);
   for (const std::uint32_t line : asked_.front()) {
     EncodedPair& pair = ready_.emplace_back();
     pair.line = line;
-    pair.source_tokens = *take(1);
-    pair.target_tokens = *take(1);
-    if (!loading_.drops(pair.source_tokens, pair.target_tokens))
-      for (auto [ids, tokens] :
-           {std::pair(&pair.source, pair.source_tokens), {&pair.target, pair.target_tokens}}) {
-        const auto count = std::min(tokens, limit);
-        const auto begin = take(static_cast<std::size_t>(count));
-        ids->assign(begin, begin + count);
-      }
+    pair.source_length = *take(1);
+    pair.target_length = *take(1);
+    for (Ids* ids : {&pair.source, &pair.target}) {
+      const auto count = static_cast<std::size_t>(*take(1));
+      const auto begin = take(count);
+      ids->assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    }
     from = (from + 1) % pieces.size();
   }
   under_way_ -= std::ssize(asked_.front());

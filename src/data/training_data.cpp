@@ -154,7 +154,9 @@ void TrainingData::Impl::produce(LoaderState at) {
     if (!held) {
       fail(ExitStatus::data, "{} and {}: none of the {} pairs is usable: {}",
            loading.corpus.file(Side::source).path(), loading.corpus.file(Side::target).path(),
-           total, at.drops.text(loading.spec.max_length));
+           total,
+           at.drops.text(loading.spec.max_length,
+                         loading.spec.max_length_unit == LengthUnit::words));
     }
     held->after = {.epoch = at.epoch + 1, .epochs = static_cast<double>(at.epoch + 1)};
     held->drops = at.drops;

@@ -1,6 +1,7 @@
 #include "data/window.h"
 
 #include "core/error.h"
+#include "text/lines.h"
 
 #include <algorithm>
 #include <numeric>
@@ -23,25 +24,39 @@ void Loading::check() const {
   if (spec.maxi_batch < 1)
     fail(ExitStatus::usage, "maxi-batch {}: expected at least 1 batch", spec.maxi_batch);
   if (spec.max_length < 1)
-    fail(ExitStatus::usage, "max-length {}: expected at least 1 token", spec.max_length);
+    fail(ExitStatus::usage, "max-length {}: expected at least 1", spec.max_length);
 }
 
-bool Loading::drops(std::int32_t source_tokens, std::int32_t target_tokens) const {
-  if (source_tokens == 0 || target_tokens == 0) return true;
-  return !spec.max_length_crop && std::max(source_tokens, target_tokens) > spec.max_length;
+bool Loading::drops(std::int32_t source_length, std::int32_t target_length) const {
+  if (source_length == 0 || target_length == 0) return true;
+  return !spec.max_length_crop && std::max(source_length, target_length) > spec.max_length;
+}
+
+std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary,
+                                              std::string_view text) const {
+  const auto limit = static_cast<std::size_t>(spec.max_length);
+  if (spec.max_length_unit == LengthUnit::pieces) {
+    Ids ids = vocabulary.encode(text);
+    const auto length = static_cast<std::int32_t>(ids.size());
+    ids.resize(std::min(ids.size(), limit));
+    return {std::move(ids), length};
+  }
+  const WordCount words = count_words(text, limit);
+  Ids ids = vocabulary.encode(text.substr(0, words.kept_bytes));
+  return {std::move(ids), ids.empty() ? 0 : static_cast<std::int32_t>(words.count)};
 }
 
 EncodedPair Loading::encode(std::int64_t line) const {
   std::string storage;
   EncodedPair pair{.line = line};
-  const auto limit = static_cast<std::size_t>(spec.max_length);
-  pair.source = source.encode(corpus.line(Side::source, line, storage));
-  pair.target = target.encode(corpus.line(Side::target, line, storage));
-  pair.source_tokens = static_cast<std::int32_t>(pair.source.size());
-  pair.target_tokens = static_cast<std::int32_t>(pair.target.size());
-  const bool dropped = drops(pair.source_tokens, pair.target_tokens);
-  for (Ids* ids : {&pair.source, &pair.target})
-    ids->resize(dropped ? 0 : std::min(ids->size(), limit));
+  std::tie(pair.source, pair.source_length) =
+      measure(source, corpus.line(Side::source, line, storage));
+  std::tie(pair.target, pair.target_length) =
+      measure(target, corpus.line(Side::target, line, storage));
+  if (drops(pair.source_length, pair.target_length)) {
+    pair.source.clear();
+    pair.target.clear();
+  }
   return pair;
 }
 
@@ -53,9 +68,9 @@ Window Loading::window(const std::function<EncodedPair()>& next, std::int64_t pa
   while (window.read < pair_limit) {
     EncodedPair pair = next();
     ++window.read;
-    const std::int32_t longest = std::max(pair.source_tokens, pair.target_tokens);
-    const bool dropped = drops(pair.source_tokens, pair.target_tokens);
-    if (pair.source_tokens == 0 || pair.target_tokens == 0) {
+    const std::int32_t longest = std::max(pair.source_length, pair.target_length);
+    const bool dropped = drops(pair.source_length, pair.target_length);
+    if (pair.source_length == 0 || pair.target_length == 0) {
       ++window.drops.empty;
     } else if (longest > spec.max_length) {
       window.drops += DropCounts{.longest = longest, .longest_line = pair.line + 1};

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace nmt {
@@ -16,7 +18,8 @@ namespace nmt {
 /// A pair of encoded sentences.
 struct EncodedPair {
   std::int64_t line = 0;
-  std::int32_t source_tokens = 0, target_tokens = 0;  ///< before cropping
+  /// Before cropping, in the unit of max-length; 0 for a sentence without pieces.
+  std::int32_t source_length = 0, target_length = 0;
   Ids source = {},
       /// Ids after cropping; empty when the pair is dropped.
       target = {};
@@ -40,8 +43,10 @@ struct Loading {
   void check() const;
   /// Encodes the pair at a line.
   EncodedPair encode(std::int64_t line) const;
-  /// Whether a pair with these token counts is dropped.
-  bool drops(std::int32_t source_tokens, std::int32_t target_tokens) const;
+  /// Whether a pair with these lengths is dropped.
+  bool drops(std::int32_t source_length, std::int32_t target_length) const;
+  /// The ids of a sentence, cropped, and its length before.
+  std::pair<Ids, std::int32_t> measure(const Vocabulary& vocabulary, std::string_view text) const;
   /// Reads as many pairs as fill maxi_batch batches, but at most `pair_limit`.
   Window window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const;
   /// Whether a batch of this size is within the limits; steps include </s>.

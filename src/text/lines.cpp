@@ -3,6 +3,8 @@
 #include "core/log.h"
 #include "text/utf8.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace nmt {
@@ -58,8 +60,22 @@ std::vector<std::string> split_lines(std::string_view text, LineNotes* notes) {
   return lines;
 }
 
+namespace {
+constexpr std::string_view white_space = " \t\r\n\v\f";
+}  // namespace
+
 bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+  return line.find_first_not_of(white_space) == std::string_view::npos;
+}
+
+WordCount count_words(std::string_view line, std::size_t limit) {
+  WordCount words{.kept_bytes = line.size()};
+  for (std::size_t begin = 0, end = 0;; begin = end) {
+    begin = line.find_first_not_of(white_space, begin);
+    if (begin == std::string_view::npos) return words;
+    end = std::min(line.find_first_of(white_space, begin), line.size());
+    if (++words.count == limit) words.kept_bytes = end;
+  }
 }
 
 }  // namespace nmt

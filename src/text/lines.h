@@ -41,6 +41,13 @@ std::vector<std::string> split_lines(std::string_view text, LineNotes* notes = n
 /// Whether the line is empty or ASCII white space.
 bool is_blank(std::string_view line);
 
+/// The words of a line, which ASCII white space separates.
+struct WordCount {
+  std::size_t count = 0;
+  std::size_t kept_bytes = 0;  ///< where word number `limit` ends; the size of a shorter line
+};
+WordCount count_words(std::string_view line, std::size_t limit);
+
 /// Reads lines from a file descriptor (file, pipe, terminal). A line is available as soon as its LF
 /// has arrived. Not thread-safe.
 class LineReader {

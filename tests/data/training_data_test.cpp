@@ -112,9 +112,13 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
                                           std::span<const std::int64_t>(), share, gather);
   };
-  for (const bool crop : {false, true}) {
+  for (const auto& [crop, unit] : {std::pair(false, LengthUnit::pieces),
+                                   {true, LengthUnit::pieces},
+                                   {true, LengthUnit::words},
+                                   {false, LengthUnit::words}}) {
     spec_.max_length_crop = crop;
-    spec_.max_length = crop ? 12 : 64;
+    spec_.max_length_unit = unit;
+    spec_.max_length = crop || unit == LengthUnit::words ? 12 : 64;
     TrainingData alone = data();
     std::vector<Batch> whole;
     std::vector<LoaderState> states{{}};
@@ -263,6 +267,57 @@ TEST_F(TrainingDataTest, LimitOfSentencesAndCropping) {
   EXPECT_EQ(pairs, 398);
   EXPECT_EQ(loader.drops().cropped, cropped);
   EXPECT_EQ(loader.drops().too_long, 0);
+}
+
+// Line i has i * 7 % 30 + 1 words in the source and i * 11 % 30 + 1 in the target, except for the
+// three lines of SetUp().
+std::int64_t longer_side(std::int64_t line) {
+  return std::max(line * 7 % 30, line * 11 % 30) + 1;
+}
+
+TEST_F(TrainingDataTest, LengthInWords) {
+  spec_.max_length = 22;
+  spec_.max_length_unit = LengthUnit::words;
+  std::int64_t fitting = 0, too_long = 0;
+  for (std::int64_t i = 0; i < 400; ++i) {
+    if (i == 50 || i == 60) continue;
+    ++(longer_side(i) > 22 ? too_long : fitting);
+  }
+  {
+    TrainingData loader = data();
+    std::int64_t pairs = 0;
+    int source = 0, target = 0;
+    while (loader.epochs() < 1) {
+      const Batch batch = loader.next();
+      pairs += batch.sentences;
+      source = std::max(source, batch.source_steps);
+      target = std::max(target, batch.target_steps);
+      for (const std::int64_t line : batch.lines) EXPECT_LE(longer_side(line), 22) << line;
+    }
+    EXPECT_EQ(pairs, fitting);
+    EXPECT_EQ(loader.drops().too_long, too_long);
+    EXPECT_EQ(loader.drops().longest, 30);
+    EXPECT_NE(loader.drops().text(22, true).find("longer than 22 words"), std::string::npos);
+    EXPECT_GT(source, 100);  // line 70: 11 words and a hundred pieces or more
+    const Batch longest = loader.largest_batches().front();
+    EXPECT_GE(longest.source_steps, source);
+    EXPECT_GE(longest.target_steps, target);
+  }
+  spec_.max_length_crop = true;
+  TrainingData loader = data();
+  while (loader.epochs() < 1) {
+    const Batch batch = loader.next();
+    for (int b = 0; b < batch.sentences; ++b) {
+      Ids source;
+      for (int s = 0; s < batch.source_steps; ++s)
+        source.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
+      std::string whole = text(Side::source, batch.lines[static_cast<std::size_t>(b)]) + ' ';
+      std::size_t end = 0;
+      for (int word = 0; word < 22 && end < whole.size(); ++word) end = whole.find(' ', end) + 1;
+      EXPECT_EQ(vocabulary_->decode(source), whole.substr(0, end - 1));
+    }
+  }
+  EXPECT_EQ(loader.drops().cropped, too_long);
 }
 
 TEST_F(TrainingDataTest, BatchesOfAWindowAreOfLikeLength) {

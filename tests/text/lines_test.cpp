@@ -167,5 +167,20 @@ TEST(Lines, Blank) {
   EXPECT_FALSE(is_blank(std::string_view("\0", 1)));
 }
 
+TEST(Lines, Words) {
+  for (const auto& [line, limit, count, kept] : {std::tuple("", 1, 0, 0),
+                                                 {" \t ", 1, 0, 3},
+                                                 {"one", 1, 1, 3},
+                                                 {"  one two ", 1, 2, 5},
+                                                 {"one\ttwo  three", 2, 3, 7},
+                                                 {"one two", 2, 2, 7},
+                                                 {"one two ", 3, 2, 8},
+                                                 {"\xC3\xA4 b", 1, 2, 2}}) {
+    const WordCount words = count_words(line, static_cast<std::size_t>(limit));
+    EXPECT_EQ(words.count, static_cast<std::size_t>(count)) << line;
+    EXPECT_EQ(words.kept_bytes, static_cast<std::size_t>(kept)) << line;
+  }
+}
+
 }  // namespace
 }  // namespace nmt

@@ -8,8 +8,11 @@ namespace nmt::app {
 /// The BatchSource of a corpus.
 class CorpusSource : public train::BatchSource {
  public:
-  /// The data must outlive the source. `max_length` is used in messages.
-  CorpusSource(TrainingData& data, int max_length) : data_(data), max_length_(max_length) {}
+  /// The data must outlive the source. The spec's `max_length` is used in messages.
+  CorpusSource(TrainingData& data, const DataSpec& spec)
+      : data_(data),
+        max_length_(spec.max_length),
+        in_words_(spec.max_length_unit == LengthUnit::words) {}
   const Batch& next() override;
   double epochs() const override { return data_.epochs(); }
   std::string position() const override { return data_.state().text(); }
@@ -21,7 +24,7 @@ class CorpusSource : public train::BatchSource {
  private:
   TrainingData& data_;
   int max_length_;
-  bool told_ = false;
+  bool in_words_, told_ = false;
   Batch batch_;
 };
 

@@ -40,9 +40,10 @@ void choose_settings(TrainingSpec& spec, const TrainingText& text, bool is_new,
 
 std::string batching_of(const DataSpec& data, const TrainingText& text) {
   return fmt::format(
-      "{} without {} of {}; seed {}, max-length {}{}, mini-batch {}, mini-batch-words {}, "
+      "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
       "maxi-batch {}",
       text.corpus->hash(), text.excluded.size(), text.corpus->pairs(), data.seed, data.max_length,
+      data.max_length_unit == LengthUnit::words ? " words" : "",
       data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
       data.maxi_batch);
 }

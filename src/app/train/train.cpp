@@ -36,7 +36,7 @@ class Parts {
         data(*p.text.corpus, *vocabularies.source, *vocabularies.target, p.spec.data,
              p.text.excluded, {p.device.ranks().rank(), p.device.ranks().size()},
              [&ranks = p.device.ranks()](const Ids& mine) { return ranks.all_gather(mine); }),
-        source(data, p.spec.data.max_length),
+        source(data, p.spec.data),
         translations(p.spec.model, p.spec.train.valid_metrics, p.spec.train.valid_max_sentences,
                      p.spec.search, *vocabularies.source, *vocabularies.target, p.text.development,
                      p.device.compute()),

@@ -42,4 +42,11 @@ struct EnumNames<ValidMetric> {
       std::to_array<std::string_view>({"bleu", "chrf", "cross-entropy", "perplexity"});
 };
 
+/// What max-length counts: pieces of the vocabulary, or words between spaces.
+enum class LengthUnit { pieces, words };
+template <>
+struct EnumNames<LengthUnit> {
+  static constexpr auto names = std::to_array<std::string_view>({"pieces", "words"});
+};
+
 }  // namespace nmt
