@@ -1,8 +1,7 @@
 #include "app/benchmark/tables/models.h"
 
+#include "app/benchmark/slope.h"
 #include "model/inventory.h"
-
-#include <cmath>
 
 namespace nmt::app::bench {
 namespace {
@@ -104,27 +103,8 @@ void check_gradients(Case& c, const ModelCase& what) {
   Model model(small.spec, small.vocabulary, small.vocabulary, c.context(), 1);
   const Batch batch = random_batch(small);
   model.accumulate_gradients(batch, {});
-  std::deque<Parameter>& parameters = model.parameters().all();
-  double squares = 0;
-  std::vector<std::vector<float>> gradients, values;
-  for (const Parameter& p : parameters) {
-    gradients.push_back(c.read(p.gradient));
-    values.push_back(c.read(p.value));
-    for (const float g : gradients.back()) squares += static_cast<double>(g) * g;
-  }
-  const double norm = std::sqrt(squares), epsilon = 2e-3;
-  double loss[2];
-  for (const int side : {0, 1}) {
-    const double step = (side == 0 ? epsilon : -epsilon) / norm;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      std::vector<float> moved = values[i];
-      for (std::size_t j = 0; j < moved.size(); ++j)
-        moved[j] += static_cast<float>(step * static_cast<double>(gradients[i][j]));
-      upload(c.context(), std::span<const float>(moved), parameters[i].value);
-    }
-    loss[side] = model.evaluate(batch).cross_entropy;
-  }
-  c.compare("the gradient's norm", norm, (loss[0] - loss[1]) / (2 * epsilon), norm, 2e-2);
+  const GradientSlope found(model, batch);
+  c.compare("the gradient's norm", found.norm, found.slope, found.norm, 2e-2);
 }
 
 }  // namespace nmt::app::bench
