@@ -12,6 +12,7 @@ namespace nmt::units {
 struct MinGru {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = true;
+  static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, -1, -1}};  // z lets the input in
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, MinGru>& step, T& input, T& forget) {

@@ -78,6 +78,12 @@ std::vector<Option> regularization(ModelSpec& s) {
 }
 
 std::vector<Option> initialization(ModelSpec& s) {
+  const auto unless_gates = [&s](GateInit wanted) {
+    return [&s, wanted] {
+      const GateInit is = s.gate_init.value_or(usual_gate_init);
+      return is == wanted ? "" : fmt::format("gate-init is {}", name_of(is));
+    };
+  };
   return with_role(
       Role::initialization,
       {
@@ -88,6 +94,14 @@ std::vector<Option> initialization(ModelSpec& s) {
           Option("init-scale", &s.init_scale,
                  "uniform: bound (0: 0.08); normal: deviation (0: 0.01); others: factor (0: 1)")
               .range(0, 1000),
+          Option("gate-init", &s.gate_init, "start of the biases of forget and input gates")
+              .kept_by_resume(),
+          Option("gate-bias", &s.gate_bias, "constant: bias of forget gates; 0: the unit's own")
+              .range(-20, 20)
+              .idle_when(unless_gates(GateInit::constant)),
+          Option("gate-steps", &s.gate_steps, "chrono: longest memory in tokens")
+              .range(3, 1000000)
+              .idle_when(unless_gates(GateInit::chrono)),
       });
 }
 

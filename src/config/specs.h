@@ -48,8 +48,14 @@ struct ModelSpec {
   /// One mask per sentence instead of one per step, for embeddings and layer outputs.
   bool dropout_variational = false;
   Initialization init = Initialization::standard;
-  double init_scale = 0.0;  ///< 0: 0.08 for uniform, 0.01 for normal, else 1
+  double init_scale = 0.0;            ///< 0: 0.08 for uniform, 0.01 for normal, else 1
+  std::optional<GateInit> gate_init;  ///< none ("auto"): nmt-train takes usual_gate_init
+  double gate_bias = 0.0;             ///< constant: X, the start of forget gates; 0: the unit's own
+  int gate_steps = 30;                ///< chrono: T, the longest memory in tokens
 };
+
+/// `gate-init: auto` of a new training.
+inline constexpr GateInit usual_gate_init = GateInit::none;
 
 struct DataSpec {
   std::vector<std::string> train_sets;  ///< source, target

@@ -36,8 +36,14 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
                                               });
-  return {&unit,          spec.dim_rnn,  spec.layer_normalization, spec.bias, spec.groups,
-          spec.rearrange, spec.positions};
+  return {&unit,
+          spec.dim_rnn,
+          spec.layer_normalization,
+          spec.bias,
+          spec.groups,
+          spec.rearrange,
+          spec.positions,
+          {spec.gate_init.value_or(GateInit::none), spec.gate_bias, spec.gate_steps}};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings,

@@ -1,6 +1,8 @@
 #include "nn/builder.h"
 
+#include "core/checksum.h"
 #include "core/error.h"
+#include "tensor/copy.h"
 
 #include <cmath>
 
@@ -43,6 +45,14 @@ Parameter& Builder::add(const std::string& name, Shape shape, Init init, int pla
   parameter.role = role_;
   parameter.is_matrix = is_matrix;
   return parameter;
+}
+
+void Builder::set(Parameter& parameter, std::span<const float> values) const {
+  if (parameter.gradient) upload(context_, values, parameter.value);
+}
+
+Rng Builder::generator(std::uint32_t use) const {
+  return Rng(rng_->seed(), std::uint64_t{use} << 32 | crc32(prefix_));
 }
 
 }  // namespace nmt

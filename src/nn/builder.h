@@ -3,6 +3,8 @@
 #include "autograd/parameter.h"
 #include "config/specs.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 
 namespace nmt {
@@ -35,6 +37,12 @@ class Builder {
   }
 
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
+  /// Overwrites the initial values of a parameter. Does nothing where they are not set at all: in
+  /// models for inference and for counting.
+  void set(Parameter& parameter, std::span<const float> values) const;
+  /// A generator for the parameters of this prefix alone, so that draws change no other parameter.
+  /// `use`: distinguishes generators of a prefix.
+  Rng generator(std::uint32_t use) const;
   /// Registers the recurrent layer of this prefix; `cudnn_unsupported`: see RecurrentLayerInfo.
   void note_recurrence(const std::string& cudnn_unsupported) const {
     parameters_->recurrences().push_back({scope(), cudnn_unsupported});

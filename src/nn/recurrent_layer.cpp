@@ -5,6 +5,7 @@
 namespace nmt {
 
 using Init = Builder::Init;
+using kernels::BiasOf;
 
 namespace {
 
@@ -44,10 +45,14 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
   if (rearrange_) saved_floats_ += input;
   const std::int64_t wide = settings.unit->inputs * settings.width;
   weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
+  const kernels::Unit& unit = *settings.unit;
   if (settings.layer_normalization)
     normalization = Normalization(builder, name + "_norm", wide);
-  else if (settings.bias || (settings.unit->bias && !settings.unit->is_matrix()))
+  else if (settings.bias || (unit.bias && !unit.is_matrix()) ||
+           settings.gates.reads(unit, BiasOf::input))
     bias = &builder.add(name + "_bias", {wide}, Init::zero);
+  settings.gates.set(builder, unit, BiasOf::input, normalization ? normalization.bias : bias,
+                     settings.width);
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
@@ -83,11 +88,14 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
       const Normalization norm(builder, "recurrent_projection_norm", planes * h);
       cell.gain = norm.gain;
       cell.norm_bias = norm.bias;
-    } else if (unit.bias) {
+    } else if (unit.bias || settings.gates.reads(unit, BiasOf::state)) {
       cell.bias = &builder.add("recurrent_projection_bias", {planes * h}, Init::zero);
     }
   }
   if (unit.vectors > 0) cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
+  settings.gates.set(builder, unit, BiasOf::state, cell.norm_bias ? cell.norm_bias : cell.bias,
+                     settings.width);
+  settings.gates.set(builder, unit, BiasOf::vector, cell.vectors, h);
   if (unit.position_vectors > 0) {
     if (settings.positions < 1)
       fail(ExitStatus::usage,

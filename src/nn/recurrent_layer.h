@@ -2,6 +2,7 @@
 
 #include "autograd/ops.h"
 #include "nn/builder.h"
+#include "nn/gate_start.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,7 @@ struct UnitSettings {
   /// Whether x and h' are rearranged before W and U (section 2.2); the states keep their order.
   bool rearrange = false;
   std::int64_t positions = 0;  ///< rows of a unit's position vectors
+  GateStart gates = {};
 };
 
 /// xW for all planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for

@@ -65,6 +65,12 @@ bool choose_attention_query(ModelSpec& model) {
   return true;
 }
 
+bool choose_gate_init(ModelSpec& model) {
+  if (model.gate_init) return false;
+  model.gate_init = usual_gate_init;
+  return true;
+}
+
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data,
                            TrainSpec& train) {
   std::vector<Choice> choices;
@@ -89,6 +95,9 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (choose_attention_query(model))
     choices.push_back({"attention-query", std::string(name_of(*model.attention_query)), type});
+  if (choose_gate_init(model))
+    choices.push_back(
+        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
   const LayerLimits limits = architecture_of(model).common_layers();
   const int depth = std::clamp(row.depth, limits.min, limits.max);
   const std::string why = depth == row.depth ? by_size : type;

@@ -35,6 +35,9 @@ bool choose_tying(ModelSpec& model, const DataSpec& data);
 /// Resolves `attention-query: auto`; returns whether it did. Without attention it is kept.
 bool choose_attention_query(ModelSpec& model);
 
+/// Resolves `gate-init: auto`; returns whether it did.
+bool choose_gate_init(ModelSpec& model);
+
 /// Fills settings that are not set (0, "", empty, or -1 for dropout) and logs what was chosen and
 /// why. By the size of the corpus:
 ///
@@ -60,6 +63,7 @@ bool choose_attention_query(ModelSpec& model);
 ///   updates to become reliable. None for other optimizers.
 /// - Epochs: an upper bound; early stopping usually comes first.
 /// - Positions: choose_positions(). Attention-query: choose_attention_query().
+/// - Gate-init: choose_gate_init().
 ///
 /// Validation: once per epoch, but after at least 100 and at most 2,500 updates, so that decoding
 /// the development set takes at most about a tenth of the time; checkpoints at the same interval,

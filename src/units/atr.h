@@ -20,6 +20,9 @@ template <ForgetGate forget_gate, InputGate input_gate>
 struct Atr {
   static constexpr int inputs = 1, recurrents = 1, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = true;
+  // A bias of p moves f only through p: released f falls with p, and i rises with it in every form.
+  static constexpr float rises = forget_gate == ForgetGate::paper ? 1.0f : -1.0f;
+  static constexpr GateBias gate_biases[] = {{BiasOf::state, 0, rises, rises}};
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Atr>& step, T& i, T& f) {

@@ -19,6 +19,9 @@ struct Elstm1 {
                        vectors = 1, states = 2;
   static constexpr int position_vectors = 1;
   static constexpr bool bias = true;
+  static constexpr BiasOf place = recurrents > 0 ? BiasOf::state : BiasOf::input;
+  static constexpr GateBias gate_biases[] = {{place, 1, 1, 1},        // f
+                                             {place, 0, -0.5f, -1}};  // i
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm1>& step, T& input, T& forget) {

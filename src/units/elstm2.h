@@ -19,6 +19,8 @@ struct Elstm2 {
                        vectors = 1, states = 2;
   static constexpr int position_vectors = 1;
   static constexpr bool bias = true;
+  static constexpr GateBias gate_biases[] = {
+      {recurrents > 0 ? BiasOf::state : BiasOf::input, 0, -0.5f, -1}};  // i; nothing is forgotten
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm2>& step, T& input, T& forget) {

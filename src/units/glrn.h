@@ -14,6 +14,7 @@ template <Activation g>
 struct Glrn {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = false;
+  static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1}};  // f; i = 1 - f
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Glrn>& step, T& input, T& forget) {

@@ -20,6 +20,7 @@ struct Gru {
   static constexpr int inputs = 3, recurrents = before ? 2 : 3, late = before ? 1 : 0, vectors = 0,
                        states = 1;
   static constexpr bool bias = true;
+  static constexpr GateBias gate_biases[] = {{BiasOf::state, 0, 1, 1}};  // z
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Gru>& step, T& input, T& forget) {

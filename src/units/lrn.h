@@ -21,6 +21,8 @@ template <Activation g>
 struct Lrn {
   static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = false;
+  static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1},        // f
+                                             {BiasOf::input, 1, -0.5f, -1}};  // i
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Lrn>& step, T& input, T& forget) {

@@ -13,6 +13,10 @@ namespace nmt::units {
 struct Lstm {
   static constexpr int inputs = 4, recurrents = 4, late = 0, vectors = 0, states = 2;
   static constexpr bool bias = true;
+  // Jozefowicz et al. (ICML 2015) raise the bias of the forget gate alone, to 1.
+  static constexpr GateBias gate_biases[] = {{BiasOf::state, 1, 1, 1},    // f
+                                             {BiasOf::state, 0, 0, -1}};  // i
+  static constexpr float gate_bias = 1;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {

@@ -16,6 +16,8 @@ template <Activation g>
 struct Ran {
   static constexpr int inputs = 3, recurrents = 2, late = 0, vectors = 0, states = 2;
   static constexpr bool bias = true;
+  static constexpr GateBias gate_biases[] = {{BiasOf::state, 1, 1, 1},        // f
+                                             {BiasOf::state, 0, -0.5f, -1}};  // i
   static constexpr Activation initial_output = g;
 
   template <class T>

@@ -15,6 +15,7 @@ namespace nmt::units {
 struct Sru {
   static constexpr int inputs = 4, recurrents = 0, late = 0, vectors = 2, states = 2;
   static constexpr bool bias = false;
+  static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1}};  // f
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Sru>& step, T& input, T& forget) {

@@ -1,8 +1,12 @@
 #pragma once
 
 #include "kernels/math.h"
+#include "kernels/recurrent/gate_bias.h"
 
 namespace nmt::units {
+
+using kernels::BiasOf;
+using kernels::GateBias;
 
 constexpr int at_least_one(int n) {
   return n > 0 ? n : 1;
@@ -44,6 +48,8 @@ constexpr int position_vectors_of = [] {
 ///                               state is only states[1]
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
 ///                               state; must not read `late` or `position`
+///   gate_biases[]               GateBias: the biases that --gate-init sets; without it, none
+///   gate_bias                   X of --gate-init constant, unless --gate-bias gives another
 template <class T, class U>
 struct Step {
   T x[at_least_one(U::inputs)];

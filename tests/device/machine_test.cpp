@@ -54,6 +54,8 @@ ModelSpec small_model(const std::string& text) {
       spec.reset = ResetPlace::after;
     } else if (word == "bias") {
       spec.bias = true;
+    } else if (word == "chrono") {
+      spec.gate_init = GateInit::chrono;
     } else if (word == "norm") {
       spec.layer_normalization = true;
     } else if (word == "tied") {

@@ -64,6 +64,7 @@ class TrainingOnDevice : public ModelOnDevice {};
 // relatively.
 TEST_P(TrainingOnDevice, TwentyUpdatesAgreeWithTheCpu) {
   Training cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
+  EXPECT_EQ(cpu.weights(), cuda.weights());
   double first = 0, last = 0;
   std::int64_t waits = 0, taken = 0;
   for (int i = 0; i < 20; ++i) {
@@ -88,7 +89,7 @@ TEST_P(TrainingOnDevice, TwentyUpdatesAgreeWithTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, TrainingOnDevice,
-    testing::Values("rnnsearch gru", "rnnsearch lstm norm tied", "rnnsearch lrn variational",
+    testing::Values("rnnsearch gru", "rnnsearch lstm norm tied", "rnnsearch lrn variational chrono",
                     "deep olrn norm", "deep gru groups", "deep sru aware dot",
                     "deep atr first-layer norm", "seq2seq elstm2", "seq2seq gru none", "gnmt lstm",
                     "rnnsearch lstm cudnn", "deep gru after bias tied cudnn",

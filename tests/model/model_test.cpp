@@ -112,6 +112,14 @@ std::vector<ModelSpec> specs() {
     all.push_back(small("gnmt", unit));
     all.back().dim_emb = all.back().dim_rnn;
   }
+  for (const auto& [type, unit, kind] : {std::tuple{"deep", "lrn", GateInit::chrono},
+                                         {"rnnsearch", "atr", GateInit::constant},
+                                         {"seq2seq", "ssru", GateInit::chrono}}) {
+    all.push_back(small(type, unit));
+    all.back().layer_normalization = false;
+    all.back().context_aware = all.back().type == ModelType::deep;
+    all.back().gate_init = kind;
+  }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
   spec.attention_query = AttentionQuery::first_layer;

@@ -27,7 +27,8 @@ SHAPE = {
     "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
 }
-INITIALIZATION = {"init": "uniform", "init-scale": "0.5"}
+INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
+                  "gate-steps": "9"}
 VOCABULARY = {"dim-vocabs": "90", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
 HOLD_OUT = {"valid-lines": "9", "seed": "7"}
 REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCABULARY,
@@ -64,7 +65,7 @@ FIRST = {"dim-vocabs": "80", "dim-emb": "8", "dim-rnn": "8", "enc-depth": "1", "
          "valid-freq": "2u", "save-freq": "2u", "disp-freq": "2u", "after": "2u",
          "dropout-emb": "0.1", "dropout-rnn": "0.1", "dropout-readout": "0.1",
          "attention-query": "recurrent", "valid-metrics": "cross-entropy", "cpu-threads": "1",
-         "products": "own", "tied-embeddings-all": False}
+         "products": "own", "tied-embeddings-all": False, "gate-init": "constant"}
 
 
 def words(settings):
@@ -127,7 +128,7 @@ class Roles(unittest.TestCase):
                 with self.subTest(option=name):
                     done = self.resume({name: value})
                     self.assertEqual(done.returncode, 2, done.stderr)
-                    told = re.findall(rf"\b{name} [^\n]*\(([^()]*)\)", done.stderr)
+                    told = re.findall(rf"cannot go on[^\n]*\b{name} [^\n]*\(([^()]*)\)", done.stderr)
                     self.assertEqual(len(told), 1, done.stderr)
                     reasons.setdefault(told[0], set()).add(group)
                     self.assertEqual(reasons[told[0]], {group}, "a reason of two groups")

@@ -123,6 +123,29 @@ class TrainTest(unittest.TestCase):
         done = self.train("elstm1", *same, "--unit", "elstm1", "--after", "8u", "--positions", "7", status=2)
         self.assertIn("positions is 100 there, not 7", done.stderr)
 
+    def test_gates_start_as_said(self):
+        """--gate-init is kept when a training resumes; what it does not do is said."""
+        plain = ["--unit", "lrn", "--no-layer-normalization", "--valid-metrics", "cross-entropy", "--valid-freq", "2u", "--save-freq", "2u"]
+        weights_of = {}
+        for name, options in {"none": [], "constant": ["--gate-init", "constant"], "chrono": ["--gate-init", "chrono"]}.items():
+            done = self.train(name, *plain, *options, "--after", "2u")
+            self.assertNotIn("without effect", done.stderr)
+            weights_of[name] = int(re.search(r" ([\d,]+) weights", done.stderr)[1].replace(",", ""))
+            done = self.train(name, *plain, "--after", "4u")
+            self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
+        spec = json.loads((self.dir / "chrono" / "config.json").read_text(encoding="utf-8"))["model"]
+        self.assertEqual((spec["gate-init"], spec["gate-steps"]), ("chrono", 30))
+        # forward, backward, and the two units of the conditional layer have a bias of 3 planes each
+        self.assertEqual(weights_of["constant"] - weights_of["none"], 4 * 3 * spec["dim-rnn"])
+        self.assertEqual(weights_of["chrono"], weights_of["constant"])
+        for options, said in ((["--gate-init", "none", "--gate-bias", "1"], "gate-bias (gate-init is none)"),
+                              (["--gate-init", "chrono", "--gate-bias", "1"], "gate-bias (gate-init is chrono)"),
+                              (["--gate-init", "constant", "--gate-steps", "9"], "gate-steps (gate-init is constant)"),
+                              (["--gate-init", "chrono", "--unit", "srn"], "gate-init (no gate of unit srn has a bias)")):
+            with self.subTest(said=said):
+                done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload")
+                self.assertIn(f"without effect here: {said}", done.stderr)
+
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):

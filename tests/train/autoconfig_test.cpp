@@ -70,6 +70,23 @@ TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
   EXPECT_EQ(query(ModelType::seq2seq, AttentionType::none), Query());
 }
 
+TEST(AutoConfig, HowGatesStartIsSaid) {
+  ModelSpec model;
+  DataSpec data;
+  TrainSpec train;
+  model.dim_rnn = 64;
+  const auto is_said = [&] {
+    const auto choices = choose({28'000, 2'100'000}, model, data, train);
+    return std::any_of(choices.begin(), choices.end(),
+                       [](const Choice& choice) { return choice.name == "gate-init"; });
+  };
+  EXPECT_TRUE(is_said());
+  EXPECT_EQ(model.gate_init, usual_gate_init);
+  model.gate_init = GateInit::chrono;
+  EXPECT_FALSE(is_said());
+  EXPECT_EQ(model.gate_init, GateInit::chrono);
+}
+
 TEST(AutoConfig, WhatIsSetStays) {
   ModelSpec model;
   model.dim_emb = 64;

@@ -62,6 +62,7 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
   }
   train::choose_positions(spec, data);
   train::choose_attention_query(spec);
+  train::choose_gate_init(spec);
   if (!settings.ties_given()) train::choose_tying(spec, data);
   info.origin = "settings";
   info.spec = spec;

@@ -4,6 +4,7 @@
 #include "config/fields.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "model/encoder.h"
 #include "nn/unit_registry.h"
 
 #include <algorithm>
@@ -29,6 +30,13 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   for (config::Option& option : options)
     if (option.name == "unit" || option.name == "enc-cell" || option.name == "dec-cell")
       option.words = unit_names();
+  config::named(options, "gate-init").idle_rule = [&spec]() -> std::string {
+    const ModelSpec& model = spec.model;
+    if (!unit_settings(model, model.enc_cell).unit->gate_biases.empty() ||
+        !unit_settings(model, model.dec_cell).unit->gate_biases.empty())
+      return "";
+    return fmt::format("no gate of unit {} has a bias", model.dec_cell);
+  };
   return options;
 }
 

@@ -44,6 +44,14 @@ struct EnumNames<Initialization> {
       {"standard", "orthogonal", "glorot-uniform", "uniform", "normal"});
 };
 
+/// How the biases of gates start: at 0 (none), at a constant, or as Tallec & Ollivier 2018
+/// (chrono).
+enum class GateInit { none, constant, chrono };
+template <>
+struct EnumNames<GateInit> {
+  static constexpr auto names = std::to_array<std::string_view>({"none", "constant", "chrono"});
+};
+
 // Variants of units: unit_options.def.
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other)                    \
   enum class Enum { usual, other };                                                  \

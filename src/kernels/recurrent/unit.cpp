@@ -120,6 +120,18 @@ void gates(const UnitStep& a, float* input, float* forget) {
   }
 }
 
+// Whether every bias of a gate is one that the unit has.
+template <class U>
+constexpr bool has_its_gate_biases() {
+  for (const GateBias& gate : U::gate_biases) {
+    const int planes = gate.of == BiasOf::input   ? U::inputs
+                       : gate.of == BiasOf::state ? U::recurrents + U::late
+                                                  : U::vectors;
+    if (gate.plane < 0 || gate.plane >= planes) return false;
+  }
+  return true;
+}
+
 template <class U>
 constexpr Unit describe(const char* name, const char* variant) {
   Unit unit{name,    variant,    U::inputs,   U::recurrents, U::late, U::vectors, U::states,
@@ -133,6 +145,11 @@ constexpr Unit describe(const char* name, const char* variant) {
     unit.initial_output =
         U::initial_output == Activation::tanh ? InitialOutput::tanh : InitialOutput::identity;
   if constexpr (Gated<U>) unit.gates = gates<U>;
+  if constexpr (requires { U::gate_biases; }) {
+    static_assert(has_its_gate_biases<U>(), "gate_biases: a plane or vector beyond the last");
+    unit.gate_biases = U::gate_biases;
+  }
+  if constexpr (requires { U::gate_bias; }) unit.gate_bias = U::gate_bias;
   return unit;
 }
 

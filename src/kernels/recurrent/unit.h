@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/recurrent/gate_bias.h"
+
 #include <cstdint>
 #include <span>
 
@@ -52,6 +54,8 @@ struct Unit {
                 float* forget);  ///< [rows,H] each, masked rows too; null: it has no gates
   int position_vectors = 0;
   InitialOutput initial_output = InitialOutput::given;
+  std::span<const GateBias> gate_biases = {};
+  float gate_bias = usual_gate_bias;
   /// Number of state vectors of an initial state: one less than `states` when the first is computed
   /// from the second.
   int initial_states() const {

@@ -156,6 +156,8 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
     directory.weights_ = *weights;
   }
   config::from_json(config.at("model"), config::fields(directory.spec_), name);
+  // Models of versions without this setting have no biases for it.
+  if (!directory.spec_.gate_init) directory.spec_.gate_init = GateInit::none;
   return directory;
 }
 
