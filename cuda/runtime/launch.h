@@ -64,7 +64,9 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
           const void* const name = reinterpret_cast<const void*>(kernel);
           if (!state.recording->kernel({name, grid, block, shared, pointers, sizes})) return;
         }
-        NMT_CUDA_CHECK(cudaLaunchKernel(kernel, grid, block, pointers, shared, state.stream));
+        // CUDA 12 does not deduce the type of a function.
+        NMT_CUDA_CHECK(cudaLaunchKernel<void(Parameters...)>(kernel, grid, block, pointers, shared,
+                                                             state.stream));
       },
       values);
 }

@@ -4,9 +4,8 @@
 
 namespace nmt {
 
-/// Whether the normalization tables of a serialized SentencePiece model contain only offsets within
-/// the tables. SentencePiece does not check them, so a corrupt or hostile file could cause
-/// out-of-bounds reads.
-bool charsmaps_are_sound(std::string_view model);
+/// Whether a normalization table of a SentencePiece model contains only offsets within the table.
+/// SentencePiece does not check them, so a corrupt or hostile file could cause out-of-bounds reads.
+bool charsmap_is_sound(std::string_view table);
 
 }  // namespace nmt

@@ -2,10 +2,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "text/charsmap.h"
+#include "text/sentencepiece_check.h"
 
 #include <fstream>
-#include <sstream>
 
 #include <sentencepiece_processor.h>
 
@@ -56,22 +55,28 @@ Vocabulary Vocabulary::load(const std::string& path) {
   if (!file)
     fail(ExitStatus::usage, "vocabulary {}: cannot be opened; expected a SentencePiece model",
          path);
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  if (file.bad() || bytes.view().empty()) {
+  // One byte above the limit, which from_bytes() then reports: `path` may be endless.
+  std::string bytes;
+  std::vector<char> block(1 << 20);
+  while (bytes.size() <= max_vocabulary_bytes && file) {
+    file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    bytes.append(block.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad() || bytes.empty()) {
     fail(ExitStatus::data, "vocabulary {}: is empty or unreadable; expected a SentencePiece model",
          path);
   }
-  return from_bytes(bytes.view(), path);
+  return from_bytes(bytes, path);
 }
 
 Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& name) {
   Vocabulary vocabulary;
   Impl& impl = *vocabulary.impl_;
+  if (const std::string defect = sentencepiece_defect(bytes); !defect.empty())
+    fail(ExitStatus::data, "vocabulary {}: {}", name, defect);
   impl.bytes = bytes;
-  if (!charsmaps_are_sound(bytes) || !impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
-    fail(ExitStatus::data, "vocabulary {}: {} bytes are not a complete SentencePiece model", name,
-         bytes.size());
+  if (!impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
+    fail(ExitStatus::data, "vocabulary {}: not a complete SentencePiece model", name);
   }
   const auto& processor = impl.processor;
   if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {

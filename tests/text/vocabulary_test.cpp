@@ -223,6 +223,56 @@ TEST(Vocabulary, RejectsOutOfBoundsTable) {
   }
 }
 
+/// Appends a field with bytes (wire type 2) to a protocol buffer message.
+std::string with_field(std::string message, int number, const std::string& bytes) {
+  message += static_cast<char>(number << 3 | 2);
+  std::size_t size = bytes.size();
+  for (; size >= 0x80; size >>= 7) message += static_cast<char>(0x80 | (size & 0x7F));
+  message += static_cast<char>(size);
+  return message + bytes;
+}
+
+std::string error_of(const std::string& model) {
+  try {
+    Vocabulary::from_bytes(model, "hostile.spm");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::data);
+    return error.what();
+  }
+  return "";
+}
+
+// SentencePiece 0.1.97 overflows the stack when it loads a unigram model with such a piece.
+TEST(Vocabulary, RejectsLongPieces) {
+  const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
+  const auto with_piece = [&](std::size_t size) {
+    return with_field(good, 1, with_field("", 1, std::string(size, 'x')));
+  };
+  EXPECT_EQ(error_of(with_piece(4096)), "");
+  EXPECT_EQ(error_of(with_piece(4097)),
+            "vocabulary hostile.spm: piece 60 has 4097 bytes; at most 4096 are allowed");
+  // Field 2 is the trainer's settings, their field 3 the model type: 1 is unigram.
+  const std::string unigram = with_field(with_piece(300000), 2, std::string("\x18\x01", 2));
+  EXPECT_NE(error_of(unigram).find("piece 60 has 300000 bytes"), std::string::npos);
+}
+
+TEST(Vocabulary, RejectsManyPiecesAndLargeFiles) {
+  std::string pieces;
+  for (int i = 0; i <= 1'000'000; ++i) pieces += std::string("\x0A\x03\x0A\x01x", 5);
+  EXPECT_EQ(error_of(pieces), "vocabulary hostile.spm: more than 1000000 pieces");
+  EXPECT_EQ(error_of(std::string((64 << 20) + 1, '\x0A')),
+            "vocabulary hostile.spm: larger than 64 MiB");
+  EXPECT_THROW(Vocabulary::load("/dev/zero"), Error);
+}
+
+// SentencePiece encodes the samples when it loads the model.
+TEST(Vocabulary, RejectsLongSelfTests) {
+  const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
+  const std::string sample = with_field("", 1, with_field("", 1, std::string(1 << 20, '\x01')));
+  EXPECT_EQ(error_of(with_field(good, 4, sample)),
+            "vocabulary hostile.spm: more than 64 KiB of self-test samples");
+}
+
 // Some corrupt files still load, with other pieces. None may crash the process.
 TEST(Vocabulary, CorruptBytesAreRejectedOrHarmless) {
   const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();

@@ -274,16 +274,22 @@ cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments
                            std::size_t shared) {
   return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared);
 }
-}  // namespace nmt::emulator
 
 template <class... Parameters>
-cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                             std::size_t shared, cudaStream_t stream) {
-  if (nmt::emulator::is_captured(stream)) {
+cudaError_t launch_or_capture(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                              void** arguments, std::size_t shared, cudaStream_t stream) {
+  if (is_captured(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
-    return nmt::emulator::capture(
-        stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
-                 sizeof...(Parameters), nmt::emulator::start_captured<Parameters...>});
+    return capture(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
+                            sizeof...(Parameters), start_captured<Parameters...>});
   }
-  return nmt::emulator::start(kernel, grid, block, arguments, shared);
+  return start(kernel, grid, block, arguments, shared);
+}
+}  // namespace nmt::emulator
+
+/// `Function`: the type of the kernel, as in the template of the CUDA runtime.
+template <class Function>
+cudaError_t cudaLaunchKernel(Function* kernel, dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared, cudaStream_t stream) {
+  return nmt::emulator::launch_or_capture(kernel, grid, block, arguments, shared, stream);
 }

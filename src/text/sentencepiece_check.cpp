@@ -1,0 +1,62 @@
+#include "text/sentencepiece_check.h"
+
+#include "text/charsmap.h"
+#include "text/protobuf.h"
+
+#include <fmt/format.h>
+
+namespace nmt {
+
+namespace {
+
+// Field numbers of sentencepiece_model.proto.
+namespace model_field {
+constexpr std::uint64_t piece = 1, normalizer = 3, self_test = 4, denormalizer = 5;
+}
+constexpr std::uint64_t kPieceText = 1, kCharsmap = 2;
+
+constexpr std::string_view kIncomplete = "not a complete SentencePiece model";
+
+std::string piece_defect(std::string_view message, std::size_t index) {
+  ProtobufFields fields(message);
+  while (const auto field = fields.next()) {
+    if (field->number == kPieceText && field->bytes.size() > max_piece_bytes)
+      return fmt::format("piece {} has {} bytes; at most {} are allowed", index,
+                         field->bytes.size(), max_piece_bytes);
+  }
+  return std::string(fields.whole() ? "" : kIncomplete);
+}
+
+std::string normalizer_defect(std::string_view message) {
+  ProtobufFields fields(message);
+  while (const auto field = fields.next()) {
+    if (field->number == kCharsmap && !charsmap_is_sound(field->bytes))
+      return "its normalization table is corrupt";
+  }
+  return std::string(fields.whole() ? "" : kIncomplete);
+}
+
+}  // namespace
+
+std::string sentencepiece_defect(std::string_view model) {
+  if (model.size() > max_vocabulary_bytes)
+    return fmt::format("larger than {} MiB", max_vocabulary_bytes >> 20);
+  std::size_t pieces = 0, self_test = 0;
+  ProtobufFields fields(model);
+  while (const auto field = fields.next()) {
+    std::string defect;
+    switch (field->number) {
+      case model_field::piece: defect = piece_defect(field->bytes, pieces++); break;
+      case model_field::normalizer:
+      case model_field::denormalizer: defect = normalizer_defect(field->bytes); break;
+      case model_field::self_test: self_test += field->bytes.size(); break;
+    }
+    if (!defect.empty()) return defect;
+    if (pieces > max_pieces) return fmt::format("more than {} pieces", max_pieces);
+    if (self_test > max_self_test_bytes)
+      return fmt::format("more than {} KiB of self-test samples", max_self_test_bytes >> 10);
+  }
+  return std::string(fields.whole() ? "" : kIncomplete);
+}
+
+}  // namespace nmt
