@@ -21,7 +21,8 @@ struct ScorerOptions {
   int mini_batch = 64;          ///< pairs per batch
   int maxi_batch = 100;         ///< batches per length-sorted window
   std::string device = "cpu";   ///< "cpu", "cuda", "cuda:N" or "auto"
-  int cpu_threads = 0;          ///< 0: all processors
+  int workers = 0;              ///< batches at a time on the CPU; 0: one per thread
+  int cpu_threads = 0;          ///< 0: all processors; of each worker if `workers` is set
   std::string precision = "auto";              ///< as TranslatorOptions
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
@@ -38,7 +39,8 @@ struct PairProbability {
 
 /// Scores pairs of sentences by forced decoding. Scores are those of nmt-score, bit for bit.
 ///
-/// Thread safety: as Translator.
+/// Thread safety: several threads may call score() of one object, which computes one call at a
+/// time; otherwise as Translator.
 class Scorer {
  public:
   /// Errors: as Translator.

@@ -29,7 +29,8 @@ struct TranslatorOptions {
   int mini_batch = 64;             ///< sentences per batch
   int maxi_batch = 100;            ///< batches per length-sorted window
   std::string device = "cpu";      ///< "cpu", "cuda", "cuda:N" or "auto"
-  int cpu_threads = 0;             ///< 0: all processors
+  int workers = 0;                 ///< batches at a time on the CPU; 0: one per thread
+  int cpu_threads = 0;             ///< 0: all processors; of each worker if `workers` is set
   std::string precision = "auto";  ///< "auto", "float32", "bfloat16", "int8" (CPU) or "tf32" (GPU)
   std::vector<double> weights = {};            ///< one per model of an ensemble; empty: equal
   std::string ensemble = "log-probabilities";  ///< averaged quantity, or "probabilities"
@@ -55,8 +56,10 @@ struct Translation {
 /// Translates text with one model or an ensemble. Translations are those of nmt-translate, bit for
 /// bit, however the lines are grouped into calls.
 ///
-/// Thread safety: an object may be used by one thread at a time; it computes with its own thread
-/// pool. Distinct objects are independent.
+/// Thread safety: several threads may call translate() and translate_line() of one object, which
+/// computes one call at a time with its own pool of threads. Callbacks are called outside of that,
+/// by the thread of the call. Construction, assignment and destruction need the object alone.
+/// Distinct objects are independent.
 class Translator {
  public:
   /// Loads a model directory. Errors (usage): no such model or device, an unknown option or a value

@@ -22,8 +22,24 @@ std::string processor() {
   return "";
 }
 
+namespace {
+
+// Threads of the pool: of one worker if --workers is given.
+int pool_threads(const ComputeSpec& spec) {
+  if (spec.cpu_threads > 0 || spec.workers < 2) return spec.cpu_threads;
+  return std::max(1, allowed_processors() / spec.workers);
+}
+
+std::string counted(int n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+}  // namespace
+
 Compute::Compute(const ComputeSpec& spec)
-    : pool_(spec.cpu_threads),
+    : pool_(pool_threads(spec)),
+      workers_(spec.workers > 0 ? spec.workers : pool_.size()),
+      shares_threads_(spec.workers == 0),
       products_(spec.products),
       precision_(spec.precision.value_or(Precision::float32)) {
   const DeviceChoice choice = parse_device(spec.device, "--device");
@@ -44,6 +60,10 @@ Compute::Compute(const ComputeSpec& spec)
          "precision: int8 is for the CPU, not for --device {}; use --precision float32 for int8 "
          "weights",
          spec.device);
+  if (spec.workers > 1)
+    fail(ExitStatus::usage, "workers: {} are for the CPU; on --device {} expected 1 or auto",
+         spec.workers, spec.device);
+  workers_ = 1;
   cuda_ = std::make_unique<CudaDevice>(choice.index, precision_);
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   std::string why;
@@ -116,10 +136,11 @@ std::string Compute::memory_used(const Arena& arena) const {
 std::string Compute::describe(const std::string& program) const {
   const std::string name = cuda_ ? cuda_->name() : processor();
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
-  return fmt::format("{} {} on {}{}, {} thread{}, {}, {}{}", program, NMT_VERSION, place,
-                     name.empty() ? "" : " (" + name + ")", pool_.size(),
-                     pool_.size() == 1 ? "" : "s", kernels::instruction_set(), name_of(precision_),
-                     why_.empty() ? "" : "; no GPU: " + why_);
+  std::string threads = counted(pool_.size(), "thread");
+  if (!shares_threads_) threads = counted(workers_, "worker") + " of " + threads;
+  return fmt::format("{} {} on {}{}, {}, {}, {}{}", program, NMT_VERSION, place,
+                     name.empty() ? "" : " (" + name + ")", threads, kernels::instruction_set(),
+                     name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 void tell_recurrences(const Model& model) {

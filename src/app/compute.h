@@ -19,14 +19,19 @@ std::string processor();
 /// The compute resources of a program: its threads, and the GPU that --device selects.
 class Compute {
  public:
-  /// Errors (usage): no such device, with the reason; int8 on a GPU; tf32, cuDNN or CUDA graphs
-  /// "on" on the CPU; cuDNN in bfloat16 or not installed.
+  /// Errors (usage): no such device, with the reason; int8 or several workers on a GPU; tf32, cuDNN
+  /// or CUDA graphs "on" on the CPU; cuDNN in bfloat16 or not installed.
   explicit Compute(const ComputeSpec& spec);
   /// Error (usage): training does not support the precision on this device; the CPU supports
   /// float32 only.
   void check_training() const;
 
+  /// The threads of one worker, or of all of them if shares_threads().
   ThreadPool& pool() { return pool_; }
+  /// Number of batches to translate or score at a time (--workers); 1 on a GPU.
+  int workers() const { return workers_; }
+  /// Whether the workers are the threads of pool() (--workers auto).
+  bool shares_threads() const { return shares_threads_; }
   Cpu cpu() { return {&pool_}; }
   /// The GPU, or null on the CPU.
   CudaDevice* cuda() { return cuda_.get(); }
@@ -44,12 +49,14 @@ class Compute {
   /// on the CPU.
   std::string memory_used(const Arena& arena) const;
   /// The first log line of a program: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads,
-  /// x86-64-v3 (AVX2), float32", or "nmt-train 0.1.0 on cuda:0 (NVIDIA H200, compute capability
-  /// 9.0), 2 threads, ...".
+  /// x86-64-v3 (AVX2), float32", with --workers "..., 2 workers of 1 thread, ...", or "nmt-train
+  /// 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
   std::string describe(const std::string& program) const;
 
  private:
   ThreadPool pool_;
+  int workers_;
+  bool shares_threads_;
   ProductChoice products_;
   Precision precision_;
   std::unique_ptr<CudaDevice> cuda_;       // null: the CPU

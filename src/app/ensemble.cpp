@@ -6,6 +6,7 @@
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 
 namespace nmt::app {
@@ -75,7 +76,8 @@ Precision decoding_precision(std::optional<Precision> precision,
 }
 
 LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
-                               std::optional<Precision> precision, int max_length, bool pieces_in) {
+                               std::optional<Precision> precision, int max_length, bool pieces_in)
+    : weights_(spec.weights), combination_(spec.combination), max_length_(max_length) {
   check(spec);
   const std::vector<std::string>& names = spec.models;
   std::vector<EnsembleScorer::Member> members;
@@ -94,16 +96,43 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
            "symbol {} on); the models of an ensemble must share it",
            names[0], names[i], first.target_vocabulary().size(), model.target_vocabulary().size(),
            id);
-    const bool own = first.source_vocabulary().bytes() != model.source_vocabulary().bytes();
-    if (own && pieces_in)
+    members.push_back(member(i, model.scorer()));
+    if (members.back().source && pieces_in)
       fail(ExitStatus::usage,
            "no-spm-encode: {} and {} have different source vocabularies; give plain text instead",
            names[0], names[i]);
-    members.push_back({&model.scorer(), own ? &model.source_vocabulary() : nullptr,
-                       spec.weights.empty() ? 1.0 : spec.weights[i]});
   }
   if (members.size() > 1)
-    ensemble_.emplace(context.cpu, std::move(members), spec.combination, max_length);
+    ensemble_.emplace(context.cpu, std::move(members), combination_, max_length_);
+}
+
+EnsembleScorer::Member LoadedEnsemble::member(std::size_t model, StepScorer& scorer) const {
+  const Vocabulary& source = models_[model]->source_vocabulary();
+  const bool own = source.bytes() != source_vocabulary().bytes();
+  return {&scorer, own ? &source : nullptr, weights_.empty() ? 1.0 : weights_[model]};
+}
+
+namespace {
+
+// Scorers of models, and the one that combines them.
+struct Members {
+  std::deque<ModelScorer> scorers;
+  std::optional<EnsembleScorer> ensemble;
+};
+
+}  // namespace
+
+std::shared_ptr<StepScorer> LoadedEnsemble::share(const Context& context) const {
+  const auto shared = std::make_shared<Members>();
+  std::vector<EnsembleScorer::Member> members;
+  for (std::size_t i = 0; i < models_.size(); ++i) {
+    const Vocabulary& target = models_[i]->target_vocabulary();
+    members.push_back(member(
+        i, shared->scorers.emplace_back(models_[i]->model(), context, target.bos(), target.eos())));
+  }
+  if (members.size() == 1) return {shared, &shared->scorers.front()};
+  shared->ensemble.emplace(context.cpu, std::move(members), combination_, max_length_);
+  return {shared, &*shared->ensemble};
 }
 
 Inference::Inference(const std::string& title, const EnsembleSpec& ensemble,

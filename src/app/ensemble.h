@@ -43,11 +43,18 @@ class LoadedEnsemble {
   StepScorer& scorer() {
     return ensemble_ ? static_cast<StepScorer&>(*ensemble_) : models_.front()->scorer();
   }
+  /// A scorer with the same weights, for another thread (Model(frozen, context)). The models must
+  /// outlive it.
+  std::shared_ptr<StepScorer> share(const Context& context) const;
   const Vocabulary& source_vocabulary() const { return models_.front()->source_vocabulary(); }
   const Vocabulary& target_vocabulary() const { return models_.front()->target_vocabulary(); }
 
  private:
+  EnsembleScorer::Member member(std::size_t model, StepScorer& scorer) const;
   std::vector<std::unique_ptr<LoadedModel>> models_;
+  std::vector<double> weights_;
+  Combination combination_;
+  int max_length_;
   std::optional<EnsembleScorer> ensemble_;
 };
 

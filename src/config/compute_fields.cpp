@@ -19,6 +19,11 @@ std::vector<Option> list(ComputeSpec& s) {
               .range(0, 1024)
               .with_role(Role::location)
               .differs_by_rank(),
+          Option("workers", &s.workers,
+                 "batches at a time, each with --cpu-threads threads; auto: one per thread")
+              .range(1, 1024)
+              .chosen_by_default()
+              .with_role(Role::location),
           Option("precision", &s.precision,
                  "matmul input precision; auto: that of the model; int8: CPU; tf32: GPU")
               .with_role(Role::compute),
@@ -45,7 +50,7 @@ std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
 }
 
 std::vector<Option> training_fields(ComputeSpec& spec) {
-  std::vector<Option> options = fields(spec, float32_compute());
+  std::vector<Option> options = without({"workers"}, fields(spec, float32_compute()));
   named(options, "precision").words = {"float32", "tf32", "bfloat16"};
   named(options, "precision").help =
       "matmul input precision on a GPU; tf32 and bfloat16: faster, less precise";

@@ -38,7 +38,8 @@ struct EnumNames<RecurrenceChoice> {
 /// Device, threads and precision of a program. Each program has a subset of these options.
 struct ComputeSpec {
   std::string device = "cpu";          ///< as parse_device() reads it
-  int cpu_threads = 0;                 ///< 0: one per processor
+  int workers = 0;                     ///< batches at a time on the CPU; 0 ("auto"): one per thread
+  int cpu_threads = 0;                 ///< 0: one per processor; per worker if `workers` is given
   std::optional<Precision> precision;  ///< none ("auto"): that of the model directory
   RecurrenceChoice recurrences = RecurrenceChoice::own;
   GraphUse cuda_graphs = GraphUse::automatic;

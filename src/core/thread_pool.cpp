@@ -43,13 +43,13 @@ bool spin_until(std::chrono::nanoseconds time, Seen&& seen) {
   return seen();
 }
 
+}  // namespace
+
 int allowed_processors() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
   return static_cast<int>(std::thread::hardware_concurrency());
 }
-
-}  // namespace
 
 // run() has one part per worker. A part is claimed either by its worker or by the caller once the
 // caller has finished its own part, so run() does not wait for a worker that the system has not

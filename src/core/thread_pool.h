@@ -6,6 +6,9 @@
 
 namespace nmt {
 
+/// Number of processors that this process may run on.
+int allowed_processors();
+
 /// The pool of compute threads of a process. The thread that calls run() is worker 0, so a pool of
 /// size 1 starts no thread. Not re-entrant: a task must not call run() on its own pool.
 class ThreadPool {

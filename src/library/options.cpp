@@ -52,6 +52,7 @@ std::vector<NamedValue> inference_members(const Options& o) {
           named("mini-batch", o.mini_batch),
           named("maxi-batch", o.maxi_batch),
           named("device", o.device),
+          named("workers", o.workers),
           named("cpu-threads", o.cpu_threads),
           named("precision", o.precision),
           named("weights", o.weights),

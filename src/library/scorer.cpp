@@ -7,6 +7,7 @@
 #include "library/options.h"
 
 #include <algorithm>
+#include <mutex>
 #include <span>
 
 namespace nmt {
@@ -29,6 +30,7 @@ app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptio
 struct Scorer::Impl {
   explicit Impl(const app::ScoreSpec& spec) : open(spec, "nmt::Scorer") {}
   app::OpenScorer open;
+  std::mutex one_call;
 };
 
 Scorer::Scorer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -53,9 +55,14 @@ std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sourc
   PairScorer& scorer = impl_->open.scorer();
   for (std::size_t begin = 0; begin < from.size(); begin += scorer.window()) {
     const std::size_t count = std::min(scorer.window(), from.size() - begin);
-    for (PairScore& pair :
-         scorer.score(std::span(from).subspan(begin, count), std::span(to).subspan(begin, count),
-                      static_cast<std::int64_t>(begin) + 1)) {
+    std::vector<PairScore> scores;
+    {
+      const std::lock_guard lock(impl_->one_call);
+      scores =
+          scorer.score(std::span(from).subspan(begin, count), std::span(to).subspan(begin, count),
+                       static_cast<std::int64_t>(begin) + 1);
+    }
+    for (PairScore& pair : scores) {
       PairProbability each{pair.log_prob, pair.score, std::move(pair.word_scores), {}};
       for (const AlignmentPoint& point : pair.alignment)
         each.alignment.push_back({point.source, point.target});

@@ -6,6 +6,7 @@
 #include "library/options.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -43,20 +44,27 @@ struct Translator::Impl {
   explicit Impl(const app::TranslateSpec& spec) : open(spec, "nmt::Translator") {}
 
   /// Translates at most a window of lines.
-  void translate(std::span<const std::string> lines, std::int64_t first,
-                 const WriteTranslation& write) {
+  std::vector<Translation> translate(std::span<const std::string> lines, std::int64_t first) {
     const std::vector<std::string> texts = library::clean(lines, "translate", first);
+    std::vector<LineTranslation> translated;
+    {
+      const std::lock_guard lock(one_call);
+      translated = open.translator().translate(texts, first);
+    }
     const Vocabulary& target = open.inference().models.target_vocabulary();
-    for (LineTranslation& line : open.translator().translate(texts, first)) {
-      Translation best;
+    std::vector<Translation> result;
+    result.reserve(translated.size());
+    for (LineTranslation& line : translated) {
+      Translation& best = result.emplace_back();
       if (!line.outputs.empty()) best = public_translation(std::move(line.outputs.front()), target);
       for (std::size_t i = 1; i < line.outputs.size(); ++i)
         best.alternatives.push_back(public_translation(std::move(line.outputs[i]), target));
-      write(best);
     }
+    return result;
   }
 
   app::OpenTranslator open;
+  std::mutex one_call;
 };
 
 Translator::Translator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -75,9 +83,10 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   result.reserve(lines.size());
   const std::span<const std::string> all(lines);
   for (std::size_t begin = 0; begin < lines.size(); begin += window())
-    impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)),
-                     static_cast<std::int64_t>(begin) + 1,
-                     [&](const Translation& translation) { result.push_back(translation); });
+    for (Translation& each :
+         impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)),
+                          static_cast<std::int64_t>(begin) + 1))
+      result.push_back(std::move(each));
   return result;
 }
 
@@ -92,7 +101,7 @@ std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation&
     lines.clear();
     for (std::string line; lines.size() < window() && (more = read(line));)
       lines.push_back(std::move(line));
-    impl_->translate(lines, done + 1, write);
+    for (const Translation& each : impl_->translate(lines, done + 1)) write(each);
     done += static_cast<std::int64_t>(lines.size());
   }
   return done;

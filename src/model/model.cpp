@@ -132,6 +132,19 @@ Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary
              const Context& context, std::uint64_t seed, Weights weights)
     : impl_(std::make_unique<Impl>(spec, source_vocabulary, target_vocabulary, context, seed,
                                    weights)) {}
+Model::Model(const Model& frozen, const Context& context)
+    : Model(frozen.spec(), frozen.source_vocabulary(), frozen.target_vocabulary(), context, 0,
+            Weights::none) {
+  NMT_CHECK(frozen.impl_->frozen, "only the weights of a frozen model can be shared");
+  NMT_CHECK(context.backend->host_memory, "only weights in host memory can be shared");
+  auto theirs = frozen.impl_->parameters.all().cbegin();
+  for (Parameter& own : impl_->parameters.all()) {
+    own.value = theirs->value.borrow();
+    own.packed = theirs->packed.borrow();
+    ++theirs;
+  }
+  impl_->frozen = true;
+}
 Model::~Model() = default;
 
 const ModelSpec& Model::spec() const {

@@ -46,6 +46,10 @@ class Model {
   /// counting parameters. Errors (usage): contradictory sizes in the spec.
   Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary, const Context& context,
         std::uint64_t seed, Weights weights = Weights::fresh);
+  /// A model that decodes with the weights of a frozen one, which must outlive it, in a context of
+  /// its own: models with the same weights may be used by different threads at the same time. The
+  /// weights must be in host memory.
+  Model(const Model& frozen, const Context& context);
   ~Model();
   Model(const Model&) = delete;
 

@@ -254,6 +254,10 @@ ModelScorer::ModelScorer(Model& model, std::int32_t bos, std::int32_t eos)
   NMT_CHECK(model.impl_->frozen, "only a frozen model can be searched");
 }
 
+ModelScorer::ModelScorer(const Model& frozen, const Context& context, std::int32_t bos,
+                         std::int32_t eos)
+    : own_(std::make_unique<Model>(frozen, context)), model_(*own_), bos_(bos), eos_(eos) {}
+
 int ModelScorer::vocabulary() const {
   return model_.target_vocabulary();
 }

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -48,14 +48,15 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
 
 std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::string> lines,
                                                         std::int64_t first_line) {
-  ThreadPool& pool = *options_.search.cpu.pool;
-  std::vector<std::vector<std::int32_t>> ids(lines.size());
-  pool.parallel_for(
-      static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          if (!is_blank(lines[i]))
-            ids[i] = source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
-      });
+  std::vector<Ids> ids(lines.size());
+  options_.crew.widest(*options_.search.cpu.pool)
+      .parallel_for(
+          static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+              if (!is_blank(lines[i]))
+                ids[i] =
+                    source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
+          });
 
   std::vector<LineTranslation> translations(lines.size());
   std::vector<std::size_t> sentences, lengths(lines.size());
@@ -82,35 +83,20 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
   if (options_.on_batch)
     options_.on_batch(static_cast<std::int64_t>(lines.size() - sentences.size()));
 
-  std::vector<std::vector<std::int32_t>> sources;
-  std::vector<std::string> texts;
-  std::vector<std::size_t> source_lengths;
-  for (const std::vector<std::size_t>& batch :
-       options_.batching.cut(std::move(sentences), lengths)) {
-    sources.clear();
-    texts.clear();
-    source_lengths.clear();
-    for (const std::size_t line : batch) {
-      sources.push_back(std::move(ids[line]));
-      texts.push_back(lines[line]);
-      source_lengths.push_back(lengths[line]);
-    }
-    std::vector<SentenceResult> results(batch.size());
-    oom_splitter_.run(source_lengths, [&](std::size_t first, std::size_t count) {
-      SourceTextScorer scorer(scorer_, std::span(texts).subspan(first, count));
-      std::vector<SentenceResult> part =
-          beam_search(scorer, std::span(sources).subspan(first, count), options_.search);
-      std::move(part.begin(), part.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
-    });
-    pool.parallel_for(static_cast<std::int64_t>(batch.size()), 4,
-                      [&](std::int64_t begin, std::int64_t end) {
-                        for (std::int64_t i = begin; i < end; ++i)
-                          translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
-                      });
-    for (const SentenceResult& result : results)
-      statistics_.target_tokens += static_cast<std::int64_t>(result.hypotheses.front().ids.size());
-    if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
-  }
+  const std::vector<std::vector<std::size_t>> batches =
+      options_.batching.cut(std::move(sentences), lengths, options_.crew.size());
+  std::mutex one_at_a_time;
+  options_.crew.run({&scorer_, options_.search.cpu}, batches.size(),
+                    [&](const Worker& worker, std::size_t i) {
+                      translate_batch(worker, batches[i], lines, ids, translations);
+                      if (!options_.on_batch) return;
+                      const std::lock_guard lock(one_at_a_time);
+                      options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
+                    });
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (lengths[i] > 0)
+      statistics_.target_tokens +=
+          static_cast<std::int64_t>(translations[i].outputs.front().ids.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (translations[i].repeated == 0) continue;
     if (statistics_.repeating++ == 0 && options_.warn_repetitions)
@@ -121,6 +107,33 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
           first_line + static_cast<std::int64_t>(i), translations[i].repeated);
   }
   return translations;
+}
+
+void BatchTranslator::translate_batch(const Worker& worker, std::span<const std::size_t> batch,
+                                      std::span<const std::string> lines, std::span<const Ids> ids,
+                                      std::vector<LineTranslation>& translations) {
+  std::vector<Ids> sources;
+  std::vector<std::string> texts;
+  std::vector<std::size_t> lengths;
+  for (const std::size_t line : batch) {
+    sources.push_back(ids[line]);
+    texts.push_back(lines[line]);
+    lengths.push_back(ids[line].size());
+  }
+  SearchOptions search = options_.search;
+  search.cpu = worker.cpu;
+  std::vector<SentenceResult> results(batch.size());
+  oom_splitter_.run(lengths, [&](std::size_t first, std::size_t count) {
+    SourceTextScorer scorer(*worker.scorer, std::span(texts).subspan(first, count));
+    std::vector<SentenceResult> part =
+        beam_search(scorer, std::span(sources).subspan(first, count), search);
+    std::move(part.begin(), part.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+  worker.cpu.pool->parallel_for(
+      static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
+      });
 }
 
 LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_view line,

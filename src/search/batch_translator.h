@@ -4,6 +4,7 @@
 #include "search/alignment.h"
 #include "search/batching.h"
 #include "search/beam/beam_search.h"
+#include "search/crew.h"
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
 
@@ -27,8 +28,9 @@ struct BatchTranslatorOptions {
   bool pieces_out = false;  ///< outputs are target pieces
   /// Warn once when an output repeats a sequence at least min_reported_repetitions times.
   bool warn_repetitions = false;
-  /// Called after each batch with its number of sentences; may be empty.
+  /// Called after each batch with its number of sentences, by one thread at a time; may be empty.
   std::function<void(std::int64_t sentences)> on_batch;
+  Crew crew;  ///< translates several batches at a time; no workers: one at a time
 };
 
 /// Converts a SearchSpec. Errors (usage): as search_options(), and unknown names.
@@ -52,7 +54,7 @@ struct LineTranslation {
 };
 
 /// Translates text: encodes lines, sorts them by length into batches, searches, decodes. Not
-/// thread-safe; it uses the thread pool internally.
+/// thread-safe; it uses the thread pool and the crew internally.
 class BatchTranslator {
  public:
   struct Statistics {
@@ -81,6 +83,11 @@ class BatchTranslator {
   const Statistics& statistics() const { return statistics_; }
 
  private:
+  using Ids = std::vector<std::int32_t>;
+  /// Translates the lines with these numbers as one batch.
+  void translate_batch(const Worker& worker, std::span<const std::size_t> batch,
+                       std::span<const std::string> lines, std::span<const Ids> ids,
+                       std::vector<LineTranslation>& translations);
   LineTranslation read(const SentenceResult& result, std::string_view line,
                        std::span<const std::int32_t> source) const;
 

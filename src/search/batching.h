@@ -21,9 +21,11 @@ struct Batching {
   }
   /// Splits `sentences` (indices into `lengths`, in tokens) into batches: longest first when
   /// sorting, else in order. Batches of long sentences have fewer than mini_batch sentences, which
-  /// bounds the memory.
+  /// bounds the memory. For several `workers`, the last batches have fewer too, so that the workers
+  /// finish at about the same time.
   std::vector<std::vector<std::size_t>> cut(std::vector<std::size_t> sentences,
-                                            std::span<const std::size_t> lengths) const;
+                                            std::span<const std::size_t> lengths,
+                                            int workers = 1) const;
 };
 
 }  // namespace nmt

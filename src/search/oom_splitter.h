@@ -3,16 +3,16 @@
 #include "core/log.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <limits>
 #include <new>
 #include <span>
-#include <utility>
 
 namespace nmt {
 
 /// Recovers from running out of memory: splits a batch recursively into halves and logs this once.
-/// Batches of a size that failed before are split right away.
+/// Batches of a size that failed before are split right away. Several threads may use one.
 class OomSplitter {
  public:
   /// Calls body(first, count) for parts of a batch whose sentences have these lengths. A part for
@@ -42,7 +42,7 @@ class OomSplitter {
       } catch (const std::bad_alloc&) {
         if (count == 1) throw;
       }
-      if (!std::exchange(warned_, true))
+      if (!warned_.exchange(true))
         log::warn(
             "out of memory in a batch of {} sentences; it and later batches of this size are "
             "split; a "
@@ -55,8 +55,9 @@ class OomSplitter {
     part(lengths, first + half, count - half, body);
   }
 
-  std::size_t max_padded_ = std::numeric_limits<std::size_t>::max();  // padded tokens
-  bool warned_ = false;
+  // Padded tokens.
+  std::atomic<std::size_t> max_padded_{std::numeric_limits<std::size_t>::max()};
+  std::atomic<bool> warned_{false};
 };
 
 }  // namespace nmt

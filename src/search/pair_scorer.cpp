@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 namespace nmt {
 
@@ -23,7 +24,7 @@ PairScorer::PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocab
   target_pieces_.emplace(target);
 }
 
-void PairScorer::crop(std::vector<std::int32_t>& ids, std::int64_t line, const char* side) {
+void PairScorer::crop(Ids& ids, std::int64_t line, const char* side) {
   const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   if (ids.size() <= max_length) return;
   if (totals_.cropped++ == 0)
@@ -41,16 +42,17 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
   NMT_CHECK(sources.size() == targets.size(),
             "cannot score {} sources with {} targets: expected equal numbers", sources.size(),
             targets.size());
-  std::vector<std::vector<std::int32_t>> source_ids(sources.size()), target_ids(sources.size());
-  options_.cpu.pool->parallel_for(
-      static_cast<std::int64_t>(sources.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          source_ids[i] =
-              source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
-          target_ids[i] =
-              target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
-        }
-      });
+  std::vector<Ids> source_ids(sources.size()), target_ids(sources.size());
+  options_.crew.widest(*options_.cpu.pool)
+      .parallel_for(
+          static_cast<std::int64_t>(sources.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+              source_ids[i] =
+                  source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
+              target_ids[i] =
+                  target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
+            }
+          });
   std::vector<std::size_t> pairs, lengths(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::int64_t line = first_line + static_cast<std::int64_t>(i);
@@ -62,54 +64,16 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
   if (options_.on_batch)
     options_.on_batch(static_cast<std::int64_t>(sources.size() - pairs.size()));
   std::vector<PairScore> scores(sources.size());
-  const bool covers = options_.ranking.coverage_penalty != 0.0,
-             aligns = options_.alignment != AlignmentKind::none;
-  std::vector<std::vector<std::int32_t>> batch_sources, batch_targets;
-  std::vector<std::size_t> batch_lengths;
-  std::vector<double> attended;
-  std::vector<std::string> texts;
-  for (const std::vector<std::size_t>& batch : options_.batching.cut(std::move(pairs), lengths)) {
-    batch_sources.clear();
-    batch_targets.clear();
-    batch_lengths.clear();
-    texts.clear();
-    for (const std::size_t pair : batch) {
-      batch_sources.push_back(std::move(source_ids[pair]));
-      batch_targets.push_back(std::move(target_ids[pair]));
-      batch_lengths.push_back(lengths[pair]);
-      texts.push_back(sources[pair]);
-    }
-    std::vector<ForcedScore> forced(batch.size());
-    oom_splitter_.run(batch_lengths, [&](std::size_t first, std::size_t count) {
-      SourceTextScorer scorer(scorer_, std::span(texts).subspan(first, count));
-      std::vector<ForcedScore> part =
-          force_decode(scorer, std::span(batch_sources).subspan(first, count),
-                       std::span(batch_targets).subspan(first, count), covers || aligns,
-                       target_.bos(), target_.eos());
-      std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
-    });
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      PairScore& score = scores[batch[i]];
-      const auto steps = batch_sources[i].size() + 1;
-      attended.assign(steps - 1, 0.0);
-      for (std::size_t at = 0; at < forced[i].attention.size(); ++at)
-        if (at % steps + 1 < steps) attended[at % steps] += forced[i].attention[at];
-      score.log_prob = forced[i].log_prob;
-      score.score =
-          options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
-                                 covers ? coverage(attended) : 0.0);
-      score.word_scores = std::move(forced[i].log_probs);
-      if (!aligns) continue;
-      const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
-                              std::span<const std::int32_t> ids) {
-        return groups_of_line(options_.alignment, vocabulary, line, ids, options_.pieces_in);
-      };
-      score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
-                                       groups(source_, sources[batch[i]], batch_sources[i]),
-                                       groups(target_, targets[batch[i]], batch_targets[i]));
-    }
-    if (options_.on_batch) options_.on_batch(static_cast<std::int64_t>(batch.size()));
-  }
+  const std::vector<std::vector<std::size_t>> batches =
+      options_.batching.cut(std::move(pairs), lengths, options_.crew.size());
+  std::mutex one_at_a_time;
+  options_.crew.run(
+      {&scorer_, options_.cpu}, batches.size(), [&](const Worker& worker, std::size_t i) {
+        score_batch(worker, batches[i], sources, targets, source_ids, target_ids, scores);
+        if (!options_.on_batch) return;
+        const std::lock_guard lock(one_at_a_time);
+        options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
+      });
   for (const PairScore& score :
        scores) {  // in the order of lines, so that the sum does not depend on the batches
     ++totals_.sentences;
@@ -117,6 +81,53 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
     totals_.log_prob += score.log_prob;
   }
   return scores;
+}
+
+void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> batch,
+                             std::span<const std::string> sources,
+                             std::span<const std::string> targets, std::span<const Ids> source_ids,
+                             std::span<const Ids> target_ids, std::vector<PairScore>& scores) {
+  const bool covers = options_.ranking.coverage_penalty != 0.0,
+             aligns = options_.alignment != AlignmentKind::none;
+  std::vector<Ids> batch_sources, batch_targets;
+  std::vector<std::size_t> lengths;
+  std::vector<std::string> texts;
+  for (const std::size_t pair : batch) {
+    batch_sources.push_back(source_ids[pair]);
+    batch_targets.push_back(target_ids[pair]);
+    lengths.push_back(std::max(source_ids[pair].size(), target_ids[pair].size()));
+    texts.push_back(sources[pair]);
+  }
+  std::vector<ForcedScore> forced(batch.size());
+  oom_splitter_.run(lengths, [&](std::size_t first, std::size_t count) {
+    SourceTextScorer scorer(*worker.scorer, std::span(texts).subspan(first, count));
+    std::vector<ForcedScore> part =
+        force_decode(scorer, std::span(batch_sources).subspan(first, count),
+                     std::span(batch_targets).subspan(first, count), covers || aligns,
+                     target_.bos(), target_.eos());
+    std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+  std::vector<double> attended;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    PairScore& score = scores[batch[i]];
+    const auto steps = batch_sources[i].size() + 1;
+    attended.assign(steps - 1, 0.0);
+    for (std::size_t at = 0; at < forced[i].attention.size(); ++at)
+      if (at % steps + 1 < steps) attended[at % steps] += forced[i].attention[at];
+    score.log_prob = forced[i].log_prob;
+    score.score =
+        options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
+                               covers ? coverage(attended) : 0.0);
+    score.word_scores = std::move(forced[i].log_probs);
+    if (!aligns) continue;
+    const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
+                            std::span<const std::int32_t> ids) {
+      return groups_of_line(options_.alignment, vocabulary, line, ids, options_.pieces_in);
+    };
+    score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
+                                     groups(source_, sources[batch[i]], batch_sources[i]),
+                                     groups(target_, targets[batch[i]], batch_targets[i]));
+  }
 }
 
 double summarize(const PairScorer::Totals& totals, Summary summary) {

@@ -6,6 +6,7 @@
 #include "search/alignment.h"
 #include "search/batching.h"
 #include "search/beam/ranking.h"
+#include "search/crew.h"
 #include "search/line_writer.h"
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
@@ -26,7 +27,9 @@ struct PairScorerOptions {
   Batching batching;
   AlignmentKind alignment = AlignmentKind::none;
   bool pieces_in = false;  ///< both sides consist of pieces (PieceText)
-  std::function<void(std::int64_t pairs)> on_batch = {};  ///< called after each batch
+  /// Called after each batch, by one thread at a time.
+  std::function<void(std::int64_t pairs)> on_batch = {};
+  Crew crew = {};  ///< as BatchTranslatorOptions::crew
 };
 
 /// The score of one pair.
@@ -62,7 +65,13 @@ class PairScorer {
   const Totals& totals() const { return totals_; }
 
  private:
-  void crop(std::vector<std::int32_t>& ids, std::int64_t line, const char* side);
+  using Ids = std::vector<std::int32_t>;
+  void crop(Ids& ids, std::int64_t line, const char* side);
+  /// Scores the pairs with these numbers as one batch.
+  void score_batch(const Worker& worker, std::span<const std::size_t> batch,
+                   std::span<const std::string> sources, std::span<const std::string> targets,
+                   std::span<const Ids> source_ids, std::span<const Ids> target_ids,
+                   std::vector<PairScore>& scores);
   StepScorer& scorer_;
   const Vocabulary& source_;
   const Vocabulary& target_;

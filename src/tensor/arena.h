@@ -13,7 +13,7 @@ class Arena;
 
 /// A piece of an arena's memory, reference-counted by the tensors that view it.
 struct Block {
-  Arena* arena = nullptr;
+  Arena* arena = nullptr;  ///< null: borrowed (Tensor::borrow)
   char* data = nullptr;
   std::size_t size = 0;
   int references = 0;

@@ -73,7 +73,11 @@ Tensor::Tensor(const Tensor& other)
 }
 
 Tensor::~Tensor() {
-  if (block_ && --block_->references == 0) block_->arena->release(block_);
+  if (!block_ || --block_->references > 0) return;
+  if (block_->arena)
+    block_->arena->release(block_);
+  else
+    delete block_;  // borrowed
 }
 
 void Tensor::swap(Tensor& other) noexcept {
@@ -104,6 +108,17 @@ Tensor Tensor::slice(std::int64_t begin, std::int64_t count) const {
     case 3: view.shape_ = {count, shape_[1], shape_[2]}; break;
     default: view.shape_ = {count, shape_[1], shape_[2], shape_[3]}; break;
   }
+  return view;
+}
+
+Tensor Tensor::borrow() const {
+  Tensor view;
+  if (!block_) return view;
+  view.shape_ = shape_;
+  view.dtype_ = dtype_;
+  view.device_ = device_;
+  view.offset_ = offset_;
+  view.block_ = new Block{.data = block_->data, .size = block_->size, .references = 1};
   return view;
 }
 

@@ -76,6 +76,9 @@ class Tensor {
   Tensor reshape(Shape shape) const;
   /// Rows [begin, begin+count) of the first axis, sharing storage.
   Tensor slice(std::int64_t begin, std::int64_t count) const;
+  /// The same elements for another thread, with a reference count of its own. It does not keep the
+  /// storage alive, which must outlive it. An empty tensor gives an empty one.
+  Tensor borrow() const;
 
  private:
   void swap(Tensor& other) noexcept;

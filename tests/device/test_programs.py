@@ -78,6 +78,8 @@ class DeviceTest(unittest.TestCase):
             texts[device] = [line.split(" ||| ")[1] for line in out]
             scores[device] = [float(line.split(" ||| ")[3]) for line in out]
         self.assertEqual(texts["cpu"], texts["cuda"])
+        refused = run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--workers", "2", status=2, stdin="")
+        self.assertIn("workers: 2 are for the CPU; on --device cuda expected 1 or auto", refused.stderr)
         self.assert_close(scores["cpu"], scores["cuda"], 1e-4)
         # One model and an ensemble of two.
         for models in (["cpu"], ["cpu", "cuda"]):

@@ -149,5 +149,20 @@ TEST(Tensor, shares_storage_and_checks_shapes) {
   EXPECT_THROW(flat.data<std::int32_t>(), Error);
 }
 
+TEST(Tensor, a_borrowed_one_counts_its_own_references) {
+  Arena arena;
+  EXPECT_FALSE(Tensor().borrow());
+  Tensor whole(arena, {4, 3});
+  Tensor view = whole.slice(1, 2).borrow();
+  EXPECT_TRUE(whole.unique());
+  EXPECT_TRUE(view.unique());
+  EXPECT_EQ(view.f32(), whole.f32() + 3);
+  EXPECT_EQ(view.shape(), (Shape{2, 3}));
+  const Tensor copy = view;
+  EXPECT_FALSE(view.unique());
+  view = {};
+  EXPECT_EQ(copy.f32(), whole.f32() + 3);
+}
+
 }  // namespace
 }  // namespace nmt

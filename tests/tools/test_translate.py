@@ -96,6 +96,9 @@ class Programs(unittest.TestCase):
                 digests.add(hashlib.sha256(self.translate(text, "--n-best", "--mini-batch", batch, "--maxi-batch-sort", sort)).hexdigest())
         for threads in (1, 2, 4):
             digests.add(hashlib.sha256(self.translate(text, "--n-best", "--cpu-threads", threads)).hexdigest())
+        for workers, threads in ((1, 2), (2, 1), (3, 2)):
+            for batch in (1, 64):
+                digests.add(hashlib.sha256(self.translate(text, "--n-best", "--workers", workers, "--cpu-threads", threads, "--mini-batch", batch)).hexdigest())
         self.assertEqual(len(digests), 1)
         order = list(range(len(self.lines)))
         random.Random(5).shuffle(order)
@@ -125,6 +128,24 @@ class Programs(unittest.TestCase):
                 self.assertLess(sum(differences) / len(differences), mean)
                 self.assertGreater(max(differences), 1e-5)
         self.refused(2, "nmt-translate", "-m", self.model, "--precision", "int4", says=("int4", "int8"))
+
+    def test_workers(self):
+        """Alignments, ensembles and scores are those of one worker; the log names the workers."""
+        text = b"".join(self.lines)
+        source, target = self.home / "workers.en", self.home / "workers.de"
+        source.write_bytes(text)
+        target.write_bytes(self.translate(text))
+        for options in (("--alignment", "word", "--coverage-penalty", "0.2"), ("-m", self.model, "--precision", "int8")):
+            expected = self.translate(text, *options, "--workers", 1)
+            for more in (("--workers", 2, "--cpu-threads", 1), ("--workers", "auto", "--cpu-threads", 3)):
+                self.assertEqual(self.translate(text, *options, *more, "--mini-batch", 9), expected, (options, more))
+        for options in (("--word-scores", "--alignment", "word"), ("--summary", "ce-sum")):
+            expected = output_of("nmt-score", self.model, source, target, "--quiet", *options, "--workers", 1)
+            for more in (("--workers", 3, "--cpu-threads", 1), ("--cpu-threads", 2)):
+                self.assertEqual(output_of("nmt-score", self.model, source, target, "--quiet", *options, *more, "--mini-batch", 9), expected)
+        for options, words in ((("--workers", 2, "--cpu-threads", 1), b"2 workers of 1 thread,"), (("--cpu-threads", 2), b" 2 threads,")):
+            self.assertIn(words, run("nmt-translate", "-m", self.model, *options, stdin=self.lines[0]).stderr)
+        self.refused(2, "nmt-translate", "-m", self.model, "--workers", "-1", says=["workers", "-1", "1024"])
 
     def test_files_and_the_command_line(self):
         source, target = self.home / "in.txt", self.home / "out.txt"

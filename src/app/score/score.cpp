@@ -25,6 +25,8 @@ ScoreOutput format_of(const ScoreSpec& spec) {
 
 OpenScorer::OpenScorer(const ScoreSpec& spec, const std::string& title)
     : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in),
+      workers_(inference_.compute,
+               [this](const Context& context) { return inference_.models.share(context); }),
       scorer_(inference_.models.scorer(), inference_.models.source_vocabulary(),
               inference_.models.target_vocabulary(), options(spec)) {}
 
@@ -37,7 +39,8 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
           spec.pieces_in,
           [this](std::int64_t pairs) {
             if (on_batch_) on_batch_(pairs);
-          }};
+          },
+          workers_.crew()};
 }
 
 PairScorer::Totals score(const ScoreSpec& spec) {

@@ -2,6 +2,7 @@
 
 #include "app/ensemble.h"
 #include "app/score/score_spec.h"
+#include "app/workers.h"
 #include "search/pair_scorer.h"
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace nmt::app {
 
-/// A scorer of pairs, with its device, models and vocabularies. Not thread-safe.
+/// A scorer of pairs, with its device, models, vocabularies and workers. Not thread-safe.
 class OpenScorer {
  public:
   /// `title` begins the first log line. File names in the spec are ignored; score() uses them.
@@ -21,7 +22,7 @@ class OpenScorer {
 
   /// For pairs in memory (PairScorer::score) and for streams of lines (score_stream).
   PairScorer& scorer() { return scorer_; }
-  /// Called when pairs have been scored, with their number.
+  /// Called after each batch with its number of pairs, by one thread at a time.
   void on_batch(std::function<void(std::int64_t pairs)> listener) {
     on_batch_ = std::move(listener);
   }
@@ -29,6 +30,7 @@ class OpenScorer {
  private:
   PairScorerOptions options(const ScoreSpec& spec);
   Inference inference_;
+  Workers workers_;
   std::function<void(std::int64_t)> on_batch_;
   PairScorer scorer_;
 };

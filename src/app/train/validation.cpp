@@ -1,5 +1,6 @@
 #include "app/train/validation.h"
 
+#include "app/workers.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -135,8 +136,12 @@ std::vector<std::string> TranslationValidator::translate(
     Copy& copy, const std::vector<std::string>& lines) const {
   copy.model->freeze();
   ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
+  const Workers workers(compute_, [&](const Context& context) {
+    return std::make_shared<ModelScorer>(*copy.model, context, target_.bos(), target_.eos());
+  });
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
+  options.crew = workers.crew();
   BatchTranslator translator(scorer, source_, target_, options);
   std::vector<std::string> texts;
   texts.reserve(lines.size());

@@ -35,12 +35,15 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 }  // namespace
 
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
-    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in) {
+    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in),
+      workers_(inference_.compute,
+               [this](const Context& context) { return inference_.models.share(context); }) {
   const LoadedEnsemble& models = inference_.models;
   BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
   options.pieces_in = spec.pieces_in;
   options.pieces_out = spec.pieces_out;
   options.warn_repetitions = true;
+  options.crew = workers_.crew();
   options.on_batch = [this](std::int64_t sentences) {
     if (on_batch_) on_batch_(sentences);
   };

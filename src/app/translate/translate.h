@@ -2,6 +2,7 @@
 
 #include "app/ensemble.h"
 #include "app/translate/translate_spec.h"
+#include "app/workers.h"
 #include "search/batch_translator.h"
 #include "search/beam/shortlist.h"
 
@@ -12,7 +13,7 @@
 
 namespace nmt::app {
 
-/// A translator, with its device, models, vocabularies and shortlist. Not thread-safe.
+/// A translator, with its device, models, vocabularies, shortlist and workers. Not thread-safe.
 class OpenTranslator {
  public:
   /// `title` begins the first log line. File names in the spec are ignored; translate() uses them.
@@ -23,7 +24,7 @@ class OpenTranslator {
 
   /// For lines in memory (BatchTranslator::translate) and for streams of lines (translate_stream).
   BatchTranslator& translator() { return *translator_; }
-  /// Called after each batch with its number of sentences.
+  /// Called after each batch with its number of sentences, by one thread at a time.
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
     on_batch_ = std::move(listener);
   }
@@ -31,6 +32,7 @@ class OpenTranslator {
 
  private:
   Inference inference_;
+  Workers workers_;
   std::optional<Shortlist> shortlist_;
   std::function<void(std::int64_t)> on_batch_;
   std::optional<BatchTranslator> translator_;

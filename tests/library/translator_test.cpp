@@ -1,0 +1,102 @@
+#include "nmt/translator.h"
+
+#include "model/directory/model_directory.h"
+#include "model/model.h"
+#include "nmt/log.h"
+#include "nmt/scorer.h"
+#include "tests/support/engine.h"
+#include "text/train_vocabulary.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace nmt {
+namespace {
+
+const std::vector<std::string> lines{"the small dog sees a house", "a woman likes the old river",
+                                     "my brother paints an apple", "", "the house"};
+
+/// A directory with a small model of random weights.
+class FacadeTest : public testing::Test {
+ protected:
+  FacadeTest() : path(testing::TempDir() + "nmt_facade_" + std::to_string(::getpid())) {
+    const Vocabulary vocabulary =
+        train_vocabulary(
+            static_cast<std::int64_t>(lines.size()),
+            [&](std::int64_t i) { return std::string_view(lines[static_cast<std::size_t>(i)]); },
+            {.size = 60}, "test")
+            .vocabulary;
+    ModelSpec spec;
+    spec.dim_emb = 12;
+    spec.dim_rnn = 16;
+    spec.enc_depth = spec.dec_depth = 1;
+    spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0;
+    test::Engine engine{1};
+    Model model(spec, vocabulary.size(), vocabulary.size(), engine.context, 3);
+    CheckpointContents checkpoint;
+    checkpoint.updates = 5;
+    for (Parameter& p : model.parameters().all()) checkpoint.model.emplace_back(p.name, p.value);
+    ModelDirectory::create(path, spec, vocabulary, vocabulary).save(checkpoint, false, 1, 1);
+    set_log_level(LogLevel::error);
+  }
+  ~FacadeTest() override { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+TEST_F(FacadeTest, several_threads_use_one_translator_and_one_scorer) {
+  const auto texts = [](const std::vector<Translation>& translations) {
+    std::vector<std::string> result;
+    for (const Translation& each : translations) result.push_back(each.text);
+    return result;
+  };
+  const auto scores = [](const std::vector<PairProbability>& pairs) {
+    std::vector<double> result;
+    for (const PairProbability& each : pairs) result.push_back(each.log_prob);
+    return result;
+  };
+  Translator alone(path, {.max_length_factor = 1, .workers = 1, .cpu_threads = 1});
+  Scorer scorer_alone(path, {.workers = 1, .cpu_threads = 1});
+  const std::vector<std::string> expected = texts(alone.translate(lines)),
+                                 reversed(lines.rbegin(), lines.rend());
+  const std::vector<double> expected_scores = scores(scorer_alone.score(lines, reversed));
+  for (const int workers : {0, 2}) {
+    Translator translator(path, {.max_length_factor = 1, .workers = workers, .cpu_threads = 2});
+    Scorer scorer(path, {.workers = workers, .cpu_threads = 2});
+    std::vector<std::thread> threads;
+    std::vector<std::vector<std::string>> outputs(4);
+    std::vector<std::vector<double>> found(4);
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      threads.emplace_back([&, i] {
+        outputs[i] = texts(translator.translate(lines));
+        found[i] = scores(scorer.score(lines, reversed));
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_EQ(outputs[i], expected) << workers;
+      EXPECT_EQ(found[i], expected_scores) << workers;
+    }
+  }
+}
+
+TEST_F(FacadeTest, a_callback_may_use_the_translator) {
+  Translator translator(path, {.max_length_factor = 1, .cpu_threads = 1});
+  std::size_t next = 0;
+  const auto count = translator.translate(
+      [&](std::string& line) {
+        if (next == lines.size()) return false;
+        line = lines[next++];
+        return true;
+      },
+      [&](const Translation& each) {
+        EXPECT_EQ(translator.translate_line(each.text).text,
+                  translator.translate_line(each.text).text);
+      });
+  EXPECT_EQ(count, static_cast<std::int64_t>(lines.size()));
+}
+
+}  // namespace
+}  // namespace nmt
