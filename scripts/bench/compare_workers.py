@@ -6,6 +6,9 @@ memory. The three ways alternate, and their outputs must be equal.
 
     compare_workers.py MODEL TEXT [--beams 4 1] [--batches 64 1] [--precisions float32 int8]
 
+Other options are passed to nmt-translate. With a model of random weights, --max-length-factor 1
+--max-length-offset 0 makes most outputs as long as their sources.
+
 nmt-translate is taken from $NMT_BUILD, else build/."""
 import argparse
 import os
@@ -23,7 +26,7 @@ PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-t
 def translate(options, *more):
     """Output, sentences per second and peak memory in MB of one run."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
-        command = [PROGRAM, "-m", options.model, "-i", options.text, *more]
+        command = [PROGRAM, "-m", options.model, "-i", options.text, *more, *options.more]
         child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=log)
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -45,7 +48,7 @@ def main():
     parser.add_argument("--precisions", nargs="+", default=["float32", "int8"])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="threads in all (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options, options.more = parser.parse_known_args()
     ways = {"one worker": ["--workers", 1, "--cpu-threads", options.threads],
             "one per thread": ["--workers", options.threads, "--cpu-threads", 1],
             "auto": ["--cpu-threads", options.threads]}
