@@ -23,9 +23,9 @@ case ${1:-} in
     ;;
 esac
 scripts=$(cd "$(dirname "$0")" && pwd)
+program=prepare_wmt14
 folder=${1:-data/wmt14}
 mirror=${NMT_WMT14_MIRROR:-https://www.statmt.org}
-archives=$folder/archives
 # Local name, address, bytes (-: unknown), checksum, source of the checksum. Only one research
 # project publishes the checksum of dev.tgz.
 table="europarl-v7-de-en.tgz europarl/v7/de-en.tgz 197785698 sha1:53bb5408d22977c89284bd755717e6bbb5b12bc5 GluonNLP
@@ -36,100 +36,11 @@ sha256:cb8953f292298e6877ae433c98912b927cb0766b303f4540512ddd286c748485 TensorFl
 dev.tgz wmt14/dev.tgz - sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b525dae05fa0c145 one-project-alone
 test-full.tgz wmt14/test-full.tgz - md5:a8cd784e006feb32ac6f3d9ec7eb389a sacreBLEU"
 
-die() {
-  echo "prepare_wmt14: $*" >&2
-  exit 1
-}
+. "$scripts/archives.sh"
 for tool in python3 tar sha256sum sha1sum md5sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
-mkdir -p "$archives"
-bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
+fetch_archives
+check_archives
 
-# 1. Archives. An interrupted download keeps the name .part; curl or wget resumes it, and is retried
-# as long as it makes progress.
-download_once() {
-  if command -v curl >/dev/null; then
-    curl --fail --location --silent --show-error --connect-timeout 20 --speed-limit 1000 --speed-time 60 --continue-at - --output "$2" "$1"
-  elif command -v wget >/dev/null; then
-    wget --quiet --continue --tries=1 --connect-timeout=20 --read-timeout=60 --output-document="$2" "$1"
-  else
-    echo "neither curl nor wget is installed" >&2
-    return 1
-  fi
-}
-download() {  # address, file
-  local before
-  while before=$(bytes_of "$2"); ! download_once "$1" "$2"; do
-    [ "$(bytes_of "$2")" -gt "$before" ] || return 1
-  done
-}
-missing=()
-while read -r name path bytes _; do
-  file=$archives/$name
-  [ -s "$file" ] && continue
-  echo "prepare_wmt14: $mirror/$path"
-  # Resuming a complete download fails too, so test the archive itself.
-  complete=yes
-  reason=$(download "$mirror/$path" "$file.part" 2>&1) || complete=no
-  if gzip -t "$file.part" 2>/dev/null; then
-    mv "$file.part" "$file"
-    continue
-  fi
-  reason=${reason##*$'\n'}
-  # All bytes are there but they are not an archive: resuming cannot help.
-  if [ $complete = yes ] || { [ "$bytes" != - ] && [ "$(bytes_of "$file.part")" -ge "$bytes" ]; }; then
-    rm -f "$file.part"
-    reason="what came is no whole archive"
-  fi
-  missing+=("$name ($mirror/$path: ${reason:-it broke off})")
-done <<<"$table"
-if [ ${#missing[@]} -gt 0 ]; then
-  list=$(printf '; %s' "${missing[@]}")
-  die "could not be downloaded: ${list:2}. Start again to go on, or fetch them elsewhere, put them into $archives under these names, and start again"
-fi
-
-# 2. Checksums: those recorded or accepted before, else the published ones.
-sums=$archives/SHA256SUMS
-touch "$sums"
-while read -r name path bytes published source; do
-  file=$archives/$name
-  sum=$(sha256sum "$file" | cut -d' ' -f1)
-  known=$(awk -v name="$name" '$2 == name {print $1}' "$sums")
-  if [ -n "$known" ]; then
-    [ "$sum" = "$known" ] || die "$file has SHA-256 $sum, and $known was recorded in $sums; remove the archive to fetch it again"
-    continue
-  fi
-  gzip -t "$file" || die "$file is no whole archive; remove it and start again"
-  kind=${published%%:*}
-  if [ "$("${kind}sum" "$file" | cut -d' ' -f1)" = "${published#*:}" ]; then
-    echo "prepare_wmt14: $name: ${kind^^} as published by $source"
-  else
-    size=$(bytes_of "$file")
-    other="$file has $size bytes$([ "$bytes" = - ] || echo " (published: $bytes)") and not the ${kind^^} ${published#*:} that $source published"
-    answer=no
-    if [ -t 3 ]; then read -r -p "prepare_wmt14: $other; its SHA-256 is $sum. Use it all the same? [y/N] " answer <&3; fi
-    case $answer in
-      [yY]*) ;;
-      *) die "$other; remove it to fetch it again, or accept it: echo '$sum  $name' >>$sums" ;;
-    esac
-  fi
-  echo "$sum  $name" >>"$sums"
-done 3<&0 <<<"$table"
-
-# 3. Text. Directories differ between archives, so files are found by name.
-work=$folder/work
-extract() {  # archive, name of a file in it -> path
-  local to=$work/$2
-  if [ ! -s "$to" ] || [ "$archives/$1" -nt "$to" ]; then
-    local inside
-    inside=$(tar -tzf "$archives/$1" | grep -E "(^|/)$2\$" | head -n 1 || true)
-    [ -n "$inside" ] || die "$archives/$1 has no file $2"
-    mkdir -p "$work"
-    tar -xzOf "$archives/$1" "$inside" >"$to.part"
-    touch "$to.part"
-    mv "$to.part" "$to"
-  fi
-  echo "$to"
-}
 hold_out() {  # archive, sgm file in it, result
   local sgm
   sgm=$(extract "$1" "$2")
@@ -143,9 +54,7 @@ for side in en de; do
   hold_out dev.tgz "newstest2013-$kind.$side.sgm" "$folder/newstest2013.$side"
   hold_out test-full.tgz "newstest2014-deen-$kind.$side.sgm" "$folder/newstest2014.$side"
 done
-for set in newstest2013 newstest2014; do
-  [ "$(wc -l <"$folder/$set.en")" -eq "$(wc -l <"$folder/$set.de")" ] || die "$set: the two sides have unequal numbers of lines"
-done
+for set in newstest2013 newstest2014; do equal_lines $set en de; done
 
 english="" german="" newest=""
 for pair in europarl-v7-de-en.tgz:europarl-v7.de-en training-parallel-commoncrawl.tgz:commoncrawl.de-en \
@@ -157,7 +66,6 @@ for pair in europarl-v7-de-en.tgz:europarl-v7.de-en training-parallel-commoncraw
   done
 done
 
-# 4. Training pairs.
 if [ ! -s "$folder/train.de" ] || [ "$newest" -nt "$folder/train.de" ] || [ "$scripts/clean_corpus.py" -nt "$folder/train.de" ]; then
   echo "prepare_wmt14: cleaning"
   python3 "$scripts/clean_corpus.py" "${english:1}" "${german:1}" "$folder/train.en" "$folder/train.de" \

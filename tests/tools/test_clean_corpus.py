@@ -261,7 +261,7 @@ class Wmt14(unittest.TestCase):
         for name, published, kind in rows:
             text = text.replace(published, f"{kind}:{hashlib.new(kind, (self.sums.parent / name).read_bytes()).hexdigest()}")
         (self.home / "prepare_wmt14.sh").write_text(text, encoding="utf-8")
-        for name in ("clean_corpus.py", "sgm_to_text.py"):
+        for name in ("archives.sh", "clean_corpus.py", "sgm_to_text.py"):
             shutil.copy(SCRIPTS / name, self.home)
         result = subprocess.run(["bash", self.home / "prepare_wmt14.sh", self.home / "out"], capture_output=True, timeout=120, env=self.environment)
         self.assertEqual(result.returncode, 0, result.stderr.decode())
