@@ -179,12 +179,12 @@ def expect(condition, what):
 
 
 def add_unit(copy):
-    srn = (copy.root / "src/units/srn.h").read_text()
-    trial = srn.replace("Srn", "Trial").replace("math::tanh<T>(step.x[0] + step.u[0])",
+    rnn = (copy.root / "src/units/rnn.h").read_text()
+    trial = rnn.replace("Rnn", "Trial").replace("math::tanh<T>(step.x[0] + step.u[0])",
                                                 "math::tanh<T>(T(2) * step.x[0] + step.u[0])")
     trial = trial.replace("    d.s[0] = T(0);", "    d.x[0] = T(2) * d.u[0];\n    d.s[0] = T(0);")
     copy.create("src/units/trial.h", trial)
-    copy.edit("src/units/units.def", 'NMT_UNIT("srn"', 'NMT_UNIT("trial", "", Trial)\n')
+    copy.edit("src/units/units.def", 'NMT_UNIT("rnn"', 'NMT_UNIT("trial", "", Trial)\n')
 
 
 def use_unit(copy):

@@ -104,7 +104,7 @@ std::vector<Tensor> states_before(const Context& context, const std::vector<Tens
 /// Copies a tensor to the probe's host memory; empty if the tensor is.
 Tensor host_copy(const Context& context, Probe& probe, const Tensor& tensor);
 /// Adds the gates of a cell at all steps to the tape's probe. x [T,B,inputs*H]; `buffers` of all
-/// steps; previous: [T,B,H] per state vector; `lower`: see GateRecord.
+/// steps; previous: [T,B,H] per state vector; `lower`: see GateRecord. Step 0 is at position 0.
 void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers,
                  const std::vector<Tensor>& previous, bool reverse, int lower = -1);
 

@@ -3,6 +3,8 @@
 #include "autograd/cell.h"
 #include "tensor/copy.h"
 
+#include <algorithm>
+
 namespace nmt::ops {
 
 std::vector<Tensor> states_before(const Context& context, const std::vector<Tensor>& start,
@@ -38,18 +40,27 @@ void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const Cell
     const Tensor inputs = host_copy(context, probe, x),
                  products = host_copy(context, probe, buffers.u),
                  vectors = host_copy(context, probe, cell.vectors ? cell.vectors->value : Tensor());
+    const Tensor positions =
+        host_copy(context, probe, cell.positions ? cell.positions->value : Tensor());
     std::vector<Tensor> states;
-    kernels::UnitStep step;
-    step.rows = x.rows();
-    step.width = cell.width;
-    step.x = inputs.f32();
-    step.u = pointer(products);
-    step.vectors = pointer(vectors);
-    for (std::size_t p = 0; p < previous.size(); ++p) {
-      states.push_back(host_copy(context, probe, previous[p]));
-      step.previous[p] = states.back().f32();
+    for (const Tensor& state : previous) states.push_back(host_copy(context, probe, state));
+    const std::int64_t steps = x.shape()[0], rows = x.rows() / steps, h = cell.width;
+    const auto part = [rows](const Tensor& tensor, std::int64_t t, std::int64_t width) {
+      return tensor ? tensor.f32() + t * rows * width : nullptr;
+    };
+    for (std::int64_t t = 0; t < steps; ++t) {
+      kernels::UnitStep step;
+      step.rows = rows;
+      step.width = h;
+      step.x = part(inputs, t, cell.unit->inputs * h);
+      step.u = part(products, t, cell.unit->recurrents * h);
+      step.vectors = pointer(vectors);
+      if (positions)
+        step.position =
+            positions.f32() + std::min(t, positions.shape()[0] - 1) * positions.shape()[1];
+      for (std::size_t p = 0; p < states.size(); ++p) step.previous[p] = part(states[p], t, h);
+      cell.unit->gates(step, part(record.input, t, h), part(record.forget, t, h));
     }
-    cell.unit->gates(step, record.input.f32(), record.forget.f32());
   }
   probe.units.push_back(std::move(record));
 }

@@ -25,7 +25,7 @@ struct Elstm1 {
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm1>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(plane(step, 0));
+    input = step.position[0] * math::sigmoid<T>(plane(step, 0));  // eq. 24
     forget = math::sigmoid<T>(plane(step, 1));
   }
 
@@ -33,16 +33,15 @@ struct Elstm1 {
   NMT_HOST_DEVICE static void forward(const Step<T, Elstm1>& step, T (&next)[2]) {
     T i, f;
     gates(step, i, f);
-    next[1] = f * step.s[1] + step.position[0] * i * math::tanh<T>(plane(step, 3));   // eq. 20
+    next[1] = f * step.s[1] + i * math::tanh<T>(plane(step, 3));                      // eq. 20
     next[0] = math::sigmoid<T>(plane(step, 2)) * math::tanh<T>(next[1] + step.v[0]);  // eq. 21
   }
 
   template <class T>
   NMT_HOST_DEVICE static void backward(const Step<T, Elstm1>& step, const T (&dnext)[2],
                                        Step<T, Elstm1>& d) {
-    T i, f;
-    gates(step, i, f);
-    const T g = math::tanh<T>(plane(step, 3)), o = math::sigmoid<T>(plane(step, 2)),
+    const T i = math::sigmoid<T>(plane(step, 0)), f = math::sigmoid<T>(plane(step, 1)),
+            o = math::sigmoid<T>(plane(step, 2)), g = math::tanh<T>(plane(step, 3)),
             s = step.position[0];
     const T y = math::tanh<T>(f * step.s[1] + s * i * g + step.v[0]);
     const T db = dnext[0] * o * tanh_slope(y);

@@ -24,7 +24,7 @@ struct Elstm2 {
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm2>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(plane(step, 0));
+    input = step.position[0] * math::sigmoid<T>(plane(step, 0));  // eq. 24
     forget = T(1);
   }
 

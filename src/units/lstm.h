@@ -2,26 +2,31 @@
 
 // LSTM (Hochreiter & Schmidhuber 1997) with a forget gate, as in the ELSTM paper, eq. 6-7.
 // Planes of xW and h'U: i, f, o, g. States: h, c.
-//   i, f, o = sigmoid(xW + h'U),  g = tanh(xWg + h'Ug)
+//   i, f, o = sigmoid(.),  g = tanh(.)
 //   c = f * c' + i * g
 //   h = o * tanh(c)
+//   i, f, o, g of xW + h'U   input: xh, where the unit reads [x; h']
+//   i, f, o, g of xW         input: x (tables 3 and 5); the next step reads only c
 
 #include "units/step.h"
 
 namespace nmt::units {
 
+template <CellInput cell_input>
 struct Lstm {
-  static constexpr int inputs = 4, recurrents = 4, late = 0, vectors = 0, states = 2;
+  static constexpr int inputs = 4, recurrents = cell_input == CellInput::xh ? 4 : 0, late = 0,
+                       vectors = 0, states = 2;
   static constexpr bool bias = true;
+  static constexpr BiasOf place = recurrents > 0 ? BiasOf::state : BiasOf::input;
   // Jozefowicz et al. (ICML 2015) raise the bias of the forget gate alone, to 1.
-  static constexpr GateBias gate_biases[] = {{BiasOf::state, 1, 1, 1},    // f
-                                             {BiasOf::state, 0, 0, -1}};  // i
+  static constexpr GateBias gate_biases[] = {{place, 1, 1, 1},    // f
+                                             {place, 0, 0, -1}};  // i
   static constexpr float gate_bias = 1;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Lstm>& step, T& input, T& forget) {
-    input = math::sigmoid<T>(step.x[0] + step.u[0]);
-    forget = math::sigmoid<T>(step.x[1] + step.u[1]);
+    input = math::sigmoid<T>(plane(step, 0));
+    forget = math::sigmoid<T>(plane(step, 1));
   }
 
   template <class T>
@@ -33,8 +38,8 @@ struct Lstm {
   NMT_HOST_DEVICE static Values<T> values(const Step<T, Lstm>& step) {
     Values<T> at;
     gates(step, at.i, at.f);
-    at.o = math::sigmoid<T>(step.x[2] + step.u[2]);
-    at.g = math::tanh<T>(step.x[3] + step.u[3]);
+    at.o = math::sigmoid<T>(plane(step, 2));
+    at.g = math::tanh<T>(plane(step, 3));
     at.c = at.f * step.s[1] + at.i * at.g;  // eq. 6
     return at;
   }
@@ -52,10 +57,11 @@ struct Lstm {
     const Values<T> at = values(step);
     const T y = math::tanh<T>(at.c);
     const T dc = dnext[1] + dnext[0] * at.o * tanh_slope(y);
-    d.x[0] = d.u[0] = dc * at.g * sigmoid_slope(at.i);
-    d.x[1] = d.u[1] = dc * step.s[1] * sigmoid_slope(at.f);
-    d.x[2] = d.u[2] = dnext[0] * y * sigmoid_slope(at.o);
-    d.x[3] = d.u[3] = dc * at.i * tanh_slope(at.g);
+    d.x[0] = dc * at.g * sigmoid_slope(at.i);
+    d.x[1] = dc * step.s[1] * sigmoid_slope(at.f);
+    d.x[2] = dnext[0] * y * sigmoid_slope(at.o);
+    d.x[3] = dc * at.i * tanh_slope(at.g);
+    for (int p = 0; p < recurrents; ++p) d.u[p] = d.x[p];
     d.s[0] = T(0);
     d.s[1] = dc * at.f;
   }

@@ -47,7 +47,7 @@ constexpr int position_vectors_of = [] {
 ///   initial_output              an Activation g with states[0] = g(states[1]), so that an initial
 ///                               state is only states[1]
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
-///                               state; must not read `late` or `position`
+///                               state; must not read `late`
 ///   gate_biases[]               GateBias: the biases that --gate-init sets; without it, none
 ///   gate_bias                   X of --gate-init constant, unless --gate-bias gives another
 template <class T, class U>

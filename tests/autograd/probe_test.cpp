@@ -36,6 +36,12 @@ void expect_gates(const GateRecord& record, std::int64_t row, const test::CellVa
       for (std::int64_t i = 0; i < width; ++i)
         step.u[p] += states[0][i] * c.recurrent[i * planes * width + column];
     }
+    if constexpr (constexpr std::size_t n = position_vectors_of<U>; n > 0) {
+      const std::size_t rows = c.positions.size() / (n * width),
+                        t = std::min(static_cast<std::size_t>(row / batch), rows - 1);
+      for (std::size_t p = 0; p < n; ++p)
+        step.position[p] = c.positions[(t * n + p) * width + static_cast<std::size_t>(j)];
+    }
     double i, f;
     U::gates(step, i, f);
     EXPECT_NEAR(input[j], i, 1e-5) << record.name << " row " << row;

@@ -58,8 +58,19 @@ Equations atr(bool paper, bool complement) {
 Numbers gru_gates(const Values& v) {
   return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])};
 }
-Numbers lstm_gates(const Values& v) {
-  return {sigma(v.x[0] + v.u[0]), sigma(v.x[1] + v.u[1])};
+Equations lstm(bool reads_state) {
+  const auto plane = [reads_state](const Values& v, int p) {
+    return v.x[p] + (reads_state ? v.u[p] : 0.0);
+  };
+  const auto gates = [=](const Values& v) -> Numbers {
+    return {sigma(plane(v, 0)), sigma(plane(v, 1))};
+  };
+  return {[=](const Values& v) -> Numbers {
+            const Numbers at = gates(v);
+            const double c = at[1] * v.s[1] + at[0] * std::tanh(plane(v, 3));
+            return {sigma(plane(v, 2)) * std::tanh(c), c};
+          },
+          gates};
 }
 
 Equations ran(bool tanh) {
@@ -79,12 +90,13 @@ Equations elstm(bool forgets, bool reads_state) {
     return v.x[p] + (reads_state ? v.u[p] : 0.0);
   };
   const auto gates = [=](const Values& v) -> Numbers {
-    return {sigma(plane(v, 0)), forgets ? sigma(plane(v, 1)) : 1.0};
+    return {v.position[0] * sigma(plane(v, 0)), forgets ? sigma(plane(v, 1)) : 1.0};  // eq. 24
   };
   return {[=](const Values& v) -> Numbers {
             const int o = forgets ? 2 : 1;
             const Numbers at = gates(v);
-            const double c = at[1] * v.s[1] + v.position[0] * at[0] * std::tanh(plane(v, o + 1));
+            const double i = sigma(plane(v, 0));
+            const double c = at[1] * v.s[1] + v.position[0] * i * std::tanh(plane(v, o + 1));
             return {sigma(plane(v, o)) * std::tanh(c + v.v[0]), c};
           },
           gates};
@@ -127,7 +139,14 @@ const std::map<std::string, Equations> equations = {
         const double f = sigma(v.x[0] + v.v[0]);
         return {1 - f, f};
       }}},
-    {"srn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
+    {"rnn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
+    // c_t = W_c c_(t-1) + W_in X_t, h_t = f(c_t): ELSTM, eq. 1-2. The product is v.late.
+    {"srn ",
+     {[](const Values& v) -> Numbers {
+        const double c = v.x[0] + v.late[0];
+        return {std::tanh(c), c};
+      },
+      {}}},
     {"atr forget-gate=released input-gate=own", atr(false, false)},
     {"atr forget-gate=released input-gate=complement", atr(false, true)},
     {"atr forget-gate=paper input-gate=own", atr(true, false)},
@@ -151,14 +170,8 @@ const std::map<std::string, Equations> equations = {
         return {z * v.s[0] + (1 - z) * n};
       },
       gru_gates}},
-    {"lstm ",
-     {[](const Values& v) -> Numbers {
-        const double i = sigma(v.x[0] + v.u[0]), f = sigma(v.x[1] + v.u[1]),
-                     o = sigma(v.x[2] + v.u[2]), g = std::tanh(v.x[3] + v.u[3]);
-        const double c = f * v.s[1] + i * g;
-        return {o * std::tanh(c), c};
-      },
-      lstm_gates}},
+    {"lstm input=xh", lstm(true)},
+    {"lstm input=x", lstm(false)},
 };
 
 template <class U>
@@ -334,11 +347,12 @@ TEST(Units, equations_gradients_and_rows) {
 // Number of weight matrices of a unit over input and state: ATR paper, table 1, and LRN paper,
 // section 3.
 TEST(Units, weight_matrices) {
-  const std::map<std::string, int> expected = {{"lrn", 3}, {"olrn", 4}, {"glrn", 2},   {"elrn", 1},
-                                               {"sru", 4}, {"ssru", 2}, {"srn", 2},    {"atr", 2},
-                                               {"gru", 6}, {"lstm", 8}, {"ran", 4 + 1}};
+  const std::map<std::string, int> expected = {
+      {"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4},  {"ssru", 2},
+      {"srn", 2}, {"rnn", 2},  {"atr", 2},  {"gru", 6},  {"lstm", 8}, {"ran", 4 + 1}};
   for (const kernels::Unit& unit : kernels::units())
-    if (const auto it = expected.find(unit.name); it != expected.end()) {
+    if (const auto it = expected.find(unit.name);
+        it != expected.end() && std::string(unit.variant) != "input=x") {
       EXPECT_EQ(unit.inputs + unit.recurrents + unit.late, it->second)
           << unit.name << ' ' << unit.variant;
     }

@@ -40,14 +40,23 @@ class Weights:
 # Each unit: weights, then step(x, h, c, t) -> h, c.
 
 
-def srn(h_, c_, x, w, t):
+def rnn(h_, c_, x, w, t):
     return np.tanh(x @ w.W[0] + h_ @ w.U[0] + w.b[0]), c_
 
 
-def lstm(h_, c_, x, w, t):
-    i, f, o = [sigmoid(x @ w.W[k] + h_ @ w.U[k] + w.b[k]) for k in range(3)]
-    c = f * c_ + i * np.tanh(x @ w.W[3] + h_ @ w.U[3] + w.b[3])
-    return o * np.tanh(c), c
+def srn(h_, c_, x, w, t):
+    c = x @ w.W[0] + c_ @ w.U[0] + w.b[0]
+    return np.tanh(c), c
+
+
+def lstm(reads_state):
+    def step(h_, c_, x, w, t):
+        gates = [x @ w.W[k] + (h_ @ w.U[k] if reads_state else 0) + w.b[k] for k in range(4)]
+        i, f, o = [sigmoid(gate) for gate in gates[:3]]
+        c = f * c_ + i * np.tanh(gates[3])
+        return o * np.tanh(c), c
+
+    return step
 
 
 def gru(after):
@@ -145,7 +154,9 @@ UNITS = [
     ("sru", "", 4, 0, sru),
     ("gru", "reset=before", 3, 3, gru(False)),
     ("gru", "reset=after", 3, 3, gru(True)),
-    ("lstm", "", 4, 4, lstm),
+    ("lstm", "input=xh", 4, 4, lstm(True)),
+    ("lstm", "input=x", 4, 0, lstm(False)),
+    ("rnn", "", 1, 1, rnn),
     ("srn", "", 1, 1, srn),
     ("atr", "forget-gate=released input-gate=own", 1, 1, atr(False, False)),
     ("atr", "forget-gate=released input-gate=complement", 1, 1, atr(False, True)),

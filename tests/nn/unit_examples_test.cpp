@@ -81,8 +81,10 @@ TEST(UnitParameters, are_those_of_the_papers) {
     const RecurrentLayer layer(Builder(Context{}, parameters, rng), settings, m);
     return parameters.elements();
   };
+  EXPECT_EQ(count("rnn", ""), n * (m + n + 1));
   EXPECT_EQ(count("srn", ""), n * (m + n + 1));
-  EXPECT_EQ(count("lstm", ""), 4 * n * (m + n + 1));
+  EXPECT_EQ(count("lstm", "input=xh"), 4 * n * (m + n + 1));
+  EXPECT_EQ(count("lstm", "input=x"), 4 * n * (m + 1));
   EXPECT_EQ(count("gru", "reset=before"), 3 * n * (m + n + 1));
   EXPECT_EQ(count("gru", "reset=after"), 3 * n * (m + n + 1));
   EXPECT_EQ(count("elstm1", "input=xh"), 4 * n * (m + n + 1) + n * (t + 1));

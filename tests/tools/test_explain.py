@@ -24,7 +24,7 @@ SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-ba
 # Models that more than one test looks into.
 LRN = ["--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2"]
 ATR = ["--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2"]
-SRN = ["--unit", "srn", "--enc-depth", "1", "--dec-depth", "1"]
+RNN = ["--unit", "rnn", "--enc-depth", "1", "--dec-depth", "1"]
 LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
 
 
@@ -154,7 +154,7 @@ class ExplainTest(unittest.TestCase):
     @unittest.skipUnless(numpy, "no numpy; scripts/setup.sh installs it")
     def test_means_over_all_sentences(self):
         """ATR, figure 3: the mean gates by position over all sentences and their correlation, again by numpy from the saved gates."""
-        for name, options in (("lrn", LRN), ("atr", ATR), ("srn", SRN)):
+        for name, options in (("lrn", LRN), ("atr", ATR), ("rnn", RNN)):
             _, data, gates = self.explain(name, *options)
             lines = [s["line"] for s in data["sentences"] if s["units"]]
             self.assertEqual(len(lines), 3)
@@ -240,7 +240,7 @@ class ExplainTest(unittest.TestCase):
         self.check_attention(data, 1)
 
     def test_a_unit_without_gates(self):
-        _, data, gates = self.explain("srn", *SRN)
+        _, data, gates = self.explain("rnn", *RNN)
         self.assertEqual([u["gates"] for u in data["units"]], [False] * 4)
         self.assertEqual(gates, {})
         self.check_numbers(data, gates)

@@ -57,7 +57,7 @@ class InfoTest(unittest.TestCase):
         self.assertEqual(parts["softmax"]["parameters"], 32_000 * 1024 + 32_000)
 
     # The weight matrices of a unit over input and state (docs/reference/units.md; ATR paper, table 1).
-    MATRICES = {"srn": (1, 1), "lstm": (4, 4), "gru": (3, 3), "atr": (1, 1), "sru": (4, 0), "lrn": (3, 0), "olrn": (4, 0),
+    MATRICES = {"rnn": (1, 1), "srn": (1, 1), "lstm": (4, 4), "gru": (3, 3), "atr": (1, 1), "sru": (4, 0), "lrn": (3, 0), "olrn": (4, 0),
                 "glrn": (2, 0), "elrn": (1, 0)}
 
     def test_matrices_of_the_units(self):

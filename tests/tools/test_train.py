@@ -107,6 +107,32 @@ class TrainTest(unittest.TestCase):
         done = self.train("older", "--after", "40u", "--attention-query", "first-layer", status=2)
         self.assertIn("attention-query is recurrent there", done.stdout + done.stderr)
 
+    def test_older_srn_is_rnn(self):
+        """Version 0.2 and before called rnn srn. A model directory of then: no gate-init, and the old name."""
+        plain = ["--valid-metrics", "cross-entropy", "--valid-freq", "2u", "--save-freq", "2u"]
+        self.train("whole", *plain, "--unit", "rnn", "--after", "4u")
+        self.train("older", *plain, "--unit", "rnn", "--after", "2u")
+        older = self.dir / "older"
+        config = json.loads((older / "config.json").read_text(encoding="utf-8"))
+        self.assertEqual(config["model"].pop("enc-cell"), "rnn")
+        for name in ("gate-init", "gate-bias", "gate-steps"):
+            del config["model"][name]
+        config["model"] |= {"enc-cell": "srn", "dec-cell": "srn"}
+        (older / "config.json").write_text(json.dumps(config), encoding="utf-8")
+        checkpoint = older / "latest"
+        state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
+        state["settings"] = re.sub(r"^gate-.*\n", "", re.sub(r"cell: rnn", "cell: srn", state["settings"]), flags=re.M)
+        text = json.dumps(state)
+        (checkpoint / "state.json").write_text(text, encoding="utf-8")
+        manifest["files"]["state.json"] = {"bytes": len(text.encode()), "crc32": zlib.crc32(text.encode())}
+        (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        self.assertIn('"name": "rnn"', run("--model", older, "--json", tool="nmt-info").stdout)
+        done = self.train("older", *plain, "--unit", "srn", "--after", "4u", status=2)
+        self.assertIn("enc-cell is rnn there, not srn", done.stderr)
+        done = self.train("older", *plain, "--unit", "rnn", "--after", "4u")
+        self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
+        self.assertEqual(weights(self.dir / "whole"), weights(older))
+
     def test_every_unit_goes_on(self):
         """The same command, with a later end; elstm1 and elstm2 have position vectors, whose number is chosen."""
         units = re.search(r"^units: (.*)", run("--build-info").stdout, re.M)[1].split()

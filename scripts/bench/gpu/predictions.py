@@ -19,7 +19,7 @@ FIXED = (
     (r"decoding/wmt14-en-de-lrn olrn .* batch 1 beam \d", "", "H", 92 * LAUNCH_MS, "92 launches a step"),
 )
 # Dependent kernels of a row, by the table and the unit.
-MATRIX_UNITS = ("gru", "lstm", "srn", "atr", "ran", "elstm")
+MATRIX_UNITS = ("gru", "lstm", "rnn", "srn", "atr", "ran", "elstm")
 
 
 def launches(name, precision):
@@ -29,7 +29,7 @@ def launches(name, precision):
         return 2 if table == "products" and precision == "bfloat16" else 1
     steps = re.search(r" T (\d+) ", row)
     if table == "recurrences" and steps:
-        matrix = row.startswith(MATRIX_UNITS)
+        matrix = row.startswith(MATRIX_UNITS) and " input=x " not in row
         per_step = (3 if precision == "bfloat16" else 2) if matrix else 0
         return max(1, per_step * int(steps[1]))
     return None

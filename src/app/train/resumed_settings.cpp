@@ -1,6 +1,7 @@
 #include "app/train/resumed_settings.h"
 
 #include "config/settings.h"
+#include "model/older_settings.h"
 #include "train/autoconfig.h"
 
 #include <algorithm>
@@ -26,8 +27,7 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   // version did not have has its default, which must reproduce the older behavior.
   train::choose_attention_query(before.model);
   train::choose_positions(before.model, before.data);
-  // usual_gate_init may have changed since.
-  if (!before.model.gate_init) before.model.gate_init = GateInit::none;
+  update_older_settings(before.model);
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);
   if (spec.is_given("positions")) train::choose_positions(spec.model, spec.data);
   const std::vector<config::Option> options = fields(spec), earlier = fields(before);

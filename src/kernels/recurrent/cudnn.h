@@ -19,7 +19,7 @@ enum class CudnnCell { none, gru, lstm };
 /// The cuDNN layer that computes a unit's equations; none: there is no such layer.
 inline CudnnCell cudnn_cell(const Unit& unit) {
   const std::string_view name = unit.name, variant = unit.variant;
-  if (name == "lstm") return CudnnCell::lstm;
+  if (name == "lstm" && variant == "input=xh") return CudnnCell::lstm;
   return name == "gru" && variant == "reset=after" ? CudnnCell::gru : CudnnCell::none;
 }
 

@@ -11,7 +11,7 @@ using namespace nmt::units;
 
 template <class U>
 [[gnu::always_inline]] inline Step<float, U> load(const UnitStep& a, std::int64_t r, std::int64_t j,
-                                                  bool with_late, bool with_position = true) {
+                                                  bool with_late) {
   const std::int64_t h = a.width;
   Step<float, U> step;
   for (int p = 0; p < U::inputs; ++p) step.x[p] = a.x[(r * U::inputs + p) * h + j];
@@ -19,8 +19,7 @@ template <class U>
   for (int p = 0; p < U::late; ++p)
     step.late[p] = with_late ? a.late[(r * U::late + p) * h + j] : 0.0f;
   for (int p = 0; p < U::vectors; ++p) step.v[p] = a.vectors[p * h + j];
-  for (int p = 0; p < position_vectors_of<U>; ++p)
-    step.position[p] = with_position ? a.position[p * h + j] : 0.0f;
+  for (int p = 0; p < position_vectors_of<U>; ++p) step.position[p] = a.position[p * h + j];
   for (int p = 0; p < U::states; ++p) step.s[p] = a.previous[p][r * h + j];
   return step;
 }
@@ -113,7 +112,7 @@ void gates(const UnitStep& a, float* input, float* forget) {
 #pragma omp simd
     for (std::int64_t j = 0; j < h; ++j) {
       float i, f;
-      U::gates(load<U>(a, r, j, false, false), i, f);
+      U::gates(load<U>(a, r, j, false), i, f);
       input[r * h + j] = i;
       forget[r * h + j] = f;
     }

@@ -8,6 +8,7 @@
 #include "core/log.h"
 #include "model/directory/json_file.h"
 #include "model/directory/stored_weights.h"
+#include "model/older_settings.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -156,8 +157,7 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
     directory.weights_ = *weights;
   }
   config::from_json(config.at("model"), config::fields(directory.spec_), name);
-  // Models of versions without this setting have no biases for it.
-  if (!directory.spec_.gate_init) directory.spec_.gate_init = GateInit::none;
+  update_older_settings(directory.spec_);
   return directory;
 }
 
