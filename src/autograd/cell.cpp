@@ -75,6 +75,8 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward) {
   c.vectors = value_of(cell.vectors);
   c.positions = value_of(cell.positions);
   if (cell.positions) c.position_rows = cell.positions->shape[0];
+  c.dropout = pointer(cell.dropout);
+  if (cell.dropout) c.dropout_rows = cell.dropout.rows();
   if (!cell.unit->is_matrix()) return view;
   view.packed =
       cell.recurrent->is_packed() ? cell.recurrent->packed : pack_cell(context, cell, false);
@@ -123,7 +125,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
   const std::int64_t h = cell.width, r = cell.unit->recurrents, l = cell.unit->late;
   const bool normal = cell.gain && backward;
   if (r > 0) u = context.empty({rows, r * h});
-  if (r > 0 && cell.rearrange) rearranged = context.empty({rows, h});
+  if (r > 0 && (cell.rearrange || cell.dropout)) rearranged = context.empty({rows, h});
   if (r > 0 && normal) {
     u_normal = context.empty({rows, r * h});
     u_rstd = context.empty({rows, r});

@@ -66,6 +66,7 @@ struct Cell {
   Parameter* positions = nullptr;  ///< [P, position_vectors*H]
   std::int64_t groups = 1;         ///< K
   bool rearrange = false;          ///< rearrange rows before each product
+  Tensor dropout;                  ///< [B,H] kernels::Cell::dropout, or empty
 };
 /// Packs the matrices of a cell for inference.
 void freeze(const Context& context, const Cell& cell);

@@ -72,6 +72,9 @@ std::vector<Option> regularization(ModelSpec& s) {
       dropout("dropout-emb", &s.dropout_emb, "dropout probability of embeddings"),
       dropout("dropout-rnn", &s.dropout_rnn, "dropout probability of layer outputs"),
       dropout("dropout-readout", &s.dropout_readout, "dropout probability before the softmax"),
+      Option("dropout-state", &s.dropout_state,
+             "dropout probability of the state in recurrent products, one mask per sentence")
+          .range(0, 0.99),
       Option("dropout-variational", &s.dropout_variational,
              "one dropout mask per sentence for all steps (Gal & Ghahramani 2016)"),
   };

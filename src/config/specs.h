@@ -45,6 +45,7 @@ struct ModelSpec {
   double dropout_emb = -1.0;                      ///< on embeddings; -1: chosen
   double dropout_rnn = -1.0;                      ///< on layer outputs; -1: chosen
   double dropout_readout = -1.0;                  ///< -1: chosen
+  double dropout_state = 0;                       ///< on what the recurrent products read
   /// One mask per sentence instead of one per step, for embeddings and layer outputs.
   bool dropout_variational = false;
   Initialization init = Initialization::standard;

@@ -43,7 +43,8 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
           spec.groups,
           spec.rearrange,
           spec.positions,
-          {spec.gate_init.value_or(GateInit::none), spec.gate_bias, spec.gate_steps}};
+          {spec.gate_init.value_or(GateInit::none), spec.gate_bias, spec.gate_steps},
+          static_cast<float>(spec.dropout_state)};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings,

@@ -1,5 +1,6 @@
 #include "nn/recurrent_layer.h"
 
+#include "kernels/pointwise.h"
 #include "kernels/recurrent/cudnn.h"
 
 namespace nmt {
@@ -24,13 +25,28 @@ Parameter& add_matrix(const Builder& builder, const std::string& name, const Uni
 
 // Floats of one position that a cell keeps for its backward pass: its states, the products with
 // them, with layer normalization their normalized values as well, the late value, rearranged
-// states.
-std::int64_t saved_by(const ops::Cell& cell) {
+// states or those with dropout.
+std::int64_t saved_by(const ops::Cell& cell, float state_dropout) {
   const kernels::Unit& unit = *cell.unit;
   const int products = unit.recurrents + unit.late;
-  const bool rearranged = cell.rearrange && unit.recurrents > 0;
+  const bool rearranged = (cell.rearrange || state_dropout > 0) && unit.recurrents > 0;
   return cell.width * (unit.states + products * (cell.gain ? 2 : 1) + (unit.late > 0 ? 1 : 0) +
                        (rearranged ? 1 : 0));
+}
+
+// Whether a pass drops some of what the cell's products read.
+bool drops(const Tape& tape, const ops::Cell& cell, float p) {
+  return p > 0 && tape.recording() && cell.unit->is_matrix();
+}
+
+// A cell with dropout of what its products read in a pass over `batch` sentences.
+ops::Cell with_dropout(Tape& tape, const ops::Cell& cell, float p, std::int64_t batch) {
+  ops::Cell dropped = cell;
+  Tensor ones = tape.context().empty({1, batch, cell.width});
+  dispatch(tape.context(),
+           [&](const auto& backend) { kernels::fill(backend, ones.f32(), ones.elements(), 1.0f); });
+  dropped.dropout = ops::dropout(tape, tape.constant(std::move(ones)), p)->value;
+  return dropped;
 }
 
 }  // namespace
@@ -112,12 +128,15 @@ std::string why_not_cudnn(const UnitSettings& settings) {
   if (kernels::cudnn_cell(unit) == kernels::CudnnCell::none)
     return fmt::format("the unit {}{}{}", unit.name, *unit.variant ? " " : "", unit.variant);
   if (settings.layer_normalization) return "layer normalization";
+  if (settings.state_dropout > 0) return "dropout of the state";
   return settings.groups > 1 ? "groups" : "";
 }
 
 RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings,
                                std::int64_t input)
-    : input_(builder, "input_projection", settings, input), cell_(make_cell(builder, settings)) {
+    : input_(builder, "input_projection", settings, input),
+      cell_(make_cell(builder, settings)),
+      state_dropout_(settings.state_dropout) {
   const std::string cudnn_unsupported = why_not_cudnn(settings);
   builder.note_recurrence(cudnn_unsupported);
   const kernels::Cudnn* const cudnn = builder.context().cudnn;
@@ -130,11 +149,16 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
                                             const ops::PaddedSentences& sentences, bool reverse,
                                             std::int64_t position) const {
   if (cudnn_) return ops::cudnn_layer(tape, *cudnn_, x, initial, sentences, reverse);
-  return ops::recurrence(tape, cell_, input_(tape, x), initial, sentences.mask, reverse, position);
+  const auto run = [&](const ops::Cell& cell) {
+    return ops::recurrence(tape, cell, input_(tape, x), initial, sentences.mask, reverse, position);
+  };
+  return drops(tape, cell_, state_dropout_)
+             ? run(with_dropout(tape, cell_, state_dropout_, x->value.shape()[1]))
+             : run(cell_);
 }
 
 std::int64_t RecurrentLayer::saved_floats() const {
-  return input_.saved_floats() + saved_by(cell_);
+  return input_.saved_floats() + saved_by(cell_, state_dropout_);
 }
 
 void RecurrentLayer::freeze(const Context& context) const {
@@ -148,19 +172,27 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
       guide_(Builder(builder, "higher"), "input_projection", settings, guide),
       lower_(make_cell(Builder(builder, "lower"), settings)),
-      higher_(make_cell(Builder(builder, "higher"), settings)) {
+      higher_(make_cell(Builder(builder, "higher"), settings)),
+      state_dropout_(settings.state_dropout) {
   builder.note_recurrence("two units a step");
 }
 
 std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide,
                                              const std::vector<Var>& initial, const Tensor& mask,
                                              bool reverse, std::int64_t position) const {
-  return ops::transition(tape, lower_, higher_, input_(tape, x), guide_(tape, guide), initial, mask,
-                         reverse, position);
+  const auto run = [&](const ops::Cell& lower, const ops::Cell& higher) {
+    return ops::transition(tape, lower, higher, input_(tape, x), guide_(tape, guide), initial, mask,
+                           reverse, position);
+  };
+  if (!drops(tape, lower_, state_dropout_)) return run(lower_, higher_);
+  const std::int64_t batch = x->value.shape()[1];
+  const ops::Cell lower = with_dropout(tape, lower_, state_dropout_, batch);
+  return run(lower, with_dropout(tape, higher_, state_dropout_, batch));
 }
 
 std::int64_t TransitionLayer::saved_floats() const {
-  return input_.saved_floats() + guide_.saved_floats() + saved_by(lower_) + saved_by(higher_);
+  return input_.saved_floats() + guide_.saved_floats() + saved_by(lower_, state_dropout_) +
+         saved_by(higher_, state_dropout_);
 }
 
 void TransitionLayer::freeze(const Context& context) const {
@@ -174,7 +206,8 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
                                    std::int64_t input, std::int64_t memory, std::int64_t space,
                                    const ops::AttentionShape& attention)
     : input_(Builder(builder, "lower"), "input_projection", settings, input),
-      context_(Builder(builder, "higher"), "input_projection", settings, memory) {
+      context_(Builder(builder, "higher"), "input_projection", settings, memory),
+      state_dropout_(settings.state_dropout) {
   builder.note_recurrence("attention between two units");
   layer_.lower = make_cell(Builder(builder, "lower"), settings);
   layer_.higher = make_cell(Builder(builder, "higher"), settings);
@@ -191,15 +224,23 @@ ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
                                                     const std::vector<Var>& initial,
                                                     const Tensor& sentence,
                                                     std::int64_t position) const {
-  return ops::conditional(tape, layer_, memory, input_(tape, x), initial, sentence, position);
+  const auto run = [&](const ops::Conditional& layer) {
+    return ops::conditional(tape, layer, memory, input_(tape, x), initial, sentence, position);
+  };
+  if (!drops(tape, layer_.lower, state_dropout_)) return run(layer_);
+  const std::int64_t batch = x->value.shape()[1];
+  ops::Conditional layer = layer_;
+  layer.lower = with_dropout(tape, layer_.lower, state_dropout_, batch);
+  layer.higher = with_dropout(tape, layer_.higher, state_dropout_, batch);
+  return run(layer);
 }
 
 std::int64_t ConditionalLayer::saved_floats() const {
   // The projection of the context, inside the loop, does not keep the product beside its
   // normalized values.
   const std::int64_t product = layer_.context_gain ? layer_.context_gain->shape.elements() : 0;
-  return input_.saved_floats() + context_.saved_floats() - product + saved_by(layer_.lower) +
-         saved_by(layer_.higher);
+  return input_.saved_floats() + context_.saved_floats() - product +
+         saved_by(layer_.lower, state_dropout_) + saved_by(layer_.higher, state_dropout_);
 }
 
 void ConditionalLayer::freeze(const Context& context) const {

@@ -24,6 +24,9 @@ struct UnitSettings {
   bool rearrange = false;
   std::int64_t positions = 0;  ///< rows of a unit's position vectors
   GateStart gates = {};
+  /// Probability of dropout of what the recurrent products read; one mask for all steps of a
+  /// sentence (Gal & Ghahramani, NeurIPS 2016, section 4.2).
+  float state_dropout = 0;
 };
 
 /// xW for all planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for
@@ -76,6 +79,7 @@ class RecurrentLayer {
  private:
   InputProjection input_;
   ops::Cell cell_;
+  float state_dropout_;
   std::optional<ops::CudnnLayer> cudnn_;
 };
 
@@ -97,6 +101,7 @@ class TransitionLayer {
  private:
   InputProjection input_, guide_;
   ops::Cell lower_, higher_;
+  float state_dropout_;
 };
 
 /// The conditional decoder layer with attention between its two units (Zhang et al.,
@@ -116,6 +121,7 @@ class ConditionalLayer {
  private:
   InputProjection input_, context_;
   ops::Conditional layer_;
+  float state_dropout_;
 };
 
 }  // namespace nmt

@@ -84,8 +84,10 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
                      wide = unit.inputs * h;
   TestedMemory m(engine, tape, additive, groups * heads);
   TestedCell lower, higher;
-  lower.make(engine, unit, h, normal, blocks);
-  higher.make(engine, unit, h, normal, blocks);
+  for (TestedCell* cell : {&lower, &higher}) {
+    cell->make(engine, unit, h, normal, blocks);
+    cell->drop(engine, m.batch);
+  }
   const Shape context_shape =
       groups > 1 ? Shape{groups, m.width / groups, wide / groups} : Shape{m.width, wide};
   Parameter query = engine.parameter("query", {h, m.space}, 0.5f),
@@ -136,11 +138,11 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
   check.run(
       tape,
       [&] {
-        const CellValues low = lower.expanded(), high = higher.expanded();
         const Row matrix = dense(contexts, blocks, m.width, unit.inputs, h);
         Row out(steps * m.batch * (h + m.width));
         double* const attended = &out[steps * m.batch * h];
         for (std::int64_t row = 0; row < m.batch; ++row) {
+          const CellValues low = lower.expanded(row), high = higher.expanded(row);
           std::vector<Row> s = states_of(starts, row, h);
           for (std::int64_t t = 0; t < steps; ++t) {
             const std::int64_t at = t * m.batch + row;
@@ -169,8 +171,8 @@ void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit
   };
   add("", true, 1, false, {});
   add("_normalized", true, 2, true, {});
-  add("_dot", false, 2, true, {});
-  if (unit.recurrents + unit.late > 0) add("_groups", true, 1, false, {2, true});
+  add("_dot", false, 2, true, {.dropout = true});
+  if (unit.recurrents + unit.late > 0) add("_groups", true, 1, false, {2, true, true});
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ using CellStep = void (*)(const CellValues&, std::size_t, const double*, std::ve
 struct Blocks {
   std::int64_t groups = 1;
   bool rearranged = false;
+  bool dropout = false;  ///< of what the products read
 };
 
 /// [K, k, P*n] -> the [K*k, P*K*n] matrix it stands for; row r of the rearranged input is channel
@@ -66,9 +67,23 @@ struct TestedCell {
     if (p.cell.vectors) check.reads(name + " vectors", values.vectors, p.vectors);
     if (p.cell.positions) check.reads(name + " positions", values.positions, p.positions);
   }
-  /// What cell_step() reads: the values with a dense matrix.
-  CellValues expanded() const {
+  /// Dropout of a third of what the products read, for so many rows.
+  void drop(Engine& engine, std::int64_t rows) {
+    if (!blocks.dropout || !parameters.cell.unit->is_matrix()) return;
+    Tensor& factors = parameters.cell.dropout;
+    factors = engine.context.empty({rows, parameters.cell.width});
+    for (std::int64_t i = 0; i < factors.elements(); ++i)
+      factors.f32()[i] = engine.rng.below(3) == 0 ? 0.0f : 1.5f;
+  }
+  /// What cell_step() reads: the values with a dense matrix, and the dropout of a row.
+  CellValues expanded(std::int64_t row) const {
     CellValues out = values;
+    const std::int64_t h = parameters.cell.width, k = h / blocks.groups;
+    if (parameters.cell.dropout)
+      for (std::int64_t i = 0; i < h; ++i)
+        out.dropout.push_back(
+            parameters.cell.dropout
+                .f32()[row * h + (blocks.rearranged ? i % k * blocks.groups + i / k : i)]);
     const kernels::Unit& unit = *parameters.cell.unit;
     if (parameters.cell.recurrent)
       out.recurrent = dense(values.recurrent, blocks, parameters.cell.width,

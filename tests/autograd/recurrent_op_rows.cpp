@@ -69,6 +69,7 @@ void check_recurrence(Engine& engine, CellStep step, const kernels::Unit& unit, 
   Layer layer(engine, tape, unit, random_width(engine, blocks));
   TestedCell cell;
   cell.make(engine, unit, layer.h, normal, blocks);
+  cell.drop(engine, layer.batch);
   const Var x = tape.result(engine.random({layer.steps, layer.batch, layer.wide}));
   Row xs = doubles(x->value);
   GradientCheck check(engine, {one_function, layer.steps * (layer.h + layer.batch)});
@@ -80,20 +81,24 @@ void check_recurrence(Engine& engine, CellStep step, const kernels::Unit& unit, 
   check.run(
       tape,
       [&] {
-        const CellValues values = cell.expanded();
+        std::vector<CellValues> values;
+        for (std::int64_t b = 0; b < layer.batch; ++b) values.push_back(cell.expanded(b));
         return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
-          step(values, layer.h, &xs[at * layer.wide], s, first_position + t);
+          step(values[at % layer.batch], layer.h, &xs[at * layer.wide], s, first_position + t);
         });
       },
       samples);
 }
 
-void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, bool normal) {
+void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, bool normal,
+                      bool dropout) {
   Tape tape(engine.context, true);
   Layer layer(engine, tape, unit, random_width(engine, {}));
   TestedCell lower, higher;
-  lower.make(engine, unit, layer.h, normal, {});
-  higher.make(engine, unit, layer.h, normal, {});
+  for (TestedCell* cell : {&lower, &higher}) {
+    cell->make(engine, unit, layer.h, normal, {.dropout = dropout});
+    cell->drop(engine, layer.batch);
+  }
   const Shape shape{layer.steps, layer.batch, layer.wide};
   const Var x = tape.result(engine.random(shape)), guide = tape.result(engine.random(shape));
   Row xs = doubles(x->value), guides = doubles(guide->value);
@@ -110,8 +115,9 @@ void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, 
       tape,
       [&] {
         return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
-          step(lower.values, layer.h, &xs[at * layer.wide], s, first_position + t);
-          step(higher.values, layer.h, &guides[at * layer.wide], s, first_position + t);
+          const std::int64_t b = at % layer.batch;
+          step(lower.expanded(b), layer.h, &xs[at * layer.wide], s, first_position + t);
+          step(higher.expanded(b), layer.h, &guides[at * layer.wide], s, first_position + t);
         });
       },
       samples);
@@ -128,10 +134,16 @@ void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit
   if (unit.recurrents + unit.late > 0) {
     recurrence("_groups", false, {2, false});
     recurrence("_groups_normalized", true, {3, true});
+    recurrence("_dropout", false, {.dropout = true});
+    recurrence("_groups_dropout", true, {3, true, true});
   }
-  for (const bool normal : {false, true})
-    rows.push_back({"transition", row_name(unit) + (normal ? "_normalized" : ""),
-                    [=, &unit](Engine& engine) { check_transition(engine, step, unit, normal); }});
+  const auto transition = [&](const std::string& variant, bool normal, bool dropout) {
+    rows.push_back({"transition", row_name(unit) + variant, [=, &unit](Engine& engine) {
+                      check_transition(engine, step, unit, normal, dropout);
+                    }});
+  };
+  transition("", false, false);
+  transition("_normalized", true, unit.is_matrix());
 }
 
 }  // namespace

@@ -34,11 +34,11 @@ class Maybe {
 struct CellSizes {
   const kernels::Unit* unit;
   std::int64_t width, groups = 1;
-  bool rearrange = false, normal = false;
+  bool rearrange = false, normal = false, dropout = false;
   std::int64_t positions = 3;  ///< rows of the table of positions, for units that have one
   std::string text() const {
-    return fmt::format("{} {} width {} groups {} rearrange {} normal {}", unit->name, unit->variant,
-                       width, groups, rearrange, normal);
+    return fmt::format("{} {} width {} groups {} rearrange {} normal {} dropout {}", unit->name,
+                       unit->variant, width, groups, rearrange, normal, dropout);
   }
 };
 /// Bounds the rounding errors of a recurrence, which grow from step to step.
@@ -96,10 +96,11 @@ class PackedWeights {
   std::vector<BothFloats> forward_, backward_;
 };
 
-/// A cell with the record and the gradients of `rows` rows of [T,B].
+/// A cell with the record and the gradients of `rows` rows of [T,B], B = `batch`.
 class BothCell {
  public:
-  BothCell(Parity& p, const CellSizes& sizes, std::int64_t rows) : sizes_(sizes) {
+  BothCell(Parity& p, const CellSizes& sizes, std::int64_t rows, std::int64_t batch)
+      : sizes_(sizes) {
     const std::int64_t h = sizes.width, k = sizes.unit->inputs, r = sizes.unit->recurrents,
                        l = sizes.unit->late;
     const std::int64_t positions = sizes.unit->position_vectors * h * sizes.positions;
@@ -108,7 +109,9 @@ class BothCell {
     const std::int64_t normal = sizes.normal ? (r + l) * h : 0;
     parameters_ = {Maybe(p, (r + l) * h), Maybe(p, normal), Maybe(p, normal),
                    Maybe(p, sizes.unit->vectors * h), Maybe(p, positions)};
-    const bool rearranged = sizes.rearrange && r > 0;
+    const bool rearranged = (sizes.rearrange || sizes.dropout) && r > 0;
+    dropout_rows_ = sizes.dropout ? batch : 0;
+    dropout_ = Maybe(p, dropout_rows_ * h);
     record_ = {Maybe(p, rearranged ? rows * h : 0),
                Maybe(p, rows * r * h),
                Maybe(p, normal ? rows * r * h : 0),
@@ -141,6 +144,8 @@ class BothCell {
     c.vectors = vectors(on);
     c.positions = positions(on);
     c.position_rows = c.positions ? sizes_.positions : 0;
+    c.dropout = dropout_(on);
+    c.dropout_rows = dropout_rows_;
     c.recurrent_transposed = recurrent_.backward(on);
     c.late_transposed = late_.backward(on);
     return c;
@@ -159,6 +164,8 @@ class BothCell {
  private:
   CellSizes sizes_;
   PackedWeights recurrent_, late_;
+  Maybe dropout_;
+  std::int64_t dropout_rows_ = 0;
   std::array<Maybe, 5> parameters_;
   std::array<Maybe, 8> record_;
   std::array<Maybe, 7> gradient_;
@@ -198,8 +205,9 @@ void each_cell(Body&& body) {
     body(CellSizes{.unit = &unit, .width = 33});
     if (!unit.is_matrix()) continue;
     body(CellSizes{.unit = &unit, .width = 31, .normal = true});
-    body(CellSizes{.unit = &unit, .width = 12, .groups = 3});
+    body(CellSizes{.unit = &unit, .width = 12, .groups = 3, .dropout = true});
     body(CellSizes{.unit = &unit, .width = 12, .groups = 4, .rearrange = true, .normal = true});
+    body(CellSizes{.unit = &unit, .width = 12, .groups = 4, .rearrange = true, .dropout = true});
   }
 }
 

@@ -23,7 +23,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch,
                      width = 12 * c.groups;
   const bool normal = c.normal;
-  const BothCell lower(p, c, kept), higher(p, c, kept);
+  const BothCell lower(p, c, kept, s.batch), higher(p, c, kept, s.batch);
   const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
              memory = p.floats(source * sentences * width), v = p.floats(space),
              bias = p.floats(wide), gain = p.floats(wide, 1.0f), norm_bias = p.floats(wide);

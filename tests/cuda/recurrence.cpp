@@ -20,7 +20,7 @@ void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
   p.sizes("{}; steps {} batch {} reverse {} mask {} backward {} position {}", c.text(), r.steps,
           r.batch, r.reverse, r.mask, r.backward, r.position);
   const std::int64_t n = r.steps * r.batch, h = c.width;
-  const BothCell cell(p, c, r.backward ? n : r.batch);
+  const BothCell cell(p, c, r.backward ? n : r.batch, r.batch);
   const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
              mask = sentence_mask(p, r.steps, r.batch);
   const BothStates initial(p, unit.states, r.batch * h), states(p, unit.states, n * h),

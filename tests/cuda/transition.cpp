@@ -13,7 +13,7 @@ void check(Parity& p, const CellSizes& c, std::int64_t steps, std::int64_t batch
   p.sizes("{}; steps {} batch {} reverse {} backward {}", c.text(), steps, batch, reverse,
           backward);
   const std::int64_t n = steps * batch, h = c.width, kept = backward ? n : batch;
-  const BothCell lower(p, c, kept), higher(p, c, kept);
+  const BothCell lower(p, c, kept, batch), higher(p, c, kept, batch);
   const auto x = p.floats(n * unit.inputs * h), guide = p.floats(n * unit.inputs * h),
              dh = p.floats(n * h), mask = sentence_mask(p, steps, batch);
   const BothStates initial(p, unit.states, batch * h), states(p, unit.states, n * h),

@@ -89,8 +89,8 @@ TEST(ModelDropout, OnTheReadoutAlone) {
 TEST(ModelDropout, GradientsOfMaskedLosses) {
   const Batch batch = batch_of(6, 6);
   for (const char* type : {"rnnsearch", "deep"})
-    for (double ModelSpec::*kind :
-         {&ModelSpec::dropout_emb, &ModelSpec::dropout_rnn, &ModelSpec::dropout_readout}) {
+    for (double ModelSpec::*kind : {&ModelSpec::dropout_emb, &ModelSpec::dropout_rnn,
+                                    &ModelSpec::dropout_readout, &ModelSpec::dropout_state}) {
       double losses[2] = {};
       for (const bool variational : {false, true}) {
         ModelSpec spec = spec_without_dropout(type);
@@ -122,8 +122,9 @@ TEST(ModelDropout, GradientsOfMaskedLosses) {
           EXPECT_NEAR(measured, length, 0.01 * length) << type << ' ' << name << ' ' << variational;
         }
       }
-      // The readouts are rows of real tokens, without steps: the option leaves them alone.
-      if (kind == &ModelSpec::dropout_readout)
+      // The readouts are rows of real tokens, without steps, and the state's mask is one for all
+      // steps: the option leaves both alone.
+      if (kind == &ModelSpec::dropout_readout || kind == &ModelSpec::dropout_state)
         EXPECT_EQ(losses[0], losses[1]);
       else
         EXPECT_NE(losses[0], losses[1]);
@@ -145,7 +146,7 @@ TEST(ModelDropout, PartsOfABatchDrawItsMasks) {
       const LayerLimits layers = architecture.common_layers();
       spec.enc_depth = spec.dec_depth = std::clamp(2, layers.min, layers.max);
       spec.dim_emb = spec.dim_rnn = 18;  // rows that begin within four random words
-      spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.3;
+      spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = spec.dropout_state = 0.3;
       spec.dropout_variational = variational;
       test::Engine engine(1);
       Model model(spec, source_size, target_size, engine.context, 3);

@@ -42,7 +42,8 @@ inline void make(Engine& engine, const kernels::Unit& unit, std::int64_t h, bool
 
 inline CellValues values(const ops::Cell& c) {
   const auto of = [](const Parameter* p) { return p ? doubles(p->value) : Row{}; };
-  return {of(c.recurrent), of(c.bias), of(c.gain), of(c.norm_bias), of(c.vectors), of(c.positions)};
+  return {of(c.recurrent), of(c.bias),      of(c.gain), of(c.norm_bias),
+          of(c.vectors),   of(c.positions), {}};
 }
 
 }  // namespace nmt::test

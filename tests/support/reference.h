@@ -39,6 +39,7 @@ inline void normalize(double* x, std::size_t n, const double* gain, const double
 struct CellValues {
   Row recurrent, bias, gain, norm_bias, vectors;
   Row positions{};  // [P][position_vectors*h]
+  Row dropout{};    // [h] of this row: factors of what the products read
 };
 
 /// One step of unit U of width h for one row at a position of its sentence: x [inputs*h]; updates
@@ -53,7 +54,8 @@ void cell_step(const CellValues& c, std::size_t h, const double* x, std::vector<
       for (std::size_t j = 0; j < h; ++j) {
         double sum = c.bias.empty() ? 0.0 : c.bias[(first + p) * h + j];
         for (std::size_t i = 0; i < h; ++i)
-          sum += from[i] * c.recurrent[i * planes * h + (first + p) * h + j];
+          sum += from[i] * (c.dropout.empty() ? 1.0 : c.dropout[i]) *
+                 c.recurrent[i * planes * h + (first + p) * h + j];
         out[p * h + j] = sum;
       }
     if (!c.gain.empty())

@@ -37,7 +37,7 @@ REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCAB
 # Logged as an override; the training continues.
 PROCEDURE = {
     "dropout-emb": "0.3", "dropout-rnn": "0.3", "dropout-readout": "0.3",
-    "dropout-variational": True, "max-length": "90",
+    "dropout-state": "0.3", "dropout-variational": True, "max-length": "90",
     "max-length-unit": "words", "max-length-crop": True, "mini-batch": "50",
     "mini-batch-words": "150", "maxi-batch": "50", "optimizer-delay": "2",
     "optimizer-params": "0.8", "learn-rate": "0.1", "schedule": "constant", "lr-warmup": "7u",

@@ -1,4 +1,5 @@
 #include "cuda/kernels/columns.h"
+#include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
@@ -63,6 +64,15 @@ void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
         row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
 }
 
+// to = from * factors, or to += from * factors.
+void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const float* from,
+              bool accumulate, float* to) {
+  each(cuda, n, [=] __device__(std::int64_t i) {
+    const float product = from[i] * factors[i];
+    to[i] = accumulate ? to[i] + product : product;
+  });
+}
+
 }  // namespace
 
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
@@ -80,12 +90,18 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
       rearrange(cuda, rows, cell.groups, h, h_before, rearranged);
       h_before = rearranged;
     }
+    if (cell.dropout) {
+      float* const read = part(record.rearranged, at, h);
+      multiply(cuda, rows * h, cell.dropout, h_before, false, read);
+      h_before = read;
+    }
     product(cuda, cell.groups, r, rows, h, h, h_before, cell.recurrent.f32, false, step.u);
     step.u_bias = cell.bias;
   }
   if (l > 0) {
     float* const value = part(record.late_value, at, h);
     run.late_value(cuda, step, value);
+    if (cell.dropout) multiply(cuda, rows * h, cell.dropout, value, false, value);
     step.u_bias = nullptr;
     product(cuda, cell.groups, l, rows, h, h, value, cell.late.f32, false, step.late);
     step.late_bias = cell.bias ? cell.bias + r * h : nullptr;
@@ -122,7 +138,7 @@ CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, s
 }
 
 std::int64_t cell_space(const Cell& cell) {
-  return cell.rearrange || cell.unit->late > 0 ? cell.width : 0;
+  return cell.rearrange || cell.dropout || cell.unit->late > 0 ? cell.width : 0;
 }
 
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
@@ -154,12 +170,17 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   if (l > 0) {
     product_transposed(cuda, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
                        temporary);
+    if (cell.dropout) multiply(cuda, rows * h, cell.dropout, temporary, false, temporary);
     run.late_backward(cuda, step, temporary, d);
   }
   if (r > 0) {
-    float* const dh_before = cell.rearrange ? temporary : carry[0];
-    product_transposed(cuda, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed,
-                       !cell.rearrange, dh_before);
+    const bool is_plain = !cell.rearrange && !cell.dropout;
+    float* const dh_before = is_plain ? carry[0] : temporary;
+    product_transposed(cuda, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, is_plain,
+                       dh_before);
+    if (cell.dropout)
+      multiply(cuda, rows * h, cell.dropout, dh_before, !cell.rearrange,
+               cell.rearrange ? dh_before : carry[0]);
     if (cell.rearrange) rearrange_back(cuda, rows, cell.groups, h, dh_before, true, carry[0]);
   }
 }

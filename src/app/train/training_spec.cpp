@@ -30,13 +30,18 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   for (config::Option& option : options)
     if (option.name == "unit" || option.name == "enc-cell" || option.name == "dec-cell")
       option.words = unit_names();
-  config::named(options, "gate-init").idle_rule = [&spec]() -> std::string {
-    const ModelSpec& model = spec.model;
-    if (!unit_settings(model, model.enc_cell).unit->gate_biases.empty() ||
-        !unit_settings(model, model.dec_cell).unit->gate_biases.empty())
-      return "";
-    return fmt::format("no gate of unit {} has a bias", model.dec_cell);
+  // Why nothing depends on an option, unless one of the units satisfies the condition.
+  const auto unless_a_unit = [&spec](const char* why, bool (*condition)(const kernels::Unit&)) {
+    return [&model = spec.model, why, condition]() -> std::string {
+      const bool has_one = condition(*unit_settings(model, model.enc_cell).unit) ||
+                           condition(*unit_settings(model, model.dec_cell).unit);
+      return has_one ? "" : fmt::format(fmt::runtime(why), model.dec_cell);
+    };
   };
+  config::named(options, "gate-init").idle_rule = unless_a_unit(
+      "no gate of unit {} has a bias", [](const auto& unit) { return !unit.gate_biases.empty(); });
+  config::named(options, "dropout-state").idle_rule = unless_a_unit(
+      "unit {} has no recurrent product", [](const auto& unit) { return unit.is_matrix(); });
   return options;
 }
 

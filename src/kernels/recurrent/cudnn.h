@@ -10,8 +10,9 @@
 
 namespace nmt::kernels {
 
-// A recurrent layer in one direction, input projection included, computed by NVIDIA's cuDNN: lstm,
-// and gru with reset: after, without layer normalization or groups. It computes what a linear layer
+// A recurrent layer in one direction, input projection included, computed by NVIDIA's cuDNN: lstm
+// with input: xh, and gru with reset: after, without layer normalization, groups or dropout of the
+// state. It computes what a linear layer
 // and recurrence() compute together, on a GPU only.
 
 /// The recurrent layers of cuDNN.

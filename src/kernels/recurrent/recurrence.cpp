@@ -19,6 +19,16 @@ bool start_with_bias(const float* bias, std::int64_t rows, std::int64_t width, f
   return true;
 }
 
+// The factors of the cell's dropout for a share whose first row in [T,B] is `row`, or null.
+const float* dropout_of(const Cell& cell, std::int64_t row) {
+  return cell.dropout ? cell.dropout + row % cell.dropout_rows * cell.width : nullptr;
+}
+
+void multiply(std::int64_t n, const float* factors, float* x) {
+  if (!factors) return;
+  for (std::int64_t i = 0; i < n; ++i) x[i] *= factors[i];
+}
+
 }  // namespace
 
 void product_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows,
@@ -76,13 +86,18 @@ void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, s
     return base ? base + at * width : nullptr;
   };
   const int r = unit.recurrents, l = unit.late;
+  const float* const dropout = dropout_of(cell, at);
   if (r > 0) {
     float* u = part(record.u, r * h);
     const float* h_before = step.previous[0];
-    if (cell.rearrange) {
-      float* rearranged = part(record.rearranged, h);
-      rearrange_rows(rows, cell.groups, h, h_before, rearranged);
-      h_before = rearranged;
+    if (cell.rearrange || dropout) {
+      float* read = part(record.rearranged, h);
+      if (cell.rearrange)
+        rearrange_rows(rows, cell.groups, h, h_before, read);
+      else
+        std::copy_n(h_before, rows * h, read);
+      multiply(rows * h, dropout, read);
+      h_before = read;
     }
     product(h_before, cell.recurrent, r, 0, u, part(record.u_normal, r * h),
             part(record.u_rstd, r));
@@ -94,6 +109,7 @@ void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, s
     float* plain = cell.rearrange ? late : value;  // `late` is free until the product
     unit.late_value(step, plain);
     if (cell.rearrange) rearrange_rows(rows, cell.groups, h, plain, value);
+    multiply(rows * h, dropout, value);
     product(value, cell.late, l, r, late, part(record.late_normal, l * h),
             part(record.late_rstd, l));
     step.late = late;
@@ -118,6 +134,7 @@ void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
+  const float* const dropout = dropout_of(cell, row);
   const auto part = [row](float* base, std::int64_t width) {
     return base ? base + row * width : nullptr;
   };
@@ -150,6 +167,7 @@ void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
       normal_backward(d.dlate, l, r, part(record.late_normal, l * h), part(record.late_rstd, l));
     product_transposed_rows(idle, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
                             temporary);
+    multiply(rows * h, dropout, temporary);
     float* dvalue = cell.rearrange ? temporary + rows * h : temporary;
     if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, temporary, false, dvalue);
     unit.late_backward(step, dvalue, d);
@@ -157,10 +175,16 @@ void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
   if (r > 0) {
     if (cell.gain)
       normal_backward(d.du, r, 0, part(record.u_normal, r * h), part(record.u_rstd, r));
-    float* dh = cell.rearrange ? temporary : carry[0];
+    const bool is_plain = !cell.rearrange && !dropout;
+    float* dh = is_plain ? carry[0] : temporary;
     product_transposed_rows(idle, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed,
-                            !cell.rearrange, dh);
-    if (cell.rearrange) rearrange_back_rows(rows, cell.groups, h, dh, true, carry[0]);
+                            is_plain, dh);
+    if (is_plain) return;
+    multiply(rows * h, dropout, dh);
+    if (cell.rearrange)
+      rearrange_back_rows(rows, cell.groups, h, dh, true, carry[0]);
+    else
+      add_floats(rows * h, dh, carry[0]);
   }
 }
 

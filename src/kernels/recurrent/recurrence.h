@@ -25,14 +25,18 @@ struct Cell {
   const float* vectors = nullptr;    ///< [vectors*H]
   /// [P, position_vectors*H]; positions past P use the last row.
   const float* positions = nullptr;
-  std::int64_t position_rows = 0;               ///< P
+  std::int64_t position_rows = 0;  ///< P
+  /// [B,H] factors of what the recurrent and late products read, the same at every step of a
+  /// sentence, in the order in which they read the channels; null: all 1.
+  const float* dropout = nullptr;
+  std::int64_t dropout_rows = 0;                ///< B
   const float* recurrent_transposed = nullptr;  ///< backward: packed [R*H, H]
   const float* late_transposed = nullptr;       ///< backward: packed [L*H, H]
 };
 
 /// What the forward pass of a cell records for the backward pass, one row per (step, sentence).
 struct CellRecord {
-  float* rearranged = nullptr;   ///< [.., H] h' rearranged
+  float* rearranged = nullptr;   ///< [.., H] h' rearranged and with dropout, if there is either
   float* u = nullptr;            ///< [.., R*H]
   float* u_normal = nullptr;     ///< [.., R*H] with layer normalization
   float* u_rstd = nullptr;       ///< [.., R]
