@@ -170,7 +170,7 @@ class TrainTest(unittest.TestCase):
                               (["--gate-init", "chrono", "--unit", "srn"], "gate-init (no gate of unit srn has a bias)")):
             with self.subTest(said=said):
                 done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload")
-                self.assertIn(f"without effect here: {said}", done.stderr)
+                self.assertIn(f"options without effect: {said}", done.stderr)
 
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
