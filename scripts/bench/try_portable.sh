@@ -17,22 +17,20 @@ mkdir -p "$root"/{bin,usr/bin,lib64,proc,dev,tmp,work,results,portable}
 ln -s ../bin "$root/usr/sbin"
 python=$(readlink -f "$(command -v /usr/bin/python3 || command -v python3)")
 library=$("$python" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
-copy() {  # a program and the libraries that it needs, at their places
-  mkdir -p "$root$(dirname "$1")"
-  cp -L "$1" "$root$1"
-  ldd "$1" 2>/dev/null | grep -o '/[^ )]*' | while read -r needed; do
+copy_libraries() {  # that a program or module needs, to their places
+  { ldd "$1" 2>/dev/null || true; } | { grep -o '/[^ )]*' || true; } | while read -r needed; do
     mkdir -p "$root$(dirname "$needed")"
     [ -e "$root$needed" ] || cp -L "$needed" "$root$needed"
   done
 }
+copy() {  # a program with its libraries
+  mkdir -p "$root$(dirname "$1")"
+  cp -L "$1" "$root$1"
+  copy_libraries "$1"
+}
 for program in bash env dirname timeout cp cat ls; do copy "$(readlink -f "$(command -v "$program")")"; done
 copy "$python"
-for module in "$library"/lib-dynload/*.so; do
-  ldd "$module" 2>/dev/null | grep -o '/[^ )]*' | while read -r needed; do
-    mkdir -p "$root$(dirname "$needed")"
-    [ -e "$root$needed" ] || cp -L "$needed" "$root$needed"
-  done
-done
+for module in "$library"/lib-dynload/*.so; do copy_libraries "$module"; done
 # The programs' own libraries must come from FOLDER: none but the C library's lies in the root.
 find "$root" -name 'libstdc++*' -o -name 'libgcc_s*' -o -name 'libgomp*' | xargs -r rm -f
 mkdir -p "$root$library"

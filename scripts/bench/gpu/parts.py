@@ -56,8 +56,8 @@ def memory_checks(check):
 # Part -> (what it measures, what to do, whether it does anything without a GPU).
 PARTS = {
     1: ("parity tests of kernels and whole models against the CPU, and racecheck of one case per kind of kernel", tests, False),
-    2: ("nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
-    3: ("torch.nn's layers, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
+    2: ("rows of nmt-bench: recurrences, layers, training steps and decoding in float32 and bfloat16, beside predictions", benchmarks, False),
+    3: ("layers of torch.nn, the same model trained by PyTorch in float32 and under bfloat16 autocast, and Nsight Compute's counters of six kernels", profiles.part, False),
     4: ("Multi30k on CPU and GPU: float32, tf32, bfloat16, without graphs, LSTM with our layers and cuDNN's; loss and BLEU", training.part, True),
-    5: ("compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck of one case per kind of kernel", memory_checks, False),
+    5: ("with compute-sanitizer: memcheck of all kernels and of models with GRU, initcheck of one case per kind of kernel", memory_checks, False),
 }

@@ -45,7 +45,7 @@ def command_of(check, model, device, data, updates, unit, more):
 
 def graphs_of(text):
     """What the log says of CUDA graphs, or ""."""
-    found = re.search(r"CUDA graphs?:? (.*)", text)
+    found = re.search(r"(\d+ of \d+) repeated work items ran as CUDA graphs", text)
     return found[1] if found else ""
 
 
@@ -78,9 +78,9 @@ def train(check, name, device, data, what, more=(), translate=(), unit=""):
     if not scored or scored.status != 0:
         return state.finish(name, "FAILED (nmt-translate or nmt-bleu)", False, done.seconds, hypotheses.text + (scored.text if scored else ""))
     bleu = json.JSONDecoder().raw_decode(scored.text)[0]["score"]  # warnings may follow
-    sentences = re.search(r"([\d.]+) sentences/s", hypotheses.text)
+    sentences = re.findall(r"([\d.]+) sentences/s", hypotheses.text)
     values = {"curve": curve, "target_tokens_per_second": speed, "bleu": bleu, "data": what, "updates": updates, "graphs": graphs_of(done.text),
-              "sentences_per_second": float(sentences[1]) if sentences else None}  # fmt: skip
+              "sentences_per_second": float(sentences[-1]) if sentences else None}  # fmt: skip
     state.finish(name, f"{updates} updates, loss {curve[max(curve)]:.4f}, {speed:.0f} target tokens/s, BLEU {bleu}", True, done.seconds, **values)
     shutil.rmtree(model, ignore_errors=True)
 
