@@ -5,6 +5,7 @@
 #include "search/batching.h"
 #include "search/beam/beam_search.h"
 #include "search/crew.h"
+#include "search/line_translator.h"
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
 
@@ -55,7 +56,7 @@ struct LineTranslation {
 
 /// Translates text: encodes lines, sorts them by length into batches, searches, decodes. Not
 /// thread-safe; it uses the thread pool and the crew internally.
-class BatchTranslator {
+class BatchTranslator : public LineTranslator {
  public:
   struct Statistics {
     std::int64_t sentences = 0;      ///< lines translated by the model
@@ -75,11 +76,11 @@ class BatchTranslator {
   /// warning names the first, where `first_line` is the number of lines[0], from 1. Results do not
   /// depend on the order of lines or the batches.
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
-                                         std::int64_t first_line = 1);
+                                         std::int64_t first_line = 1) override;
 
   /// Recommended number of lines per call of translate().
-  std::size_t window() const { return options_.batching.window(); }
-  const BatchTranslatorOptions& options() const { return options_; }
+  std::size_t window() const override { return options_.batching.window(); }
+  const BatchTranslatorOptions& options() const override { return options_; }
   const Statistics& statistics() const { return statistics_; }
 
  private:

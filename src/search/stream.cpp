@@ -6,7 +6,7 @@
 
 namespace nmt {
 
-std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, LineWriter& writer,
+std::int64_t translate_stream(LineTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive) {
   std::int64_t read = 0, answered = 0;
   std::vector<std::string> lines;

@@ -44,7 +44,7 @@ class ReaderLines : public LineSource {
 /// lines. `responsive` is for pipes and terminals: all lines that have arrived are translated and
 /// flushed before it waits for more. Returns the number of lines. Error (failed): the number of
 /// translations differs. Does not commit the writer.
-std::int64_t translate_stream(BatchTranslator& translator, LineSource& source, LineWriter& writer,
+std::int64_t translate_stream(LineTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive);
 
 }  // namespace nmt

@@ -106,6 +106,29 @@ class Programs(unittest.TestCase):
         shuffled = self.translate(b"".join(self.lines[i] for i in order)).splitlines()
         self.assertEqual([straight[i] for i in order], shuffled)
 
+    def test_spans_and_terms_survive(self):
+        spans = ["{name}", "%s", "https://a.org/b?c=d", "me@x.org", "12,345.6", "Zx qQ"]
+        text = ("the lamp " + " and ".join(spans[:-1]) + f" <keep>{spans[-1]}</keep> stands\n").encode()
+        out = self.translate(text, "--preserve").decode()
+        for span in spans:
+            self.assertIn(span, out)
+        self.assertNotIn("keep>", out)
+        self.assertEqual(self.translate(text + b"\n", "--preserve", "--n-best").decode().count("|||"), 6)
+        glossary = self.home / "glossary.tsv"
+        glossary.write_text("lamp\tQxzq\n")
+        self.assertIn("Qxzq", self.translate(b"the lamp stands\n", "--glossary", glossary).decode())
+        plain = b"".join(self.lines)
+        self.assertEqual(self.translate(plain, "--preserve", "emails"), self.translate(plain))
+        guarded = self.translate(b"lamp\n" * 3, "--repetition-guard").decode().splitlines()
+        for line in guarded:
+            words = line.lower().strip(".").split()
+            self.assertFalse(any(a == b for a, b in zip(words, words[1:])), line)
+        glossary.write_text("a\tb\tc\n")
+        self.refused(3, "nmt-translate", "-m", self.model, "--quiet", "--glossary", glossary, says=(f"{glossary}:1",))
+        self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--glossary", self.home / "none", says=("none",))
+        self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--preserve", "--alignment", "word", says=("preserve", "alignment"))
+        self.refused(2, "nmt-translate", "-m", self.model, "--quiet", "--preserve", "nonsense", says=("nonsense", "placeholders"))
+
     def test_weights_of_fewer_bits(self):
         """The same for every batch and threads; near float32, and not float32."""
         text = b"".join(self.lines)

@@ -5,6 +5,8 @@
 #include "core/log.h"
 #include "search/stream.h"
 
+#include <algorithm>
+
 namespace nmt::app {
 namespace {
 
@@ -22,6 +24,11 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
   if (statistics.repeating > 1)
     log::warn("the translations of {} lines repeat a phrase {} or more times in a row",
               statistics.repeating, min_reported_repetitions);
+  if (const std::int64_t parts = result.in_parts; parts > 0)
+    log::info("{} lines were translated around their preserved spans and terms", parts);
+  if (result.redecoded + result.cut > 0)
+    log::info("repetitions: {} replaced by another hypothesis, {} cut", result.redecoded,
+              result.cut);
   const double seconds = progress.seconds();
   log::info(
       "{} lines in {:.2f} s ({:.3f} s of processor time): {:.1f} sentences/s, {:.0f} source and "
@@ -35,14 +42,15 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 }  // namespace
 
 OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
-    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in),
+    : rules_(TextRules::load(checked(spec).text_rules)),
+      inference_(title, spec.models, spec.search, spec.compute, spec.pieces_in),
       workers_(inference_.compute,
                [this](const Context& context) { return inference_.models.share(context); }) {
   const LoadedEnsemble& models = inference_.models;
   BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
   options.pieces_in = spec.pieces_in;
   options.pieces_out = spec.pieces_out;
-  options.warn_repetitions = true;
+  options.warn_repetitions = !rules_.repetition_guard;
   options.crew = workers_.crew();
   options.on_batch = [this](std::int64_t sentences) {
     if (on_batch_) on_batch_(sentences);
@@ -54,8 +62,18 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
               shortlist_->size());
     options.search.shortlist = &*shortlist_;
   }
-  translator_.emplace(inference_.models.scorer(), models.source_vocabulary(),
-                      models.target_vocabulary(), options);
+  const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
+  plain_.emplace(inference_.models.scorer(), source, target, options);
+  options.search.n_best = true;
+  options.search.beam_size = std::max(options.search.beam_size, 1 + spec.alternatives);
+  n_best_.emplace(inference_.models.scorer(), source, target, options);
+  best_ = &*plain_;
+  lists_ = &*n_best_;
+  if (!rules_.any()) return;
+  guarded_plain_.emplace(*plain_, *n_best_, source, target, rules_, text_statistics_);
+  guarded_n_best_.emplace(*n_best_, *n_best_, source, target, rules_, text_statistics_);
+  best_ = &*guarded_plain_;
+  lists_ = &*guarded_n_best_;
 }
 
 TranslateResult translate(const TranslateSpec& spec) {
@@ -71,7 +89,11 @@ TranslateResult translate(const TranslateSpec& spec) {
   });
   TranslateResult result;
   result.lines = translate_stream(open.translator(), input, writer, !input.is_file());
-  result.statistics = open.translator().statistics();
+  result.statistics = open.statistics();
+  const TextTranslator::Statistics& text = open.text_statistics();
+  result.in_parts = text.in_parts;
+  result.redecoded = text.redecoded;
+  result.cut = text.cut;
   writer.commit();
   input.warn();
   log_summary(spec, result, progress);

@@ -5,6 +5,7 @@
 #include "app/workers.h"
 #include "search/batch_translator.h"
 #include "search/beam/shortlist.h"
+#include "search/text/text_translator.h"
 
 #include <cstdint>
 #include <functional>
@@ -22,8 +23,13 @@ class OpenTranslator {
   OpenTranslator(const OpenTranslator&) = delete;
   OpenTranslator& operator=(const OpenTranslator&) = delete;
 
-  /// For lines in memory (BatchTranslator::translate) and for streams of lines (translate_stream).
-  BatchTranslator& translator() { return *translator_; }
+  /// For lines in memory (translate()) and for streams of lines (translate_stream), with the rules
+  /// for text of the spec.
+  LineTranslator& translator() { return *best_; }
+  /// The same with n-best lists of at least 1 + TranslateSpec::alternatives hypotheses.
+  LineTranslator& n_best() { return *lists_; }
+  const BatchTranslator::Statistics& statistics() const { return plain_->statistics(); }
+  const TextTranslator::Statistics& text_statistics() const { return text_statistics_; }
   /// Called after each batch with its number of sentences, by one thread at a time.
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
     on_batch_ = std::move(listener);
@@ -31,16 +37,22 @@ class OpenTranslator {
   Inference& inference() { return inference_; }
 
  private:
+  TextRules rules_;
   Inference inference_;
   Workers workers_;
   std::optional<Shortlist> shortlist_;
   std::function<void(std::int64_t)> on_batch_;
-  std::optional<BatchTranslator> translator_;
+  TextTranslator::Statistics text_statistics_;
+  std::optional<BatchTranslator> plain_, n_best_;
+  std::optional<TextTranslator> guarded_plain_, guarded_n_best_;
+  LineTranslator* best_ = nullptr;
+  LineTranslator* lists_ = nullptr;
 };
 
 struct TranslateResult {
   std::int64_t lines = 0;  ///< read and written
   BatchTranslator::Statistics statistics;
+  std::int64_t in_parts = 0, redecoded = 0, cut = 0;  ///< lines: TextTranslator::Statistics
 };
 
 /// Translates the lines of spec.input or spec.text to spec.output and logs progress and speed. If

@@ -2,8 +2,22 @@
 
 #include "app/common_options.h"
 #include "config/fields.h"
+#include "core/error.h"
 
 namespace nmt::app {
+
+std::vector<config::Option> fields(TextSpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "text",
+      {Option("preserve", &spec.preserve, "spans that translations keep verbatim")
+           .value_alone("all")
+           .meta("KIND..."),
+       Option("glossary", &spec.glossary, "terms and their translations, separated by a tab")
+           .meta("FILE"),
+       Option("repetition-guard", &spec.repetition_guard,
+              "replace translations that repeat words or pieces in a row")});
+}
 
 std::vector<config::Option> fields(TranslateSpec& spec) {
   using config::Option;
@@ -22,11 +36,25 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
             Option("no-spm-encode", &spec.pieces_in,
                    "input is already split into pieces of the vocabulary"),
             Option("no-spm-decode", &spec.pieces_out, "output as pieces of the vocabulary")}),
-       config::fields(spec.search), config::decoding_fields(spec.compute)});
+       config::fields(spec.search), fields(spec.text_rules),
+       config::decoding_fields(spec.compute)});
 }
 
 void check(const TranslateSpec& spec) {
   config::check(spec.search);
+  const TextSpec& rules = spec.text_rules;
+  const char* const rule = !rules.preserve.empty()   ? "preserve"
+                           : !rules.glossary.empty() ? "glossary"
+                           : rules.repetition_guard  ? "repetition-guard"
+                                                     : nullptr;
+  if (!rule) return;
+  const auto refuse = [&](const char* other) {
+    fail(ExitStatus::usage, "{} and {} exclude each other: the former works on plain text", rule,
+         other);
+  };
+  if (spec.search.alignment != AlignmentKind::none) refuse("alignment");
+  if (spec.pieces_in) refuse("no-spm-encode");
+  if (spec.pieces_out) refuse("no-spm-decode");
 }
 
 }  // namespace nmt::app

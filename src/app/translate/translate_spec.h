@@ -3,6 +3,7 @@
 #include "app/ensemble.h"
 #include "config/option.h"
 #include "config/specs.h"
+#include "search/text/text_rules.h"
 
 #include <string>
 #include <vector>
@@ -14,8 +15,10 @@ struct TranslateSpec {
   EnsembleSpec models;
   SearchSpec search;
   ComputeSpec compute;
+  TextSpec text_rules;
   bool pieces_in = false;   ///< lines are already split into pieces of the source vocabulary
   bool pieces_out = false;  ///< translations are written as pieces of the target vocabulary
+  int alternatives = 0;     ///< minimum number of hypotheses of n_best() beyond the best
 
   // Files of translate().
   std::string input;              ///< "" and "-": standard input
@@ -23,6 +26,8 @@ struct TranslateSpec {
   std::string output;             ///< "" and "-": standard output
 };
 
+/// --preserve, --glossary and --repetition-guard.
+std::vector<config::Option> fields(TextSpec& spec);
 /// The options of nmt-translate.
 std::vector<config::Option> fields(TranslateSpec& spec);
 /// Error (usage): settings that are out of range or contradict each other.

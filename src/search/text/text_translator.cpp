@@ -1,0 +1,133 @@
+#include "search/text/text_translator.h"
+
+#include "search/text/line_parts.h"
+#include "search/text/repetition_guard.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nmt {
+
+std::vector<TextSpan> TextTranslator::spans_of(const std::string& line) const {
+  std::vector<TextSpan> spans = find_spans(line, rules_.preserve);
+  if (rules_.glossary.size() > 0) rules_.glossary.add_terms(line, spans);
+  return spans;
+}
+
+std::vector<LineTranslation> TextTranslator::translate(std::span<const std::string> lines,
+                                                       std::int64_t first_line) {
+  if (!rules_.preserve.any() && rules_.glossary.size() == 0) return guarded(lines, first_line);
+  std::vector<std::vector<TextSpan>> spans;
+  std::vector<std::string> plain;
+  for (const std::string& line : lines) {
+    spans.push_back(spans_of(line));
+    plain.push_back(without_markers(line, spans.back()));
+  }
+  std::vector<LineTranslation> translations = guarded(plain, first_line);
+
+  struct Cut {
+    std::size_t line;
+    LineParts parts;
+    std::size_t first;  // of its texts in `texts`
+  };
+  std::vector<Cut> cuts;
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (spans[i].empty()) continue;
+    std::erase_if(translations[i].outputs,
+                  [&](const Output& output) { return !contains_all(output.text, spans[i]); });
+    if (!translations[i].outputs.empty()) continue;
+    cuts.push_back({i, LineParts(lines[i], spans[i]), texts.size()});
+    for (const LineParts::Part& part : cuts.back().parts.parts)
+      if (part.translate) texts.push_back(part.text);
+  }
+  if (cuts.empty()) return translations;
+  statistics_.in_parts += static_cast<std::int64_t>(cuts.size());
+  const std::vector<LineTranslation> parts = guarded(texts, first_line);
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const std::size_t end = i + 1 < cuts.size() ? cuts[i + 1].first : texts.size();
+    Output& output = translations[cuts[i].line].outputs.emplace_back();
+    std::vector<std::string> translated;
+    for (std::size_t k = cuts[i].first; k < end; ++k) {
+      const Output& part = parts[k].outputs.front();
+      translated.push_back(part.text);
+      output.log_prob += part.log_prob;
+      output.score += part.score;
+    }
+    output.text = cuts[i].parts.join(translated);
+    output.ids = target_.encode(output.text);
+  }
+  return translations;
+}
+
+bool TextTranslator::repeats(const std::string& line, const Output& output) const {
+  return find_output_repetition(line, source_.encode(line), output.text, output.ids).found;
+}
+
+void TextTranslator::cut(const std::string& line, Output& output) const {
+  const std::vector<std::int32_t> source = source_.encode(line);
+  // Removing one repetition may leave another; each round makes the text shorter.
+  for (OutputRepetition found;
+       (found = find_output_repetition(line, source, output.text, output.ids), found.found);) {
+    const std::size_t size = output.ids.size();
+    if (found.of_words) {
+      output.text = without_repeated_words(output.text, found);
+      output.ids = target_.encode(output.text);
+    } else {
+      const auto begin =
+          output.ids.begin() + static_cast<std::ptrdiff_t>(found.begin + found.length);
+      output.ids.erase(begin,
+                       begin + static_cast<std::ptrdiff_t>(found.length * (found.times - 1)));
+      output.text = target_.decode(output.ids);
+      if (output.ids.size() >= size) return;
+    }
+  }
+}
+
+void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs,
+                           std::vector<Output> list) const {
+  Output shorter = std::move(outputs.front());
+  cut(line, shorter);
+  std::erase_if(list, [&](const Output& output) { return repeats(line, output); });
+  // A hypothesis that says less than the text without its repetition has lost more than that.
+  if (!list.empty() && list.front().text.size() >= shorter.text.size()) {
+    ++statistics_.redecoded;
+  } else {
+    std::erase_if(list, [&](const Output& output) { return output.text == shorter.text; });
+    list.insert(list.begin(), std::move(shorter));
+    ++statistics_.cut;
+  }
+  outputs = std::move(list);
+}
+
+std::vector<LineTranslation> TextTranslator::guarded(std::span<const std::string> lines,
+                                                     std::int64_t first_line) {
+  std::vector<LineTranslation> translations = plain_.translate(lines, first_line);
+  if (!rules_.repetition_guard) return translations;
+  const bool has_lists = plain_.options().search.n_best;
+  std::vector<std::size_t> bad;
+  std::vector<std::string> again;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::vector<Output>& outputs = translations[i].outputs;
+    translations[i].repeated = 0;
+    const bool is_bad = repeats(lines[i], outputs.front());
+    if (has_lists && is_bad) {
+      guard(lines[i], outputs, outputs);
+    } else if (has_lists) {
+      std::erase_if(outputs, [&](const Output& output) { return repeats(lines[i], output); });
+    } else if (is_bad) {
+      bad.push_back(i);
+      again.push_back(lines[i]);
+    }
+  }
+  if (bad.empty()) return translations;
+  std::vector<LineTranslation> lists = n_best_.translate(again, first_line);
+  for (std::size_t k = 0; k < bad.size(); ++k) {
+    std::vector<Output>& outputs = translations[bad[k]].outputs;
+    guard(again[k], outputs, std::move(lists[k].outputs));
+    outputs.resize(1);
+  }
+  return translations;
+}
+
+}  // namespace nmt

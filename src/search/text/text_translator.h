@@ -1,0 +1,65 @@
+#pragma once
+
+#include "search/batch_translator.h"
+#include "search/line_translator.h"
+#include "search/text/text_rules.h"
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nmt {
+
+/// A translator with rules for the text.
+///
+/// Spans to preserve and terms of the glossary: the model translates the whole line. Hypotheses
+/// that lack the text of a span are dropped; where none is left, the parts between the spans are
+/// translated on their own and joined with the spans in the source's order and white space.
+///
+/// Repetition guard (find_output_repetition): a degenerate best hypothesis is replaced by the best
+/// of an n-best list that is none and no shorter than the text without the repetition; without one
+/// the repetition is cut from the text. Scores remain those of the hypothesis before the cut.
+class TextTranslator : public LineTranslator {
+ public:
+  struct Statistics {
+    std::atomic<std::int64_t> in_parts{0};   ///< lines translated around their spans
+    std::atomic<std::int64_t> redecoded{0};  ///< repetitions replaced by another hypothesis
+    std::atomic<std::int64_t> cut{0};        ///< repetitions removed from the text
+  };
+
+  /// `n_best` is `plain` with SearchOptions::n_best; both may be the same. All references outlive
+  /// this object.
+  TextTranslator(BatchTranslator& plain, BatchTranslator& n_best, const Vocabulary& source,
+                 const Vocabulary& target, const TextRules& rules, Statistics& statistics)
+      : plain_(plain),
+        n_best_(n_best),
+        source_(source),
+        target_(target),
+        rules_(rules),
+        statistics_(statistics) {}
+
+  std::vector<LineTranslation> translate(std::span<const std::string> lines,
+                                         std::int64_t first_line = 1) override;
+  std::size_t window() const override { return plain_.window(); }
+  const BatchTranslatorOptions& options() const override { return plain_.options(); }
+
+ private:
+  std::vector<TextSpan> spans_of(const std::string& line) const;
+  /// The model's translations behind the repetition guard.
+  std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line);
+  bool repeats(const std::string& line, const Output& output) const;
+  void cut(const std::string& line, Output& output) const;
+  /// Replaces outputs, of which the best repeats something, by those of the list that do not.
+  void guard(const std::string& line, std::vector<Output>& outputs, std::vector<Output> list) const;
+
+  BatchTranslator& plain_;
+  BatchTranslator& n_best_;
+  const Vocabulary& source_;
+  const Vocabulary& target_;
+  const TextRules& rules_;
+  Statistics& statistics_;
+};
+
+}  // namespace nmt

@@ -1,0 +1,259 @@
+#include "text/spans.h"
+
+#include <algorithm>
+#include <map>
+
+namespace nmt {
+namespace {
+
+constexpr std::string_view open_marker = "<keep>", close_marker = "</keep>";
+constexpr std::size_t longest_placeholder = 64;  // bytes between its delimiters
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_name(char c) {
+  return is_letter(c) || is_digit(c) || c == '_';
+}
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_in(char c, std::string_view set) {
+  return set.find(c) != std::string_view::npos;
+}
+
+// Each function returns the end of the span that begins at `at`, or `at` where there is none.
+
+std::size_t marked_end(std::string_view line, std::size_t at) {
+  if (!line.substr(at).starts_with(open_marker)) return at;
+  const std::size_t close = line.find(close_marker, at + open_marker.size());
+  return close == std::string_view::npos ? at : close + close_marker.size();
+}
+
+std::size_t url_end(std::string_view line, std::size_t at) {
+  if (at > 0 && is_name(line[at - 1])) return at;
+  const std::string_view rest = line.substr(at);
+  std::size_t prefix = 0;
+  for (const std::string_view start : {"https://", "http://", "ftp://", "www."})
+    if (rest.starts_with(start)) prefix = start.size();
+  if (prefix == 0) return at;
+  std::size_t end = at + prefix;
+  int open = 0;  // parentheses
+  for (; end < line.size() && !is_space(line[end]) && !is_in(line[end], "<>\"`"); ++end) {
+    if (line[end] == '(') ++open;
+    if (line[end] == ')' && --open < 0) break;
+  }
+  while (end > at + prefix && is_in(line[end - 1], ".,;:!?'*_")) --end;
+  return end == at + prefix ? at : end;
+}
+
+bool is_local(char c) {
+  return is_name(c) || is_in(c, ".%+-");
+}
+
+std::size_t email_end(std::string_view line, std::size_t at) {
+  if (!is_name(line[at]) || (at > 0 && is_local(line[at - 1]))) return at;
+  std::size_t end = at;
+  while (end < line.size() && is_local(line[end])) ++end;
+  if (end == line.size() || line[end] != '@') return at;
+  const std::size_t domain = ++end;
+  while (end < line.size() &&
+         (is_letter(line[end]) || is_digit(line[end]) || line[end] == '-' || line[end] == '.'))
+    ++end;
+  while (end > domain && !is_letter(line[end - 1])) --end;  // a full stop behind the address
+  const std::string_view host = line.substr(domain, end - domain);
+  const std::size_t dot = host.rfind('.');
+  return dot != std::string_view::npos && dot > 0 && host.size() - dot > 2 ? end : at;
+}
+
+// "{...}" from `at` on without spaces; "{{...}}" with them.
+std::size_t braces_end(std::string_view line, std::size_t at) {
+  const bool two = line.substr(at).starts_with("{{");
+  const std::size_t first = at + (two ? 2 : 1);
+  const std::string_view near = line.substr(std::min(first, line.size()), longest_placeholder);
+  const std::size_t length = near.find(two ? "}}" : "}");
+  if (length == std::string_view::npos) return at;
+  const std::string_view inside = near.substr(0, length);
+  if (inside.find('{') != std::string_view::npos) return at;
+  if (!two && std::any_of(inside.begin(), inside.end(), is_space)) return at;
+  return first + length + (two ? 2 : 1);
+}
+
+// printf's conversions, also "%1$s" and "%(name)s", and "%name%".
+std::size_t percent_end(std::string_view line, std::size_t at) {
+  if (at > 0 && is_digit(line[at - 1])) return at;  // "100%"
+  std::size_t end = at + 1;
+  const auto skip = [&](auto is_one) {
+    while (end < line.size() && is_one(line[end])) ++end;
+  };
+  if (end < line.size() && line[end] == '(') {
+    const std::size_t length = line.substr(end, longest_placeholder).find(')');
+    if (length == std::string_view::npos) return at;
+    end += length + 1;
+  } else {
+    const std::size_t most = std::min(line.size(), at + longest_placeholder);
+    while (end < most && is_name(line[end])) ++end;
+    if (end > at + 1 && end < line.size() && line[end] == '%' && !is_digit(line[at + 1]))
+      return end + 1;
+    end = at + 1;
+    skip(is_digit);
+    if (end < line.size() && line[end] == '$')
+      ++end;
+    else
+      end = at + 1;
+  }
+  skip([](char c) { return is_digit(c) || is_in(c, "-+#.*"); });
+  skip([](char c) { return is_in(c, "hlLqjzt"); });
+  if (end == line.size() || !is_in(line[end], "diouxXeEfFgGaAcsp@")) return at;
+  ++end;
+  return end < line.size() && is_name(line[end]) ? at : end;
+}
+
+std::size_t placeholder_end(std::string_view line, std::size_t at) {
+  if (line[at] == '{') return braces_end(line, at);
+  if (line.substr(at).starts_with("${")) {
+    const std::size_t end = braces_end(line, at + 1);
+    return end == at + 1 ? at : end;
+  }
+  return line[at] == '%' ? percent_end(line, at) : at;
+}
+
+std::size_t number_end(std::string_view line, std::size_t at) {
+  if (!is_digit(line[at])) return at;
+  if (at > 0 && (is_name(line[at - 1]) ||
+                 (at > 1 && is_in(line[at - 1], ".,:/'-") && is_digit(line[at - 2]))))
+    return at;
+  std::size_t end = at;
+  while (end < line.size()) {
+    if (is_digit(line[end]))
+      ++end;
+    else if (is_in(line[end], ".,:/'-") && end + 1 < line.size() && is_digit(line[end + 1]))
+      end += 2;
+    else
+      break;
+  }
+  return end < line.size() && is_name(line[end]) ? at : end;  // "3rd", "2x"
+}
+
+std::size_t code_point(std::string_view text) {  // the first one of valid UTF-8
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  if (byte(0) < 0x80) return byte(0);
+  if (byte(0) < 0xE0) return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+  if (byte(0) < 0xF0) return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+  return 0x10000;
+}
+
+bool is_word(std::size_t point) {
+  if (point < 0x80) return is_name(static_cast<char>(point));
+  return point >= 0xC0 && point < 0x2000 && point != 0xD7 && point != 0xF7;
+}
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  if (part.empty()) return 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size())
+    ++count;
+  return count;
+}
+
+}  // namespace
+
+std::vector<TextSpan> find_spans(std::string_view line, const SpanKinds& kinds) {
+  struct Finder {
+    bool wanted;
+    SpanKind kind;
+    std::size_t (*end)(std::string_view, std::size_t);
+  };
+  const Finder finders[] = {{kinds.marked, SpanKind::marked, marked_end},
+                            {kinds.urls, SpanKind::url, url_end},
+                            {kinds.emails, SpanKind::email, email_end},
+                            {kinds.placeholders, SpanKind::placeholder, placeholder_end},
+                            {kinds.numbers, SpanKind::number, number_end}};
+  // Without a close marker behind it, no open marker needs a search.
+  const std::size_t last_close = kinds.marked ? line.rfind(close_marker) : 0;
+  std::vector<TextSpan> spans;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t begin = at;
+    for (const Finder& finder : finders) {
+      if (finder.kind == SpanKind::marked &&
+          (last_close == std::string_view::npos || begin > last_close))
+        continue;
+      const std::size_t end = finder.wanted ? finder.end(line, begin) : begin;
+      if (end == begin) continue;
+      std::string_view text = line.substr(begin, end - begin);
+      if (finder.kind == SpanKind::marked)
+        text =
+            text.substr(open_marker.size(), text.size() - open_marker.size() - close_marker.size());
+      spans.push_back({begin, end, finder.kind, std::string(text)});
+      at = end;
+      break;
+    }
+    if (at == begin) ++at;
+  }
+  return spans;
+}
+
+std::string without_markers(std::string_view line, const std::vector<TextSpan>& spans) {
+  std::string text;
+  std::size_t at = 0;
+  for (const TextSpan& span : spans) {
+    if (span.kind != SpanKind::marked) continue;
+    text += line.substr(at, span.begin - at);
+    text += span.text;
+    at = span.end;
+  }
+  text += line.substr(at);
+  return text;
+}
+
+bool contains_all(std::string_view translation, const std::vector<TextSpan>& spans) {
+  std::map<std::pair<SpanKind, std::string_view>, std::size_t> needed;
+  SpanKinds kinds;
+  for (const TextSpan& span : spans) {
+    ++needed[{span.kind, span.text}];
+    kinds.placeholders |= span.kind == SpanKind::placeholder;
+    kinds.urls |= span.kind == SpanKind::url;
+    kinds.emails |= span.kind == SpanKind::email;
+    kinds.numbers |= span.kind == SpanKind::number;
+  }
+  const std::vector<TextSpan> found = find_spans(translation, kinds);
+  for (const auto& [what, times] : needed) {
+    const auto& [kind, text] = what;
+    const bool anywhere = kind == SpanKind::marked || kind == SpanKind::term;
+    const std::size_t there =
+        anywhere ? count_of(translation, text)
+                 : static_cast<std::size_t>(std::count_if(found.begin(), found.end(),
+                                                          [&, k = kind, t = text](auto& span) {
+                                                            return span.kind == k && span.text == t;
+                                                          }));
+    if (there < times && !text.empty()) return false;
+  }
+  return true;
+}
+
+bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end) {
+  std::size_t last = end, before = begin;
+  const auto step_back = [&](std::size_t at) {
+    do --at;
+    while (at > 0 && (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80);
+    return at;
+  };
+  if (begin > 0) {
+    before = step_back(begin);
+    if (is_word(code_point(line.substr(before))) && is_word(code_point(line.substr(begin))))
+      return false;
+  }
+  if (end < line.size() && end > begin) {
+    last = step_back(end);
+    if (is_word(code_point(line.substr(last))) && is_word(code_point(line.substr(end))))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace nmt

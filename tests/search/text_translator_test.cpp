@@ -1,0 +1,163 @@
+#include "search/text/text_translator.h"
+
+#include "core/thread_pool.h"
+#include "search/text/line_parts.h"
+#include "search/text/repetition_guard.h"
+#include "table_scorer.h"
+#include "test_vocabulary.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+TEST(RepetitionGuard, LoopsOfWords) {
+  const auto found = [](const char* source, const char* output) {
+    return find_output_repetition(source, {}, output, {});
+  };
+  EXPECT_TRUE(found("Hello", "Hallo Hallo").found);
+  EXPECT_TRUE(found("Thank you.", "Danke, danke.").found);
+  EXPECT_TRUE(found("a long line with many words", "der der der Mann").found);
+  EXPECT_TRUE(found("a long line with many words", "das ist das ist das ist gut").found);
+  EXPECT_FALSE(found("a long line with many words", "die Frau, die die Tasche hat").found);
+  EXPECT_FALSE(found("no no", "nein nein").found);
+  EXPECT_FALSE(found("No, no, no, that is not it", "Nein, nein, nein, das nicht").found);
+  EXPECT_TRUE(found("no no", "nein nein nein").found);
+  EXPECT_FALSE(found("", "").found);
+}
+
+TEST(RepetitionGuard, LoopsOfPieces) {
+  const std::vector<std::int32_t> loop{9, 4, 5, 4, 5, 4, 5, 4, 5, 4, 5}, plain{9, 4, 5, 6};
+  const OutputRepetition found = find_output_repetition("a b c d e", plain, "x", loop);
+  EXPECT_TRUE(found.found);
+  EXPECT_FALSE(found.of_words);
+  EXPECT_EQ(found.begin, 1u);
+  EXPECT_EQ(found.length, 2u);
+  EXPECT_EQ(found.times, 5u);
+  EXPECT_FALSE(find_output_repetition("a b c d e", loop, "x", loop).found);
+  EXPECT_FALSE(find_output_repetition("a b c d e", plain, "x", plain).found);
+}
+
+TEST(RepetitionGuard, CutsToOneOccurrence) {
+  const auto cut = [](const std::string& text) {
+    return without_repeated_words(text, find_output_repetition("x", {}, text, {}));
+  };
+  EXPECT_EQ(cut("Hallo Hallo"), "Hallo");
+  EXPECT_EQ(cut("Hallo, hallo!"), "Hallo!");
+  EXPECT_EQ(cut("Ich bin ich bin hier."), "Ich bin hier.");
+  EXPECT_EQ(cut("gut gut gut gut"), "gut");
+  EXPECT_EQ(cut("- - -"), "-");
+}
+
+TEST(LineParts, JoinedInTheOrderOfTheLine) {
+  const std::string line = "  Hello {name}, you have %d new , 5 messages.";
+  const std::vector<TextSpan> spans = find_spans(line, {true, true, true, true, true});
+  const LineParts parts(line, spans);
+  std::vector<std::string> sources;
+  for (const LineParts::Part& part : parts.parts)
+    if (part.translate) sources.push_back(part.text);
+  EXPECT_EQ(sources, (std::vector<std::string>{"Hello", ", you have", "new ,", "messages."}));
+  EXPECT_EQ(parts.join(sources), line);
+  EXPECT_EQ(parts.join({"Hallo.", ", du hast!", "neue ,", "Nachrichten."}),
+            "  Hallo {name}, du hast %d neue , 5 Nachrichten.");
+}
+
+/// Copies the source; pieces of digits get lost where `drops_digits`. After its end the source is
+/// repeated `echo` times, more probably than </s> or, where `only_echo`, with probability 1.
+struct Copier {
+  bool drops_digits = false;
+  int echo = 0;
+  bool only_echo = false;
+};
+
+bool is_digit_piece(std::int32_t id) {
+  const std::string piece = test_vocabulary().piece(id);
+  return std::any_of(piece.begin(), piece.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+TableScorer scorer_of(const Copier& copier) {
+  return TableScorer(test_vocabulary().size(), [copier](const Ids& source, const Ids& prefix) {
+    Ids wanted;
+    for (const std::int32_t id : source)
+      if (!copier.drops_digits || !is_digit_piece(id)) wanted.push_back(id);
+    for (int i = 0; i < copier.echo; ++i) wanted.insert(wanted.end(), source.begin(), source.end());
+    std::vector<float> logits(test_vocabulary().size(),
+                              copier.only_echo ? -std::numeric_limits<float>::infinity() : -5.0f);
+    logits[2] *= 6;  // an early end is the least probable
+    logits[prefix.size() < wanted.size() ? wanted[prefix.size()] : 2] = 5.0f;
+    if (copier.echo > 0 && !copier.only_echo && prefix.size() == source.size()) logits[2] = 4.0f;
+    return logits;
+  });
+}
+
+class TextTranslatorTest : public testing::Test {
+ protected:
+  std::vector<std::string> translate(const Copier& copier, const TextRules& rules,
+                                     const std::vector<std::string>& lines) {
+    TableScorer table = scorer_of(copier);
+    BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
+    BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
+    options.search.n_best = true;
+    BatchTranslator lists(table, test_vocabulary(), test_vocabulary(), options);
+    TextTranslator translator(plain, lists, test_vocabulary(), test_vocabulary(), rules,
+                              statistics);
+    std::vector<std::string> texts;
+    for (const LineTranslation& line : translator.translate(lines))
+      texts.push_back(line.outputs.at(0).text);
+    return texts;
+  }
+  ThreadPool pool{2};
+  TextTranslator::Statistics statistics;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(TextTranslatorTest, SpansThatTheModelKeepsNeedNoSecondPass) {
+  TextRules rules;
+  rules.preserve.numbers = true;
+  EXPECT_EQ(translate({}, rules, {"the fox 12", "", "a dog"}), (Lines{"the fox 12", "", "a dog"}));
+  EXPECT_EQ(statistics.in_parts, 0);
+}
+
+TEST_F(TextTranslatorTest, LostSpansAreRestored) {
+  TextRules rules;
+  rules.preserve.numbers = rules.preserve.marked = true;
+  const Lines lines{"the fox  12 jumps", "a dog", "15", "a <keep>dog 7</keep> over 9"};
+  EXPECT_EQ(translate({.drops_digits = true}, rules, lines),
+            (Lines{"the fox  12 jumps", "a dog", "15", "a dog 7 over 9"}));
+  EXPECT_EQ(statistics.in_parts, 3);
+}
+
+TEST_F(TextTranslatorTest, GlossaryTermsReplaceTheirSources) {
+  TextRules rules;
+  rules.glossary = Glossary::from_lines({"fox\tFuchs", "dog"}, "test");
+  EXPECT_EQ(translate({}, rules, {"the fox jumps over a dog", "a foxes"}),
+            (Lines{"the Fuchs jumps over a dog", "a foxes"}));
+  EXPECT_EQ(statistics.in_parts, 1);
+}
+
+TEST_F(TextTranslatorTest, AnotherHypothesisReplacesARepetition) {
+  TextRules rules;
+  EXPECT_EQ(translate({.echo = 1}, rules, {"fox"}), Lines{"fox fox"});
+  rules.repetition_guard = true;
+  EXPECT_EQ(translate({.echo = 1}, rules, {"fox", "dog"}), (Lines{"fox", "dog"}));
+  EXPECT_EQ(statistics.redecoded, 2);
+  EXPECT_EQ(statistics.cut, 0);
+}
+
+TEST_F(TextTranslatorTest, WithoutAnotherHypothesisTheRepetitionIsCut) {
+  TextRules rules;
+  rules.repetition_guard = true;
+  EXPECT_EQ(translate({.echo = 2, .only_echo = true}, rules, {"fox", "the lazy dog"}),
+            (Lines{"fox", "the lazy dog"}));
+  EXPECT_EQ(statistics.redecoded, 0);
+  EXPECT_EQ(statistics.cut, 2);
+}
+
+}  // namespace
+}  // namespace nmt

@@ -1,0 +1,134 @@
+#include "text/spans.h"
+
+#include "core/error.h"
+#include "text/glossary.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+constexpr SpanKinds everything{true, true, true, true, true};
+
+std::vector<std::string> texts(const std::string& line, const SpanKinds& kinds = everything) {
+  std::vector<std::string> found;
+  for (const TextSpan& span : find_spans(line, kinds)) {
+    if (span.kind != SpanKind::marked) {
+      EXPECT_EQ(line.substr(span.begin, span.end - span.begin), span.text);
+    }
+    found.push_back(span.text);
+  }
+  return found;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Spans, PlaceholdersOfUsualFormats) {
+  EXPECT_EQ(texts("Hi {name}, {{ count }} of ${total}: {0:.2f} {}"),
+            (Texts{"{name}", "{{ count }}", "${total}", "{0:.2f}", "{}"}));
+  EXPECT_EQ(texts("%s has %d of %1$s, %(name)s %5.2f %-3ld %name%"),
+            (Texts{"%s", "%d", "%1$s", "%(name)s", "%5.2f", "%-3ld", "%name%"}));
+}
+
+TEST(Spans, PlainTextHasNone) {
+  for (const char* line : {"a 100% sure thing", "50 % sicher", "{ not one }", "{", "}", "}}{", "%",
+                           "5%d", "100 %", "%sure", "a < b > c", "{a\tb}", "%(", "${"})
+    EXPECT_EQ(texts(line, {.placeholders = true}), Texts{}) << line;
+}
+
+TEST(Spans, AddressesEndBeforePunctuation) {
+  EXPECT_EQ(texts("See https://a.org/b?c=1&d=2#e, (http://x.de/(y)) or www.z.com."),
+            (Texts{"https://a.org/b?c=1&d=2#e", "http://x.de/(y)", "www.z.com"}));
+  EXPECT_EQ(texts("Mail a.b+c@x-y.co.uk. Or <q@r.de>, not @home or me@here or a@b.",
+                  {.urls = true, .emails = true}),
+            (Texts{"a.b+c@x-y.co.uk", "q@r.de"}));
+}
+
+TEST(Spans, Numbers) {
+  EXPECT_EQ(texts("1 of 1,000.50 on 2024-01-31 at 12:30, 7.", {.numbers = true}),
+            (Texts{"1", "1,000.50", "2024-01-31", "12:30", "7"}));
+  EXPECT_EQ(texts("3rd a4 v1 2x x_9", {.numbers = true}), Texts{});
+  EXPECT_EQ(texts("50% and \xc3\xa9 5\xe5\x80\x8b", {.numbers = true}), (Texts{"50", "5"}));
+}
+
+TEST(Spans, MarkedSpansLoseTheirMarkers) {
+  const std::string line = "a <keep>B C</keep> d <keep></keep> <keep>open";
+  const std::vector<TextSpan> spans = find_spans(line, {.marked = true});
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_EQ(spans[0], (TextSpan{2, 18, SpanKind::marked, "B C"}));
+  EXPECT_EQ(without_markers(line, spans), "a B C d  <keep>open");
+}
+
+TEST(Spans, LongHostileLinesAreQuick) {
+  for (const char* part : {"<keep>", "{", "{{", "%(", "%a", "${", "http://", "a@", "1-", "a."}) {
+    std::string line;
+    while (line.size() < 300'000) line += part;
+    find_spans(line, everything);
+  }
+}
+
+TEST(Spans, CountsMustBeReached) {
+  const std::vector<TextSpan> spans = find_spans("12 and 12 or %s", everything);
+  EXPECT_TRUE(contains_all("12, %s, 12", spans));
+  EXPECT_FALSE(contains_all("12, %s", spans));
+  EXPECT_FALSE(contains_all("12, 120, %s", spans));
+  EXPECT_FALSE(contains_all("12, 12, % s", spans));
+  EXPECT_TRUE(contains_all("anything", {}));
+}
+
+TEST(Spans, WholeWords) {
+  EXPECT_TRUE(is_whole_word("a cat", 2, 5));
+  EXPECT_FALSE(is_whole_word("a cats", 2, 5));
+  EXPECT_FALSE(
+      is_whole_word("\xc3\xa4"
+                    "cat",
+                    2, 5));  // "äcat"
+  EXPECT_TRUE(is_whole_word("(cat)", 1, 4));
+  EXPECT_TRUE(is_whole_word("\xe5\x80\x8b\xe5\x80\x8b", 0, 3));
+}
+
+TEST(Glossary, LongestWholeWords) {
+  const Glossary glossary =
+      Glossary::from_lines({"New York\tNeu-York", "New\tNeu", "", "cat"}, "test");
+  EXPECT_EQ(glossary.size(), 3u);
+  std::vector<TextSpan> spans;
+  glossary.add_terms("New York, New, Newer cat", spans);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0], (TextSpan{0, 8, SpanKind::term, "Neu-York"}));
+  EXPECT_EQ(spans[1], (TextSpan{10, 13, SpanKind::term, "Neu"}));
+  EXPECT_EQ(spans[2], (TextSpan{21, 24, SpanKind::term, "cat"}));
+}
+
+TEST(Glossary, LeavesOtherSpansAlone) {
+  const Glossary glossary = Glossary::from_lines({"cat\tKatze", "of cat"}, "test");
+  const std::string line = "a {cat} of {cat} cat";
+  std::vector<TextSpan> spans = find_spans(line, everything);
+  glossary.add_terms(line, spans);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[1].kind, SpanKind::placeholder);
+  EXPECT_EQ(spans[2], (TextSpan{17, 20, SpanKind::term, "Katze"}));
+}
+
+TEST(Glossary, WrongLinesAreNamed) {
+  const auto message = [](const std::vector<std::string>& lines) {
+    try {
+      Glossary::from_lines(lines, "g.tsv");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(message({"a\tb", "a\tb\tc"}).find("g.tsv:2"), std::string::npos);
+  EXPECT_NE(message({"\tb"}).find("g.tsv:1"), std::string::npos);
+  EXPECT_NE(message({"a\t "}).find("g.tsv:1"), std::string::npos);
+  EXPECT_NE(message({"a\tb", "a\tc"}).find("second target"), std::string::npos);
+  EXPECT_NE(message({std::string(1001, 'x')}).find("1001 bytes"), std::string::npos);
+  EXPECT_EQ(message({"a\tb", "a\tb"}), "");
+}
+
+}  // namespace
+}  // namespace nmt
