@@ -32,3 +32,10 @@ nmt_say_file(OpenBLAS "${NMT_OPENBLAS}" "nmt-bench compares with it" "nmt-bench 
 # Only opened at run time: a build needs no header of it.
 find_library(NMT_ONEDNN NAMES libdnnl.so.3 libdnnl.so.2)
 nmt_say_file(oneDNN "${NMT_ONEDNN}" "training on the CPU opens it at run time" "training on the CPU uses it where it is installed")
+if(NOT NMT_SERVER)
+  nmt_say(nmt-serve "${NMT_SERVER_WHY}")
+elseif(NMT_CLD2 AND NMT_CLD2_INCLUDE)
+  nmt_say(nmt-serve "Boost ${Boost_VERSION_STRING}, ICU ${ICU_VERSION}, language detection by ${NMT_CLD2}")
+else()
+  nmt_say(nmt-serve "Boost ${Boost_VERSION_STRING}, ICU ${ICU_VERSION}; CLD2 not found (libcld2-dev): without language detection")
+endif()

@@ -16,13 +16,13 @@ configure_and_build() {  # preset, targets (none: all)
   cmake --build --preset "$preset" -j "$jobs" ${@:+--target "$@"} -- --quiet
 }
 
-configure_and_build tsan core_tests data_tests text_tests
+configure_and_build tsan {core,data,text,serve}_tests
 echo "== tests with threads, thread sanitizer"
 # Excludes two single-threaded tests that take minutes under this sanitizer.
 GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.ChangedBytesAreRefusedOrHarmless' \
   TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 
-configure_and_build asan-ubsan {core,config,tensor,kernels,text,autograd,data,nn,model,search,train,eval,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
+configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
 echo "== unit tests, address and undefined-behavior sanitizers"
 ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 

@@ -1,0 +1,23 @@
+# What nmt-serve needs beyond the other programs. NMT_SERVER says whether it is built, and
+# NMT_SERVER_WHY why not.
+set(NMT_SERVER OFF)
+set(NMT_SERVER_WHY "off: NMT_WITH_SERVER=${NMT_WITH_SERVER}")
+if(NMT_WITH_SERVER)
+  set(NMT_SERVER_WHY "")
+  find_package(ICU COMPONENTS uc i18n)
+  find_file(NMT_BEAST boost/beast/http.hpp HINTS ${Boost_INCLUDE_DIRS})
+  find_file(NMT_ASIO boost/asio/ip/tcp.hpp HINTS ${Boost_INCLUDE_DIRS})
+  if(NOT ICU_FOUND)
+    set(NMT_SERVER_WHY "ICU not found (libicu-dev): nmt-serve is left out")
+  elseif(NOT NMT_BEAST OR NOT NMT_ASIO)
+    set(NMT_SERVER_WHY "Boost.Beast or Boost.Asio not found (libboost-dev): nmt-serve is left out")
+  else()
+    set(NMT_SERVER ON)
+  endif()
+  if(NOT NMT_SERVER AND NOT NMT_WITH_SERVER STREQUAL "AUTO")
+    message(FATAL_ERROR "NMT_WITH_SERVER=${NMT_WITH_SERVER}: ${NMT_SERVER_WHY}")
+  endif()
+  # The language detector is optional: without it, nmt-serve refuses the source language "auto".
+  find_path(NMT_CLD2_INCLUDE cld2/public/compact_lang_det.h)
+  find_library(NMT_CLD2 cld2)
+endif()

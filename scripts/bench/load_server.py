@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Loads nmt-serve and prints its speed against nmt-translate, latencies and the growth of memory.
+
+    load_server.py BIN EN-DE=MODEL FILE [--clients 64] [--seconds 60] [-- OPTIONS OF NMT-SERVE]
+
+1. nmt-translate translates FILE.
+2. nmt-serve starts; the time to its first answer is measured.
+3. All clients send single lines of FILE one after another for the given time.
+4. For a third of the time, requests arrive at half that rate, at random times.
+5. With --hostile, the same as 3 while other clients send malformed, endless and too large requests,
+   half-open connections and requests that they do not wait for.
+
+The clients are one process on the same machine."""
+import argparse
+import json
+import os
+import random
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin")
+    parser.add_argument("model", help="EN-DE=DIRECTORY")
+    parser.add_argument("file")
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("options", nargs="*")
+    return parser.parse_args()
+
+
+def percentile(values, part):
+    return sorted(values)[min(len(values) - 1, int(part * len(values)))] if values else float("nan")
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+class Client:
+    """A keep-alive connection with at most one open request."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer, self.sent = b"", 0.0
+
+    def send(self, request, now=None):
+        self.sent = now or time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self):
+        """The status once the whole answer is there."""
+        part = self.socket.recv(65536)
+        if not part:
+            raise ConnectionError("the server closed a connection")
+        self.buffer += part
+        end = self.buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        length = int(re.search(rb"Content-Length: (\d+)", self.buffer)[1])
+        if len(self.buffer) < end + 4 + length:
+            return None
+        status = int(self.buffer[9:12])
+        self.buffer = b""
+        return status
+
+
+def requests_of(lines, direction):
+    source, target = direction.split("-")
+    result = []
+    for line in lines:
+        body = json.dumps({"q": line, "source": source, "target": target}).encode()
+        result.append(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                      b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    return result
+
+
+class Run:
+    """Clients that send requests until the time is over; `rate`: per second in all, else each at once
+    after its answer."""
+
+    def __init__(self, port, pid, requests, clients, seconds, rate=None):
+        self.times, self.statuses, self.memory = [], {}, []
+        selector = selectors.DefaultSelector()
+        idle = [Client(port) for _ in range(clients)]
+        for client in idle:
+            selector.register(client.socket, selectors.EVENT_READ, client)
+        start = time.perf_counter()
+        end, due, number, waiting = start + seconds, start, 0, 0
+        next_sample = start
+        generator = random.Random(1)
+        while True:
+            now = time.perf_counter()
+            if now >= next_sample:
+                self.memory.append((now - start, resident(pid)))
+                next_sample += 1
+            while now < end and idle and (rate is None or due <= now):
+                client = idle.pop()
+                # At a fixed rate, the wait for a free client counts too.
+                client.send(requests[number % len(requests)], None if rate is None else due)
+                number += 1
+                waiting += 1
+                if rate is not None:
+                    due += generator.expovariate(rate)
+            if now >= end and waiting == 0:
+                break
+            timeout = 0.05 if rate is None or not idle else max(0.0, min(due - now, 0.05))
+            for key, _ in selector.select(timeout):
+                status = key.data.receive()
+                if status is None:
+                    continue
+                self.times.append(time.perf_counter() - key.data.sent)
+                self.statuses[status] = self.statuses.get(status, 0) + 1
+                idle.append(key.data)
+                waiting -= 1
+        self.seconds = time.perf_counter() - start
+        for key in list(selector.get_map().values()):
+            key.data.socket.close()
+
+    def speed(self):
+        return self.statuses.get(200, 0) / self.seconds
+
+    def slope(self):
+        """Bytes per second of resident memory over the second half (least squares)."""
+        half = [each for each in self.memory if each[0] >= self.seconds / 2]
+        if len(half) < 3:
+            return float("nan")
+        mean_t = sum(t for t, _ in half) / len(half)
+        mean_m = sum(m for _, m in half) / len(half)
+        return (sum((t - mean_t) * (m - mean_m) for t, m in half) / sum((t - mean_t) ** 2 for t, _ in half))
+
+    def text(self):
+        return (f"{self.speed():.1f} sentences/s, p50 {1000 * percentile(self.times, 0.5):.0f} ms, p99 "
+                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}")
+
+
+def attack(port, stop, counts):
+    """Sends what no client should send, until `stop` is set."""
+    generator = random.Random(2)
+    head = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
+    kept = []
+    while not stop.is_set():
+        kind = generator.randrange(7)
+        try:
+            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+            if kind == 0:  # malformed
+                connection.sendall(bytes(generator.randrange(256) for _ in range(200)) + b"\r\n\r\n")
+            elif kind == 1:  # half-open
+                kept.append(connection)
+                connection = None
+            elif kind == 2:  # trickles
+                connection.sendall(head[:generator.randrange(1, len(head))])
+                kept.append(connection)
+                connection = None
+            elif kind == 3:  # 100 MB
+                connection.sendall(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 1000000)
+            elif kind == 4:
+                body = b'{"q": "a", "source": "en", "target": "de", "alternatives": 10000}'
+                connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            elif kind == 5:  # does not wait
+                body = json.dumps({"q": ["A man sleeps."] * 5, "source": "en", "target": "de"}).encode()
+                connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            else:  # broken JSON
+                connection.sendall(head + b"Content-Length: 4\r\n\r\n{[{[")
+            counts[kind] = counts.get(kind, 0) + 1
+            if connection:
+                connection.close()
+        except OSError:
+            counts["refused"] = counts.get("refused", 0) + 1
+        if len(kept) > 200:
+            kept.pop(0).close()
+        time.sleep(0.002)
+    for connection in kept:
+        connection.close()
+
+
+def main():
+    options = arguments()
+    direction, model = options.model.split("=", 1)
+    with open(options.file, encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if line.strip()]
+    done = subprocess.run([f"{options.bin}/nmt-translate", "-m", model, "-i", options.file, "-o", os.devnull],
+                          capture_output=True, text=True, check=True)
+    reference = float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
+    print(f"nmt-translate: {reference:.1f} sentences/s", flush=True)
+
+    begin = time.perf_counter()
+    server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0", "--no-access-log", options.model,
+                               *options.options], stderr=subprocess.PIPE, text=True)
+    port = None
+    for line in server.stderr:
+        found = re.search(r"listening on http://[^:]+:(\d+)", line)
+        if found:
+            port = int(found[1])
+            break
+    if port is None:
+        sys.exit("nmt-serve did not start")
+    listening = time.perf_counter() - begin
+    threading.Thread(target=lambda: [print(line, end="", file=sys.stderr) for line in server.stderr], daemon=True).start()
+    requests = requests_of(lines, direction)
+    first = Client(port)
+    first.send(requests[0])
+    while first.receive() is None:
+        pass
+    print(f"start: listening after {1000 * listening:.0f} ms, first answer after "
+          f"{1000 * (time.perf_counter() - begin):.0f} ms, {resident(server.pid) / 1e6:.1f} MB", flush=True)
+    first.socket.close()
+
+    full = Run(port, server.pid, requests, options.clients, options.seconds)
+    print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of nmt-translate", flush=True)
+    print(f"memory: {full.memory[-1][1] / 1e6:.1f} MB at the end, {full.slope() / 1e3:+.2f} kB/s in the second half", flush=True)
+    half = Run(port, server.pid, requests, options.clients, max(options.seconds / 3, 5), full.speed() / 2)
+    print(f"half load: {half.text()}", flush=True)
+    bad = {status for run in (full, half) for status in run.statuses} - {200}
+    if options.hostile:
+        stop, counts = threading.Event(), {}
+        attackers = [threading.Thread(target=attack, args=(port, stop, counts)) for _ in range(4)]
+        for thread in attackers:
+            thread.start()
+        hostile = Run(port, server.pid, requests, options.clients, options.seconds)
+        stop.set()
+        for thread in attackers:
+            thread.join()
+        print(f"hostile: {hostile.text()}; {sum(counts.values())} hostile connections", flush=True)
+        print(f"memory: {hostile.memory[-1][1] / 1e6:.1f} MB at the end, {hostile.slope() / 1e3:+.2f} kB/s in the second half")
+        bad |= set(hostile.statuses) - {200}
+    server.send_signal(signal.SIGTERM)
+    status = server.wait(timeout=60)
+    print(f"exit status {status}")
+    sys.exit(1 if bad or status else 0)
+
+
+if __name__ == "__main__":
+    main()

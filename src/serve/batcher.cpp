@@ -1,0 +1,237 @@
+#include "serve/batcher.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+namespace nmt::serve {
+namespace {
+
+constexpr auto quiet = std::chrono::milliseconds(1);  // without arrivals, a batch starts
+// Clients whose answers have just been sent may send their next requests meanwhile.
+constexpr auto collect = std::chrono::milliseconds(4);
+constexpr auto tick_interval = std::chrono::seconds(1);
+constexpr double newest_weight = 0.2;  // of the moving average
+
+double seconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+Batcher::Batcher(Engine& engine, const BatcherOptions& options)
+    : engine_(engine), options_(options), thread_([this] { run(); }) {}
+
+Batcher::~Batcher() {
+  stop();
+}
+
+void Batcher::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Batcher::submit(BatchJob job) {
+  NMT_CHECK(!job.route.empty() && !job.sentences.empty(), "a job without a route or sentences");
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = job.sentences.size();
+  if (stopping_ || (statistics_.waiting > 0 && statistics_.waiting + count > options_.capacity))
+    return false;
+  auto added = std::make_shared<Job>();
+  added->job = std::move(job);
+  added->arrival = last_arrival_ = Clock::now();
+  added->pending = count;
+  added->results.resize(count);
+  statistics_.waiting += count;
+  jobs_.push_back(std::move(added));
+  changed_.notify_all();
+  return true;
+}
+
+Batcher::Statistics Batcher::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+int Batcher::retry_after() const {
+  const std::lock_guard lock(mutex_);
+  const double per_sentence =
+      batch_seconds_ / static_cast<double>(std::max<std::size_t>(options_.batch, 1));
+  constexpr double most = 3600;
+  return static_cast<int>(
+      std::ceil(std::clamp(per_sentence * static_cast<double>(statistics_.waiting), 1.0, most)));
+}
+
+Batcher::Key Batcher::key_of(const Job& job) {
+  const bool is_last = job.stage + 1 == job.job.route.size();
+  return {job.job.route[job.stage], is_last && job.job.n_best};
+}
+
+std::size_t Batcher::waiting_units(Key key) const {
+  std::size_t count = 0;
+  for (const auto& job : jobs_)
+    if (key_of(*job) == key) count += job->job.sentences.size() - job->next;
+  return count;
+}
+
+// The oldest job, but of another key than the last batch where such a job waits.
+const Batcher::Job& Batcher::next_job() const {
+  const auto other = std::find_if(jobs_.begin(), jobs_.end(),
+                                  [&](const auto& job) { return !(key_of(*job) == last_key_); });
+  return other != jobs_.end() ? **other : *jobs_.front();
+}
+
+// Ends jobs that are too late or that nobody waits for.
+void Batcher::drop_dead_jobs(std::unique_lock<std::mutex>& lock) {
+  const Clock::time_point now = Clock::now();
+  std::vector<std::pair<std::shared_ptr<Job>, JobStatus>> dead;
+  for (const auto& job : jobs_) {
+    if (job->job.canceled && *job->job.canceled)
+      dead.emplace_back(job, JobStatus::canceled);
+    else if (job->job.deadline <= now)
+      dead.emplace_back(job, JobStatus::expired);
+  }
+  for (const auto& [job, status] : dead) finish(lock, job, status, "");
+}
+
+// Oldest jobs first, each at most its share; then what still fits, again oldest first.
+std::vector<Batcher::Unit> Batcher::take_batch(Key key) {
+  std::vector<std::shared_ptr<Job>> waiting;
+  for (const auto& job : jobs_)
+    if (key_of(*job) == key && job->next < job->job.sentences.size()) waiting.push_back(job);
+  if (waiting.empty()) return {};
+  const std::size_t share = std::max<std::size_t>(options_.batch / waiting.size(), 1);
+  std::vector<Unit> units;
+  for (const std::size_t most : {share, options_.batch})
+    for (const auto& job : waiting)
+      for (std::size_t taken = 0;
+           taken < most && units.size() < options_.batch && job->next < job->job.sentences.size();
+           ++taken)
+        units.push_back({job, job->next++});
+  return units;
+}
+
+void Batcher::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    drop_dead_jobs(lock);
+    if (jobs_.empty()) {
+      if (stopping_) return;
+      if (changed_.wait_for(lock, tick_interval) == std::cv_status::timeout) {
+        lock.unlock();
+        engine_.tick();
+        lock.lock();
+      }
+      continue;
+    }
+    const Job& oldest = next_job();
+    const Key key = key_of(oldest);
+    const auto slack = std::max<Clock::duration>(
+        options_.latency_target - std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(batch_seconds_)),
+        Clock::duration::zero());
+    const Clock::time_point latest =
+        std::max(oldest.arrival + slack, std::max(oldest.arrival, last_batch_end_) + collect);
+    while (!stopping_ && waiting_units(key) < options_.batch) {
+      const Clock::time_point until =
+          std::min(latest, std::max(last_arrival_, last_batch_end_) + quiet);
+      if (Clock::now() >= until) break;
+      changed_.wait_until(lock, until);
+    }
+    last_key_ = key;
+    translate(lock, key, take_batch(key));
+    last_batch_end_ = Clock::now();
+    lock.unlock();
+    engine_.tick();
+    lock.lock();
+  }
+}
+
+bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<const Unit> units,
+                         std::string& message) {
+  std::vector<std::string> sentences;
+  for (const Unit& unit : units) sentences.push_back(unit.job->job.sentences[unit.sentence]);
+  lock.unlock();
+  std::vector<Hypotheses> results;
+  const Clock::time_point begin = Clock::now();
+  try {
+    results = engine_.translate(key.model, key.n_best, sentences);
+    NMT_CHECK(results.size() == units.size(), "{} translations of {} sentences", results.size(),
+              units.size());
+  } catch (const std::exception& error) {
+    results.clear();
+    message = error.what();
+  }
+  const double time = seconds(Clock::now() - begin);
+  lock.lock();
+  ++statistics_.batches;
+  statistics_.sentences += units.size();
+  statistics_.busy_seconds += time;
+  // Small batches take more time per sentence than full ones.
+  const std::size_t counted = std::max<std::size_t>({units.size(), options_.batch / 4, 1});
+  const double full = time * static_cast<double>(options_.batch) / static_cast<double>(counted);
+  batch_seconds_ += (batch_seconds_ == 0 ? 1.0 : newest_weight) * (full - batch_seconds_);
+  if (results.empty()) return false;
+  store(lock, units, std::move(results));
+  return true;
+}
+
+void Batcher::translate(std::unique_lock<std::mutex>& lock, Key key, std::vector<Unit> units) {
+  std::string message;
+  if (units.empty() || run_engine(lock, key, units, message)) return;
+  // A sentence of one job must not fail the others: each job is tried on its own.
+  std::stable_sort(units.begin(), units.end(),
+                   [](const Unit& a, const Unit& b) { return a.job.get() < b.job.get(); });
+  for (std::size_t begin = 0, end = 0; begin < units.size(); begin = end) {
+    while (end < units.size() && units[end].job == units[begin].job) ++end;
+    const bool is_alone = end - begin == units.size();
+    if (is_alone ||
+        !run_engine(lock, key, std::span<const Unit>(units).subspan(begin, end - begin), message))
+      finish(lock, units[begin].job, JobStatus::failed, message);
+  }
+}
+
+void Batcher::store(std::unique_lock<std::mutex>& lock, std::span<const Unit> units,
+                    std::vector<Hypotheses> results) {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const std::shared_ptr<Job>& job = units[i].job;
+    job->results[units[i].sentence] = std::move(results[i]);
+    if (--job->pending > 0) continue;
+    if (++job->stage == job->job.route.size()) {
+      finish(lock, job, JobStatus::done, "");
+      continue;
+    }
+    for (std::size_t k = 0; k < job->results.size(); ++k)
+      job->job.sentences[k] = std::move(job->results[k].front());
+    job->next = 0;
+    job->pending = job->results.size();
+  }
+}
+
+void Batcher::finish(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Job>& job,
+                     JobStatus status, const std::string& message) {
+  const auto found = std::find(jobs_.begin(), jobs_.end(), job);
+  if (found == jobs_.end()) return;
+  const std::shared_ptr<Job> kept = *found;
+  jobs_.erase(found);
+  statistics_.waiting -= kept->job.sentences.size();
+  switch (status) {
+    case JobStatus::done: ++statistics_.done; break;
+    case JobStatus::expired: ++statistics_.expired; break;
+    case JobStatus::canceled: ++statistics_.canceled; break;
+    case JobStatus::failed: ++statistics_.failed; break;
+  }
+  lock.unlock();
+  if (status != JobStatus::done) kept->results.clear();
+  kept->job.finish(status, std::move(kept->results), message);
+  lock.lock();
+}
+
+}  // namespace nmt::serve

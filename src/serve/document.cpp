@@ -1,0 +1,90 @@
+#include "serve/document.h"
+
+#include "serve/html.h"
+#include "serve/sentences.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace nmt::serve {
+namespace {
+
+constexpr std::string_view open_marker = "<keep>", close_marker = "</keep>";
+
+bool is_open(std::string_view text) {
+  const std::size_t open = text.rfind(open_marker);
+  return open != std::string_view::npos && text.find(close_marker, open) == std::string_view::npos;
+}
+
+// Joins the parts of a marked span that were split.
+std::vector<TextPart> with_whole_spans(std::vector<TextPart> parts) {
+  std::size_t last_close = 0;  // behind the last part with a close marker
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].text.find(close_marker) != std::string::npos) last_close = i + 1;
+  std::vector<TextPart> result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    TextPart part = std::move(parts[i]);
+    if (part.text.find(open_marker) != std::string::npos) {
+      bool open = is_open(part.text);
+      while (open && i + 1 < last_close) {
+        const TextPart& next = parts[++i];
+        open = is_open(next.text) || next.text.find(close_marker) == std::string::npos;
+        part.text += next.text;
+      }
+      part.translate = true;
+    }
+    result.push_back(std::move(part));
+  }
+  return result;
+}
+
+}  // namespace
+
+Document::Document(std::string_view text, TextFormat format, const std::string& language,
+                   std::size_t max_characters) {
+  if (format == TextFormat::html)
+    add_html(text, language, max_characters);
+  else
+    add_text(text, language, max_characters);
+}
+
+void Document::add_text(std::string_view text, const std::string& language,
+                        std::size_t max_characters) {
+  for (TextPart& part : with_whole_spans(split_sentences(text, language, max_characters))) {
+    if (part.translate) sentences_.push_back(part.text);
+    pieces_.push_back({part.translate ? "" : std::move(part.text), part.translate, false});
+  }
+}
+
+void Document::add_html(std::string_view html, const std::string& language,
+                        std::size_t max_characters) {
+  for (HtmlPart& part : split_html(html)) {
+    std::vector<TextPart> texts;
+    if (part.is_text) texts = split_sentences(decode_html(part.source), language, max_characters);
+    if (std::none_of(texts.begin(), texts.end(), [](const TextPart& t) { return t.translate; })) {
+      pieces_.push_back({std::move(part.source), false, false});
+      continue;
+    }
+    for (TextPart& text : texts) {
+      pieces_.push_back({text.translate ? "" : encode_html(text.text), text.translate, true});
+      if (text.translate) sentences_.push_back(std::move(text.text));
+    }
+  }
+}
+
+std::string Document::join(std::span<const Hypotheses> translations, std::size_t k) const {
+  std::string text;
+  std::size_t next = 0;
+  for (const Piece& piece : pieces_) {
+    if (!piece.sentence) {
+      text += piece.text;
+      continue;
+    }
+    const Hypotheses& hypotheses = translations[next++];
+    const std::string& chosen = k < hypotheses.size() ? hypotheses[k] : hypotheses.front();
+    text += piece.encode ? encode_html(chosen) : chosen;
+  }
+  return text;
+}
+
+}  // namespace nmt::serve

@@ -1,0 +1,39 @@
+#pragma once
+
+#include "serve/batcher.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nmt::serve {
+
+enum class TextFormat { text, html };
+
+/// A text of a request as sentences and what stands between them.
+class Document {
+ public:
+  /// `text` is valid UTF-8. A marked span (<keep>...</keep>) is never split.
+  Document(std::string_view text, TextFormat format, const std::string& language,
+           std::size_t max_characters);
+
+  const std::vector<std::string>& sentences() const { return sentences_; }
+  /// The text from the k-th hypothesis of each sentence, or the best where a sentence has fewer.
+  std::string join(std::span<const Hypotheses> translations, std::size_t k) const;
+
+ private:
+  struct Piece {
+    std::string text;       // as it stands in the result
+    bool sentence = false;  // else
+    bool encode = false;    // the translation is text of an HTML document
+  };
+  void add_text(std::string_view text, const std::string& language, std::size_t max_characters);
+  void add_html(std::string_view html, const std::string& language, std::size_t max_characters);
+
+  std::vector<Piece> pieces_;
+  std::vector<std::string> sentences_;
+};
+
+}  // namespace nmt::serve

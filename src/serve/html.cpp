@@ -1,0 +1,292 @@
+#include "serve/html.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+
+namespace nmt::serve {
+namespace {
+
+constexpr std::string_view no_break_space = "\u00a0";
+constexpr std::size_t longest_reference = 32;  // bytes
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return lower(c); });
+  return result;
+}
+
+bool is_raw_text(std::string_view element) {  // ends at its own end tag alone
+  return element == "script" || element == "style";
+}
+bool is_hidden(std::string_view element) {
+  for (const std::string_view name :
+       {"code", "kbd", "samp", "var", "svg", "math", "template", "keep"})
+    if (element == name) return true;
+  return is_raw_text(element);
+}
+bool is_void(std::string_view element) {
+  for (const std::string_view name : {"area", "base", "br", "col", "embed", "hr", "img", "input",
+                                      "link", "meta", "source", "track", "wbr"})
+    if (element == name) return true;
+  return false;
+}
+
+/// A piece of markup.
+struct Markup {
+  std::size_t end = 0;    ///< behind it; 0: the "<" is text
+  std::string element;    ///< lower case; "": a comment or a declaration
+  bool closes = false;    ///< an end tag
+  bool is_empty = false;  ///< <br>, <x/>
+  bool untranslated = false;
+};
+
+// The end of the tag whose name ends at `at`, and what its attributes say. As in browsers, a tag
+// without an end takes the rest; so every byte is read once.
+void read_attributes(std::string_view html, std::size_t at, Markup& markup) {
+  markup.end = html.size();
+  while (at < html.size()) {
+    while (at < html.size() && (is_space(html[at]) || html[at] == '/')) ++at;
+    if (at == html.size()) return;
+    if (html[at] == '>') {
+      markup.is_empty |= html[at - 1] == '/';
+      markup.end = at + 1;
+      return;
+    }
+    const std::size_t name_begin = at++;
+    while (at < html.size() && !is_space(html[at]) && html[at] != '=' && html[at] != '>' &&
+           html[at] != '/')
+      ++at;
+    const std::string name = lower(html.substr(name_begin, at - name_begin));
+    while (at < html.size() && is_space(html[at])) ++at;
+    if (at == html.size() || html[at] != '=') continue;
+    ++at;
+    while (at < html.size() && is_space(html[at])) ++at;
+    if (at == html.size()) return;
+    std::size_t begin = at;
+    if (html[at] == '"' || html[at] == '\'') {
+      begin = at + 1;
+      at = html.find(html[at], begin);
+      if (at == std::string_view::npos) return;
+    } else {
+      while (at < html.size() && !is_space(html[at]) && html[at] != '>') ++at;
+    }
+    const std::string value = lower(html.substr(begin, at - begin));
+    if (at < html.size() && html[at] != '>') ++at;
+    if (name == "translate" && value == "no") markup.untranslated = true;
+    if (name == "class")
+      for (std::size_t found = 0; (found = value.find("notranslate", found)) != std::string::npos;
+           found += 11)
+        if ((found == 0 || is_space(value[found - 1])) &&
+            (found + 11 == value.size() || is_space(value[found + 11])))
+          markup.untranslated = true;
+  }
+}
+
+// `last_close`: the last ">" of the HTML.
+Markup read_markup(std::string_view html, std::size_t at, std::size_t last_close) {
+  Markup markup;
+  const std::string_view rest = html.substr(at);
+  const auto until = [&](std::string_view what, std::size_t from) {
+    const std::size_t found = html.find(what, at + from);
+    markup.end = found == std::string_view::npos ? html.size() : found + what.size();
+  };
+  if (rest.starts_with("<!--")) {
+    until("-->", 4);
+  } else if (last_close == std::string_view::npos || at > last_close) {
+    return markup;
+  } else if (rest.starts_with("<![CDATA[")) {
+    until("]]>", 9);
+  } else if (rest.starts_with("<!") || rest.starts_with("<?")) {
+    until(">", 2);
+  } else {
+    markup.closes = rest.starts_with("</");
+    const std::size_t name = at + (markup.closes ? 2 : 1);
+    if (name >= html.size() || !is_letter(html[name])) return markup;
+    std::size_t end = name;
+    while (end < html.size() && !is_space(html[end]) && html[end] != '>' && html[end] != '/') ++end;
+    markup.element = lower(html.substr(name, end - name));
+    read_attributes(html, end, markup);
+    markup.is_empty |= is_void(markup.element);
+  }
+  return markup;
+}
+
+// Behind the end tag of an element whose start tag ends at `at`; nested elements of the same name
+// count. The end of the HTML where there is none.
+std::size_t end_of_element(std::string_view html, std::size_t at, const std::string& element,
+                           std::size_t last_close) {
+  for (int depth = 1; at < html.size();) {
+    at = html.find('<', at);
+    if (at == std::string_view::npos) break;
+    const Markup markup = read_markup(html, at, last_close);
+    if (markup.end == 0) {
+      ++at;
+      continue;
+    }
+    if (is_raw_text(element) && !(markup.closes && markup.element == element)) {
+      ++at;
+      continue;
+    }
+    at = markup.end;
+    if (markup.element != element) continue;
+    if (markup.closes && --depth == 0) return at;
+    if (!markup.closes && !markup.is_empty) ++depth;
+  }
+  return html.size();
+}
+
+void append_utf8(std::string& text, std::uint32_t code) {
+  if (code < 0x80) {
+    text += static_cast<char>(code);
+  } else if (code < 0x800) {
+    text += static_cast<char>(0xC0 | code >> 6);
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    text += static_cast<char>(0xE0 | code >> 12);
+    text += static_cast<char>(0x80 | (code >> 6 & 0x3F));
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    text += static_cast<char>(0xF0 | code >> 18);
+    text += static_cast<char>(0x80 | (code >> 12 & 0x3F));
+    text += static_cast<char>(0x80 | (code >> 6 & 0x3F));
+    text += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+// The names of U+00A0 to U+00FF (HTML 4.01, section 24.2.1), in order.
+constexpr std::string_view latin_1[] = {
+    "nbsp",   "iexcl",  "cent",   "pound",  "curren", "yen",    "brvbar", "sect",   "uml",
+    "copy",   "ordf",   "laquo",  "not",    "shy",    "reg",    "macr",   "deg",    "plusmn",
+    "sup2",   "sup3",   "acute",  "micro",  "para",   "middot", "cedil",  "sup1",   "ordm",
+    "raquo",  "frac14", "frac12", "frac34", "iquest", "Agrave", "Aacute", "Acirc",  "Atilde",
+    "Auml",   "Aring",  "AElig",  "Ccedil", "Egrave", "Eacute", "Ecirc",  "Euml",   "Igrave",
+    "Iacute", "Icirc",  "Iuml",   "ETH",    "Ntilde", "Ograve", "Oacute", "Ocirc",  "Otilde",
+    "Ouml",   "times",  "Oslash", "Ugrave", "Uacute", "Ucirc",  "Uuml",   "Yacute", "THORN",
+    "szlig",  "agrave", "aacute", "acirc",  "atilde", "auml",   "aring",  "aelig",  "ccedil",
+    "egrave", "eacute", "ecirc",  "euml",   "igrave", "iacute", "icirc",  "iuml",   "eth",
+    "ntilde", "ograve", "oacute", "ocirc",  "otilde", "ouml",   "divide", "oslash", "ugrave",
+    "uacute", "ucirc",  "uuml",   "yacute", "thorn",  "yuml"};
+struct Named {
+  std::string_view name;
+  std::uint32_t code;
+};
+constexpr Named others[] = {
+    {"amp", '&'},       {"lt", '<'},        {"gt", '>'},        {"quot", '"'},
+    {"apos", '\''},     {"ndash", 0x2013},  {"mdash", 0x2014},  {"lsquo", 0x2018},
+    {"rsquo", 0x2019},  {"sbquo", 0x201A},  {"ldquo", 0x201C},  {"rdquo", 0x201D},
+    {"bdquo", 0x201E},  {"bull", 0x2022},   {"hellip", 0x2026}, {"prime", 0x2032},
+    {"lsaquo", 0x2039}, {"rsaquo", 0x203A}, {"euro", 0x20AC},   {"trade", 0x2122},
+    {"minus", 0x2212},  {"thinsp", 0x2009}, {"OElig", 0x152},   {"oelig", 0x153},
+    {"Scaron", 0x160},  {"scaron", 0x161},  {"Yuml", 0x178}};
+
+// The text of the reference between "&" and ";", "" for one that is not known.
+std::string resolve(std::string_view name) {
+  std::string text;
+  for (const Named& other : others)
+    if (name == other.name) append_utf8(text, other.code);
+  for (std::uint32_t i = 0; i < std::size(latin_1); ++i)
+    if (name == latin_1[i]) append_utf8(text, 0xA0 + i);
+  if (!text.empty()) return text;
+  if (!name.starts_with("#")) return "";
+  name.remove_prefix(1);
+  const bool is_hex = name.starts_with("x") || name.starts_with("X");
+  if (is_hex) name.remove_prefix(1);
+  std::uint32_t code = 0;
+  const auto [end, error] =
+      std::from_chars(name.data(), name.data() + name.size(), code, is_hex ? 16 : 10);
+  const bool is_character = code >= 0x20 && code <= 0x10FFFF &&
+                            !(code >= 0xD800 && code < 0xE000) && !(code >= 0x7F && code < 0xA0);
+  if (error != std::errc() || end != name.data() + name.size() || !is_character) return "";
+  append_utf8(text, code);
+  return text;
+}
+
+// Whether a named reference that decode_html() leaves alone begins with the "&" at `at`.
+bool is_unresolved(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && end < at + longest_reference &&
+         (is_letter(text[end]) || (text[end] >= '0' && text[end] <= '9')))
+    ++end;
+  return end > at + 1 && end < text.size() && text[end] == ';' && is_letter(text[at + 1]) &&
+         resolve(text.substr(at + 1, end - at - 1)).empty();
+}
+
+}  // namespace
+
+std::vector<HtmlPart> split_html(std::string_view html) {
+  const std::size_t last_close = html.rfind('>');
+  std::vector<HtmlPart> parts;
+  const auto add = [&](std::string_view source, bool is_text) {
+    if (source.empty()) return;
+    if (!parts.empty() && parts.back().is_text == is_text)
+      parts.back().source += source;
+    else
+      parts.push_back({std::string(source), is_text});
+  };
+  std::size_t text = 0;  // where the present text begins
+  for (std::size_t at = 0; (at = html.find('<', at)) != std::string_view::npos;) {
+    const Markup markup = read_markup(html, at, last_close);
+    if (markup.end == 0) {
+      ++at;
+      continue;
+    }
+    std::size_t end = markup.end;
+    if (!markup.closes && !markup.is_empty && (markup.untranslated || is_hidden(markup.element)))
+      end = end_of_element(html, end, markup.element, last_close);
+    add(html.substr(text, at - text), true);
+    add(html.substr(at, end - at), false);
+    at = text = end;
+  }
+  add(html.substr(text), true);
+  return parts;
+}
+
+std::string decode_html(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '&') {
+      const std::size_t end = text.substr(at, longest_reference).find(';');
+      const std::string resolved =
+          end == std::string_view::npos ? "" : resolve(text.substr(at + 1, end - 1));
+      if (!resolved.empty()) {
+        result += resolved;
+        at += end + 1;
+        continue;
+      }
+    }
+    result += text[at++];
+  }
+  return result;
+}
+
+std::string encode_html(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    switch (text[at]) {
+      case '&': result += is_unresolved(text, at) ? "&" : "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      default:
+        if (text.substr(at).starts_with(no_break_space)) {
+          result += "&nbsp;";
+          ++at;
+        } else {
+          result += text[at];
+        }
+    }
+  }
+  return result;
+}
+
+}  // namespace nmt::serve

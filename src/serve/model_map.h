@@ -1,0 +1,45 @@
+#pragma once
+
+#include "serve/languages.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt::serve {
+
+/// A model directory and what it translates.
+struct ModelEntry {
+  int id = 0;  ///< stays the same while the server runs
+  Direction direction;
+  std::string directory;
+  bool operator==(const ModelEntry&) const = default;
+};
+
+/// The models at one time.
+class ModelMap {
+ public:
+  explicit ModelMap(std::vector<ModelEntry> entries);
+
+  const std::vector<ModelEntry>& entries() const { return entries_; }
+  /// All languages, sorted.
+  const std::vector<std::string>& languages() const { return languages_; }
+  /// Languages that texts may be in, sorted.
+  const std::vector<std::string>& sources() const { return sources_; }
+  /// The ids of the models from one language to another: one, or two through a third language (the
+  /// first one in alphabetical order); none where there is no way.
+  std::vector<int> route(const std::string& source, const std::string& target) const;
+  /// Languages that a source can be translated to, sorted; the source itself is one of them.
+  std::vector<std::string> targets(const std::string& source) const;
+
+ private:
+  int find(const std::string& source, const std::string& target) const;
+  std::vector<ModelEntry> entries_;
+  std::vector<std::string> languages_, sources_;
+};
+
+/// Finds models. Each word is "en-de=DIRECTORY" or a folder whose subfolders are model directories
+/// with such names. Errors (usage): a word that is neither, a model that is not there, two models
+/// of a direction, none at all.
+std::vector<ModelEntry> find_models(const std::vector<std::string>& words);
+
+}  // namespace nmt::serve

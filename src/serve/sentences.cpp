@@ -1,0 +1,184 @@
+#include "serve/sentences.h"
+
+#include "core/error.h"
+#include "text/spans.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+
+#include <unicode/brkiter.h>
+#include <unicode/uchar.h>
+#include <unicode/utext.h>
+#include <unicode/utf8.h>
+
+namespace nmt::serve {
+namespace {
+
+// Creating an iterator is slow, so each thread keeps those that it has used.
+icu::BreakIterator& sentence_iterator(const std::string& language) {
+  thread_local std::map<std::string, std::unique_ptr<icu::BreakIterator>> iterators;
+  std::unique_ptr<icu::BreakIterator>& iterator = iterators[language];
+  if (!iterator) {
+    UErrorCode status = U_ZERO_ERROR;
+    const icu::Locale locale(language.c_str());
+    iterator.reset(icu::BreakIterator::createSentenceInstance(locale, status));
+    NMT_CHECK(U_SUCCESS(status) && iterator, "ICU has no sentence iterator: {}",
+              u_errorName(status));
+  }
+  return *iterator;
+}
+
+struct Point {
+  UChar32 code;
+  std::size_t bytes;
+};
+
+Point point_at(std::string_view text, std::size_t at) {
+  UChar32 code = 0;
+  auto next = static_cast<std::int32_t>(at);
+  U8_NEXT_OR_FFFD(text.data(), next, static_cast<std::int32_t>(text.size()), code);
+  return {code, static_cast<std::size_t>(next) - at};
+}
+
+// Abbreviations before a name or a number; those that often end a sentence are not among them.
+constexpr std::string_view abbreviations[] = {
+    "Mr.",  "Mrs.",  "Ms.",  "Dr.",  "Prof.", "St.",  "Gen.", "Col.",  "Capt.", "Lt.",  "Sgt.",
+    "Rev.", "Sen.",  "Gov.", "vs.",  "e.g.",  "i.e.", "cf.",  "Fig.",  "Eq.",   "Vol.", "pp.",
+    "Hr.",  "Fr.",   "Nr.",  "z.B.", "d.h.",  "u.a.", "ca.",  "bzw.",  "Abs.",  "Art.", "Bd.",
+    "Mme.", "Mlle.", "Sr.",  "Sra.", "Srta.", "Dra.", "Sig.", "Dott.", "Ing.",  "dhr.", "mevr."};
+
+// Whether the last word of a sentence is an abbreviation or an initial.
+bool ends_in_abbreviation(std::string_view sentence) {
+  const std::size_t end = sentence.find_last_not_of(' ');
+  if (end == std::string_view::npos || sentence[end] != '.') return false;
+  const std::size_t space = sentence.find_last_of(" (\"", end);
+  const std::size_t begin = space == std::string_view::npos ? 0 : space + 1;
+  const std::string_view word = sentence.substr(begin, end + 1 - begin);
+  const bool is_initial = word.size() == 2 && word[0] >= 'A' && word[0] <= 'Z';
+  return is_initial || std::find(std::begin(abbreviations), std::end(abbreviations), word) !=
+                           std::end(abbreviations);
+}
+
+// The end of the span that `at` is within; `at` where it is in none. ICU ends sentences at the "?"
+// of an address.
+std::size_t behind_span(const std::vector<TextSpan>& spans, std::size_t at) {
+  const auto next =
+      std::upper_bound(spans.begin(), spans.end(), at,
+                       [](std::size_t place, const TextSpan& span) { return place < span.end; });
+  return next != spans.end() && next->begin < at ? next->end : at;
+}
+
+std::vector<TextSpan> spans_of(std::string_view text) {
+  return find_spans(text, {.placeholders = true, .urls = true, .emails = true, .numbers = true});
+}
+
+bool ends_line(UChar32 code) {
+  return code == '\n' || code == '\r' || code == 0x85 || code == 0x2028 || code == 0x2029;
+}
+
+class Splitter {
+ public:
+  explicit Splitter(std::size_t max_characters) : max_characters_(max_characters) {}
+
+  void add_line(std::string_view line, const std::string& language) {
+    if (line.empty()) return;
+    UErrorCode status = U_ZERO_ERROR;
+    UText text = UTEXT_INITIALIZER;
+    utext_openUTF8(&text, line.data(), static_cast<std::int64_t>(line.size()), &status);
+    icu::BreakIterator& iterator = sentence_iterator(language);
+    iterator.setText(&text, status);
+    NMT_CHECK(U_SUCCESS(status), "ICU cannot read a text: {}", u_errorName(status));
+    const std::vector<TextSpan> spans = spans_of(line);
+    std::int32_t begin = iterator.first();
+    for (std::int32_t end; (end = iterator.next()) != icu::BreakIterator::DONE;) {
+      const std::string_view sentence =
+          line.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+      const auto place = static_cast<std::size_t>(end);
+      if (behind_span(spans, place) != place) continue;
+      if (place < line.size() && ends_in_abbreviation(sentence)) continue;
+      add_sentence(sentence);
+      begin = end;
+    }
+    utext_close(&text);
+  }
+
+  void add_verbatim(std::string_view text) {
+    if (text.empty()) return;
+    if (!parts_.empty() && !parts_.back().translate)
+      parts_.back().text += text;
+    else
+      parts_.push_back({std::string(text), false});
+  }
+
+  std::vector<TextPart> take() { return std::move(parts_); }
+
+ private:
+  void add_sentence(std::string_view text) {
+    std::size_t begin = text.size(), end = 0, characters = 0;  // of what is not white space
+    bool has_word = false;
+    for (std::size_t at = 0; at < text.size();) {
+      const Point point = point_at(text, at);
+      if (!u_isUWhiteSpace(point.code)) {
+        begin = std::min(begin, at);
+        end = at + point.bytes;
+        has_word |= u_isalnum(point.code) != 0;
+      }
+      ++characters;
+      at += point.bytes;
+    }
+    if (!has_word) return add_verbatim(text);
+    add_verbatim(text.substr(0, begin));
+    const std::string_view sentence = text.substr(begin, end - begin);
+    if (characters <= max_characters_)
+      parts_.push_back({std::string(sentence), true});
+    else
+      add_long(sentence);
+    add_verbatim(text.substr(end));
+  }
+
+  // Each part ends at the last white space within the limit, and behind a span that crosses it.
+  void add_long(std::string_view text) {
+    while (!text.empty()) {
+      const std::vector<TextSpan> spans = spans_of(text.substr(0, 8 * max_characters_));
+      std::size_t at = 0, space = 0, behind_space = 0;
+      for (std::size_t count = 0; at < text.size() && count < max_characters_; ++count) {
+        const Point point = point_at(text, at);
+        if (at > 0 && u_isUWhiteSpace(point.code)) {
+          space = at;
+          behind_space = at + point.bytes;
+        }
+        at += point.bytes;
+      }
+      if (at == text.size() || space == 0) space = behind_space = behind_span(spans, at);
+      parts_.push_back({std::string(text.substr(0, space)), true});
+      add_verbatim(text.substr(space, behind_space - space));
+      text.remove_prefix(behind_space);
+    }
+  }
+
+  std::size_t max_characters_;
+  std::vector<TextPart> parts_;
+};
+
+}  // namespace
+
+std::vector<TextPart> split_sentences(std::string_view text, const std::string& language,
+                                      std::size_t max_characters) {
+  Splitter splitter(std::max<std::size_t>(max_characters, 1));
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Point point = point_at(text, at);
+    if (ends_line(point.code)) {
+      splitter.add_line(text.substr(begin, at - begin), language);
+      splitter.add_verbatim(text.substr(at, point.bytes));
+      begin = at + point.bytes;
+    }
+    at += point.bytes;
+  }
+  splitter.add_line(text.substr(begin), language);
+  return splitter.take();
+}
+
+}  // namespace nmt::serve

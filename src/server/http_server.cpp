@@ -1,0 +1,394 @@
+#include "server/http_server.h"
+
+#include "core/error.h"
+#include "core/log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <sys/socket.h>
+
+namespace nmt::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t discard_limit = 4'000'000;  // bytes of a refused body that are read
+constexpr auto discard_timeout = std::chrono::seconds(2);
+constexpr auto accept_pause = std::chrono::milliseconds(100);  // after an error of accept()
+
+Clock::duration duration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::string text_of(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+}  // namespace
+
+/// What all connections share. The members above `io` outlive the connections in it.
+struct HttpServer::Impl {
+  class Connection;
+
+  Impl(const ServeSpec& spec_, Metrics& metrics_, Handlers handlers_)
+      : spec(spec_),
+        metrics(metrics_),
+        handlers(std::move(handlers_)),
+        io(spec_.http_threads),
+        acceptor(asio::make_strand(io)),
+        signals(acceptor.get_executor()),
+        timer(acceptor.get_executor()) {}
+
+  void listen();
+  void accept();
+  void begin_drain();
+  void wait_for_drain(Clock::time_point end);
+
+  const ServeSpec& spec;
+  Metrics& metrics;
+  const Handlers handlers;
+  std::atomic<bool> draining{false};
+  std::atomic<std::int64_t> open_requests{0};
+  std::string address;  // as in the log
+  asio::io_context io;
+  tcp::acceptor acceptor;
+  asio::signal_set signals;
+  asio::steady_timer timer;
+};
+
+/// One connection: reads a request, hands it on, writes the answer, and again. All members are used
+/// in the strand of the stream.
+class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Impl& owner, tcp::socket socket) : owner_(owner), stream_(std::move(socket)) {
+    error_code error;
+    const tcp::endpoint peer = stream_.socket().remote_endpoint(error);
+    if (!error) client_ = peer.address().to_string();
+    stream_.socket().set_option(tcp::no_delay(true), error);
+    open_ = ++owner_.metrics.connections;
+  }
+  ~Connection() {
+    release_request();
+    --owner_.metrics.connections;
+  }
+
+  void start() {
+    asio::post(stream_.get_executor(), [self = shared_from_this()] {
+      if (self->open_ > self->owner_.spec.limits.max_connections) {
+        ++self->owner_.metrics.refused_connections;
+        return self->refuse_and_close(503, "too many connections; try again later");
+      }
+      self->read_header(self->limits().read_timeout);
+    });
+  }
+
+ private:
+  using Parser = http::request_parser<http::string_body>;
+  using Message = http::response<http::string_body>;
+
+  const Limits& limits() const { return owner_.spec.limits; }
+
+  void read_header(double timeout) {
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(limits().max_header));
+    parser_->body_limit(static_cast<std::uint64_t>(limits().max_body));
+    stream_.expires_after(duration(timeout));
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](error_code error, std::size_t) { self->on_header(error); });
+  }
+
+  void on_header(error_code error) {
+    if (error == http::error::header_limit)
+      return refuse_and_close(431, fmt::format("the header exceeds {} bytes", limits().max_header));
+    if (error == http::error::body_limit) return refuse_body();
+    if (error == http::error::end_of_stream) return close();
+    if (error && error.category() == http::make_error_code(http::error::bad_method).category())
+      return refuse_and_close(400, "this is not a valid HTTP request");
+    if (error) return;  // gone, or too slow
+    arrived_ = true;
+    const auto& head = parser_->get();
+    keep_alive_ = head.keep_alive() && !owner_.draining;
+    is_head_ = head.method() == http::verb::head;
+    if (const auto length = parser_->content_length();
+        length && *length > static_cast<std::uint64_t>(limits().max_body))
+      return refuse_body();
+    if (!hold_body()) return refuse_and_close(503, "the server holds too many requests", true);
+    if (beast::iequals(head[http::field::expect], "100-continue")) return invite_body();
+    read_body();
+  }
+
+  void refuse_body() {
+    refuse_and_close(413, fmt::format("the body exceeds {} bytes", limits().max_body));
+  }
+
+  // Counts the bytes of the body that may come; false: there is no room for them.
+  bool hold_body() {
+    const auto length = parser_->content_length();
+    std::int64_t bytes = length ? static_cast<std::int64_t>(*length) : 0;
+    if (parser_->chunked()) bytes = limits().max_body;
+    ++owner_.open_requests;
+    counted_ = true;
+    held_ = bytes;
+    return (owner_.metrics.pending_bytes += bytes) <= limits().max_pending_bytes || bytes == 0;
+  }
+  void release_request() {
+    if (!counted_) return;
+    counted_ = false;
+    owner_.metrics.pending_bytes -= std::exchange(held_, 0);
+    --owner_.open_requests;
+  }
+
+  void invite_body() {
+    static const std::string line = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(stream_, asio::buffer(line),
+                      [self = shared_from_this()](error_code error, std::size_t) {
+                        if (!error) self->read_body();
+                      });
+  }
+
+  void read_body() {
+    stream_.expires_after(duration(limits().read_timeout));
+    http::async_read(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](error_code error, std::size_t) { self->on_body(error); });
+  }
+
+  void on_body(error_code error) {
+    if (error == http::error::body_limit) return refuse_body();
+    if (error && error.category() == http::make_error_code(http::error::bad_method).category())
+      return refuse_and_close(400, "this is not a valid HTTP request");
+    if (error) return;
+    stream_.expires_never();
+    HttpRequest request = head_of_request();
+    request.body = std::move(parser_->get().body());
+    canceled_ = std::make_shared<std::atomic<bool>>(false);
+    watch();
+    owner_.handlers.handle(request, canceled_,
+                           [self = shared_from_this(), count = ++answers_](HttpResponse response) {
+                             asio::post(self->stream_.get_executor(),
+                                        [self, count, response = std::move(response)]() mutable {
+                                          self->write(count, std::move(response));
+                                        });
+                           });
+  }
+
+  HttpRequest head_of_request() const {
+    HttpRequest request;
+    if (!arrived_) return request;
+    const auto& head = parser_->get();
+    request.method = text_of(head.method_string());
+    const std::string target = text_of(head.target());
+    const std::size_t question = target.find('?');
+    request.path = target.substr(0, question);
+    if (question != std::string::npos) request.query = target.substr(question + 1);
+    request.content_type = text_of(head[http::field::content_type]);
+    request.client = client_;
+    return request;
+  }
+
+  // Notices when the client closes the connection before its answer is there.
+  void watch() {
+    stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(),
+                                                         canceled = canceled_](error_code error) {
+      if (error || canceled != self->canceled_) return;
+      char byte = 0;
+      const auto got =
+          ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK)) *canceled = true;
+    });
+  }
+
+  void write(std::uint64_t count, HttpResponse response) {
+    if (count != answers_ || written_ == count) return;
+    written_ = count;
+    canceled_.reset();
+    error_code error;
+    stream_.socket().cancel(error);  // watch()
+    send(std::move(response), keep_alive_);
+  }
+
+  void send(HttpResponse response, bool keep_alive) {
+    message_.emplace(static_cast<http::status>(response.status), 11);
+    message_->set(http::field::server, "nmt");
+    message_->set(http::field::content_type, response.content_type);
+    for (const auto& [name, value] : response.headers) message_->set(name, value);
+    message_->keep_alive(keep_alive && !owner_.draining);
+    if (response.status != 204) {
+      message_->body() = std::move(response.body);
+      message_->prepare_payload();
+    } else {
+      message_->erase(http::field::content_type);
+    }
+    if (is_head_) message_->body().clear();
+    stream_.expires_after(duration(limits().read_timeout));
+    const auto written = [self = shared_from_this()](error_code failed, std::size_t) {
+      self->on_sent(failed);
+    };
+    http::async_write(stream_, *message_, written);
+  }
+
+  void on_sent(error_code error) {
+    const bool again = !error && message_->keep_alive() && !refused_;
+    message_.reset();
+    parser_.reset();
+    release_request();
+    arrived_ = false;
+    if (error) return;
+    if (refused_) return discard();
+    if (!again) return close();
+    read_header(limits().idle_timeout);
+  }
+
+  void refuse_and_close(int status, const std::string& message, bool retry = false) {
+    refused_ = true;
+    HttpResponse response = error_response(status, message);
+    if (status == 503 || retry) response.headers.emplace_back("Retry-After", "1");
+    send(owner_.handlers.refuse(head_of_request(), std::move(response)), false);
+  }
+
+  // Reads what the client still sends for a short time: closing at once would reset the connection,
+  // and the client would not see the answer.
+  void discard() {
+    error_code error;
+    stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    stream_.expires_after(discard_timeout);
+    buffer_.clear();
+    discard_more();
+  }
+  void discard_more() {
+    scratch_.resize(16384);
+    stream_.async_read_some(asio::buffer(scratch_),
+                            [self = shared_from_this()](error_code error, std::size_t bytes) {
+                              self->discarded_ += bytes;
+                              if (error || self->discarded_ > discard_limit) return self->close();
+                              self->discard_more();
+                            });
+  }
+
+  void close() {
+    error_code error;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, error);
+    stream_.close();
+  }
+
+  Impl& owner_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_{65536};
+  std::optional<Parser> parser_;
+  std::optional<Message> message_;
+  std::string client_;
+  std::shared_ptr<std::atomic<bool>> canceled_;
+  std::vector<char> scratch_;
+  std::int64_t open_ = 0, held_ = 0;
+  std::size_t discarded_ = 0;
+  std::uint64_t answers_ = 0, written_ = 0;
+  bool keep_alive_ = false, is_head_ = false, refused_ = false, counted_ = false, arrived_ = false;
+};
+
+void HttpServer::Impl::listen() {
+  const auto refuse = [&](const std::string& why) {
+    fail(ExitStatus::usage, "cannot listen on {} port {}: {}", spec.host, spec.port, why);
+  };
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto found =
+      resolver.resolve(spec.host, std::to_string(spec.port),
+                       tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error || found.empty()) refuse(error.message());
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) refuse(error.message());
+  const tcp::endpoint local = acceptor.local_endpoint(error);
+  const std::string name = local.address().to_string();
+  address =
+      fmt::format(fmt::runtime(local.address().is_v6() ? "[{}]:{}" : "{}:{}"), name, local.port());
+}
+
+void HttpServer::Impl::accept() {
+  acceptor.async_accept(asio::make_strand(io), [this](error_code error, tcp::socket socket) {
+    if (draining || !acceptor.is_open()) return;
+    if (!error) {
+      std::make_shared<Connection>(*this, std::move(socket))->start();
+      return accept();
+    }
+    // Too many open files, for example: connections that close make room.
+    timer.expires_after(accept_pause);
+    timer.async_wait([this](error_code) {
+      if (!draining) accept();
+    });
+  });
+}
+
+void HttpServer::Impl::begin_drain() {
+  error_code error;
+  draining = true;
+  acceptor.close(error);
+  handlers.on_drain();
+  signals.async_wait([this](error_code failed, int) {
+    if (!failed) io.stop();
+  });
+  wait_for_drain(Clock::now() + duration(spec.limits.drain_timeout));
+}
+
+void HttpServer::Impl::wait_for_drain(Clock::time_point end) {
+  if (open_requests == 0 || Clock::now() >= end) {
+    if (open_requests > 0) log::warn("{} requests were not finished in time", open_requests.load());
+    return io.stop();
+  }
+  timer.expires_after(std::chrono::milliseconds(10));
+  timer.async_wait([this, end](error_code) { wait_for_drain(end); });
+}
+
+HttpServer::HttpServer(const ServeSpec& spec, Metrics& metrics, Handlers handlers)
+    : impl_(std::make_unique<Impl>(spec, metrics, std::move(handlers))) {
+  impl_->listen();
+}
+
+HttpServer::~HttpServer() = default;
+
+std::uint16_t HttpServer::port() const {
+  error_code error;
+  return impl_->acceptor.local_endpoint(error).port();
+}
+
+void HttpServer::run() {
+  Impl& impl = *impl_;
+  impl.signals.add(SIGTERM);
+  impl.signals.add(SIGINT);
+  impl.signals.async_wait([&](error_code error, int) {
+    if (!error) impl.begin_drain();
+  });
+  impl.accept();
+  log::info("listening on http://{}", impl.address);
+  std::vector<std::thread> threads;
+  for (int i = 1; i < impl.spec.http_threads; ++i) threads.emplace_back([&] { impl.io.run(); });
+  impl.io.run();
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace nmt::server

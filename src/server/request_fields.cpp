@@ -1,0 +1,149 @@
+#include "server/request_fields.h"
+
+#include "text/utf8.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace nmt::server {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message, int status = 400) {
+  throw RequestError{status, message};
+}
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::string repaired(std::string text) {
+  if (is_valid_utf8(text)) return text;
+  std::string result;
+  repair_utf8(text, result);
+  return result;
+}
+
+// Later values of a name win, but for "q", whose values are an array.
+void read_form(std::string_view form, nlohmann::json& values) {
+  while (!form.empty()) {
+    const std::size_t end = std::min(form.find('&'), form.size());
+    const std::string_view field = form.substr(0, end);
+    form.remove_prefix(std::min(end + 1, form.size()));
+    if (field.empty()) continue;
+    const std::size_t equals = std::min(field.find('='), field.size());
+    const std::string name = repaired(decode_url(field.substr(0, equals)));
+    std::string value = repaired(decode_url(field.substr(std::min(equals + 1, field.size()))));
+    nlohmann::json& place = values[name];
+    if (name != "q" || place.is_null()) {
+      place = std::move(value);
+    } else {
+      if (!place.is_array()) place = nlohmann::json::array({std::move(place)});
+      place.push_back(std::move(value));
+    }
+  }
+}
+
+/// Reads JSON of at most `max_depth` nested values.
+nlohmann::json read_json(const std::string& body) {
+  constexpr int max_depth = 8;
+  const auto refuse_depth = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json&) {
+    const bool opens = event == nlohmann::json::parse_event_t::object_start ||
+                       event == nlohmann::json::parse_event_t::array_start;
+    if (opens && depth >= max_depth) refuse("the JSON of the request is nested too deeply");
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(body, refuse_depth);
+  } catch (const nlohmann::json::exception&) {
+    refuse("the body of the request is not valid JSON");
+  }
+}
+
+}  // namespace
+
+std::string decode_url(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      result += ' ';
+    } else if (text[i] == '%' && i + 2 < text.size() && hex(text[i + 1]) >= 0 &&
+               hex(text[i + 2]) >= 0) {
+      result += static_cast<char>(hex(text[i + 1]) * 16 + hex(text[i + 2]));
+      i += 2;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+RequestFields::RequestFields(const HttpRequest& request) {
+  read_form(request.query, values_);
+  std::string type = request.content_type.substr(0, request.content_type.find(';'));
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  if (type == "application/json" || (type.empty() && request.body.starts_with("{"))) {
+    values_ = read_json(request.body);
+    if (!values_.is_object()) refuse("the JSON of the request is no object");
+  } else if (type == "application/x-www-form-urlencoded" ||
+             (type.empty() && request.body.empty())) {
+    read_form(request.body, values_);
+  } else {
+    refuse(fmt::format("content type '{}' is not supported; send application/json or "
+                       "application/x-www-form-urlencoded",
+                       repaired(type.substr(0, 100))),
+           415);
+  }
+}
+
+std::optional<std::string> RequestFields::text(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->is_null()) return std::nullopt;
+  if (!found->is_string()) refuse(fmt::format("parameter {} must be a text", name));
+  return found->get<std::string>();
+}
+
+std::string RequestFields::required(const std::string& name) const {
+  const std::optional<std::string> value = text(name);
+  if (!value || value->empty()) refuse(fmt::format("Invalid request: missing {} parameter", name));
+  return *value;
+}
+
+std::optional<long long> RequestFields::integer(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->is_null() || *found == "") return std::nullopt;
+  long long value = 0;
+  if (found->is_number_integer()) return found->get<long long>();
+  if (found->is_string()) {
+    const std::string& text = found->get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  refuse(fmt::format("parameter {} must be an integer", name));
+}
+
+std::vector<std::string> RequestFields::texts(const std::string& name, std::size_t most,
+                                              bool& is_array) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->is_null())
+    refuse(fmt::format("Invalid request: missing {} parameter", name));
+  is_array = found->is_array();
+  if (!is_array) return {text(name).value()};
+  if (found->size() > most)
+    refuse(fmt::format("parameter {} has {} texts; this server takes at most {}", name,
+                       found->size(), most));
+  std::vector<std::string> result;
+  for (const nlohmann::json& each : *found) {
+    if (!each.is_string()) refuse(fmt::format("parameter {} must be a text or texts", name));
+    result.push_back(each.get<std::string>());
+  }
+  return result;
+}
+
+}  // namespace nmt::server

@@ -1,0 +1,71 @@
+#include "server/serve.h"
+
+#include "core/log.h"
+#include "serve/batcher.h"
+#include "serve/model_pool.h"
+#include "server/api.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+
+#include <csignal>
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+namespace nmt::server {
+namespace {
+
+serve::ModelPoolOptions pool_options(const ServeSpec& spec) {
+  return {spec.models, spec.glossaries, spec.translate, std::chrono::seconds(spec.unload_after),
+          std::chrono::seconds(spec.reload_interval)};
+}
+
+serve::BatcherOptions batcher_options(const ServeSpec& spec) {
+  return {static_cast<std::size_t>(spec.translate.search.mini_batch),
+          static_cast<std::size_t>(spec.limits.max_queue),
+          std::chrono::microseconds(static_cast<std::int64_t>(1000 * spec.latency_target))};
+}
+
+// A connection is a file descriptor; the soft limit of many systems is 1024.
+void allow_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+void serve(const ServeSpec& spec) {
+  std::signal(SIGPIPE, SIG_IGN);  // clients that go away
+  allow_connections();
+  ::mallopt(M_ARENA_MAX, 2);  // freed memory of one thread serves the others
+  ServeSpec checked = spec;
+  checked.translate.alternatives = spec.limits.max_alternatives;
+  app::check(checked.translate);
+  serve::ModelPool pool(pool_options(checked));
+  Metrics metrics;
+  serve::Batcher batcher(pool, batcher_options(checked));
+  Api api(checked, pool, batcher, metrics);
+  HttpServer::Handlers handlers;
+  handlers.handle = [&](const HttpRequest& request, Api::Canceled canceled,
+                        const HttpServer::Respond& respond) {
+    api.handle(request, std::move(canceled), respond);
+  };
+  handlers.refuse = [&](const HttpRequest& request, HttpResponse response) {
+    return api.refuse(request, std::move(response));
+  };
+  handlers.on_drain = [&] {
+    log::info("shutting down: finishing open requests");
+    api.drain();
+  };
+  HttpServer http(checked, metrics, std::move(handlers));
+  for (const serve::ModelEntry& entry : pool.map()->entries())
+    log::info("model={} source={} target={}", entry.directory, entry.direction.source,
+              entry.direction.target);
+  http.run();
+  batcher.stop();
+  log::info("stopped");
+}
+
+}  // namespace nmt::server

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "serve/document.h"
+#include "serve/languages.h"
+#include "serve/model_map.h"
+#include "server/request_fields.h"
+#include "server/serve.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::server {
+
+/// A request to /translate: checked, cut into sentences, and put together again.
+class TranslateCall {
+ public:
+  /// Throws RequestError: a parameter that is missing, of the wrong type or over a limit, or
+  /// languages that no model translates.
+  TranslateCall(const RequestFields& fields, const serve::ModelMap& models, const Limits& limits);
+
+  /// Of all texts, in order; none where there is nothing to translate.
+  const std::vector<std::string>& sentences() const { return sentences_; }
+  const std::vector<int>& route() const { return route_; }
+  int alternatives() const { return alternatives_; }
+  std::size_t texts() const { return originals_.size(); }
+  std::size_t characters() const { return characters_; }
+  const std::string& source() const { return source_; }
+  const std::string& target() const { return target_; }
+
+  /// The JSON of the answer, from the translations of sentences().
+  nlohmann::ordered_json response(std::span<const serve::Hypotheses> translations) const;
+
+ private:
+  void detect_source(const std::vector<std::string>& candidates);
+  void cut(const Limits& limits);
+
+  std::vector<std::string> originals_;
+  bool is_array_ = false;
+  serve::TextFormat format_ = serve::TextFormat::text;
+  int alternatives_ = 0;
+  std::size_t characters_ = 0;
+  std::string source_, target_;
+  std::optional<serve::Detection> detected_;  // where the source was "auto"
+  std::vector<int> route_;
+  std::vector<serve::Document> documents_;  // none where the texts stay as they are
+  std::vector<std::string> sentences_;
+};
+
+/// The languages of texts together, most probable first. Throws RequestError (501): this build has
+/// no detector.
+std::vector<serve::Detection> detect_texts(const std::vector<std::string>& texts,
+                                           serve::TextFormat format,
+                                           const std::vector<std::string>& candidates);
+
+}  // namespace nmt::server

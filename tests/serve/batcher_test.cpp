@@ -1,0 +1,227 @@
+#include "serve/batcher.h"
+
+#include <atomic>
+#include <future>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::serve {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Marks each sentence with its model: model 3 makes "a" to "a3". It can be held, and fails on the
+/// sentence "bad".
+class FakeEngine : public Engine {
+ public:
+  std::vector<Hypotheses> translate(int model, bool n_best,
+                                    std::span<const std::string> sentences) override {
+    std::unique_lock lock(mutex);
+    ++calls;
+    sizes.push_back(sentences.size());
+    changed.notify_all();
+    changed.wait(lock, [&] { return !held; });
+    std::vector<Hypotheses> results;
+    for (const std::string& sentence : sentences) {
+      if (sentence == "bad") throw std::runtime_error("bad sentence");
+      order.push_back(sentence);
+      Hypotheses& hypotheses = results.emplace_back();
+      hypotheses.push_back(sentence + std::to_string(model));
+      if (n_best) hypotheses.push_back(sentence + "'");
+    }
+    return results;
+  }
+  void hold() {
+    const std::lock_guard lock(mutex);
+    held = true;
+  }
+  void release() {
+    const std::lock_guard lock(mutex);
+    held = false;
+    changed.notify_all();
+  }
+  void wait_for_calls(int count) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return calls >= count; });
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool held = false;
+  int calls = 0;
+  std::vector<std::size_t> sizes;
+  std::vector<std::string> order;
+};
+
+struct Answer {
+  JobStatus status;
+  std::vector<Hypotheses> results;
+  std::string message;
+};
+
+struct Sent {
+  bool taken;
+  std::future<Answer> answer;
+};
+
+Sent send(Batcher& batcher, std::vector<std::string> sentences, std::vector<int> route = {1},
+          Clock::duration time = 1h, bool n_best = false,
+          std::shared_ptr<const std::atomic<bool>> canceled = nullptr) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  BatchJob job;
+  job.route = std::move(route);
+  job.n_best = n_best;
+  job.sentences = std::move(sentences);
+  job.deadline = Clock::now() + time;
+  job.canceled = std::move(canceled);
+  job.finish = [promise](JobStatus status, std::vector<Hypotheses> results, std::string message) {
+    promise->set_value({status, std::move(results), std::move(message)});
+  };
+  std::future<Answer> answer = promise->get_future();
+  return {batcher.submit(std::move(job)), std::move(answer)};
+}
+
+constexpr BatcherOptions options{4, 10, 20ms};
+
+TEST(Batcher, AnswersInTheOrderOfTheSentences) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  Answer answer = send(batcher, {"a", "b", "c", "d", "e", "f"}).answer.get();
+  EXPECT_EQ(answer.status, JobStatus::done);
+  EXPECT_EQ(answer.results,
+            (std::vector<Hypotheses>{{"a1"}, {"b1"}, {"c1"}, {"d1"}, {"e1"}, {"f1"}}));
+  answer = send(batcher, {"x"}, {1}, 1h, true).answer.get();
+  EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"x1", "x'"}}));
+  EXPECT_EQ(batcher.statistics().sentences, 7u);
+  EXPECT_EQ(batcher.statistics().waiting, 0u);
+}
+
+TEST(Batcher, RouteGoesThroughSeveralModels) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  const Answer answer = send(batcher, {"a", "b"}, {1, 2}, 1h, true).answer.get();
+  EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"a12", "a1'"}, {"b12", "b1'"}}));
+}
+
+TEST(Batcher, SentencesOfSeveralJobsShareABatch) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  engine.wait_for_calls(1);
+  std::vector<Sent> rest;
+  for (const char* text : {"b", "c", "d"}) rest.push_back(send(batcher, {text}));
+  engine.release();
+  for (Sent& sent : rest) EXPECT_EQ(sent.answer.get().status, JobStatus::done);
+  EXPECT_EQ(engine.sizes, (std::vector<std::size_t>{1, 3}));
+}
+
+TEST(Batcher, LongJobDoesNotBlockShortOnes) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  engine.wait_for_calls(1);
+  Sent longer = send(batcher, {"l1", "l2", "l3", "l4", "l5", "l6"});
+  Sent shorter = send(batcher, {"s"});
+  engine.release();
+  longer.answer.get();
+  EXPECT_EQ(shorter.answer.get().results.front().front(), "s1");
+  EXPECT_EQ(engine.order, (std::vector<std::string>{"a", "l1", "l2", "s", "l3", "l4", "l5", "l6"}));
+}
+
+TEST(Batcher, ModelsTakeTurns) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"}, {1});
+  engine.wait_for_calls(1);
+  Sent longer = send(batcher, {"l1", "l2", "l3", "l4", "l5"}, {1});
+  Sent other = send(batcher, {"o"}, {2});
+  engine.release();
+  longer.answer.get();
+  EXPECT_EQ(other.answer.get().results.front().front(), "o2");
+  EXPECT_EQ(engine.order, (std::vector<std::string>{"a", "o", "l1", "l2", "l3", "l4", "l5"}));
+}
+
+TEST(Batcher, QueueIsBounded) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  EXPECT_TRUE(first.taken);
+  EXPECT_TRUE(send(batcher, std::vector<std::string>(9, "b")).taken);
+  EXPECT_FALSE(send(batcher, {"c"}).taken);
+  EXPECT_GE(batcher.retry_after(), 1);
+  engine.release();
+  first.answer.get();
+}
+
+TEST(Batcher, JobsExpireAndAreCanceled) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  engine.wait_for_calls(1);
+  auto flag = std::make_shared<std::atomic<bool>>(false);
+  Sent late = send(batcher, {"b"}, {1}, 1ms);
+  Sent gone = send(batcher, {"c"}, {1}, 1h, false, flag);
+  *flag = true;
+  std::this_thread::sleep_for(5ms);
+  engine.release();
+  EXPECT_EQ(late.answer.get().status, JobStatus::expired);
+  EXPECT_EQ(gone.answer.get().status, JobStatus::canceled);
+  EXPECT_EQ(first.answer.get().status, JobStatus::done);
+  EXPECT_EQ(engine.order, std::vector<std::string>{"a"});
+  EXPECT_EQ(batcher.statistics().waiting, 0u);
+}
+
+TEST(Batcher, OnlyTheJobWithABadSentenceFails) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  engine.hold();
+  Sent first = send(batcher, {"a"});
+  engine.wait_for_calls(1);
+  Sent good = send(batcher, {"b"});
+  Sent bad = send(batcher, {"bad"});
+  engine.release();
+  EXPECT_EQ(good.answer.get().status, JobStatus::done);
+  const Answer answer = bad.answer.get();
+  EXPECT_EQ(answer.status, JobStatus::failed);
+  EXPECT_EQ(answer.message, "bad sentence");
+}
+
+TEST(Batcher, StopFinishesWhatWasTaken) {
+  FakeEngine engine;
+  Batcher batcher(engine, options);
+  std::vector<Sent> sent;
+  for (int i = 0; i < 10; ++i) sent.push_back(send(batcher, {"a"}));
+  batcher.stop();
+  for (Sent& each : sent) EXPECT_EQ(each.answer.get().status, JobStatus::done);
+  EXPECT_FALSE(send(batcher, {"b"}).taken);
+}
+
+TEST(Batcher, ManyThreadsSubmit) {
+  FakeEngine engine;
+  Batcher batcher(engine, {64, 100000, 1ms});
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string text = std::to_string(1000 * t + i);
+        const Answer answer = send(batcher, {text, text + "x"}, {t % 2}).answer.get();
+        good += answer.results.at(1).front() == text + "x" + std::to_string(t % 2);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good, 400);
+  EXPECT_EQ(batcher.statistics().done, 400u);
+}
+
+}  // namespace
+}  // namespace nmt::serve

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+"""End-to-end tests of nmt-serve on tiny models trained by nmt-train. Usage: test_serve.py BIN_FOLDER.
+
+Answers have the shapes of LibreTranslate's documentation and the texts of nmt-translate; models are
+found, reloaded and chained; requests that are wrong, too large, too slow or too many are refused,
+and other clients are still served."""
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+
+BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 120  # far more than any command here takes
+
+
+class Server:
+    """A running nmt-serve on a free port."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)],
+                                        stderr=subprocess.PIPE, text=True)
+        self.log, self.port = [], 0
+        for line in self.process.stderr:
+            self.log.append(line)
+            found = re.search(r"listening on http://127\.0\.0\.1:(\d+)", line)
+            if found:
+                self.port = int(found[1])
+                break
+        assert self.port, "".join(self.log)
+        self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr))
+        self.reader.start()
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status, headers and body of an answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+
+    def json(self, path, **fields):
+        status, _, body = self.ask("POST", path, json.dumps(fields),
+                                   {"Content-Type": "application/json"})
+        return status, json.loads(body)
+
+    def translate(self, q, **fields):
+        status, answer = self.json("/translate", q=q, **{"source": "en", "target": "de", **fields})
+        assert status == 200, answer
+        return answer
+
+    def raw(self, data, wait=True):
+        """What comes back for these bytes on a connection of its own."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS) as connection:
+            with contextlib.suppress(OSError):
+                connection.sendall(data)
+            if not wait:
+                return b""
+            got = b""
+            with contextlib.suppress(OSError):
+                while part := connection.recv(65536):
+                    got += part
+            return got
+
+    def metric(self, name):
+        _, _, body = self.ask("GET", "/metrics")
+        found = re.search(rf"^{re.escape(name)} (\S+)$", body.decode(), re.M)
+        return float(found[1]) if found else 0.0
+
+    def stop(self, number=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        status = self.process.wait(timeout=SECONDS)
+        self.reader.join()
+        self.process.stderr.close()
+        return status
+
+
+@contextlib.contextmanager
+def serving(*arguments):
+    server = Server(*arguments)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def train(home, model, source, target, seed):
+    done = subprocess.run(
+        [str(BIN / "nmt-train"), home / f"train.{source}", home / f"train.{target}", "--valid-sets",
+         home / f"valid.{source}", home / f"valid.{target}", "--model", model, "--dim-vocabs", "400",
+         "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1", "--dec-depth", "1", "--after", "120u",
+         "--mini-batch-words", "600", "--learn-rate", "0.003", "--lr-warmup", "20u", "--seed", str(seed),
+         "--cpu-threads", "2"], capture_output=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+class Serve(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.home = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "1000",
+                        "--seed", "3", str(cls.home)], check=True, timeout=SECONDS)
+        cls.models = cls.home / "models"
+        cls.models.mkdir()
+        train(cls.home, cls.models / "en-de", "en", "de", 1)
+        train(cls.home, cls.models / "de-fr", "de", "en", 2)
+        cls.lines = (cls.home / "test.en").read_text().splitlines()[:40]
+        cls.server = Server(cls.models, "--max-body", "100000", "--read-timeout", "1", "--idle-timeout", "3")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.folder.cleanup()
+
+    def expected(self, lines, *arguments, model="en-de"):
+        done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model), "--quiet", "--preserve",
+                               "--repetition-guard", *arguments], input="\n".join(lines) + "\n",
+                              capture_output=True, text=True, timeout=SECONDS)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split("\n")[:-1]
+
+    def test_shapes_of_the_documentation(self):
+        server, line = self.server, self.lines[0]
+        out = self.expected([line])[0]
+        self.assertEqual(server.translate(line), {"translatedText": out})
+        self.assertEqual(server.translate(line, format="text", api_key=""), {"translatedText": out})
+        self.assertEqual(server.translate([line, line]), {"translatedText": [out, out]})
+        form = urllib.parse.urlencode({"q": line, "source": "en", "target": "de"})
+        status, headers, body = server.ask("POST", "/translate", form,
+                                           {"Content-Type": "application/x-www-form-urlencoded"})
+        self.assertEqual((status, json.loads(body)), (200, {"translatedText": out}))
+        self.assertEqual(headers["Content-Type"], "application/json")
+        self.assertEqual(headers["Access-Control-Allow-Origin"], "*")
+        answer = server.translate(line, alternatives=3)
+        self.assertEqual(set(answer), {"translatedText", "alternatives"})
+        self.assertLessEqual(len(answer["alternatives"]), 3)
+        self.assertNotIn(answer["translatedText"], answer["alternatives"])
+        answer = server.translate([line, line], alternatives=1)
+        self.assertEqual([type(each) for each in answer["alternatives"]], [list, list])
+        answer = server.translate(f"<p>{line} <b>{line}</b></p>", format="html")
+        self.assertEqual(answer, {"translatedText": f"<p>{out} <b>{out}</b></p>"})
+        status, _, body = server.ask("GET", "/languages")
+        self.assertEqual((status, json.loads(body)), (200, [
+            {"code": "de", "name": "German", "targets": ["de", "fr"]},
+            {"code": "en", "name": "English", "targets": ["de", "en", "fr"]},
+            {"code": "fr", "name": "French", "targets": ["fr"]}]))
+        status, _, body = server.ask("GET", "/health")
+        self.assertEqual((status, json.loads(body)), (200, {"status": "ok"}))
+        status, _, body = server.ask("GET", "/frontend/settings")
+        settings = json.loads(body)
+        self.assertEqual((status, set(settings)), (200, {
+            "apiKeys", "charLimit", "filesTranslation", "frontendTimeout", "keyRequired", "language",
+            "suggestions", "supportedFilesFormat"}))
+        self.assertEqual(settings["language"]["source"], {"code": "de", "name": "German"})
+
+    def test_detection(self):
+        status, answer = self.server.json("/detect", q="This is surely a long English sentence.")
+        if status == 501:
+            self.assertIn("detection", answer["error"])
+            self.skipTest("built without a language detector")
+        self.assertEqual(status, 200)
+        self.assertEqual(answer[0]["language"], "en")
+        self.assertGreater(answer[0]["confidence"], 50)
+        answer = self.server.translate("This is surely a long English sentence.", source="auto")
+        self.assertEqual(answer["detectedLanguage"]["language"], "en")
+        self.assertEqual(set(answer), {"translatedText", "detectedLanguage"})
+        answer = self.server.translate(["This is surely a long English sentence."], source="auto")
+        self.assertEqual(len(answer["detectedLanguage"]), 1)
+
+    def test_texts_are_those_of_nmt_translate(self):
+        expected = self.expected(self.lines)
+        self.assertEqual(self.server.translate(self.lines)["translatedText"], expected)
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            one_by_one = list(pool.map(lambda line: self.server.translate(line)["translatedText"], self.lines))
+        self.assertEqual(one_by_one, expected)
+        text = " \n".join(self.lines[:5]) + "\n\n\t" + self.lines[5]
+        out = " \n".join(expected[:5]) + "\n\n\t" + expected[5]
+        self.assertEqual(self.server.translate(text)["translatedText"], out)
+
+    def test_spans_survive(self):
+        spans = "{name} %s https://a.org/b?c=d me@x.org 12,345.6"
+        answer = self.server.translate(f"the lamp {spans} <keep>Zx qQ</keep>")["translatedText"]
+        for span in [*spans.split(), "Zx qQ"]:
+            self.assertIn(span, answer)
+        self.assertNotIn("<keep>", answer)
+
+    def test_same_language_and_empty_texts(self):
+        self.assertEqual(self.server.translate("as <it> is", target="en"), {"translatedText": "as <it> is"})
+        self.assertEqual(self.server.translate(["", " \n "]), {"translatedText": ["", " \n "]})
+        self.assertEqual(self.server.translate([]), {"translatedText": []})
+
+    def test_pivot(self):
+        middle = self.expected(self.lines[:4])
+        self.assertEqual(self.server.translate(self.lines[:4], target="fr")["translatedText"],
+                         self.expected(middle, model="de-fr"))
+
+    def refused(self, status, method, path, body=None, headers=None):
+        got, answered, answer = self.server.ask(method, path, body, headers)
+        self.assertEqual(got, status, answer)
+        self.assertEqual(list(json.loads(answer)), ["error"])
+        return answered
+
+    def test_errors(self):
+        good = {"q": "a", "source": "en", "target": "de"}
+        kind = {"Content-Type": "application/json"}
+        for change in ({"q": None}, {"source": None}, {"target": "xx"}, {"source": "fr"}, {"format": "pdf"},
+                       {"alternatives": 10000}, {"alternatives": -1}, {"q": 5}, {"q": ["a", 5]}, {"q": ["a"] * 2000}):
+            self.refused(400, "POST", "/translate", json.dumps({**good, **change}), kind)
+        for body in ("", "{", "[]", "nonsense", '{"q": "\ud800"}'.encode("utf-8", "surrogatepass"), "[" * 90000):
+            self.refused(400, "POST", "/translate", body, kind)
+        self.refused(415, "POST", "/translate", "<q/>", {"Content-Type": "text/xml"})
+        self.refused(404, "GET", "/nothing")
+        self.refused(404, "GET", "/../etc/passwd")
+        self.assertEqual(self.refused(405, "GET", "/translate")["Allow"], "POST, OPTIONS")
+        self.refused(405, "DELETE", "/health")
+        self.refused(403, "POST", "/suggest", "{}", kind)
+        self.refused(403, "POST", "/translate_file", "{}", kind)
+        self.refused(413, "POST", "/translate", json.dumps({**good, "q": "a " * 60000}), kind)
+        status, headers, body = self.server.ask("OPTIONS", "/translate")
+        self.assertEqual((status, body, headers["Access-Control-Allow-Methods"]), (204, b"", "GET, POST"))
+        status, headers, body = self.server.ask("HEAD", "/health")
+        self.assertEqual((status, body), (200, b""))
+
+    def test_malformed_requests(self):
+        cases = [b"\r\n\r\n", b"GET\r\n\r\n", b"\0" * 1000, b"GET / HTTP/9.9\r\n\r\n", b"POST /translate HTTP/1.1\r\n"
+                 b"Content-Length: -5\r\n\r\n", b"POST /translate HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+                 b"POST /translate HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\n\r\n",
+                 b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000 + b"\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00"]
+        for i in range(200):
+            answer = self.server.raw(cases[i % len(cases)], wait=i < 22)
+            if answer:
+                self.assertRegex(answer, rb"^HTTP/1\.1 (4\d\d|503) ", cases[i % len(cases)][:40])
+        self.assertEqual(self.server.ask("GET", "/health")[0], 200)
+
+    def test_large_bodies_are_not_read(self):
+        head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        answer = self.server.raw(head + b"Content-Length: 100000000\r\n\r\n" + b"x" * 3_000_000)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer[:100])
+        chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        answer = self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 20)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 413 "), answer[:100])
+
+    def test_slow_and_vanishing_clients(self):
+        """Half-open connections and trickling headers end by the read time-out; others are served."""
+        slow = [socket.create_connection(("127.0.0.1", self.server.port), timeout=SECONDS) for _ in range(50)]
+        for i, connection in enumerate(slow):
+            connection.sendall((b"", b"POST /tran", b"POST /translate HTTP/1.1\r\nContent-Length: 50\r\n\r\n{")[i % 3])
+        body = json.dumps({"q": self.lines, "source": "en", "target": "de"}).encode()
+        request = (b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: "
+                   + str(len(body)).encode() + b"\r\n\r\n" + body)
+        for _ in range(30):  # gone before the answer
+            self.server.raw(request, wait=False)
+        self.assertEqual(self.server.translate(self.lines[0])["translatedText"], self.expected(self.lines[:1])[0])
+        end = time.monotonic() + 10
+        while self.server.metric("nmt_connections") > 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertLessEqual(self.server.metric("nmt_connections"), 2)
+        self.assertEqual(self.server.metric("nmt_pending_bytes"), 0)
+        for connection in slow:
+            connection.close()
+
+    def test_metrics_and_log_have_no_texts(self):
+        self.server.translate("the secretword lamp")
+        _, headers, body = self.server.ask("GET", "/metrics")
+        self.assertTrue(headers["Content-Type"].startswith("text/plain"))
+        for line in body.decode().splitlines():
+            self.assertRegex(line, r'^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [-+.\de]+)$')
+        self.assertGreater(self.server.metric('nmt_http_requests_total{path="/translate",status="200"}'), 0)
+        self.assertGreater(self.server.metric("process_resident_memory_bytes"), 1e6)
+        everything = "".join(self.server.log) + body.decode()
+        self.assertRegex(everything, r"request method=POST path=/translate status=200 texts=1 characters=19 source=en")
+        self.assertNotIn("secretword", everything)
+        self.assertNotIn("127.0.0.1", body.decode())
+
+    def test_keys_and_rates(self):
+        keys = self.home / "keys"
+        keys.write_text("key one\nkey-2\n")
+        with serving(self.models, "--api-keys", keys, "--requests-per-minute", "3") as server:
+            fields = {"q": "a", "source": "en", "target": "en"}
+            self.assertEqual(server.json("/translate", **fields)[0], 403)
+            self.assertEqual(server.json("/translate", **fields, api_key="wrong")[0], 403)
+            for _ in range(3):
+                self.assertEqual(server.json("/translate", **fields, api_key="key-2")[0], 200)
+            status, headers, _ = server.ask("POST", "/translate", json.dumps({**fields, "api_key": "key-2"}),
+                                            {"Content-Type": "application/json"})
+            self.assertEqual((status, headers["Retry-After"]), (429, "20"))
+            self.assertEqual(server.json("/translate", **fields, api_key="key one")[0], 200)
+            self.assertEqual(server.ask("GET", "/languages")[0], 200)
+
+    def test_overload(self):
+        """A full queue, too many connections and late answers are 503 with Retry-After."""
+        with serving(self.models, "--max-queue", "40", "--max-connections", "20", "--request-timeout", "0.5",
+                     "--beam-size", "60", "--max-length-offset", "100") as server:
+            def ask(_):
+                try:
+                    return server.ask("POST", "/translate", json.dumps({"q": self.lines[:20], "source": "en", "target": "de"}),
+                                      {"Content-Type": "application/json"})[:2]
+                except (ConnectionError, http.client.HTTPException):
+                    return 0, {}
+            with concurrent.futures.ThreadPoolExecutor(60) as pool:
+                answers = list(pool.map(ask, range(120)))
+            statuses = {status for status, _ in answers}
+            self.assertLessEqual(statuses, {0, 200, 503})
+            self.assertIn(503, statuses)
+            for status, headers in answers:
+                if status == 503:
+                    self.assertGreaterEqual(int(headers["Retry-After"]), 1)
+            time.sleep(1)
+            self.assertEqual(server.ask("GET", "/health")[0], 200)
+            self.assertEqual(server.metric("nmt_queue_sentences"), 0)
+
+    def test_models_come_change_and_go(self):
+        folder = self.home / "changing"
+        folder.mkdir()
+        shutil.copytree(self.models / "en-de", folder / "en-de", symlinks=True)
+        with serving(folder, "--reload-interval", "1", "--unload-after", "1") as server:
+            def until(what):
+                end = time.monotonic() + 20
+                while not what() and time.monotonic() < end:
+                    time.sleep(0.1)
+                self.assertTrue(what(), server.log)
+            self.assertEqual(server.metric("nmt_models_loaded"), 0)
+            first = server.translate(self.lines)["translatedText"]
+            self.assertEqual(server.metric("nmt_models_loaded"), 1)
+            until(lambda: server.metric("nmt_models_loaded") == 0)
+            shutil.copytree(self.models / "de-fr", folder / "de-fr", symlinks=True)
+            until(lambda: server.json("/translate", q="a", source="de", target="fr")[0] == 200)
+            shutil.rmtree(folder / "de-fr")
+            until(lambda: server.json("/translate", q="a", source="de", target="fr")[0] == 400)
+        with serving(f"en-de={folder / 'en-de'}", "--reload-interval", "1") as server:
+            self.assertEqual(server.translate(self.lines)["translatedText"], first)
+            shutil.copytree(self.models / "de-fr", folder / "new", symlinks=True)
+            shutil.rmtree(folder / "en-de")
+            (folder / "new").rename(folder / "en-de")
+            end = time.monotonic() + 20
+            while server.translate(self.lines)["translatedText"] == first and time.monotonic() < end:
+                time.sleep(0.2)
+            self.assertEqual(server.translate(self.lines)["translatedText"], self.expected(self.lines, model="de-fr"))
+            for manifest in (folder / "en-de").glob("checkpoints/*/manifest.json"):
+                manifest.write_text("{")
+            end = time.monotonic() + 20
+            while server.metric("nmt_model_load_failures_total") < 1 and time.monotonic() < end:
+                time.sleep(0.2)
+            self.assertEqual(server.metric("nmt_model_load_failures_total"), 1)
+            self.assertEqual(server.translate(self.lines[:1])["translatedText"],
+                             self.expected(self.lines[:1], model="de-fr"))
+
+    def test_glossary(self):
+        word = self.lines[0].split()[1]
+        glossary = self.home / "glossary.tsv"
+        glossary.write_text(f"{word}\tQxzq\n")
+        with serving(self.models, "--glossaries", f"en-de={glossary}") as server:
+            self.assertIn("Qxzq", server.translate(self.lines[0])["translatedText"])
+
+    def test_signals_drain(self):
+        server = Server(self.models)
+        body = json.dumps({"q": self.lines * 5, "source": "en", "target": "de"})
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(server.ask, "POST", "/translate", body, {"Content-Type": "application/json"})
+                     for _ in range(4)]
+            end = time.monotonic() + 10
+            while server.metric("nmt_texts_total") < 800 and time.monotonic() < end:
+                time.sleep(0.005)
+            status = server.stop()
+            self.assertEqual([each.result()[0] for each in asked], [200] * 4)
+        self.assertEqual(status, 0)
+        self.assertTrue(server.log[-1].endswith("stopped\n"), server.log[-3:])
+
+    def test_wrong_command_lines(self):
+        empty = self.home / "empty"
+        empty.mkdir()
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        (self.home / "bad.tsv").write_text("a\tb\tc\n")
+        for status, arguments in ((2, []), (2, [empty]), (2, [self.models / "en-de"]), (2, ["en-de=/nowhere"]), (2, ["nonsense"]),
+                                  (2, [self.models, f"en-de={self.models / 'en-de'}"]), (2, [self.models, "--port", port]),
+                                  (2, [self.models, "--port", 70000]), (2, [self.models, "--host", "no.such.host.invalid"]),
+                                  (2, [self.models, "--glossaries", "xx-yy=f"]), (2, [self.models, "--api-keys", "/nowhere"]),
+                                  (3, [self.models, "--glossaries", f"en-de={self.home / 'bad.tsv'}"])):
+            done = subprocess.run([str(BIN / "nmt-serve"), "--port", "0", *map(str, arguments)], capture_output=True,
+                                  text=True, timeout=SECONDS)
+            self.assertEqual(done.returncode, status, (arguments, done.stderr))
+            self.assertEqual(len(re.findall("^error: ", done.stderr, re.M)), 1, done.stderr)
+        listening.close()
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,198 @@
+#include "core/rng.h"
+#include "serve/document.h"
+#include "serve/html.h"
+#include "serve/languages.h"
+#include "serve/model_map.h"
+#include "serve/sentences.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::serve {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines sentences(const std::string& text, const char* language = "en", std::size_t most = 500) {
+  Lines found;
+  std::string joined;
+  for (const TextPart& part : split_sentences(text, language, most)) {
+    if (part.translate) found.push_back(part.text);
+    joined += part.text;
+  }
+  EXPECT_EQ(joined, text);
+  return found;
+}
+
+TEST(Sentences, AreCutAndRestored) {
+  EXPECT_EQ(sentences("One. Two!  Three?\n\n- Four\r\n\tFive: six."),
+            (Lines{"One.", "Two!", "Three?", "- Four", "Five: six."}));
+  EXPECT_EQ(sentences("\u4f60\u597d\u3002\u518d\u89c1\u3002", "zh"),
+            (Lines{"\u4f60\u597d\u3002", "\u518d\u89c1\u3002"}));
+  EXPECT_EQ(sentences("a\u2028b\u0085c\rd"), (Lines{"a", "b", "c", "d"}));
+}
+
+TEST(Sentences, AbbreviationsOfTheLanguageEndNone) {
+  EXPECT_EQ(sentences("Mr. Smith met Dr. Jones. They talked."),
+            (Lines{"Mr. Smith met Dr. Jones.", "They talked."}));
+  EXPECT_EQ(sentences("Es gibt z.B. Dr. Maier. Und dann?", "de"),
+            (Lines{"Es gibt z.B. Dr. Maier.", "Und dann?"}));
+}
+
+TEST(Sentences, TextWithoutWordsIsNone) {
+  for (const char* text : {"", " ", "\n\n", "---\n***", "\u00a0\u3000", "!!! ..."})
+    EXPECT_EQ(sentences(text), Lines{}) << text;
+}
+
+TEST(Sentences, LongOnesAreSplitAtWhiteSpace) {
+  EXPECT_EQ(sentences("aaa bbb ccc ddd", "en", 8), (Lines{"aaa bbb", "ccc ddd"}));
+  EXPECT_EQ(sentences("aaaaaaaaaaaa", "en", 5), (Lines{"aaaaa", "aaaaa", "aa"}));
+  for (const std::string& part : sentences(std::string(1000, 'x') + " y", "en", 100))
+    EXPECT_LE(part.size(), 100u);
+}
+
+TEST(Sentences, SpansAreNotSplit) {
+  EXPECT_EQ(sentences("See https://a.org/b?C=d. {{A? B}} or a.B@c.org? Yes."),
+            (Lines{"See https://a.org/b?C=d.", "{{A? B}} or a.B@c.org?", "Yes."}));
+  const std::string url = "https://a.org/" + std::string(100, 'x');
+  EXPECT_EQ(sentences("see " + url + " now", "en", 20), (Lines{"see", url, "now"}));
+}
+
+TEST(Sentences, AnyTextIsRestored) {
+  const Lines parts{" ",      "\n", "\r\n", "a",      "Ab. ",   "!",      "?\" ", "\u00e4",
+                    "\u2028", "12", ".",    "\u4f60", "\u3002", "\u00a0", "<b>",  "\U0001F600"};
+  Rng rng(3);
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (std::uint64_t k = rng.below(30); k > 0; --k) text += parts[rng.below(parts.size())];
+    sentences(text, "en", 1 + rng.below(20));
+  }
+}
+
+Lines html_texts(const std::string& html) {
+  Lines texts;
+  std::string joined;
+  for (const HtmlPart& part : split_html(html)) {
+    joined += part.source;
+    if (part.is_text) texts.push_back(part.source);
+  }
+  EXPECT_EQ(joined, html);
+  return texts;
+}
+
+TEST(Html, TagsAreNoText) {
+  EXPECT_EQ(html_texts("<p class='a>b'>Hi <b>you</b>!</p><!-- no <b> --><br/>x"),
+            (Lines{"Hi ", "you", "!", "x"}));
+  EXPECT_EQ(html_texts("<div><div><p>a</p></div>b<span>c</span></div>"), (Lines{"a", "b", "c"}));
+  EXPECT_EQ(html_texts("<!DOCTYPE html><?xml?><![CDATA[<p>]]>t"), (Lines{"t"}));
+}
+
+TEST(Html, WhatNoReaderSeesIsNoText) {
+  EXPECT_EQ(html_texts("a<script>if (a<b) '</p>'</script>b<style>c</style>"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<code>x<code>y</code>z</code>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<p translate=\"no\">x<p>y</p>z</p>b"), (Lines{"a", "b"}));
+  EXPECT_EQ(html_texts("a<i class='x notranslate'>x</i>b<i class=notranslated>c</i>"),
+            (Lines{"a", "b", "c"}));
+}
+
+TEST(Html, BrokenHtmlIsKept) {
+  EXPECT_EQ(html_texts("1 < 2 and 3 > 2"), (Lines{"1 < 2 and 3 > 2"}));
+  EXPECT_EQ(html_texts("a <b"), (Lines{"a <b"}));
+  EXPECT_EQ(html_texts("a<b c='>x"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("a<!-- b"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("a<code>b"), (Lines{"a"}));
+  EXPECT_EQ(html_texts("</b>a</"), (Lines{"a</"}));
+}
+
+TEST(Html, HostileHtmlIsQuick) {
+  for (const char* part :
+       {"<a b='", "<code>", "<", "</", "<!--", "<a ", "<script>", "<p class=notranslate>", "&#1"}) {
+    std::string html;
+    while (html.size() < 300'000) html += part;
+    html += "'>";
+    std::string joined;
+    for (const HtmlPart& p : split_html(html)) joined += p.source;
+    EXPECT_EQ(joined, html);
+    decode_html(html);
+  }
+}
+
+TEST(Html, References) {
+  EXPECT_EQ(decode_html("a &lt; b &amp;&#65;&#x42; &eacute;&nbsp;&unknown; & &#0; &"),
+            "a < b &AB \u00e9\u00a0&unknown; & &#0; &");
+  EXPECT_EQ(encode_html("a < b & c\u00a0> &unknown; &amp;"),
+            "a &lt; b &amp; c&nbsp;&gt; &unknown; &amp;amp;");
+}
+
+std::string upper(const Document& document) {
+  std::vector<Hypotheses> translations;
+  for (std::string text : document.sentences()) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    translations.push_back({text});
+  }
+  return document.join(translations, 0);
+}
+
+TEST(Document, TextAroundSentencesStays) {
+  EXPECT_EQ(upper(Document(" one. two.\n\n three\t", TextFormat::text, "en", 500)),
+            " ONE. TWO.\n\n THREE\t");
+  EXPECT_EQ(upper(Document("", TextFormat::text, "en", 500)), "");
+  EXPECT_EQ(upper(Document("<p>one &amp; <b> two</b></p>\n<code>three</code>", TextFormat::html,
+                           "en", 500)),
+            "<p>ONE &amp; <b> TWO</b></p>\n<code>three</code>");
+}
+
+TEST(Document, MarkedSpansStayWhole) {
+  const Document document("See <keep>A. B! \nC?</keep> now. Then.", TextFormat::text, "en", 500);
+  EXPECT_EQ(document.sentences(), (Lines{"See <keep>A. B! \nC?</keep> now.", "Then."}));
+  EXPECT_EQ(Document("a <keep> b. C.", TextFormat::text, "en", 500).sentences(),
+            (Lines{"a <keep> b.", "C."}));
+}
+
+TEST(Document, AlternativesFallBackToTheBest) {
+  const Document document("One. Two.", TextFormat::text, "en", 500);
+  const std::vector<Hypotheses> translations{{"a", "b"}, {"c"}};
+  EXPECT_EQ(document.join(translations, 1), "b c");
+}
+
+TEST(Languages, Directions) {
+  Direction direction;
+  EXPECT_TRUE(parse_direction("en-de", direction));
+  EXPECT_EQ(direction, (Direction{"en", "de"}));
+  EXPECT_TRUE(parse_direction("pt-BR_en", direction));
+  EXPECT_EQ(direction, (Direction{"pt-BR", "en"}));
+  for (const char* text : {"", "en", "en-en", "a-b", "en-de-fr", "../x-de", "-", "_"})
+    EXPECT_FALSE(parse_direction(text, direction)) << text;
+  EXPECT_EQ(language_name("de"), "German");
+}
+
+TEST(Languages, Detection) {
+  if (!can_detect()) GTEST_SKIP() << "built without a detector";
+  const Lines known{"de", "en", "fr"};
+  EXPECT_EQ(detect_language("This is certainly an English sentence.", known).front().language,
+            "en");
+  EXPECT_EQ(detect_language("Das ist ganz sicher ein deutscher Satz.", known).front().language,
+            "de");
+  const auto none = detect_language("1234", known);
+  ASSERT_EQ(none.size(), 1u);
+  EXPECT_EQ(none.front().confidence, 0.0);
+}
+
+TEST(ModelMap, RoutesGoThroughOneMoreLanguageAtMost) {
+  const ModelMap map({{0, {"de", "en"}, "a"}, {1, {"en", "fr"}, "b"}, {2, {"fr", "es"}, "c"}});
+  EXPECT_EQ(map.route("de", "en"), std::vector<int>{0});
+  EXPECT_EQ(map.route("de", "fr"), (std::vector<int>{0, 1}));
+  EXPECT_EQ(map.route("de", "es"), std::vector<int>{});
+  EXPECT_EQ(map.route("en", "de"), std::vector<int>{});
+  EXPECT_EQ(map.languages(), (Lines{"de", "en", "es", "fr"}));
+  EXPECT_EQ(map.sources(), (Lines{"de", "en", "fr"}));
+  EXPECT_EQ(map.targets("de"), (Lines{"de", "en", "fr"}));
+}
+
+}  // namespace
+}  // namespace nmt::serve
