@@ -115,8 +115,26 @@ class Splitter {
   std::vector<TextPart> take() { return std::move(parts_); }
 
  private:
+  // Long sentences are cut behind the last white space within the limit, but not within a span.
   void add_sentence(std::string_view text) {
-    std::size_t begin = text.size(), end = 0, characters = 0;  // of what is not white space
+    while (!text.empty()) {
+      std::size_t at = 0, cut = 0;
+      for (std::size_t count = 0; at < text.size() && count < max_characters_; ++count) {
+        const Point point = point_at(text, at);
+        at += point.bytes;
+        if (u_isUWhiteSpace(point.code)) cut = at;
+      }
+      if (at == text.size())
+        cut = at;
+      else if (cut == 0)
+        cut = behind_span(spans_of(text.substr(0, 8 * max_characters_)), at);
+      add_part(text.substr(0, cut));
+      text.remove_prefix(cut);
+    }
+  }
+
+  void add_part(std::string_view text) {
+    std::size_t begin = text.size(), end = 0;  // of what is not white space
     bool has_word = false;
     for (std::size_t at = 0; at < text.size();) {
       const Point point = point_at(text, at);
@@ -125,37 +143,12 @@ class Splitter {
         end = at + point.bytes;
         has_word |= u_isalnum(point.code) != 0;
       }
-      ++characters;
       at += point.bytes;
     }
     if (!has_word) return add_verbatim(text);
     add_verbatim(text.substr(0, begin));
-    const std::string_view sentence = text.substr(begin, end - begin);
-    if (characters <= max_characters_)
-      parts_.push_back({std::string(sentence), true});
-    else
-      add_long(sentence);
+    parts_.push_back({std::string(text.substr(begin, end - begin)), true});
     add_verbatim(text.substr(end));
-  }
-
-  // Each part ends at the last white space within the limit, and behind a span that crosses it.
-  void add_long(std::string_view text) {
-    while (!text.empty()) {
-      const std::vector<TextSpan> spans = spans_of(text.substr(0, 8 * max_characters_));
-      std::size_t at = 0, space = 0, behind_space = 0;
-      for (std::size_t count = 0; at < text.size() && count < max_characters_; ++count) {
-        const Point point = point_at(text, at);
-        if (at > 0 && u_isUWhiteSpace(point.code)) {
-          space = at;
-          behind_space = at + point.bytes;
-        }
-        at += point.bytes;
-      }
-      if (at == text.size() || space == 0) space = behind_space = behind_span(spans, at);
-      parts_.push_back({std::string(text.substr(0, space)), true});
-      add_verbatim(text.substr(space, behind_space - space));
-      text.remove_prefix(behind_space);
-    }
   }
 
   std::size_t max_characters_;
