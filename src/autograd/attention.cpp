@@ -50,6 +50,9 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
   NMT_CHECK(sentence || q[1] == args.sentences, "queries {} for {} sentences", q.text(),
             args.sentences);
   Attended out;
+  const auto projected = [&tape, &shape, &out]() -> Attended {
+    return {shape.output ? linear(tape, out.context, *shape.output) : out.context, out.weights};
+  };
   out.context = tape.result(context.empty({q[0], q[1], args.width}));
   out.weights = context.empty({q[0], q[1], args.heads, args.steps});
   const double flops = 2.0 * static_cast<double>(q[0] * q[1] * args.steps) *
@@ -61,7 +64,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
                                query->value.f32(), out.weights.f32(), out.context->value.f32());
   });
   if (Probe* probe = tape.probe()) probe->attention = host_copy(context, *probe, out.weights);
-  if (!tape.recording()) return out;
+  if (!tape.recording()) return projected();
   tape.record([&tape, shape, memory, query, out, args, q, flops] {
     if (!out.context->gradient) return;
     const Context& at = tape.context();
@@ -80,7 +83,7 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
     });
     tape.accumulate(*query, std::move(dquery));
   });
-  return out;
+  return projected();
 }
 
 }  // namespace nmt::ops

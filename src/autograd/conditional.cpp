@@ -20,19 +20,21 @@ struct Saved {
   ConditionalResult out;
   CellView lower, higher;
   CellBuffers lower_buffers, higher_buffers;
-  Tensor queries, contexts_rearranged, xc, xc_normal, xc_rstd;
-  Tensor query_packed, context_packed, query_transposed, context_transposed;
+  Tensor queries, headed, contexts_rearranged, xc, xc_normal, xc_rstd;
+  Tensor query_packed, output_packed, context_packed;
+  Tensor query_transposed, output_transposed, context_transposed;
   kernels::Conditional args;
 };
 
-// FLOPs and bytes of both cells, the products with Wq and Wc, attention scores and contexts;
+// FLOPs and bytes of both cells, the products with Wq, Wo and Wc, attention scores and contexts;
 // backward: these and their second gradient.
 PartWork conditional_work(const Conditional& layer, const kernels::Conditional& a, bool back) {
   const std::int64_t rows = a.steps * a.batch, wide = a.higher.unit->inputs * a.higher.width;
   PartWork work = add_work(cell_work(layer.lower, rows, back), cell_work(layer.higher, rows, back));
+  const std::int64_t output = a.headed ? a.attention.width * a.context_width() : 0;
   const double products =
-      static_cast<double>(a.lower.width * a.attention.space) +
-      static_cast<double>(a.attention.width * wide) / static_cast<double>(a.higher.groups);
+      static_cast<double>(a.lower.width * a.attention.space + output) +
+      static_cast<double>(a.context_width() * wide) / static_cast<double>(a.higher.groups);
   const double attention =
       static_cast<double>(a.attention.steps * (a.attention.space + a.attention.width));
   work.flops += 2.0 * static_cast<double>(rows) * (products + (back ? 2 : 1) * attention);
@@ -43,9 +45,11 @@ void backward(const Tape& tape, const Saved& s) {
   const Context& at = tape.context();
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
-  const std::int64_t space = a.attention.space, width = a.attention.width;
+  const std::int64_t space = a.attention.space, width = a.context_width();
   const CellGradients lower(at, s.layer.lower, rows), higher(at, s.layer.higher, rows);
   const Tensor dqueries = at.empty({rows, space});
+  Tensor doutputs;
+  if (a.headed) doutputs = at.empty({rows, width});
   const Node& states = *s.out.states[0];
   const Node& contexts = *s.out.attended.context;
   Tensor dh = states.gradient;
@@ -60,6 +64,7 @@ void backward(const Tape& tape, const Saved& s) {
   g.lower = lower.view(s.layer.lower);
   g.higher = higher.view(s.layer.higher);
   g.dqueries = dqueries.f32();
+  g.doutputs = pointer(doutputs);
   g.dkeys = tape.gradient(*s.memory.keys);
   g.dmemory = tape.gradient(*s.memory.values);
   g.dv = gradient_of(s.layer.attention.v);
@@ -74,12 +79,16 @@ void backward(const Tape& tape, const Saved& s) {
   });
   dispatch(at, [&](const auto& backend) {
     const double products =
-        static_cast<double>(h * space) +
+        static_cast<double>(h * space + (a.headed ? a.attention.width * width : 0)) +
         static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
     const Region region(at.profile, "weight gradients",
                         {2.0 * static_cast<double>(rows) * products});
     kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space,
                   1.0f, gradient_of(s.layer.query), space);
+    if (a.headed)
+      kernels::gemm(backend, true, false, a.attention.width, width, rows, a.headed,
+                    a.attention.width, doutputs.f32(), width, 1.0f,
+                    gradient_of(s.layer.attention.output), width);
     const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
     if (a.higher.groups > 1) {
       const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
@@ -118,6 +127,8 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch,
             attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
+  Parameter* const output = layer.attention.output;
+  const std::int64_t width = output ? output->shape[1] : attention_view.width;
 
   const std::vector<Var> initial = complete_states(tape, layer.lower, given);
   Saved s{{},
@@ -140,6 +151,9 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
           {},
           {},
           {},
+          {},
+          {},
+          {},
           {}};
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
@@ -152,6 +166,12 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.x = x->value.f32();
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
   a.query = packed_weight(context, *layer.query, false, s.query_packed);
+  if (output) {
+    a.output = packed_weight(context, *output, false, s.output_packed);
+    a.output_width = width;
+    s.headed = context.empty({kept, attention_view.width});
+    a.headed = s.headed.f32();
+  }
   const auto pack_context = [&](bool transpose, Tensor& packed) -> kernels::PackedWeight {
     Parameter& weight = *layer.context;
     if (layer.higher.groups == 1) return packed_weight(context, weight, transpose, packed);
@@ -165,12 +185,14 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.context_norm_bias = value_of(layer.context_norm_bias);
   s.queries = context.empty({kept, attention_view.space});
   s.xc = context.empty({kept, wide});
-  if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, attention_view.width});
+  if (layer.higher.rearrange) s.contexts_rearranged = context.empty({kept, width});
   a.queries = s.queries.f32();
   a.contexts_rearranged = pointer(s.contexts_rearranged);
   a.xc = s.xc.f32();
   if (recording) {
     a.query_transposed = packed_weight(context, *layer.query, true, s.query_transposed).f32;
+    if (output)
+      a.output_transposed = packed_weight(context, *output, true, s.output_transposed).f32;
     a.context_transposed = pack_context(true, s.context_transposed).f32;
     if (layer.context_gain) {
       s.xc_normal = context.empty({kept, wide});
@@ -186,7 +208,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     a.middle[p] = s.middle[p].f32();
     a.states[p] = s.out.states[p]->value.f32();
   }
-  s.out.attended.context = tape.result(context.empty({steps, batch, attention_view.width}));
+  s.out.attended.context = tape.result(context.empty({steps, batch, width}));
   s.out.attended.weights =
       context.empty({steps, batch, attention_view.heads, attention_view.steps});
   a.contexts = s.out.attended.context->value.f32();

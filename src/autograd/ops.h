@@ -116,7 +116,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
 
 /// An encoded source as input of attention.
 struct Memory {
-  Var values;       ///< [S,B,M]
+  Var values;       ///< [S,B,V]
   Var keys;         ///< [S,B,A]; null where exp_keys replaces it: additive, in inference on the CPU
   Tensor lengths;   ///< i32 [B]
   Tensor exp_keys;  ///< [S,B,A] kernels::attention_exp_keys(), additive on the CPU
@@ -128,7 +128,8 @@ Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, 
 struct AttentionShape {
   kernels::AttentionKind kind = kernels::AttentionKind::additive;
   std::int64_t heads = 1;
-  Parameter* v = nullptr;  ///< [A], additive
+  Parameter* v = nullptr;       ///< [A], additive
+  Parameter* output = nullptr;  ///< [V,M] projection of the weighted values; null: none, V = M
 };
 struct Attended {
   Var context;     ///< [T,B,M]

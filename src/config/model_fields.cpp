@@ -31,10 +31,16 @@ std::vector<Option> shape(ModelSpec& s) {
               .range(1, 1024),
           Option("rearrange", &s.rearrange,
                  "interleave the groups' channels at the units' inputs; needs --groups"),
+          Option("dense-first-decoder-layer", &s.dense_first_decoder_layer,
+                 "first decoder layer without groups (Gao et al. 2018, footnote 2)")
+              .idle_when([&s] { return s.groups == 1 ? "groups is 1" : ""; }),
           Option("dim-emb", &s.dim_emb, "embedding size").range(1, 65536).chosen_by_default(),
           Option("dim-rnn", &s.dim_rnn, "size of the recurrent layers")
               .range(1, 65536)
               .chosen_by_default(),
+          Option("dim-enc-upper", &s.dim_enc_upper,
+                 "size of the encoder layers above the first; 0: dim-rnn")
+              .range(0, 65536),
           Option("enc-depth", &s.enc_depth, "encoder layers").range(1, 64).chosen_by_default(),
           Option("dec-depth", &s.dec_depth, "decoder layers").range(1, 64).chosen_by_default(),
           Option("layer-normalization", &s.layer_normalization,
@@ -45,6 +51,10 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("dim-attention", &s.dim_attention,
                  "size of the attention space; 0: width of the annotations")
               .range(0, 65536),
+          Option("attention-projections", &s.attention_projections,
+                 "value and output projections of the heads (Vaswani et al. 2017)"),
+          Option("upper-context", &s.upper_context,
+                 "attention context as input of the decoder layers above the first"),
           Option("attention-query", &s.attention_query,
                  "attention query: the lower conditional unit, or a plain first layer")
               .kept_by_resume(),

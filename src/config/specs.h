@@ -30,15 +30,19 @@ struct ModelSpec {
   bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
   bool rearrange = false;  ///< W and U read rows with the groups' channels interleaved
-  int dim_emb = 0;         ///< E, chosen
-  int dim_rnn = 0;         ///< H, chosen
-  int enc_depth = 0;       ///< layers, chosen
-  int dec_depth = 0;       ///< layers, chosen
+  bool dense_first_decoder_layer = false;  ///< groups everywhere else (GROUP, footnote 2)
+  int dim_emb = 0;                         ///< E, chosen
+  int dim_rnn = 0;                         ///< H, chosen
+  int dim_enc_upper = 0;                   ///< width of encoder layers above the first; 0: H
+  int enc_depth = 0;                       ///< layers, chosen
+  int dec_depth = 0;                       ///< layers, chosen
   bool layer_normalization = true;
   AttentionType attention = AttentionType::additive;
   int heads = 1;
   int dim_attention = 0;                          ///< A; 0: the memory's width
+  bool attention_projections = false;             ///< of values and outputs of the heads
   std::optional<AttentionQuery> attention_query;  ///< none ("auto"): the architecture's default
+  bool upper_context = true;                      ///< decoder layers above the first read c
   bool tied_embeddings = true;                    ///< target embedding = softmax weights
   bool tied_embeddings_src = false;               ///< source embedding = target embedding
   bool tied_embeddings_all = false;               ///< all three; needs a joint vocabulary

@@ -29,6 +29,11 @@ void check_without_attention(const ModelSpec& spec) {
   if (spec.heads != 1)
     fail(ExitStatus::usage, "heads: {} means nothing beside attention none; leave it 1",
          spec.heads);
+  if (!spec.upper_context)
+    fail(ExitStatus::usage, "upper-context: there is no context to leave out with attention none");
+  if (spec.attention_projections)
+    fail(ExitStatus::usage,
+         "attention-projections: there are no heads to project with attention none");
   if (spec.dim_attention != 0)
     fail(ExitStatus::usage, "dim-attention: {} means nothing beside attention none; leave it 0",
          spec.dim_attention);
@@ -56,6 +61,14 @@ void check_model(const ModelSpec& spec) {
   if (spec.attention == AttentionType::none) check_without_attention(spec);
   check_layers("enc-depth", spec.enc_depth, architecture.encoder_layers, spec);
   check_layers("dec-depth", spec.dec_depth, architecture.decoder_layers, spec);
+  if (spec.context_aware && !spec.upper_context)
+    fail(ExitStatus::usage,
+         "upper-context: context-aware decoder layers read the context with their second unit");
+  if (spec.dim_enc_upper < 0)
+    fail(ExitStatus::usage, "dim-enc-upper: {} is below 0", spec.dim_enc_upper);
+  if (spec.dim_enc_upper > 0 && spec.enc_depth == 1)
+    fail(ExitStatus::usage, "dim-enc-upper: {}, but enc-depth 1 has no layers above the first",
+         spec.dim_enc_upper);
   if (spec.context_aware && !architecture.context_aware)
     fail(ExitStatus::usage, "context-aware: allowed for types {}, not {}",
          architecture_names([](const Architecture& a) { return a.context_aware; }),

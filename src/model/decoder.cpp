@@ -21,6 +21,7 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
       settings_(unit_settings(spec, spec.dec_cell)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
       dropout_readout_(static_cast<float>(spec.dropout_readout)),
+      upper_context_(spec.upper_context),
       embedding_(spec.dim_emb),
       layers_(static_cast<std::size_t>(spec.dec_depth)) {
   const std::int64_t m = spec.attention == AttentionType::none ? 0 : memory_width;
@@ -30,12 +31,23 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
   make_readout(builder.at(Parameter::Role::readout), spec, m);
 }
 
+// Groups need not begin in the first layer (Gao et al., NAACL 2018, footnote 2).
+UnitSettings Decoder::first_settings(const ModelSpec& spec) const {
+  UnitSettings settings = settings_;
+  if (spec.dense_first_decoder_layer) {
+    settings.groups = 1;
+    settings.rearrange = false;
+  }
+  return settings;
+}
+
 void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t space = spec.dim_attention > 0 ? spec.dim_attention : m;
-  if (space % spec.heads != 0 || m % spec.heads != 0)
+  const std::int64_t values = spec.attention_projections ? space : m;
+  if (space % spec.heads != 0 || values % spec.heads != 0)
     fail(ExitStatus::usage,
          "heads: {} must divide the attention space {} and the memory's width {}", spec.heads,
-         space, m);
+         space, values);
   attention_.kind = spec.attention == AttentionType::dot ? kernels::AttentionKind::dot
                                                          : kernels::AttentionKind::additive;
   attention_.heads = spec.heads;
@@ -43,10 +55,15 @@ void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::i
                             .add("attention.memory_projection", {m, space}, Init::glorot);
   if (attention_.kind == kernels::AttentionKind::additive)
     attention_.v = &first.add("attention.v", {space, 1}, Init::glorot);
+  if (spec.attention_projections) {
+    value_projection_ = &first.at(Parameter::Role::attention_keys)
+                             .add("attention.value_projection", {m, space}, Init::glorot);
+    attention_.output = &first.add("attention.output_projection", {space, m}, Init::glorot);
+  }
   if (asks_recurrently(spec)) {
-    conditional_.emplace(first, settings_, spec.dim_emb, m, space, attention_);
+    conditional_.emplace(first, first_settings(spec), spec.dim_emb, m, space, attention_);
   } else {
-    first_.emplace(first, settings_, spec.dim_emb);
+    first_.emplace(first, first_settings(spec), spec.dim_emb);
     query_ = &first.add("attention.query_projection", {spec.dim_rnn, space}, Init::glorot);
   }
 }
@@ -59,11 +76,11 @@ void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::in
     if (layer == 0 && m > 0)
       make_attention(at, spec, m);
     else if (layer == 0)
-      first_.emplace(at, settings_, e);
+      first_.emplace(at, first_settings(spec), e);
     else if (spec.context_aware)
       aware_.emplace_back(at, settings_, below, m);
     else
-      upper_.emplace_back(at, settings_, below + m);
+      upper_.emplace_back(at, settings_, below + (upper_context_ ? m : 0));
     if (architecture_.is_projected()) residuals_.emplace_back(at, h, e, spec.layer_normalization);
   }
 }
@@ -93,8 +110,10 @@ void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, s
 
 ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& lengths) const {
   if (!memory_projection_) return {nullptr, nullptr, lengths, {}};
-  return ops::remember(tape, attention_.kind, annotations,
-                       ops::linear(tape, annotations, *memory_projection_), lengths);
+  return ops::remember(
+      tape, attention_.kind,
+      value_projection_ ? ops::linear(tape, annotations, *value_projection_) : annotations,
+      ops::linear(tape, annotations, *memory_projection_), lengths);
 }
 
 DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
@@ -138,7 +157,7 @@ std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& 
   const float p = architecture_.is_projected() ? 0.0f : dropout_;
   if (!aware_.empty())
     return aware_[layer - 1](tape, ops::dropout(tape, x, p), c, initial, {}, false, position);
-  const Var input = c ? ops::concat(tape, {x, c}) : x;
+  const Var input = c && upper_context_ ? ops::concat(tape, {x, c}) : x;
   return upper_[layer - 1](tape, ops::dropout(tape, input, p), initial, {}, false, position);
 }
 
@@ -185,12 +204,14 @@ std::int64_t Decoder::saved_floats(std::int64_t source_tokens) const {
   if (memory_projection_) {
     m = memory_projection_->shape[0];
     sum += memory_projection_->shape[1] + m + attention_.heads * source_tokens;
+    if (attention_.output) sum += attention_.output->shape[0];
   }
   for (const Residual& residual : residuals_) sum += residual.saved_floats(dropout_ > 0);
   const std::int64_t below = projected ? embedding_ : h;
   for (const TransitionLayer& layer : aware_) sum += layer.saved_floats() + dropped(below);
+  const std::int64_t concatenated = m > 0 && upper_context_ ? below + m : 0;
   for (const RecurrentLayer& layer : upper_)
-    sum += layer.saved_floats() + (m > 0 ? below + m : 0) + dropped(below + m);
+    sum += layer.saved_floats() + concatenated + dropped(concatenated > 0 ? concatenated : below);
   for (std::size_t layer = 0; layer < layers_; ++layer)
     if (architecture_.adds_input(static_cast<int>(layer))) sum += h;
   if (architecture_.drops_top()) sum += dropped(h);
@@ -204,7 +225,8 @@ std::int64_t Decoder::saved_source_floats() const {
   if (!memory_projection_) return 0;
   // Additive attention keeps the exponentials of the keys as well (attention_exp_keys).
   const int keys = attention_.kind == kernels::AttentionKind::additive ? 2 : 1;
-  return keys * memory_projection_->shape[1];
+  return keys * memory_projection_->shape[1] +
+         (value_projection_ ? value_projection_->shape[1] : 0);
 }
 
 Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {
@@ -219,6 +241,8 @@ Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const 
 void Decoder::freeze(const Context& context) const {
   for (Parameter* p : initial_) ops::freeze(context, *p);
   if (memory_projection_) ops::freeze(context, *memory_projection_);
+  if (value_projection_) ops::freeze(context, *value_projection_);
+  if (attention_.output) ops::freeze(context, *attention_.output);
   if (query_) ops::freeze(context, *query_);
   if (conditional_) conditional_->freeze(context);
   if (first_) first_->freeze(context);

@@ -26,8 +26,8 @@ class Decoder {
   Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
           std::int64_t final_width);
 
-  /// The memory of attention: the annotations [S,B,M] and their projection, computed once per
-  /// source. Empty without attention.
+  /// The memory of attention: the annotations [S,B,M], or their value projections, and their keys,
+  /// computed once per source. Empty without attention.
   ops::Memory remember(Tape& tape, const Var& annotations, const Tensor& lengths) const;
   /// Initial states, from the encoder's final state [B,F] or zero.
   DecoderState start(Tape& tape, const Var& final_state) const;
@@ -51,6 +51,7 @@ class Decoder {
   void freeze(const Context& context) const;
 
  private:
+  UnitSettings first_settings(const ModelSpec& spec) const;
   void make_attention(const Builder& first, const ModelSpec& spec, std::int64_t memory_width);
   void make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width);
   void make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from);
@@ -67,6 +68,7 @@ class Decoder {
   std::vector<Parameter*> initial_;  // [F,H] for each layer and given state vector
   std::vector<Parameter*> initial_bias_;
   Parameter* memory_projection_ = nullptr;
+  Parameter* value_projection_ = nullptr;
   Parameter* query_ = nullptr;  // first-layer attention
   ops::AttentionShape attention_;
   std::optional<ConditionalLayer> conditional_;
@@ -78,6 +80,7 @@ class Decoder {
   Parameter* readout_bias_ = nullptr;
   Normalization readout_normalization_;
   float dropout_, dropout_readout_;
+  bool upper_context_;
   std::int64_t embedding_, features_ = 0;  // E; width of what the readout or the softmax reads
   std::size_t layers_;
 };

@@ -97,7 +97,9 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
       width_(first_.width()),
       final_width_(first_.width()) {
   const bool projected = architecture_.is_projected();
-  const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
+  const std::int64_t e = spec.dim_emb;
+  UnitSettings upper = unit_settings(spec, spec.enc_cell);
+  if (spec.dim_enc_upper > 0) upper.width = spec.dim_enc_upper;
   const auto close = [&](const Builder& at, std::int64_t from) {
     if (projected) residuals_.emplace_back(at, from, e, spec.layer_normalization);
     width_ = projected ? e : from;
@@ -105,9 +107,9 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
   close(Builder(builder, "layer_0"), first_.width());
   for (int layer = 1; layer < spec.enc_depth; ++layer) {
     const Builder at(builder, "layer_" + std::to_string(layer));
-    upper_.emplace_back(at, unit_settings(spec, spec.enc_cell), width_);
-    close(at, h);
-    final_width_ = h;
+    upper_.emplace_back(at, upper, width_);
+    close(at, upper.width);
+    final_width_ = upper.width;
   }
 }
 

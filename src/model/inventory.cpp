@@ -44,7 +44,8 @@ Inventory take_inventory(Model& model) {
     part.parameters += n;
     if (p.is_matrix || (p.role == Role::softmax && p.shape.rank() == 2)) part.weights += n;
     if (p.role == Role::attention_keys && p.is_matrix) {
-      inventory.memory_width = p.shape[0];
+      const bool values = p.name.ends_with("value_projection");  // after the keys' projection
+      inventory.memory_width = values ? p.shape[1] : p.shape[0];
       inventory.attention_space = p.shape[1];
     }
   }

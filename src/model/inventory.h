@@ -24,7 +24,8 @@ struct Inventory {
     std::int64_t products = 0;
   };
   std::vector<Part> parts;
-  std::int64_t memory_width = 0;     ///< M of the annotations; 0 without attention
+  /// Of the values: M of the annotations, or their projection's; 0 without attention.
+  std::int64_t memory_width = 0;
   std::int64_t attention_space = 0;  ///< A; 0 without attention
 
   std::int64_t parameters() const;
@@ -32,7 +33,7 @@ struct Inventory {
       const;  ///< all tables that words are looked up in; with tied weights the softmax's too
   std::int64_t products(const std::string& once) const;
   /// Multiply-adds of attention per target token and source token: a score over A, a weighted mean
-  /// over M (kernels/attention.h).
+  /// over the values (kernels/attention.h).
   std::int64_t attention_products() const { return memory_width + attention_space; }
 };
 

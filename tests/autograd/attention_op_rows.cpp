@@ -54,22 +54,29 @@ void append(Row& to, const Row& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-void check_attention(Engine& engine, bool additive, std::int64_t heads) {
+void check_attention(Engine& engine, bool additive, std::int64_t heads, bool projected) {
   Tape tape(engine.context, true);
   TestedMemory m(engine, tape, additive, heads);
-  const std::int64_t steps = between(engine, 1, 4);
+  const std::int64_t steps = between(engine, 1, 4),
+                     width = projected ? between(engine, 1, 12) : m.width;
+  Parameter output = engine.parameter("output", {m.width, width}, 0.5f);
+  ops::AttentionShape shape = m.shape();
+  if (projected) shape.output = &output;
   const Var query = tape.result(engine.random({steps, m.batch, m.space}));
-  const ops::Attended out = ops::attention(tape, m.shape(), m.memory, query, {});
-  Row queries = doubles(query->value);
-  GradientCheck check(engine, {one_function, m.source + m.space + m.width + steps * m.batch});
+  const ops::Attended out = ops::attention(tape, shape, m.memory, query, {});
+  Row queries = doubles(query->value), outputs = doubles(output.value);
+  GradientCheck check(engine,
+                      {one_function, m.source + m.space + m.width + width + steps * m.batch});
   check.reads("query", queries, query);
+  if (projected) check.reads("output", outputs, output);
   m.read(check);
   check.gives("context", out.context);
   check.gives("weights", out.weights);
   check.run(tape, [&] {
     Row contexts, weights, some;
     for (std::int64_t at = 0; at < steps * m.batch; ++at) {
-      append(contexts, attend(m.a, at % m.batch, &queries[at * m.space], &some));
+      const Row c = attend(m.a, at % m.batch, &queries[at * m.space], &some);
+      append(contexts, projected ? product(c, outputs, m.width, width) : c);
       append(weights, some);
     }
     append(contexts, weights);
@@ -78,7 +85,7 @@ void check_attention(Engine& engine, bool additive, std::int64_t heads) {
 }
 
 void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit, bool additive,
-                       std::int64_t heads, bool normal, Blocks blocks) {
+                       std::int64_t heads, bool normal, Blocks blocks, bool projected) {
   Tape tape(engine.context, true);
   const std::int64_t groups = blocks.groups, h = groups * between(engine, 6 / groups, 12 / groups),
                      wide = unit.inputs * h;
@@ -88,9 +95,11 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
     cell->make(engine, unit, h, normal, blocks);
     cell->drop(engine, m.batch);
   }
+  const std::int64_t width = projected ? groups * between(engine, 1, 8) : m.width;
   const Shape context_shape =
-      groups > 1 ? Shape{groups, m.width / groups, wide / groups} : Shape{m.width, wide};
+      groups > 1 ? Shape{groups, width / groups, wide / groups} : Shape{width, wide};
   Parameter query = engine.parameter("query", {h, m.space}, 0.5f),
+            output = engine.parameter("output", {m.width, width}, 0.5f),
             context = engine.parameter("context", context_shape, 0.5f),
             bias = engine.parameter("context bias", {wide}),
             gain = engine.parameter("context gain", {wide}, 0.3f, 1.0f),
@@ -99,6 +108,7 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
   layer.lower = lower.parameters.cell;
   layer.higher = higher.parameters.cell;
   layer.attention = m.shape();
+  if (projected) layer.attention.output = &output;
   layer.query = &query;
   layer.context = &context;
   if (normal) {
@@ -114,16 +124,19 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
   const ops::ConditionalResult result =
       ops::conditional(tape, layer, m.memory, x, initial, {}, first_position);
 
-  Row xs = doubles(x->value), queries = doubles(query.value), contexts = doubles(context.value),
-      b = doubles(bias.value), g = doubles(gain.value), nb = doubles(norm_bias.value);
+  Row xs = doubles(x->value), queries = doubles(query.value), outputs = doubles(output.value),
+      contexts = doubles(context.value), b = doubles(bias.value), g = doubles(gain.value),
+      nb = doubles(norm_bias.value);
   std::vector<Row> starts;
   for (const Var& s : initial) starts.push_back(doubles(s->value));
-  GradientCheck check(engine, {one_function, steps * (3 * h + m.space + m.width + m.batch)});
+  GradientCheck check(engine,
+                      {one_function, steps * (3 * h + m.space + m.width + width + m.batch)});
   check.reads("x", xs, x);
   m.read(check);
   for (std::size_t s = 0; s < initial.size(); ++s)
     check.reads("initial state " + std::to_string(s), starts[s], initial[s]);
   check.reads("query", queries, query);
+  if (projected) check.reads("output", outputs, output);
   check.reads("context", contexts, context);
   if (normal) {
     check.reads("context gain", g, gain);
@@ -138,8 +151,8 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
   check.run(
       tape,
       [&] {
-        const Row matrix = dense(contexts, blocks, m.width, unit.inputs, h);
-        Row out(steps * m.batch * (h + m.width));
+        const Row matrix = dense(contexts, blocks, width, unit.inputs, h);
+        Row out(steps * m.batch * (h + width));
         double* const attended = &out[steps * m.batch * h];
         for (std::int64_t row = 0; row < m.batch; ++row) {
           const CellValues low = lower.expanded(row), high = higher.expanded(row);
@@ -147,14 +160,15 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
           for (std::int64_t t = 0; t < steps; ++t) {
             const std::int64_t at = t * m.batch + row;
             step(low, h, &xs[at * wide], s, first_position + t);
-            const Row c = attend(m.a, row, product(s[0], queries, h, m.space).data());
-            Row projected = product(c, matrix, m.width, wide);
-            for (std::int64_t j = 0; !normal && j < wide; ++j) projected[j] += b[j];
+            Row c = attend(m.a, row, product(s[0], queries, h, m.space).data());
+            if (projected) c = product(c, outputs, m.width, width);
+            Row read = product(c, matrix, width, wide);
+            for (std::int64_t j = 0; !normal && j < wide; ++j) read[j] += b[j];
             for (int p = 0; normal && p < unit.inputs; ++p)
-              normalize(&projected[p * h], h, &g[p * h], &nb[p * h]);
-            step(high, h, projected.data(), s, first_position + t);
+              normalize(&read[p * h], h, &g[p * h], &nb[p * h]);
+            step(high, h, read.data(), s, first_position + t);
             std::copy(s[0].begin(), s[0].end(), &out[at * h]);
-            std::copy(c.begin(), c.end(), &attended[at * m.width]);
+            std::copy(c.begin(), c.end(), &attended[at * width]);
           }
         }
         return out;
@@ -164,15 +178,20 @@ void check_conditional(Engine& engine, CellStep step, const kernels::Unit& unit,
 
 void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit) {
   const auto add = [&](const std::string& variant, bool additive, std::int64_t heads, bool normal,
-                       Blocks blocks) {
+                       Blocks blocks, bool projected) {
     rows.push_back({"conditional", row_name(unit) + variant, [=, &unit](Engine& engine) {
-                      check_conditional(engine, step, unit, additive, heads, normal, blocks);
+                      check_conditional(engine, step, unit, additive, heads, normal, blocks,
+                                        projected);
                     }});
   };
-  add("", true, 1, false, {});
-  add("_normalized", true, 2, true, {});
-  add("_dot", false, 2, true, {.dropout = true});
-  if (unit.recurrents + unit.late > 0) add("_groups", true, 1, false, {2, true, true});
+  add("", true, 1, false, {}, false);
+  add("_normalized", true, 2, true, {}, false);
+  add("_dot", false, 2, true, {.dropout = true}, false);
+  add("_projected", true, 2, false, {}, true);
+  if (unit.recurrents + unit.late > 0) {
+    add("_groups", true, 1, false, {2, true, true}, false);
+    add("_groups_projected", false, 1, true, {2, true}, true);
+  }
 }
 
 }  // namespace
@@ -182,9 +201,12 @@ std::vector<OpRow> attention_op_rows() {
   std::vector<OpRow> rows;
   for (const bool additive : {true, false})
     for (const std::int64_t heads : {1, 3})
-      rows.push_back({"attention",
-                      (additive ? "additive_" : "dot_") + std::to_string(heads) + "_heads",
-                      [=](Engine& engine) { check_attention(engine, additive, heads); }});
+      for (const bool projected : {false, true})
+        rows.push_back(
+            {"attention",
+             (additive ? "additive_" : "dot_") + std::to_string(heads) + "_heads" +
+                 (projected ? "_projected" : ""),
+             [=](Engine& engine) { check_attention(engine, additive, heads, projected); }});
   std::size_t line = 0;
 #define NMT_UNIT(the_name, the_variant, ...) \
   add_rows(rows, cell_step<__VA_ARGS__>, kernels::units()[line++]);

@@ -10,22 +10,24 @@ using namespace nmt::kernels;
 struct ConditionalSizes {
   AttentionKind kind = AttentionKind::additive;
   std::int64_t steps = 3, batch = 3;
-  bool dcontexts = true;  ///< the contexts have a gradient of their own
-  bool backward = true;   ///< or decoding: several rows read one sentence
+  bool dcontexts = true;   ///< the contexts have a gradient of their own
+  bool backward = true;    ///< or decoding: several rows read one sentence
+  bool projected = false;  ///< with an output projection
 };
 
 void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   const Unit& unit = *c.unit;
-  p.sizes("{}; {} steps {} batch {} backward {}", c.text(),
-          s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch, s.backward);
+  p.sizes("{}; {} steps {} batch {} backward {} projected {}", c.text(),
+          s.kind == AttentionKind::dot ? "dot" : "additive", s.steps, s.batch, s.backward,
+          s.projected);
   const std::int64_t n = s.steps * s.batch, h = c.width, source = 7, heads = 2, space = 10,
                      wide = unit.inputs * h;
   const std::int64_t sentences = s.backward ? s.batch : 2, kept = s.backward ? n : s.batch,
-                     width = 12 * c.groups;
+                     width = 12 * c.groups, attended = s.projected ? 14 : width;
   const bool normal = c.normal;
   const BothCell lower(p, c, kept, s.batch), higher(p, c, kept, s.batch);
   const auto x = p.floats(n * wide), keys = p.floats(source * sentences * space),
-             memory = p.floats(source * sentences * width), v = p.floats(space),
+             memory = p.floats(source * sentences * attended), v = p.floats(space),
              bias = p.floats(wide), gain = p.floats(wide, 1.0f), norm_bias = p.floats(wide);
   std::vector<float> exp_keys(
       static_cast<std::size_t>(source * sentences * space));  // what the CPU reads
@@ -36,20 +38,24 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
   for (std::int64_t b = 0; b < s.batch; ++b)
     some_rows.push_back(static_cast<std::int32_t>(b % sentences));
   const auto lengths = p.integers(some_lengths), sentence = p.integers(some_rows);
-  const PackedWeights query(p, 1, h, 1, space), context(p, c.groups, width, unit.inputs, h);
+  const PackedWeights query(p, 1, h, 1, space), context(p, c.groups, width, unit.inputs, h),
+      output(p, 1, attended, s.projected ? 1 : 0, width);
   const BothStates initial(p, unit.states, s.batch * h), states(p, unit.states, n * h),
       middle(p, unit.states, kept * h), dinitial(p, unit.states, s.batch * h);
   const auto contexts = p.floats(n * width), weights = p.floats(n * heads * source),
              queries = p.floats(kept * space), rearranged = p.floats(kept * width),
              xc = p.floats(kept * wide), xc_normal = p.floats(kept * wide),
              xc_rstd = p.floats(kept * unit.inputs);
+  const Maybe headed(p, s.projected ? kept * attended : 0),
+      doutputs(p, s.projected ? n * width : 0);
   const auto dh = p.floats(n * h), dcontexts = p.floats(n * width), dqueries = p.floats(n * space),
              dkeys = p.floats(source * sentences * space),
-             dmemory = p.floats(source * sentences * width), dv = p.floats(space),
+             dmemory = p.floats(source * sentences * attended), dv = p.floats(space),
              dgain = p.floats(wide), dnorm_bias = p.floats(wide);
   const auto arguments = [&](const auto& on) {
     query.pack(on);
     context.pack(on);
+    output.pack(on);
     Conditional a;
     a.lower = lower.cell(on);
     a.higher = higher.cell(on);
@@ -57,7 +63,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
                    .steps = source,
                    .sentences = sentences,
                    .space = space,
-                   .width = width,
+                   .width = attended,
                    .heads = heads,
                    .keys = keys(on),
                    .exp_keys = exp_keys.data(),
@@ -70,6 +76,10 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
     a.x = x(on);
     a.sentence = s.backward ? nullptr : sentence(on);
     a.query = query.forward(on);
+    a.output = output.forward(on);
+    a.output_transposed = output.backward(on);
+    a.output_width = s.projected ? width : 0;
+    a.headed = headed(on);
     a.context = context.forward(on);
     a.context_bias = normal ? nullptr : bias(on);
     a.context_gain = normal ? gain(on) : nullptr;
@@ -104,6 +114,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
         g.lower = lower.gradient(on);
         g.higher = higher.gradient(on);
         g.dqueries = dqueries(on);
+        g.doutputs = doutputs(on);
         g.dkeys = dkeys(on);
         g.dmemory = dmemory(on);
         g.dv = dv(on);
@@ -127,6 +138,18 @@ std::vector<ParityRow> conditional_parity() {
          check(p,
                {.unit = &units()[0], .width = 12, .groups = 3, .rearrange = true, .normal = true},
                {.steps = 1});
+       }},
+      {"conditional_projected",
+       [](Parity& p) {
+         check(p, {.unit = &units()[0], .width = 33}, {.projected = true});
+         check(p, {.unit = &units()[0], .width = 33},
+               {.kind = AttentionKind::dot, .dcontexts = false, .projected = true});
+         for (const Unit& unit : units())
+           if (unit.is_matrix())
+             check(p, {.unit = &unit, .width = 12, .groups = 3, .rearrange = true, .normal = true},
+                   {.projected = true});
+         check(p, {.unit = &units()[0], .width = 33},
+               {.batch = 5, .backward = false, .projected = true});
        }},
       {"conditional_decoding",
        [](Parity& p) {

@@ -38,6 +38,18 @@ std::vector<ModelSpec> specs() {
       all.back().attention = AttentionType::none;
     }
   }
+  for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer}) {
+    all.push_back(medium(ModelType::deep, "gru"));
+    all.back().attention_projections = true;
+    all.back().attention_query = query;
+    all.back().heads = 4;
+  }
+  all.push_back(medium(ModelType::seq2seq, "lstm"));
+  all.back().groups = 4;
+  all.back().dense_first_decoder_layer = true;
+  all.back().dim_enc_upper = 96;
+  all.push_back(all.back());
+  all.back().upper_context = false;
   return all;
 }
 
@@ -72,6 +84,23 @@ struct Activations {
         training_memory(model, take_inventory(model), {16, 20, 20}, 2, true).activations);
   }
 };
+
+// The values that attention reads are the annotations or their projection: both counts by hand.
+TEST(Inventory, projections_of_attention) {
+  ModelSpec spec = medium(ModelType::deep, "gru");
+  spec.dim_attention = 32;
+  const auto of = [&](bool projected) {
+    spec.attention_projections = projected;
+    Model model(spec, symbols, symbols, Context{}, 1);
+    return take_inventory(model);
+  };
+  const Inventory plain = of(false), projected = of(true);
+  EXPECT_EQ(plain.attention_products(), 32 + 48);
+  EXPECT_EQ(projected.attention_products(), 32 + 32);
+  EXPECT_EQ(projected.products("source token") - plain.products("source token"), 48 * 32);
+  EXPECT_EQ(projected.products("target token") - plain.products("target token"), 32 * 48);
+  EXPECT_EQ(projected.parameters() - plain.parameters(), 2 * 48 * 32);
+}
 
 // What matrices read rearranged is kept beside what it was made of.
 TEST(Inventory, rearranged_rows_are_estimated) {

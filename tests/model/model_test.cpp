@@ -143,6 +143,33 @@ std::vector<ModelSpec> specs() {
   spec.enc_depth = 1;
   spec.dec_depth = 3;
   all.push_back(spec);
+  for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer})
+    for (const AttentionType kind : {AttentionType::additive, AttentionType::dot}) {
+      spec = small("deep", kind == AttentionType::dot ? "gru" : "lrn");
+      spec.attention = kind;
+      spec.attention_query = query;
+      spec.attention_projections = true;
+      spec.heads = 2;
+      spec.dim_attention = 8;
+      all.push_back(spec);
+    }
+  // As in the GROUP paper: a dense first decoder layer, wider upper encoder layers.
+  spec = small("seq2seq", "lstm");
+  spec.groups = 2;
+  spec.rearrange = true;
+  spec.dense_first_decoder_layer = true;
+  spec.enc_depth = 3;
+  spec.dim_enc_upper = 14;
+  all.push_back(spec);
+  spec.upper_context = false;
+  all.push_back(spec);
+  spec = small("deep", "gru");
+  spec.groups = 2;
+  spec.rearrange = true;
+  spec.dense_first_decoder_layer = true;
+  spec.attention_projections = true;
+  spec.dim_enc_upper = 6;
+  all.push_back(spec);
   return all;
 }
 
@@ -150,7 +177,8 @@ std::string name_of(const ModelSpec& s) {
   return std::string(name_of(s.type)) + (s.context_aware ? " context-aware " : " ") + s.enc_cell +
          " " + (s.attention_query ? std::string(name_of(*s.attention_query)) : "auto") + " " +
          std::string(name_of(s.attention)) + (s.layer_normalization ? " normalized" : "") +
-         (s.groups > 1 ? " groups" : "") + (s.rearrange ? " rearranged" : "");
+         (s.attention_projections ? " projected" : "") + (s.groups > 1 ? " groups" : "") +
+         (s.rearrange ? " rearranged" : "") + (s.dense_first_decoder_layer ? " first dense" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.
@@ -377,6 +405,39 @@ TEST(Model, parameter_totals_of_the_deep_model) {
   }
 }
 
+// Value projection 2 I and output projection I / 2 leave the model without projections.
+TEST(Model, projections_that_undo_each_other_change_nothing) {
+  for (const AttentionQuery query : {AttentionQuery::recurrent, AttentionQuery::first_layer}) {
+    ModelSpec spec = small("deep", "gru");
+    spec.attention_query = query;
+    spec.heads = 3;
+    test::Engine engine;
+    Model plain(spec, source_size, target_size, engine.context, 3);
+    spec.attention_projections = true;
+    Model projected(spec, source_size, target_size, engine.context, 4);
+    for (Parameter& p : projected.parameters().all()) {
+      if (const Parameter* from = plain.parameters().find(p.name)) {
+        std::copy_n(from->value.f32(), p.value.elements(), p.value.f32());
+        continue;
+      }
+      const bool values = p.name == "decoder.layer_0.attention.value_projection";
+      EXPECT_TRUE(values || p.name == "decoder.layer_0.attention.output_projection") << p.name;
+      ASSERT_EQ(p.shape, (Shape{12, 12}));
+      for (std::int64_t i = 0; i < 12; ++i)
+        for (std::int64_t j = 0; j < 12; ++j)
+          p.value.f32()[12 * i + j] = i != j ? 0.0f : values ? 2.0f : 0.5f;
+    }
+    const Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7),
+                                 random_sentences(engine.rng, 9, target_size, 6));
+    const double expected = plain.evaluate(batch).cross_entropy;
+    EXPECT_NEAR(projected.evaluate(batch).cross_entropy, expected, 1e-6 * expected);
+    std::fill_n(
+        projected.parameters().find("decoder.layer_0.attention.value_projection")->value.f32(), 12,
+        1.0f);
+    EXPECT_GT(std::abs(projected.evaluate(batch).cross_entropy - expected), 1e-5 * expected);
+  }
+}
+
 TEST(Model, names_what_does_not_fit) {
   test::Engine engine;
   const auto message = [&](ModelSpec spec) -> std::string {
@@ -434,6 +495,16 @@ TEST(Model, names_what_does_not_fit) {
   refuses(
       "seq2seq", [](ModelSpec& s) { s.attention = AttentionType::none, s.dim_attention = 8; },
       "dim-attention: 8 means nothing");
+  refuses(
+      "seq2seq",
+      [](ModelSpec& s) { s.attention = AttentionType::none, s.attention_projections = true; },
+      "attention-projections: there are no heads");
+  refuses(
+      "deep", [](ModelSpec& s) { s.context_aware = true, s.upper_context = false; },
+      "upper-context: context-aware");
+  refuses(
+      "deep", [](ModelSpec& s) { s.enc_depth = 1, s.dim_enc_upper = 8; },
+      "dim-enc-upper: 8, but enc-depth 1");
   refuses(
       "seq2seq",
       [](ModelSpec& s) {

@@ -53,14 +53,13 @@ UnitSteps higher_step(const Conditional& a, std::int64_t t) {
 
 void project_context(const Cuda& cuda, const Conditional& a, const float* context,
                      std::int64_t at) {
-  const Attention& att = a.attention;
-  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs;
+  const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, width = a.context_width();
   if (a.higher.rearrange) {
-    float* const rearranged = a.contexts_rearranged + at * att.width;
-    rearrange(cuda, a.batch, a.higher.groups, att.width, context, rearranged);
+    float* const rearranged = a.contexts_rearranged + at * width;
+    rearrange(cuda, a.batch, a.higher.groups, width, context, rearranged);
     context = rearranged;
   }
-  product(cuda, a.higher.groups, inputs, a.batch, att.width, h, context, a.context.f32, false,
+  product(cuda, a.higher.groups, inputs, a.batch, width, h, context, a.context.f32, false,
           a.xc + at * inputs * h);
 }
 
@@ -68,16 +67,20 @@ void project_context(const Cuda& cuda, const Conditional& a, const float* contex
 
 void conditional_forward(const Cuda& cuda, const Conditional& a) {
   const Attention& att = a.attention;
-  const std::int64_t h = a.lower.width;
+  const std::int64_t h = a.lower.width, width = a.context_width();
   for (std::int64_t t = 0; t < a.steps; ++t) {
     const std::int64_t row = t * a.batch, at = record_row(a, t);
     cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, t));
     float* const query = a.queries + at * att.space;
-    float* const context = a.contexts + row * att.width;
+    float* const context = a.contexts + row * width;
+    float* const attended = a.headed ? a.headed + at * att.width : context;
     gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query.f32, false, query,
                 att.space);
     attention_forward(cuda, att, 1, a.batch, a.sentence, query,
-                      a.weights + row * att.heads * att.steps, context);
+                      a.weights + row * att.heads * att.steps, attended);
+    if (a.headed)
+      gemm_packed(cuda, a.batch, width, att.width, attended, att.width, a.output.f32, false,
+                  context, width);
     project_context(cuda, a, context, at);
     cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
   }
@@ -90,7 +93,7 @@ struct Space {
   CellScratch lower, higher;
   float* sums;        // [B, 2*inputs*H] gradients of the projection's gain and norm_bias
   float* temporary;   // [B, cell_space()]
-  float* dcontext;    // [T,B,M]
+  float* dattended;   // [T,B,V]
   float* rearranged;  // [B,M]
   float* dscores;     // [T,B,heads,S]
   float* attention;   // attention_sources_scratch()
@@ -100,7 +103,7 @@ std::int64_t projection_sums(const Conditional& a) {
   return a.context_gain ? 2 * a.higher.unit->inputs * a.higher.width : 0;
 }
 std::int64_t rearranged_width(const Conditional& a) {
-  return a.higher.rearrange ? a.attention.width : 0;
+  return a.higher.rearrange ? a.context_width() : 0;
 }
 
 // The number of scores of a row.
@@ -114,21 +117,22 @@ Space start(const Cuda& cuda, const Conditional& a, float* memory) {
   space.higher = start_cell(cuda, a.higher, a.steps, a.batch, &memory);
   space.sums = memory;
   space.temporary = space.sums + a.batch * projection_sums(a);
-  space.dcontext = space.temporary + a.batch * cell_space(a.lower);
-  space.rearranged = space.dcontext + a.steps * a.batch * a.attention.width;
+  space.dattended = space.temporary + a.batch * cell_space(a.lower);
+  space.rearranged = space.dattended + a.steps * a.batch * a.attention.width;
   space.dscores = space.rearranged + a.batch * rearranged_width(a);
   space.attention = space.dscores + a.steps * a.batch * scores(a);
   fill(cuda, space.sums, a.batch * projection_sums(a), 0.0f);
   return space;
 }
 
-// The gradient of the context from the gradient of the product.
+// The gradients of the context and of the attention from the gradient of the product.
 void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g,
                       std::int64_t row, const Space& space) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, wide = inputs * h,
-                     width = a.attention.width;
+                     width = a.context_width(), attended = a.attention.width;
   float* const dxc = g.higher.dx + row * wide;
-  float* const dcontext = space.dcontext + row * width;
+  float* const dattended = space.dattended + row * attended;
+  float* const dcontext = a.headed ? g.doutputs + row * width : dattended;
   const bool add = g.dcontexts != nullptr;
   if (add)
     copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, dcontext, width, false);
@@ -140,6 +144,9 @@ void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalG
     product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
                        add, dcontext);
   }
+  if (a.headed)
+    gemm_packed(cuda, a.batch, attended, width, dcontext, width, a.output_transposed, false,
+                dattended, attended);
 }
 
 }  // namespace
@@ -167,7 +174,7 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
     attention_backward_queries(cuda, att, 1, a.queries + row * att.space,
-                               a.weights + row * scores(a), space.dcontext + row * att.width,
+                               a.weights + row * scores(a), space.dattended + row * att.width,
                                space.dscores + row * scores(a), dquery);
     gemm_packed(cuda, a.batch, h, att.space, dquery, att.space, a.query_transposed, true,
                 g.dinitial[0], h);
@@ -175,7 +182,7 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
                   g.dinitial, space.lower, space.temporary);
   }
   attention_backward_sources(cuda, att, a.steps, a.queries, a.weights, space.dscores,
-                             {.dcontext = space.dcontext,
+                             {.dcontext = space.dattended,
                               .dkeys = g.dkeys,
                               .dmemory = g.dmemory,
                               .dv = g.dv,

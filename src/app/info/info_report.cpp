@@ -37,8 +37,9 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
 std::string attention_text(const ModelInfo& info) {
   if (info.inventory.memory_width == 0) return "no attention";
   return fmt::format(
-      "attention {}, {} head{}, queried by {}", name_of(info.spec.attention), info.spec.heads,
+      "attention {}, {} head{}{}, queried by {}", name_of(info.spec.attention), info.spec.heads,
       info.spec.heads == 1 ? "" : "s",
+      info.spec.attention_projections ? " with value and output projections" : "",
       asks_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
 }
 

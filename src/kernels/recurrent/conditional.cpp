@@ -40,7 +40,8 @@ UnitStep higher_step(const Conditional& a, std::int64_t t, std::int64_t at, std:
 
 void conditional_forward(const Cpu& cpu, const Conditional& a) {
   const Attention& att = a.attention;
-  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
+                     width = a.context_width();
   const Shares shares(cpu, a.batch);
   const Cpu* const idle = shares.idle(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -50,20 +51,24 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
       cell_forward(idle, a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
       product_rows(idle, 1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false,
                    a.queries + at * att.space);
+      float* const attended = a.headed ? a.headed + at * att.width : a.contexts + row * att.width;
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_forward(
             att, a.sentence ? a.sentence[begin + r] : begin + r, a.queries + (at + r) * att.space,
-            a.weights + (row + r) * att.heads * att.steps, a.contexts + (row + r) * att.width);
+            a.weights + (row + r) * att.heads * att.steps, attended + r * att.width);
+      if (a.headed)
+        product_rows(idle, 1, 1, rows, att.width, width, attended, a.output, false,
+                     a.contexts + row * width);
       float* xc = a.xc + at * wide;
       if (a.context_bias)
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(a.context_bias, wide, xc + r * wide);
-      const float* context = a.contexts + row * att.width;
+      const float* context = a.contexts + row * width;
       if (a.higher.rearrange) {
-        float* rearranged = a.contexts_rearranged + at * att.width;
-        rearrange_rows(rows, a.higher.groups, att.width, context, rearranged);
+        float* rearranged = a.contexts_rearranged + at * width;
+        rearrange_rows(rows, a.higher.groups, width, context, rearranged);
         context = rearranged;
       }
-      product_rows(idle, a.higher.groups, inputs, rows, att.width, h, context, a.context,
+      product_rows(idle, a.higher.groups, inputs, rows, width, h, context, a.context,
                    a.context_bias != nullptr, xc);
       if (a.context_gain)
         layer_norm_rows(rows, inputs, h, xc, a.context_gain, a.context_norm_bias, xc,
@@ -89,9 +94,10 @@ struct Layout {
   std::int64_t higher, v, gain, norm_bias, softmax, stride;
 };
 
-// Floats per row for the gradient of the context.
+// Floats per row for the gradient of the context: as the higher unit reads it, rearranged, and
+// before the output projection.
 std::int64_t context_space(const Conditional& a) {
-  return a.higher.rearrange ? 2 * a.attention.width : a.attention.width;
+  return a.context_width() * (a.higher.rearrange ? 2 : 1) + (a.headed ? a.attention.width : 0);
 }
 
 }  // namespace
@@ -106,7 +112,8 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
   const Shares shares(cpu, a.batch);
   const Cpu* const idle = shares.idle(cpu);
   const Layout layout(a);
-  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h;
+  const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
+                     width = a.context_width();
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
   float* state_space = g.scratch + shares.count * layout.stride;
   float* contexts = state_space + a.batch * cell_space(a.lower);
@@ -114,7 +121,9 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
     const std::int64_t rows = end - begin;
     float* sums = g.scratch + share * layout.stride;
     float* temporary = state_space + begin * cell_space(a.lower);
-    float* dcontext = contexts + begin * context_space(a);
+    float* const space = contexts + begin * context_space(a);
+    float* const rearranged = space + rows * width;
+    float* const dheads = space + rows * (context_space(a) - att.width);
     float* carry[max_states]{};
     start_carry(a.lower, g.dinitial, begin, rows, carry);
     for (std::int64_t t = a.steps - 1; t >= 0; --t) {
@@ -127,21 +136,25 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
         layer_norm_backward_rows(rows, inputs, h, dxc, a.xc_normal + row * wide,
                                  a.xc_rstd + row * inputs, a.context_gain, dxc, sums + layout.gain,
                                  sums + layout.norm_bias);
-      if (g.dcontexts) std::copy_n(g.dcontexts + row * att.width, rows * att.width, dcontext);
+      float* const dcontext = a.headed ? g.doutputs + row * width : space;
+      if (g.dcontexts) std::copy_n(g.dcontexts + row * width, rows * width, dcontext);
       const bool add = g.dcontexts != nullptr;
       if (a.higher.rearrange) {
-        float* rearranged = dcontext + rows * att.width;
-        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc,
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, width, h, dxc,
                                 a.context_transposed, false, rearranged);
-        rearrange_back_rows(rows, a.higher.groups, att.width, rearranged, add, dcontext);
+        rearrange_back_rows(rows, a.higher.groups, width, rearranged, add, dcontext);
       } else {
-        product_transposed_rows(idle, a.higher.groups, inputs, rows, att.width, h, dxc,
+        product_transposed_rows(idle, a.higher.groups, inputs, rows, width, h, dxc,
                                 a.context_transposed, add, dcontext);
       }
+      if (a.headed)
+        product_transposed_rows(idle, 1, 1, rows, att.width, width, dcontext, a.output_transposed,
+                                false, dheads);
+      const float* const dattended = a.headed ? dheads : dcontext;
       for (std::int64_t r = 0; r < rows; ++r)
         attention_row_backward(att, begin + r, a.queries + (row + r) * att.space,
                                a.weights + (row + r) * att.heads * att.steps,
-                               dcontext + r * att.width, g.dqueries + (row + r) * att.space,
+                               dattended + r * att.width, g.dqueries + (row + r) * att.space,
                                g.dkeys, g.dmemory, sums + layout.v, sums + layout.softmax);
       product_transposed_rows(idle, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
                               a.query_transposed, true, carry[0]);

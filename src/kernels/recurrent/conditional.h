@@ -9,7 +9,8 @@ namespace nmt::kernels {
 
 /// The conditional (two-unit) decoder layer (Zhang et al., ATR, EMNLP 2018, section 4.1) as one
 /// loop over the steps
-///   s = lower(h', y);  c = attention(s Wq);  h = higher(s, c Wc)
+///   s = lower(h', y);  c = attention(s Wq) Wo;  h = higher(s, c Wc)
+/// Wo is the output projection of the heads (Vaswani et al. 2017, section 3.2.2), or left out.
 /// On the CPU each thread runs its share of the rows through all steps.
 struct Conditional {
   Cell lower, higher;  ///< the same unit, width and groups
@@ -22,14 +23,17 @@ struct Conditional {
   /// [B] source sentence of each row; null: row b attends to sentence b.
   const std::int32_t* sentence = nullptr;
   PackedWeight query;    ///< Wq [H,A]
+  PackedWeight output;   ///< Wo [V,M], V the attention's width; read if `headed` is set
   PackedWeight context;  ///< Wc [M, inputs*H], with the higher cell's groups and rearrangement
   const float* context_bias = nullptr;  ///< [inputs*H] or null
   /// [inputs*H] layer normalization of each plane of cWc, or null: off.
   const float* context_gain = nullptr;
   const float* context_norm_bias = nullptr;
   const float* query_transposed = nullptr;    ///< backward: packed [A,H]
+  const float* output_transposed = nullptr;   ///< backward: packed [M,V]
   const float* context_transposed = nullptr;  ///< backward: packed [inputs*H, M]
   const float* initial[max_states]{};         ///< [B,H]
+  std::int64_t output_width = 0;              ///< M, with an output projection
 
   float* states[max_states]{};  ///< [T,B,H] the higher unit's, written
   float* contexts = nullptr;    ///< [T,B,M], written
@@ -37,11 +41,15 @@ struct Conditional {
 
   float* middle[max_states]{};           ///< record [.., B,H] the lower unit's states
   float* queries = nullptr;              ///< record [.., B,A]
+  float* headed = nullptr;               ///< record [.., B,V] attention before Wo; null: no Wo
   float* contexts_rearranged = nullptr;  ///< record [.., B,M] where the context is rearranged
   float* xc = nullptr;                   ///< record [.., B,inputs*H]
   float* xc_normal = nullptr;            ///< record [.., B,inputs*H] with layer normalization
   float* xc_rstd = nullptr;              ///< record [.., B,inputs]
   CellRecord lower_record, higher_record;
+
+  /// M, the width of the contexts.
+  std::int64_t context_width() const { return headed ? output_width : attention.width; }
 };
 
 struct ConditionalGradient {
@@ -51,10 +59,12 @@ struct ConditionalGradient {
   CellGradient lower;                ///< dx: gradient of x
   CellGradient higher;               ///< dx: gradient of c Wc, before bias and normalization
   float* dqueries = nullptr;         ///< [T,B,A], written
-  float* dkeys = nullptr;            ///< [S,B,A], added to
-  float* dmemory = nullptr;          ///< [S,B,M], added to
-  float* dv = nullptr;               ///< [A], added to
-  float* dcontext_gain = nullptr;    ///< [inputs*H], added to
+  /// [T,B,M] whole gradient of the contexts, written; with an output projection.
+  float* doutputs = nullptr;
+  float* dkeys = nullptr;          ///< [S,B,A], added to
+  float* dmemory = nullptr;        ///< [S,B,V], added to
+  float* dv = nullptr;             ///< [A], added to
+  float* dcontext_gain = nullptr;  ///< [inputs*H], added to
   float* dcontext_norm_bias = nullptr;
   float* scratch = nullptr;  ///< conditional_scratch() floats
 };
