@@ -14,7 +14,8 @@ import unittest
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
-PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-en-group", "wmt14-en-de-group", "gnmt", "multi30k"}
+PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-en-group", "wmt14-en-de-group", "gnmt", "multi30k",
+          "wmt14-en-de-deep-rnnsearch", "wmt14-en-de-gnmt-atr", "elstm"}
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
          "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "4", "--beam-size", "2", "--early-stopping", "0", "--quiet"]
 
