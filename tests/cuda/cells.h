@@ -8,6 +8,7 @@
 #include "tests/cuda/table.h"
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 namespace nmt::test {
@@ -18,6 +19,7 @@ using BothFloats = Both<float>;
 class Maybe {
  public:
   Maybe() = default;
+  explicit Maybe(const BothFloats& buffer) { buffer_.push_back(buffer); }
   Maybe(Parity& p, std::int64_t n) {
     if (n > 0) buffer_.emplace_back(p.floats(n));
   }
@@ -53,7 +55,12 @@ class PackedWeights {
       : groups_(groups), in_(in), wide_(planes * width) {
     if (planes == 0) return;
     blocks_ = {groups, planes, in / groups, width / groups, planes * width / groups};
-    weight_ = Maybe(p, in * wide_ / groups);
+    // At this scale a state does not grow from step to step, nor does its rounding error, in a unit
+    // without a bound (srn).
+    std::vector<float> weights(static_cast<std::size_t>(in * wide_ / groups));
+    const float scale = 1 / std::sqrt(static_cast<float>(in));
+    for (float& w : weights) w = scale * (2 * p.rng().uniform() - 1);
+    weight_ = Maybe(p.values(weights, true));
     forward_ = {p.scratch(forward_size(), forward_size())};
     backward_ = {p.scratch(backward_size(), backward_size())};
   }
