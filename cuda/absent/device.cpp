@@ -52,7 +52,7 @@ void CudaDevice::synchronize() {
 void CudaDevice::repeat(std::span<const std::int64_t>, const std::function<void()>&) {
   NMT_FAIL("this build has no CUDA backend");
 }
-void CudaDevice::set_graphs(bool) {
+void CudaDevice::set_graphs(bool, std::int64_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
 bool CudaDevice::fork() {

@@ -17,6 +17,9 @@ Nccl::Nccl(CudaDevice&, const Id&, int, int) {
 Nccl::~Nccl() = default;
 
 // No object exists to call these on.
+void Nccl::wait_at_most(double) {
+  new_id();
+}
 void Nccl::begin_sum(float*, std::int64_t) {
   new_id();
 }

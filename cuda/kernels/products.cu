@@ -28,9 +28,6 @@ __device__ __forceinline__ void assign(Bfloat16& to, float x) {
 struct Layout {
   std::int64_t count, rows, planes, width, ld, plane, stride;
   std::int64_t elements() const { return count * rows * planes * width; }
-  bool by_fours() const {
-    return width % 4 == 0 && ld % 4 == 0 && plane % 4 == 0 && stride % 4 == 0;
-  }
   // The offset of element i of the matrices without gaps.
   __device__ std::int64_t place(std::int64_t i) const {
     const std::int64_t column = i % (planes * width), row = i / (planes * width);
@@ -38,21 +35,47 @@ struct Layout {
   }
 };
 
-// Copies the matrices to a layout without gaps.
-template <class T>
-void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to) {
-  if (layout.by_fours() && by_fours(layout.width, from)) {
-    each(cuda, layout.elements() / 4, [=] __device__(std::int64_t i) {
-      const Float4 x = load4(from + layout.place(4 * i));
-      Four<T> four;
+// Copies the matrices to rows that are to_ld elements apart, four columns of a plane at a time.
+// Index: wide enough for a number per four columns.
+template <class Index, class T>
+void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to, std::int64_t to_ld) {
+  const auto rows = static_cast<Index>(layout.rows), planes = static_cast<Index>(layout.planes),
+             width = static_cast<Index>(layout.width), groups = (width + 3) / 4;
+  const bool loads = (layout.ld | layout.plane | layout.stride) % 4 == 0 && by_fours(4, from),
+             stores = planes == 1 || width % 4 == 0;
+  const std::int64_t ld = layout.ld, plane_stride = layout.plane, stride = layout.stride;
+  each(cuda, layout.count * layout.rows * layout.planes * ((layout.width + 3) / 4),
+       [=] __device__(std::int64_t i) {
+         const auto n = static_cast<Index>(i);
+         const Index group = n % groups, plane = n / groups % planes, row = n / groups / planes,
+                     column = 4 * group;
+         const float* const x =
+             from + row / rows * stride + row % rows * ld + plane * plane_stride + column;
+         T* const y = to + row * to_ld + plane * width + column;
+         Four<T> four;
+         if (loads && column + 4 <= width) {
+           const Float4 value = load4(x);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) assign(four.value[e], x[e]);
-      reinterpret_cast<Four<T>*>(to)[i] = four;
-    });
-  } else {
-    each(cuda, layout.elements(),
-         [=] __device__(std::int64_t i) { assign(to[i], from[layout.place(i)]); });
-  }
+           for (int e = 0; e < 4; ++e) assign(four.value[e], value[e]);
+         } else {
+#pragma unroll
+           for (Index e = 0; e < 4; ++e) assign(four.value[e], column + e < width ? x[e] : 0.0f);
+         }
+         if (stores) {  // rows have room for whole fours
+           *reinterpret_cast<Four<T>*>(y) = four;
+         } else {
+#pragma unroll
+           for (Index e = 0; e < 4; ++e)
+             if (column + e < width) y[e] = four.value[e];
+         }
+       });
+}
+template <class T>
+void gather(const Cuda& cuda, const Layout& layout, const float* from, T* to, std::int64_t to_ld) {
+  if (layout.elements() < (std::int64_t{1} << 31))
+    gather<std::uint32_t>(cuda, layout, from, to, to_ld);
+  else
+    gather<std::uint64_t>(cuda, layout, from, to, to_ld);
 }
 
 // Copies matrices without gaps to their layout, overwriting or adding.
@@ -86,23 +109,30 @@ struct Copy {
     needed = apart || (round && !x.bf16);
     NMT_CHECK(!apart || x.f32, "planes of bfloat16 numbers that stand apart");
   }
+  // Rows of the copy are a multiple of 16 bytes apart: tensor cores read whole sixteens, and
+  // cuBLAS takes slower kernels where rows are not aligned.
+  std::int64_t ld() const {
+    const std::int64_t whole = round ? 8 : 4;
+    return divide_up(layout.planes * layout.width, whole) * whole;
+  }
   std::size_t bytes() const {
-    return needed ? aligned(layout.elements(), round ? sizeof(Bfloat16) : sizeof(float)) : 0;
+    return needed ? aligned(layout.count * layout.rows * ld(),
+                            round ? sizeof(Bfloat16) : sizeof(float))
+                  : 0;
   }
   void apply(const Cuda& cuda, Operand& x, char* to) const {
     x.planes = 1;
     if (!needed) return;
-    const std::int64_t width = layout.planes * layout.width,
-                       stride = x.stride == 0 ? 0 : layout.rows * width;
+    const std::int64_t stride = x.stride == 0 ? 0 : layout.rows * ld();
     const float* const from = x.f32;
-    x = {.transpose = x.transpose, .ld = width, .stride = stride};
+    x = {.transpose = x.transpose, .ld = ld(), .stride = stride};
     if (round) {
       auto* const rounded = reinterpret_cast<Bfloat16*>(to);
-      gather(cuda, layout, from, rounded);
+      gather(cuda, layout, from, rounded, ld());
       x.bf16 = rounded;
     } else {
       auto* const copied = reinterpret_cast<float*>(to);
-      gather(cuda, layout, from, copied);
+      gather(cuda, layout, from, copied, ld());
       x.f32 = copied;
     }
   }

@@ -45,7 +45,7 @@ __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipp
       columns[at + place] = there ? place_of(best) : -1;
     }
     done = !there || value != value;
-    if (own == best && !done) own = greatest(x, width, skipped, best);
+    if (own == best && !done && place + 1 < k) own = greatest(x, width, skipped, best);
   }
 }
 

@@ -45,8 +45,12 @@ struct CublasLibrary {
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    NMT_FAIL("{}: {}", call_name(call), CublasLibrary::get().cublasGetStatusString(status));
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string message =
+      fmt::format("{}: {}", call_name(call), CublasLibrary::get().cublasGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory(message + "; smaller batches need less");
+  NMT_FAIL("{}", message);
 }
 
 // NVIDIA's recommendation for Hopper; older devices need less (cuBLAS, cublasSetWorkspace).
@@ -87,7 +91,8 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
       precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const float one = 1.0f;
   // cuBLAS is column-major: it sees all matrices transposed, and C^T = op(B)^T op(A)^T.
-  NMT_CUDA_CHECK(CublasLibrary::get().cublasGemmStridedBatchedEx(
+  const CublasLibrary& library = CublasLibrary::get();
+  NMT_CUDA_CHECK(library.cublasGemmStridedBatchedEx(
       state.blas->handle(), operation(p.b), operation(p.a), static_cast<int>(p.n),
       static_cast<int>(p.m), static_cast<int>(p.k), &one, data(p.b), type, static_cast<int>(p.b.ld),
       p.b.stride, data(p.a), type, static_cast<int>(p.a.ld), p.a.stride, &p.beta, p.c, CUDA_R_32F,

@@ -52,8 +52,12 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS)
-    NMT_FAIL("{}: {}", call_name(call), CublasLtLibrary::get().cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const std::string message = fmt::format("{}: {}", call_name(call),
+                                          CublasLtLibrary::get().cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory(message + "; smaller batches need less");
+  NMT_FAIL("{}", message);
 }
 
 /// A handle of cuBLASLt and its workspace.

@@ -5,6 +5,8 @@
 #include "cuda/runtime/state.h"
 
 #include <cstring>
+#include <exception>
+#include <utility>
 
 #include <nccl.h>
 
@@ -53,17 +55,44 @@ static void check(ncclResult_t status, const char* call) {
 }  // namespace cuda
 
 struct Nccl::State {
+  CudaDevice* device = nullptr;
   cudaStream_t stream = nullptr;  // the device's
   cudaStream_t beside = nullptr;  // of all-reduces
   cudaEvent_t event = nullptr;
   ncclComm_t communicator = nullptr;
 
-  // Fails where a previous collective has failed: a rank has exited or its GPU is lost.
-  void look() const {
+  double timeout = 0;  // seconds; 0: none
+  double looked = 0;
+
+  // Fails where a previous collective has failed: a rank has exited or its GPU is lost. The
+  // communicator is then aborted: its kernels on the device would never end.
+  void look() {
+    NMT_CHECK(communicator, "NCCL: the communicator was aborted after a failure");
     ncclResult_t later = ncclSuccess;
     const auto& library = cuda::NcclLibrary::get();
     NMT_CUDA_CHECK(library.ncclCommGetAsyncError(communicator, &later));
+    if (later == ncclSuccess || later == ncclInProgress) return;
+    abort();
     cuda::check(later, "a collective of NCCL");
+  }
+  void abort() {
+    cuda::NcclLibrary::get().ncclCommAbort(std::exchange(communicator, nullptr));  // unchecked
+    device->state().while_waiting = nullptr;
+  }
+  // While the host waits for the device.
+  void wait(double seconds) {
+    constexpr double look_every = 0.05;
+    if (seconds < looked) looked = 0;  // another wait
+    if (seconds - looked < look_every) return;
+    looked = seconds;
+    look();
+    if (timeout == 0 || seconds < timeout) return;
+    abort();
+    NMT_FAIL("NCCL: the other ranks' GPUs did not respond within {:g} s", timeout);
+  }
+  void close() const {
+    cudaEventDestroy(event);    // unchecked
+    cudaStreamDestroy(beside);  // unchecked
   }
   // Later work of `second` waits for the work queued in `first`.
   void order(cudaStream_t first, cudaStream_t second) const {
@@ -87,27 +116,38 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size)
   ncclUniqueId unique;
   std::memcpy(unique.internal, id.data(), id.size());
   const auto& library = cuda::NcclLibrary::get();
-  NMT_CUDA_CHECK(cudaSetDevice(device.index()));
+  cuda::make_current(device.index());
   state_->stream = device.state().stream;
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->beside, cudaStreamNonBlocking));
   NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming));
   NMT_CUDA_CHECK(library.ncclCommInitRank(&state_->communicator, size, unique, rank));
+  state_->device = &device;
+  device.state().while_waiting = [state = state_.get()](double seconds) { state->wait(seconds); };
 }
 
-// After a failure a synchronization would never return, so the communicator is aborted.
+void Nccl::wait_at_most(double seconds) {
+  state_->timeout = seconds;
+}
+
+// After a failure, of this rank too, a synchronization might never return, so the communicator is
+// aborted.
 Nccl::~Nccl() {
+  state_->device->state().while_waiting = nullptr;
   const auto& library = cuda::NcclLibrary::get();
+  if (!state_->communicator) {
+    state_->close();
+    return;
+  }
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
-  cudaError_t status =
-      later == ncclSuccess ? cudaStreamSynchronize(state_->beside) : cudaErrorUnknown;
-  if (status == cudaSuccess) status = cudaStreamSynchronize(state_->stream);
-  if (status == cudaSuccess)
+  const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
+                     cudaStreamSynchronize(state_->beside) == cudaSuccess &&
+                     cudaStreamSynchronize(state_->stream) == cudaSuccess;
+  if (whole)
     library.ncclCommDestroy(state_->communicator);
   else
     library.ncclCommAbort(state_->communicator);
-  cudaEventDestroy(state_->event);
-  cudaStreamDestroy(state_->beside);
+  state_->close();
 }
 
 void Nccl::begin_sum(float* values, std::int64_t n) {

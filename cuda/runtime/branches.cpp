@@ -24,6 +24,7 @@ bool CudaDevice::fork() {
   cuda::Branch& branch = state_->branch;
   if (branch.open) return false;
   if (!branch.stream) {
+    cuda::make_current(state_->index);
     NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&branch.stream, cudaStreamNonBlocking));
     for (cudaEvent_t* event : {&branch.forked, &branch.joined})
       NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));

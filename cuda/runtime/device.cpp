@@ -3,8 +3,11 @@
 #include "cuda/runtime/staging.h"
 #include "cuda/runtime/state.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 namespace nmt {
 namespace cuda {
@@ -12,6 +15,30 @@ namespace cuda {
 std::string call_name(const char* call) {
   const std::string_view text(call), name = text.substr(0, text.find('('));
   return std::string(name.substr(name.find_last_of('.') + 1));  // of "library.cublasCreate" too
+}
+
+void make_current(int device) {
+  int current = 0;
+  NMT_CUDA_CHECK(cudaGetDevice(&current));
+  if (current != device) NMT_CUDA_CHECK(cudaSetDevice(device));
+}
+
+void wait_for(CudaDevice::State& state, cudaEvent_t event) {
+  if (!state.while_waiting) {
+    NMT_CUDA_CHECK(cudaEventSynchronize(event));
+    return;
+  }
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  for (;;) {
+    const cudaError_t status = cudaEventQuery(event);
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
+    cudaGetLastError();  // clears "not ready"
+    const double waited = std::chrono::duration<double>(Clock::now() - begin).count();
+    state.while_waiting(waited);
+    if (waited > 1e-4) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 Workspace::~Workspace() {
@@ -25,7 +52,7 @@ constexpr double megabyte = 1024.0 * 1024.0;
 // Null where there is no memory, even after the graphs have been freed.
 void* allocate(const CudaDevice::State& state, std::size_t bytes) {
   void* data = nullptr;
-  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  make_current(state.index);
   if (state.recording) state.recording->memory_moves();
   for (;;) {
     const cudaError_t status = cudaMalloc(&data, bytes);
@@ -40,7 +67,7 @@ void* allocate(const CudaDevice::State& state, std::size_t bytes) {
 
 CudaDevice::Memory memory_of(const CudaDevice::State& state) {
   CudaDevice::Memory memory;
-  NMT_CUDA_CHECK(cudaSetDevice(state.index));
+  make_current(state.index);
   NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
   return memory;
 }
@@ -83,11 +110,22 @@ void check_generation(int index, const cudaDeviceProp& properties) {
          NMT_CUDA_OLDEST % 10);
 }
 
+constexpr std::size_t max_reserve = std::size_t{256} << 20;
+
 class DeviceMemory : public MemorySource {
  public:
   explicit DeviceMemory(CudaDevice& device) : device_(device) {}
 
+  // Leaves memory for what libraries and graphs allocate later: an arena would take all.
   char* allocate(std::size_t bytes) override {
+    for (;;) {
+      const CudaDevice::Memory memory = memory_of(device_.state());
+      const std::size_t reserve = std::min(max_reserve, memory.total / 128);
+      if (bytes <= memory.free && reserve <= memory.free - bytes) break;
+      Graphs* const graphs = device_.state().graphs.get();
+      if (device_.state().recording) device_.state().recording->memory_moves();
+      if (!graphs || !graphs->release()) return nullptr;
+    }
     return static_cast<char*>(cuda::allocate(device_.state(), bytes));
   }
   // cudaFree waits for the device. Errors cannot be reported here.
@@ -141,7 +179,7 @@ CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique
   s.name = fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
                        properties.minor);
   s.multiprocessors = properties.multiProcessorCount;
-  NMT_CUDA_CHECK(cudaSetDevice(index));
+  cuda::make_current(index);
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
   void* fault = nullptr;
   NMT_CUDA_CHECK(cudaHostAlloc(&fault, sizeof(cuda::Fault), cudaHostAllocMapped));
@@ -152,9 +190,11 @@ CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique
 }
 
 CudaDevice::~CudaDevice() {
+  cudaSetDevice(state_->index);  // unchecked
   cudaStreamSynchronize(state_->stream);
   state_->staging.reset();
   state_->graphs.reset();
+  if (state_->reached) cudaEventDestroy(state_->reached);
   if (state_->branch.stream) {
     for (const cudaEvent_t event : {state_->branch.forked, state_->branch.joined})
       cudaEventDestroy(event);
@@ -183,6 +223,7 @@ std::unique_ptr<MemorySource> CudaDevice::memory_source() {
 void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
   NMT_CHECK(bytes == 0 || !state_->branch.open,
             "host values cannot be uploaded between fork() and join()");
+  cuda::make_current(state_->index);
   if (bytes == 0 || (state_->recording && !state_->recording->upload(device, host, bytes))) return;
   if (bytes <= cuda::Staging::max_bytes) {
     if (!state_->staging) state_->staging = std::make_shared<cuda::Staging>(*state_);
@@ -193,6 +234,7 @@ void CudaDevice::to_device(void* device, const void* host, std::size_t bytes) {
 }
 
 void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) {
+  cuda::make_current(state_->index);
   if (state_->recording) state_->recording->refuse("a copy to the host");
   if (bytes > 0)
     NMT_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, state_->stream));
@@ -218,11 +260,13 @@ std::int64_t CudaDevice::waits() const {
   return state_->waits;
 }
 
-void CudaDevice::set_graphs(bool on) {
+void CudaDevice::set_graphs(bool on, std::int64_t max_calls) {
   state_->with_graphs = on;
+  state_->max_graph_calls = max_calls;
 }
 
 void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  cuda::make_current(state_->index);
   if (!state_->with_graphs || state_->recording) return work();  // nested: part of the outer work
   if (!state_->graphs) state_->graphs = std::make_shared<cuda::Graphs>(*this);
   state_->graphs->repeat(key, work);
@@ -233,9 +277,17 @@ GraphCounts CudaDevice::graph_counts() const {
 }
 
 void CudaDevice::synchronize() {
+  cuda::make_current(state_->index);
   if (state_->recording) state_->recording->refuse("waiting for the device");
   ++state_->waits;
-  NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
+  if (state_->while_waiting) {
+    if (!state_->reached)
+      NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state_->reached, cudaEventDisableTiming));
+    NMT_CUDA_CHECK(cudaEventRecord(state_->reached, state_->stream));
+    cuda::wait_for(*state_, state_->reached);
+  } else {
+    NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
+  }
   const cuda::Fault fault = *state_->fault;
   if (fault.kind == cuda::no_fault) return;
   *state_->fault = {};

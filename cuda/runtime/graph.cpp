@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace nmt::cuda {
 namespace {
 
-// Nodes of all graphs: a node takes about a kilobyte on the device and some memory on the host.
-constexpr std::int64_t max_calls = std::int64_t{1} << 17;
 // Keys without a graph.
 constexpr std::size_t max_keys = 8192;
+// After so many uses, counts of uses are halved, so that keys of the past make room.
+constexpr std::int64_t uses_to_halve = 8192;
 // Consecutive misfits, after which a key's work runs call by call.
 constexpr int max_misfits = 8;
 
@@ -102,33 +103,96 @@ bool Graphs::release() {
     forget(entry);
     any = true;
   }
+  any = any || !retired_.empty() || !spare_.empty();
+  collect(true);
+  for (const auto& [room, memory] : spare_) cudaFree(memory);  // unchecked
+  spare_.clear();
   return any;
 }
 
-// A launch may still be running, hence the wait. Errors are ignored: the memory is gone either way.
 void Graphs::forget(Entry& entry) {
-  if (entry.exec) {
-    cudaStreamSynchronize(state_.stream);  // unchecked
-    cudaGraphExecDestroy(entry.exec);      // unchecked
-    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
-  }
+  if (entry.exec) held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
+  if (entry.exec || entry.staged) retire(entry.exec, entry.staged, entry.room);
   destroy(entry.graph);
-  if (entry.staged) cudaFree(entry.staged);  // unchecked
-  const bool unfit = entry.unfit, seen = entry.seen;
-  entry = {};
-  entry.unfit = unfit;
-  entry.seen = seen;
+  Entry kept;
+  kept.unfit = entry.unfit;
+  kept.seen = entry.seen;
+  kept.misfits = entry.misfits;
+  kept.used = entry.used;
+  kept.count = entry.count;
+  kept.calls = entry.calls;
+  kept.uploads = entry.uploads;
+  entry = std::move(kept);
 }
 
-// Frees the least recently used graphs.
-void Graphs::make_room(std::int64_t calls) {
-  while (held_ > 0 && held_ + calls > max_calls) {
-    Entry* oldest = nullptr;
-    for (auto& [key, entry] : entries_)
-      if (entry.exec && &entry != entry_ && (!oldest || entry.used < oldest->used)) oldest = &entry;
-    if (!oldest) return;
-    forget(*oldest);
+// A launch may still be running: destroyed when it is over, without a wait. Errors are ignored: the
+// graph is gone either way.
+void Graphs::retire(cudaGraphExec_t exec, char* staged, std::size_t room) {
+  cudaEvent_t done = nullptr;
+  const Branch& branch = state_.branch;
+  const cudaStream_t stream = branch.current ? branch.stream : state_.stream;  // of all launches
+  if (cudaEventCreateWithFlags(&done, cudaEventDisableTiming) != cudaSuccess ||
+      cudaEventRecord(done, stream) != cudaSuccess) {
+    cudaGetLastError();
+    cudaDeviceSynchronize();  // unchecked
   }
+  retired_.push_back({done, exec, staged, room});
+}
+
+// Destroys what no launch uses any more; `wait`: all that is retired.
+void Graphs::collect(bool wait) {
+  std::erase_if(retired_, [&](const Retired& old) {
+    if (old.done) {
+      if (wait) {
+        cudaEventSynchronize(old.done);                            // unchecked
+      } else if (cudaEventQuery(old.done) == cudaErrorNotReady) {  // unchecked
+        cudaGetLastError();
+        return false;
+      }
+      cudaEventDestroy(old.done);  // unchecked
+    }
+    if (old.exec) cudaGraphExecDestroy(old.exec);  // unchecked
+    if (old.staged) spare_.emplace(old.room, old.staged);
+    return true;
+  });
+}
+
+// Memory for an entry's host values; false where there is none.
+bool Graphs::reserve(Entry& entry, std::size_t bytes) {
+  const auto found = spare_.lower_bound(bytes);
+  if (found != spare_.end() && found->first <= 4 * bytes) {
+    std::tie(entry.room, entry.staged) = *found;
+    spare_.erase(found);
+    return true;
+  }
+  void* data = nullptr;
+  if (is_out_of_memory(cudaMalloc(&data, bytes))) return false;
+  entry.staged = static_cast<char*>(data);
+  entry.room = bytes;
+  return true;
+}
+
+// Whether another graph of so many calls is held: where there is room, or instead of graphs that
+// are used less often. Without this rule, keys that rarely recur would evict each other, and most
+// work would be captured without ever being replayed.
+bool Graphs::admits(const Entry& entry, std::int64_t calls) {
+  collect(false);
+  const auto own = static_cast<std::int64_t>(entry.exec ? entry.notes.calls.size() : 0);
+  if (held_ - own + calls <= state_.max_graph_calls) return true;
+  std::vector<Entry*> held;
+  for (auto& [key, other] : entries_)
+    if (other.exec && &other != &entry) held.push_back(&other);
+  std::ranges::sort(held, [](const Entry* a, const Entry* b) {
+    return std::pair(a->count, a->used) < std::pair(b->count, b->used);
+  });
+  std::int64_t left = held_ - own;
+  std::size_t evicted = 0;
+  while (evicted < held.size() && left + calls > state_.max_graph_calls &&
+         held[evicted]->count < entry.count)
+    left -= static_cast<std::int64_t>(held[evicted++]->notes.calls.size());
+  if (left + calls > state_.max_graph_calls) return false;
+  for (std::size_t i = 0; i < evicted; ++i) forget(*held[i]);
+  return true;
 }
 
 void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
@@ -142,6 +206,9 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
   }
   Entry& entry = found->second;
   entry.used = ++uses_;
+  ++entry.count;
+  if (uses_ % uses_to_halve == 0)
+    for (auto& [name_, other] : entries_) other.count /= 2;
   if (entry.unfit || !entry.seen) return do_plainly(entry, work);
   if (entry.exec) {
     if (compare(entry, work)) return;
@@ -152,7 +219,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
       return do_plainly(entry, work);
     }
   }
-  if (!capture(entry, work)) do_plainly(entry, work);
+  if (!admits(entry, entry.calls) || !capture(entry, work)) do_plainly(entry, work);
 }
 
 bool Graphs::run(Mode mode, Entry& entry, const std::function<void()>& work) {
@@ -166,6 +233,7 @@ void Graphs::do_plainly(Entry& entry, const std::function<void()>& work) {
   if (entry.unfit) return work();
   run(Mode::watching, entry, work);
   entry.uploads = staged_;
+  entry.calls = static_cast<std::int64_t>(at_);
   entry.seen = true;
 }
 
@@ -180,13 +248,8 @@ bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
 
 bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
   if (entry.uploads > entry.room) {
-    if (entry.staged)
-      NMT_CUDA_CHECK(cudaFree(std::exchange(entry.staged, nullptr)));  // waits for the device
-    entry.room = 0;
-    void* data = nullptr;
-    if (is_out_of_memory(cudaMalloc(&data, entry.uploads))) return false;
-    entry.staged = static_cast<char*>(data);
-    entry.room = entry.uploads;
+    forget(entry);  // its graph reads the old memory
+    if (!reserve(entry, entry.uploads)) return false;
   }
   values_.resize(entry.room);
   return run(Mode::capturing, entry, work) && take(entry) && start(entry);
@@ -211,15 +274,13 @@ bool Graphs::take(Entry& entry) {
     cudaGetLastError();
   }
   if (entry.exec) {
-    NMT_CUDA_CHECK(cudaStreamSynchronize(state_.stream));
-    NMT_CUDA_CHECK(cudaGraphExecDestroy(std::exchange(entry.exec, nullptr)));
+    retire(std::exchange(entry.exec, nullptr), nullptr, 0);
     held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
   }
   destroy(entry.graph);
   entry.graph = std::exchange(captured_, nullptr);
   entry.notes = std::move(fresh_);
   const auto calls = static_cast<std::int64_t>(entry.notes.calls.size());
-  make_room(calls);
   const cudaError_t status = cudaGraphInstantiate(&entry.exec, entry.graph, 0);
   if (is_out_of_memory(status)) {
     entry.exec = nullptr;
@@ -304,7 +365,11 @@ Graphs::Call* Graphs::next(Kind kind, std::size_t bytes) {
 }
 
 bool Graphs::kernel(const Launch& launch) {
-  if (mode_ == Mode::watching || within_call_) return true;
+  if (within_call_) return true;
+  if (mode_ == Mode::watching) {
+    ++at_;
+    return true;
+  }
   if (mode_ == Mode::dropped) return false;
   if (mode_ == Mode::capturing) {
     note(Kind::kernel, launch, {});
@@ -344,7 +409,11 @@ bool Graphs::kernel(const Launch& launch) {
 }
 
 bool Graphs::call(std::span<const std::int64_t> identity) {
-  if (mode_ == Mode::watching || within_call_) return true;
+  if (within_call_) return true;
+  if (mode_ == Mode::watching) {
+    ++at_;
+    return within_call_ = true;
+  }
   if (mode_ == Mode::dropped) return false;
   const std::span<const std::byte> bytes = std::as_bytes(identity);
   if (mode_ == Mode::capturing) {
@@ -361,9 +430,12 @@ bool Graphs::call(std::span<const std::int64_t> identity) {
 bool Graphs::upload(void* device, const void* host, std::size_t bytes) {
   const std::size_t place = staged_;
   staged_ += rounded_up(bytes);
-  if (mode_ == Mode::watching) return true;
-  if (mode_ == Mode::capturing && staged_ > entry_->room) {
-    entry_->seen = false;  // measures its uploads again
+  if (mode_ == Mode::watching) {
+    ++at_;
+    return true;
+  }
+  if (mode_ != Mode::dropped && staged_ > entry_->room) {
+    if (mode_ == Mode::capturing) entry_->seen = false;  // measures its uploads again
     drop();
   }
   if (mode_ == Mode::dropped) return false;

@@ -75,16 +75,25 @@ class Graphs {
   };
   struct Entry {
     bool unfit = false, seen = false;
-    int misfits = 0;  // in a row
-    std::int64_t used = 0;
+    int misfits = 0;                   // in a row
+    std::int64_t used = 0, count = 0;  // when last, and how often of late
+    std::int64_t calls = 0;            // that the work makes
+    std::size_t uploads = 0;           // bytes that the work uploads
     Notes notes;
     cudaGraph_t graph = nullptr;  // its nodes are those of the notes
     cudaGraphExec_t exec = nullptr;
-    std::size_t uploads = 0;  // bytes that the work uploads
-    char* staged = nullptr;   // device memory from which the graph reads them
+    char* staged = nullptr;  // device memory from which the graph reads them
     std::size_t room = 0;
   };
   class Pass;
+
+  // What may still be in use by a launch that has been queued.
+  struct Retired {
+    cudaEvent_t done;
+    cudaGraphExec_t exec;
+    char* staged;
+    std::size_t room;
+  };
 
   bool run(Mode mode, Entry& entry, const std::function<void()>& work);
   void do_plainly(Entry& entry, const std::function<void()>& work);
@@ -94,7 +103,10 @@ class Graphs {
   bool start(Entry& entry);
   void drop();
   void forget(Entry& entry);
-  void make_room(std::int64_t calls);
+  void retire(cudaGraphExec_t exec, char* staged, std::size_t room);
+  void collect(bool wait);
+  bool reserve(Entry& entry, std::size_t bytes);
+  bool admits(const Entry& entry, std::int64_t calls);
   Call* next(Kind kind, std::size_t bytes);
   void note(Kind kind, const Launch& launch, std::span<const std::byte> bytes);
   void note_node();
@@ -103,6 +115,8 @@ class Graphs {
   CudaDevice::State& state_;
   std::map<std::vector<std::int64_t>, Entry> entries_;
   std::int64_t uses_ = 0, held_ = 0;  // calls in all graphs
+  std::vector<Retired> retired_;
+  std::multimap<std::size_t, char*> spare_;  // memory for host values that no graph reads
   GraphCounts counts_;
   // The current pass.
   Mode mode_ = Mode::watching;

@@ -5,7 +5,7 @@
 #include <cstring>
 
 namespace nmt::cuda {
-Staging::Staging(CudaDevice::State& state) : stream_(state.stream) {
+Staging::Staging(CudaDevice::State& state) : state_(state), stream_(state.stream) {
   void* data = nullptr;
   NMT_CUDA_CHECK(cudaHostAlloc(&data, 2 * half, cudaHostAllocDefault));
   data_ = static_cast<char*>(data);
@@ -26,7 +26,7 @@ void Staging::copy(void* device, const void* host, std::size_t bytes) {
     NMT_CUDA_CHECK(cudaEventRecord(done_[current_], stream_));
     current_ = 1 - current_;
     at_ = 0;
-    NMT_CUDA_CHECK(cudaEventSynchronize(done_[current_]));
+    wait_for(state_, done_[current_]);
   }
   char* const place = data_ + current_ * half + at_;
   std::memcpy(place, host, bytes);

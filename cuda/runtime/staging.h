@@ -25,6 +25,7 @@ class Staging {
 
  private:
   static constexpr std::size_t half = 4 * max_bytes;
+  CudaDevice::State& state_;
   cudaStream_t stream_;
   char* data_ = nullptr;
   std::array<cudaEvent_t, 2> done_{};  // recorded after a half's last copy

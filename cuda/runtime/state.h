@@ -4,6 +4,7 @@
 #include "tensor/cuda_device.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,19 +71,33 @@ struct CudaDevice::State {
   cuda::Workspace rounded;
   std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
   std::int64_t waits = 0;                  ///< times the host waited for the device
+  cudaEvent_t reached = nullptr;           ///< recorded for such a wait
   std::shared_ptr<cuda::Blas> blas;        ///< made at the first product
   std::shared_ptr<cuda::BlasLt> blas_lt;   ///< made at the first product with a bias
   cuda::Branch branch;                     ///< the second branch, between fork() and join()
   bool with_graphs = true;
-  std::shared_ptr<cuda::Graphs> graphs;  ///< made at the first repeat()
-  cuda::Graphs* recording = nullptr;     ///< receives every call while repeat() runs its work
+  std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs
+  std::shared_ptr<cuda::Graphs> graphs;                ///< made at the first repeat()
+  cuda::Graphs* recording = nullptr;  ///< receives every call while repeat() runs its work
+  /// Called with the seconds so far while the host waits for the device; may throw. Set where the
+  /// device may never finish, since it waits for other processes.
+  std::function<void(double)> while_waiting;
 };
 
 namespace cuda {
 
+/// Makes a device current in this thread, as calls of the runtime and of the libraries expect.
+void make_current(int device);
+
+/// The state of the device, which becomes current: a process may use several.
 inline CudaDevice::State& state_of(const Cuda& cuda) {
-  return cuda.device->state();
+  CudaDevice::State& state = cuda.device->state();
+  make_current(state.index);
+  return state;
 }
+
+/// Waits for the event, which has been recorded; calls state.while_waiting.
+void wait_for(CudaDevice::State& state, cudaEvent_t event);
 
 /// Scratch memory of the stream, `count` elements, valid until the next call: later kernels of the
 /// stream reuse it.

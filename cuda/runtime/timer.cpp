@@ -24,6 +24,7 @@ void CudaTimer::mark() {
   State& s = *state_;
   if (cuda::Graphs* const recording = s.device.state().recording)
     recording->refuse("a mark of a timer");
+  cuda::make_current(s.device.index());
   if (s.marks == s.events.size()) {
     s.events.push_back(nullptr);
     NMT_CUDA_CHECK(cudaEventCreate(&s.events.back()));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/host_device.h"
+#include "kernels/device_math.h"
 
 #include <bit>
 #include <cmath>
@@ -9,13 +10,15 @@
 
 namespace nmt::math {
 
-// Branch-free exp, tanh and sigmoid: compilers vectorize loops over them, and the same code runs in
-// CUDA threads. In double they call the standard library, so gradient checks are exact.
-// tests/kernels/math_test.cpp checks the error bounds over the whole float range.
+// Branch-free exp, tanh and sigmoid: compilers vectorize loops over them. In CUDA threads they use
+// the special-function unit (device_math.h). In double they call the standard library, so gradient
+// checks are exact. tests/kernels/math_test.cpp checks the error bounds over the whole float range,
+// tests/emulator/device_math_test.cpp those of the device.
 
 /// e^x, relative error below 2e-7 for x in [-87, 88]. x is clamped to this range, so the result is
 /// never infinite or subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and a
-/// polynomial of degree 6 (coefficients: Cephes expf, Moshier).
+/// polynomial of degree 6 (coefficients: Cephes expf, Moshier). On a device below 4e-7: 2^x of the
+/// reduced argument by the special-function unit.
 template <class T>
 NMT_HOST_DEVICE T exp(T x) {
   if constexpr (std::is_same_v<T, double>) {
@@ -26,6 +29,11 @@ NMT_HOST_DEVICE T exp(T x) {
     // Adding 1.5 * 2^23 rounds to the nearest integer.
     const float shifted = x * 1.44269504088896341f + 12582912.0f;
     const float n = shifted - 12582912.0f;
+#if NMT_DEVICE_MATH
+    // x / ln2 - n, with 1 / ln2 in two parts.
+    const float y = device::exp2(device::multiply_add(
+        x, 1.92596299e-8f, device::multiply_add(x, 1.44269502162933349609f, -n)));
+#else
     const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
@@ -34,6 +42,7 @@ NMT_HOST_DEVICE T exp(T x) {
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     const float y = p * r * r + r + 1.0f;
+#endif
     // Multiply by 2^n instead of adding n to the exponent bits of y, so that every NaN propagates.
     const std::int32_t exponent =
         static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted)) - 0x4B400000 + 127;
@@ -41,15 +50,24 @@ NMT_HOST_DEVICE T exp(T x) {
   }
 }
 
-/// 1 / (1 + e^-x), absolute error below 2e-7.
+/// 1 / (1 + e^-x), absolute error below 2e-7, on a device below 3e-7.
 template <class T>
 NMT_HOST_DEVICE T sigmoid(T x) {
+#if NMT_DEVICE_MATH
+  if constexpr (std::is_same_v<T, float>)
+    return device::reciprocal(1.0f + device::exp2(x * -1.44269504088896341f));
+#endif
   return T(1) / (T(1) + exp<T>(-x));
 }
 
-/// tanh x = 1 - 2 / (e^2x + 1), absolute error below 3e-7.
+/// tanh x = 1 - 2 / (e^2x + 1), absolute error below 3e-7, on a device below 5e-7.
 template <class T>
 NMT_HOST_DEVICE T tanh(T x) {
+#if NMT_DEVICE_MATH
+  if constexpr (std::is_same_v<T, float>)
+    return device::multiply_add(
+        -2.0f, device::reciprocal(1.0f + device::exp2(x * 2.88539008177792681f)), 1.0f);
+#endif
   if constexpr (std::is_same_v<T, double>) {
     return std::tanh(x);
   } else {

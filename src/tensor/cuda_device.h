@@ -71,8 +71,11 @@ class CudaDevice {
   /// device, so it must have no lasting effect except to queue work here. Work that reads from the
   /// device never becomes a graph.
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
-  /// Without graphs repeat() just calls its function. Default: on.
-  void set_graphs(bool on);
+  /// Calls in all graphs together; a call takes about a kilobyte of device memory.
+  static constexpr std::int64_t default_graph_calls = std::int64_t{1} << 20;
+  /// Without graphs repeat() just calls its function. Default: on. With more than max_calls, graphs
+  /// of keys that recur more often replace others.
+  void set_graphs(bool on, std::int64_t max_calls = default_graph_calls);
   GraphCounts graph_counts() const;
 
   // The two branches of tensor/branches.h. fork() returns false where branches are open already.

@@ -174,6 +174,34 @@ TEST_F(RecurringWork, SurvivesMemoryThatMoves) {
   source->release(memory);  // no capture is active any more
 }
 
+// Work with more host values than its graph reads, whose capture is abandoned: the graph's values
+// must still be there, or the graph gone.
+TEST_F(RecurringWork, WithMoreValuesKeepsNoGraphThatReadsFreedMemory) {
+  bool more = false, moves = false;
+  std::vector<char*> memory;
+  std::vector<float> values(n), large(200, 1.0f);
+  float* const d_large = reinterpret_cast<float*>(source->allocate(large.size() * sizeof(float)));
+  const auto work = [&](float value) {
+    repeat(1, [&] {
+      values[0] = value;
+      device->to_device(a, values.data(), n * sizeof(float));
+      if (more) device->to_device(d_large, large.data(), large.size() * sizeof(float));
+      if (moves) memory.push_back(source->allocate(4096));  // in every attempt
+      kernels::add_scaled(on(), n, 1.0f, a, c);
+    });
+  };
+  float total = 0;
+  for (int i = 1; i <= 12; ++i) {
+    more = i == 4 || i == 5 || i == 9 || i == 10;
+    moves = i == 5;
+    work(static_cast<float>(i));
+    total += static_cast<float>(i);
+    ASSERT_EQ(host(c)[0], total) << i;
+  }
+  for (char* data : memory) source->release(data);
+  source->release(reinterpret_cast<char*>(d_large));
+}
+
 TEST_F(RecurringWork, IsPlainWithoutGraphs) {
   device->set_graphs(false);
   for (int i = 0; i < 3; ++i) repeat(1, [&] { kernels::fill(on(), a, n, 1.0f); });

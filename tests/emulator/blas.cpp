@@ -89,6 +89,8 @@ static void multiply_now(const Product& p, Precision precision) {
 
 void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   const cudaStream_t stream = state_of(cuda).stream;
+  for (const Operand* x : {&p.a, &p.b})
+    emulator::counters().unaligned_operands += x->bf16 && x->ld % 8 != 0;
   if (!emulator::is_captured(stream)) return multiply_now(p, precision);
   NMT_CUDA_CHECK(emulator::capture(stream, "product", [=] {
     multiply_now(p, precision);

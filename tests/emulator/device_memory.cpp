@@ -69,6 +69,8 @@ const char* cudaGetErrorString(cudaError_t status) {
       return "CUDA driver version is insufficient for CUDA runtime version";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle: return "invalid resource handle";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
@@ -95,6 +97,8 @@ const char* cudaGetErrorName(cudaError_t status) {
     case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice: return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
     case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
     case cudaErrorStreamCaptureUnmatched: return "cudaErrorStreamCaptureUnmatched";
@@ -121,14 +125,25 @@ cudaError_t cudaGetDeviceCount(int* count) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return cudaErrorInvalidDevice;
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
   *properties = {"emulator", 9, 0, 2};
   return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
   running.has_device = true;
-  return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+  running.device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = running.device;
+  return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -139,6 +154,10 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  if (counters().failing_allocations > 0) {
+    --counters().failing_allocations;
+    return cudaErrorMemoryAllocation;
+  }
   if (bytes == 0 || bytes > total_memory - memory.used)
     return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
   // From malloc, so that the first byte past the end is out of bounds.

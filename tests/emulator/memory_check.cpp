@@ -154,6 +154,7 @@ void check(const void* pointer, std::size_t bytes, Access access) {
   // other threads too.
   if (!running.has_device) return;
   const char* address = static_cast<const char*>(pointer);
+  counters().accesses += running.in_kernel;
   if (!running.in_kernel) {
     if (!device_region(address).begin) return;
     // A hook cannot throw.

@@ -30,6 +30,7 @@ struct Region {
 /// The running thread.
 struct Running {
   bool has_device = false;  ///< this thread of the program has set a device; others are not checked
+  int device = 0;           ///< the current one
   bool in_kernel = false;
   std::uint32_t launch = 0;       ///< counts launches
   std::uint32_t block = 0;        ///< number of the block in the grid
@@ -73,6 +74,9 @@ struct OpenDeviceMemory {
 
 /// Adds a node for a call that is not a kernel; `kind` tells it from other kinds.
 cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
+/// Work of another process in the stream: until `ready` returns true, events recorded later are not
+/// complete and waits for the stream do not end. Later work runs all the same.
+void hold_stream(cudaStream_t stream, std::function<bool()> ready);
 /// Called by functions that are not allowed during a capture: invalidates the capture. False when
 /// no capture is active.
 bool breaks_captures();

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <queue>
 #include <set>
+#include <thread>
 
 namespace {
 
@@ -61,15 +62,22 @@ struct EmulatedGraph {
   std::vector<std::unique_ptr<EmulatedNode>> nodes;
 };
 struct EmulatedStream {
+  int device = nmt::emulator::running.device;
   EmulatedGraph* graph = nullptr;  // into which it is captured
   bool origin = false, invalid = false;
   std::vector<cudaGraphNode_t> last;  // dependencies of the next node
+  std::set<cudaGraphExec_t> running;  // launches of graphs that the host has not waited for
+  std::vector<std::function<bool()>> blocks;
 };
 // The time at which the stream reached the event, or its place in a graph.
 struct EmulatedEvent {
+  int device = nmt::emulator::running.device;
   std::chrono::steady_clock::time_point reached;
   EmulatedGraph* graph = nullptr;
   std::vector<cudaGraphNode_t> nodes;
+  std::set<cudaGraphExec_t> before;  // launches before it in its stream
+  std::vector<std::function<bool()>> blocks;
+  bool seen = false;  // by a query: the first one finds it not ready
 };
 struct EmulatedGraphExec {
   const EmulatedGraph* graph =
@@ -82,6 +90,21 @@ namespace nmt::emulator {
 namespace {
 
 std::set<EmulatedStream*> streams;
+Counters counted;
+
+bool are_ready(std::vector<std::function<bool()>>& blocks) {
+  std::erase_if(blocks, [](const std::function<bool()>& ready) { return ready(); });
+  return blocks.empty();
+}
+void wait_for(std::vector<std::function<bool()>>& blocks) {
+  while (!are_ready(blocks)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// The host has seen that these launches are over.
+void finish(const std::set<cudaGraphExec_t>& launches) {
+  for (EmulatedStream* stream : streams)
+    for (const cudaGraphExec_t exec : launches) stream->running.erase(exec);
+}
 
 void leave(EmulatedStream& stream) {
   stream.graph = nullptr;
@@ -108,6 +131,18 @@ cudaError_t run_node(const EmulatedNode& node) {
 }
 
 }  // namespace
+
+void hold_stream(cudaStream_t stream, std::function<bool()> ready) {
+  stream->blocks.push_back(std::move(ready));
+}
+
+bool is_on_current_device(cudaStream_t stream) {
+  return !stream || stream->device == running.device;
+}
+
+Counters& counters() {
+  return counted;
+}
 
 bool is_captured(cudaStream_t stream) {
   return stream && stream->graph;
@@ -171,11 +206,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   delete stream;
   return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
-  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  ++counters().waits;
+  if (stream) wait_for(stream->blocks), stream->running.clear();
+  return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  ++counters().waits;
+  for (EmulatedStream* stream : streams) wait_for(stream->blocks), stream->running.clear();
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -186,13 +227,26 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   return cudaEventCreate(event);
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  *event = {std::chrono::steady_clock::now(), nullptr, {}};
+  if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
+  *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}, {}};
+  if (stream) event->before = stream->running, event->blocks = stream->blocks;
   if (is_captured(stream)) event->graph = stream->graph, event->nodes = stream->last;
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
-  return breaks_captures() ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  ++counters().waits;
+  wait_for(event->blocks);
+  finish(event->before);
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->graph) return cudaErrorCapturedEvent;
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  if (!std::exchange(event->seen, true) || !are_ready(event->blocks)) return cudaErrorNotReady;
+  finish(event->before);
+  return cudaSuccess;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (start->graph || end->graph) return cudaErrorCapturedEvent;
@@ -206,7 +260,11 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 // A stream that waits for an event of a capture is captured too.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-  if (!event->graph) return is_captured(stream) ? cudaErrorStreamCaptureIsolation : cudaSuccess;
+  if (!event->graph) {
+    if (is_captured(stream)) return cudaErrorStreamCaptureIsolation;
+    stream->blocks.insert(stream->blocks.end(), event->blocks.begin(), event->blocks.end());
+    return cudaSuccess;
+  }
   if (stream->graph && stream->graph != event->graph) return cudaErrorStreamCaptureIsolation;
   stream->graph = event->graph;
   for (const cudaGraphNode_t node : event->nodes)
@@ -309,6 +367,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
   if (is_captured(stream))
     return cudaErrorStreamCaptureUnsupported;  // a child graph, which is not emulated
   std::vector<std::size_t> missing(exec->nodes.size());
@@ -327,6 +386,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     for (const std::size_t follower : followers[next])
       if (--missing[follower] == 0) ready.push(follower);
   }
+  if (stream) stream->running.insert(exec);
   return cudaSuccess;
 }
 
@@ -335,6 +395,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  for (EmulatedStream* stream : streams)
+    counters().destroyed_while_running += static_cast<std::int64_t>(stream->running.erase(exec));
   delete exec;
   return cudaSuccess;
 }

@@ -24,7 +24,10 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
   arena_ = compute_.new_training_arena();
   context_ = compute_.context(*arena_);
   context_.cpu.products = compute_.products();
-  if (are_several() && context_.cuda.device) gpus_ = train::over_nccl(hosts, *context_.cuda.device);
+  if (are_several() && context_.cuda.device) {
+    gpus_ = train::over_nccl(hosts, *context_.cuda.device);
+    gpus_->wait_at_most(spec.compute.rank_timeout);
+  }
 }
 
 }  // namespace nmt::app

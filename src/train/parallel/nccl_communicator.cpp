@@ -19,7 +19,11 @@ class NcclCommunicator : public Communicator {
   int local_rank() const override { return host_.local_rank(); }
   int local_size() const override { return host_.local_size(); }
   int sharing() const override { return host_.sharing(); }
-  void wait_at_most(double seconds) override { host_.wait_at_most(seconds); }
+  void wait_at_most(double seconds) override {
+    host_.wait_at_most(seconds);
+    gpus_->wait_at_most(seconds);
+  }
+  bool has_lost() const override { return host_.has_lost(); }
   void barrier() override { host_.barrier(); }
   void all_reduce_sum(double* values, std::int64_t n) override { host_.all_reduce_sum(values, n); }
   std::vector<std::vector<std::int32_t>> all_gather(

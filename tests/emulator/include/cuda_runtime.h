@@ -122,6 +122,8 @@ enum cudaError_t : int {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureUnmatched = 903,
@@ -155,6 +157,7 @@ cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
 cudaError_t cudaMalloc(void** data, std::size_t bytes);
 template <class T>
@@ -176,6 +179,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
@@ -230,6 +234,8 @@ cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int
 
 namespace nmt::emulator {
 struct CapturedLaunch;
+/// Whether the stream was made on the thread's current device: a launch elsewhere fails.
+bool is_on_current_device(cudaStream_t stream);
 /// Whether the stream's calls become nodes of a graph.
 bool is_captured(cudaStream_t stream);
 cudaError_t capture(cudaStream_t stream, const CapturedLaunch& launch);
@@ -278,6 +284,7 @@ cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments
 template <class... Parameters>
 cudaError_t launch_or_capture(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                               void** arguments, std::size_t shared, cudaStream_t stream) {
+  if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
   if (is_captured(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
     return capture(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,

@@ -48,6 +48,18 @@ T shuffle(unsigned mask, T value, Shuffle kind, int argument, int width, std::so
   return value;
 }
 
+/// What tests count, and plant.
+struct Counters {
+  int failing_allocations = 0;  ///< the next so many find no memory
+  std::int64_t waits = 0;       ///< of the host for the device
+  /// Graphs destroyed before the host saw that their last launch was over.
+  std::int64_t destroyed_while_running = 0;
+  /// Inputs of products in bfloat16 whose rows are not a multiple of 16 bytes apart.
+  std::int64_t unaligned_operands = 0;
+  std::int64_t accesses = 0;  ///< of kernels to memory; 0 under AddressSanitizer
+};
+Counters& counters();
+
 /// The block's shared variable with this key.
 void* shared_memory(const void* key, std::size_t bytes);
 template <class Key>

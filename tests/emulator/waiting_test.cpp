@@ -1,0 +1,61 @@
+// A device that waits for another process: the host's wait can be ended.
+
+#include "core/error.h"
+#include "cuda/runtime/state.h"
+#include "kernels/pointwise.h"
+#include "running.h"
+#include "tests/support/cuda_fixture.h"
+
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::test {
+namespace {
+
+class Waiting : public WithCudaDevice {};
+
+TEST_F(Waiting, EndsWithTheErrorOfTheOneWhoWatches) {
+  const auto is_there = std::make_shared<bool>(false);  // outlives the stream
+  std::vector<double> seconds;
+  CudaDevice::State& state = device->state();
+  state.while_waiting = [&](double waited) {
+    seconds.push_back(waited);
+    if (waited > 0.02) NMT_FAIL("rank 1 is lost");
+  };
+  emulator::hold_stream(state.stream, [is_there] { return *is_there; });
+  try {
+    device->synchronize();
+    FAIL() << "the wait ended";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "rank 1 is lost");
+  }
+  EXPECT_GT(seconds.size(), 3u);
+  *is_there = true;
+  device->synchronize();
+  state.while_waiting = nullptr;
+}
+
+// The ring of small uploads waits when it is full.
+TEST_F(Waiting, EndsInUploadsToo) {
+  const auto is_there = std::make_shared<bool>(false);  // outlives the stream
+  CudaDevice::State& state = device->state();
+  state.while_waiting = [&](double waited) {
+    if (waited > 0.01) NMT_FAIL("rank 1 is lost");
+  };
+  std::vector<char> bytes(1 << 20);
+  char* const to = source->allocate(bytes.size());
+  emulator::hold_stream(state.stream, [is_there] { return *is_there; });
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 20; ++i) device->to_device(to, bytes.data(), bytes.size());
+      },
+      Error);
+  *is_there = true;
+  state.while_waiting = nullptr;
+  source->release(to);
+}
+
+}  // namespace
+}  // namespace nmt::test
