@@ -1,5 +1,6 @@
 #include "app/compute.h"
 
+#include "app/product_choice.h"
 #include "core/log.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
@@ -100,7 +101,7 @@ Context Compute::context(Arena& arena) {
   return context;
 }
 
-const kernels::ProductLibrary* Compute::products() const {
+const kernels::ProductLibrary* Compute::products() {
   if (cuda_) {
     if (products_ == ProductChoice::onednn)
       fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
@@ -111,9 +112,11 @@ const kernels::ProductLibrary* Compute::products() const {
   const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
   if (!library && products_ == ProductChoice::onednn)
     fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
-  log::info("matrix products: {}", library
-                                       ? library->name() + " and own tiles, each where it is faster"
-                                       : "own tiles; " + why);
+  if (library)
+    log::info("matrix products: {} and own tiles, each where it is faster ({})", library->name(),
+              choose_products({&pool_, library}));
+  else
+    log::info("matrix products: own tiles; {}", why);
   return library;
 }
 

@@ -42,9 +42,10 @@ class Compute {
   /// chunks of one batch would not fit the tensors of the next.
   std::unique_ptr<Arena> new_training_arena();
   Context context(Arena& arena);
-  /// The GEMM library for training, or null for the own GEMM; logs the choice. Errors (usage):
-  /// oneDNN was requested but is not installed, or the device is a GPU.
-  const kernels::ProductLibrary* products() const;
+  /// The GEMM library for training, or null for the own GEMM; logs the choice. It computes the
+  /// products for which it is faster here (choose_products()). Errors (usage): oneDNN was requested
+  /// but is not installed, or the device is a GPU.
+  const kernels::ProductLibrary* products();
   /// GPU memory statistics for the final log line: "GPU memory: 812 MB of tensors at most, ..."; ""
   /// on the CPU.
   std::string memory_used(const Arena& arena) const;

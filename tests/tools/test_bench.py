@@ -4,6 +4,7 @@ Usage: test_bench.py FOLDER_OF_PROGRAMS"""
 import csv
 import importlib.util
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -11,8 +12,11 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/bench"))
+import processor_table  # noqa: E402
+
 BENCH = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve() / "nmt-bench"
-TABLES = ["products", "products packed before", "recurrences", "layers", "groups", "attention", "softmax", "pointwise", "optimizer", "training",
+TABLES = ["processor", "products", "products packed before", "recurrences", "layers", "groups", "attention", "softmax", "pointwise", "optimizer", "training",
           "step", "growth", "decoding"]  # fmt: skip
 # Rows that the emulator runs in seconds.
 EMULATED = "^(products.*|(recurrences|layers)/(lrn activation=tanh|gru reset=before) .*|attention/.*|softmax/.*|pointwise/.*|optimizer/.*|(training|step)/tiny lrn.*|growth/.*|decoding/.*batch 1.*)"
@@ -96,7 +100,7 @@ class BenchTest(unittest.TestCase):
     def test_on_the_emulator(self):
         rows = json.loads(subprocess.run([BENCH.parent / "emulated/nmt-bench", "--quick", "--format", "json", "--device", "cuda", "--cpu-threads", "1",
                                           "--filter", EMULATED], check=True, capture_output=True, text=True, timeout=600).stdout)["benchmarks"]  # fmt: skip
-        self.assertEqual({row["table"] for row in rows}, set(TABLES) - {"groups"})
+        self.assertEqual({row["table"] for row in rows}, set(TABLES) - {"groups", "processor"})
         self.assertEqual([row for row in rows if "error_occurred" in row], [])
 
     def test_refusals(self):
@@ -105,6 +109,37 @@ class BenchTest(unittest.TestCase):
         self.assertIn("not a regular expression", run("--quick", "--filter", "(", status=2).stderr)
         self.assertIn("json", run("--format", "xml", status=2).stderr)
         self.assertIn("--out: /nonexistent/x", run("--quick", "--out", "/nonexistent/x", status=2).stderr)
+
+
+class ProcessorTable(unittest.TestCase):
+    def test_classes(self):
+        # CPUID of well-known products: EPYC 7763, 9654 and 9755; Xeon 8280, 8380, 8480+ and 6980P.
+        for facts, name in ((("AuthenticAMD", 25, 1, ["avx2"]), "AMD Zen 3"), (("AuthenticAMD", 25, 17, ["avx512f"]), "AMD Zen 4"),
+                            (("AuthenticAMD", 26, 2), "AMD Zen 5"), (("GenuineIntel", 6, 85, ["avx512_vnni"]), "Intel Cascade Lake"),
+                            (("GenuineIntel", 6, 106), "Intel Ice Lake"), (("GenuineIntel", 6, 143), "Intel Sapphire Rapids"),
+                            (("GenuineIntel", 6, 173), "Intel Granite Rapids"), (("Other", 1, 2), "Other family 1 model 2")):  # fmt: skip
+            self.assertEqual(processor_table.class_of(*facts), name)
+
+    def test_a_section_is_added_or_replaced(self):
+        page = "# Head\n\nText.\n"
+        one = processor_table.replaced(page, "A", "## A\n\nold\n")
+        two = processor_table.replaced(one, "B", "## B\n\nb\n")
+        self.assertEqual(two, "# Head\n\nText.\n\n## A\n\nold\n\n## B\n\nb\n")
+        self.assertEqual(processor_table.replaced(two, "A", "## A\n\nnew\n"), "# Head\n\nText.\n\n## A\n\nnew\n\n## B\n\nb\n")
+        self.assertEqual(processor_table.replaced(two, "B", "## B\n\nc\n"), "# Head\n\nText.\n\n## A\n\nold\n\n## B\n\nc\n")
+
+    def test_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder) / "page.md"
+            page.write_text("# Head\n")
+            subprocess.run([sys.executable, processor_table.__file__, "--quick", "--page", page], check=True, capture_output=True,
+                           timeout=300, env={**os.environ, "NMT_BUILD": str(BENCH.parents[1])})  # fmt: skip
+            text = page.read_text()
+            self.assertIn(f"\n## {processor_table.this_class()}\n", text)
+            rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| row")]
+            self.assertEqual(len({len(row) for row in rows}), 1)
+            for start in ("| processor: read L1", "| training: ", "| decoding: "):
+                self.assertTrue(any(row[0].startswith(start) for row in rows), (start, text))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ PROGRAM_LINES = 80
 CATCHERS = {  # docs/design/architecture.md says why
     "src/app/program.cpp",
     "src/app/benchmark/bench.h",
+    "src/app/product_choice.cpp",
     "src/app/train/training_text.cpp",
     "src/app/train/validation.cpp",
     "src/config/option.cpp",

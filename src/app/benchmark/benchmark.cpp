@@ -17,10 +17,11 @@ namespace {
 
 using Table = void (*)(Bench&);
 constexpr std::pair<const char*, Table> tables[] = {
-    {"products", products},   {"recurrences", recurrences}, {"layers", layers},
-    {"groups", groups},       {"attention", attention},     {"softmax", softmax},
-    {"pointwise", pointwise}, {"optimizer", optimizer},     {"training", training},
-    {"step", step},           {"growth", growth},           {"decoding", decoding}};
+    {"processor", processor}, {"products", products},   {"recurrences", recurrences},
+    {"layers", layers},       {"groups", groups},       {"attention", attention},
+    {"softmax", softmax},     {"pointwise", pointwise}, {"optimizer", optimizer},
+    {"training", training},   {"step", step},           {"growth", growth},
+    {"decoding", decoding}};
 
 // The report file; the destructor closes it.
 class ReportFile {

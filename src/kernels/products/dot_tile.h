@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #if defined(__SSSE3__)
@@ -124,7 +125,9 @@ DotTile dot_tile_for(bool vnni) {
 struct DotTiles {
   DotTiles() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-    const bool vnni = __builtin_cpu_supports("avx512vnni");
+    const char* const setting = std::getenv("NMT_VNNI");  // 0: off, for tests
+    const bool vnni =
+        __builtin_cpu_supports("avx512vnni") && !(setting && std::strcmp(setting, "0") == 0);
 #else
     const bool vnni = false;
 #endif

@@ -48,9 +48,13 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 
 bool ProductLibrary::takes(const Product& p) const {
   if (p.packed || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
-  // docs/design/products.md: the own tiles are as fast or faster for A B with many rows and a short
-  // k.
-  return p.transpose_a || p.k >= 512 || p.m < 1000;
+  return kinds_[static_cast<std::size_t>(kind_of(p))];
+}
+
+ProductKind kind_of(const Product& p) {
+  if (p.transpose_a) return ProductKind::weight_gradient;
+  if (p.k >= 512) return ProductKind::long_sums;
+  return p.m < 1000 ? ProductKind::few_rows : ProductKind::many_rows;
 }
 
 void ProductLibrary::run(const Product& p, std::int64_t m_begin, std::int64_t m_end,

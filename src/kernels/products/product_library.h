@@ -1,11 +1,11 @@
 #pragma once
 
+#include "kernels/products/product_kind.h"
+
 #include <cstdint>
 #include <string>
 
 namespace nmt::kernels {
-
-struct Product;
 
 /// oneDNN's GEMM as a replacement of the own tiles, for training. With Cpu::products set, gemm()
 /// and the gradient of softmax_loss() use it where it is faster (docs/design/products.md). The last
@@ -18,7 +18,10 @@ class ProductLibrary {
   static const ProductLibrary* open(std::string* why);
   /// For example "oneDNN 2.6.3".
   const std::string& name() const { return name_; }
-  /// Whether it is faster than the own tiles for this product.
+  /// From now on it computes the products of these kinds; zen4_kinds initially. Not while products
+  /// are computed.
+  void use_for(const LibraryKinds& kinds) const { kinds_ = kinds; }
+  /// Whether it computes this product: one of its kinds, with plain matrices of at least 32 rows.
   bool takes(const Product& p) const;
   /// product_part() by oneDNN: rows [m_begin, m_end) and columns [n_begin, n_end) on the calling
   /// thread. Error (failed): oneDNN returns an error status.
@@ -31,6 +34,7 @@ class ProductLibrary {
 
   const Functions* functions_;
   std::string name_;
+  mutable LibraryKinds kinds_ = zen4_kinds;
 };
 
 }  // namespace nmt::kernels

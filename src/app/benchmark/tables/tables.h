@@ -6,8 +6,9 @@ namespace nmt::app::bench {
 
 // The tables of nmt-bench, in the order in which they run. Each calls Bench::row() for its rows.
 
-void products(Bench& bench);  ///< matrix products with the shapes of the shipped configs, compared
-                              ///< with OpenBLAS
+void processor(Bench& bench);  ///< CPU: peak of each instruction set, read bandwidth of each cache
+void products(Bench& bench);   ///< matrix products with the shapes of the shipped configs, compared
+                               ///< with OpenBLAS
 void recurrences(
     Bench& bench);  ///< every unit's recurrence, forward and backward, without its projections
 void layers(Bench& bench);  ///< a recurrent layer of every unit

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Measures this processor with nmt-bench and writes the section of its class in
+docs/benchmarks/processors.md: peaks of its instruction sets, bandwidth of its caches, and the
+training passes and decoding steps of the models of configs/multi30k.yaml. The sections of other
+classes stay as they are.
+
+nmt-bench is taken from $NMT_BUILD, else build/."""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-bench"
+PAGE = ROOT / "docs/benchmarks/processors.md"
+# Rows in each precision of the weights; those of "tiny" are the smoke test's.
+FILTERS = {"float32": r"^(processor/|training/(multi30k (gru|lrn|olrn|sru)|tiny)|decoding/(multi30k|tiny))", "int8": r"^decoding/(multi30k|tiny)"}
+# Families and models by CPUID: "AMD Processor Programming Reference" and "Intel 64 and IA-32
+# Architectures Software Developer's Manual", volume 4, table 2-1.
+INTEL = {85: "Skylake", 106: "Ice Lake", 108: "Ice Lake", 143: "Sapphire Rapids", 207: "Emerald Rapids", 173: "Granite Rapids",
+         174: "Granite Rapids"}  # fmt: skip
+
+
+def class_of(vendor, family, model, flags=()):
+    """The microarchitecture as this page names it, or vendor and numbers."""
+    if vendor == "AuthenticAMD" and family == 26:
+        return "AMD Zen 5"
+    if vendor == "AuthenticAMD" and family == 25:
+        return "AMD Zen 4" if "avx512f" in flags else "AMD Zen 3"
+    if vendor == "AuthenticAMD" and family == 23:
+        return "AMD Zen 2" if model >= 0x30 else "AMD Zen"
+    if vendor == "GenuineIntel" and family == 6 and model in INTEL:
+        if model == 85 and "avx512_bf16" in flags:
+            return "Intel Cooper Lake"
+        if model == 85 and "avx512_vnni" in flags:
+            return "Intel Cascade Lake"
+        return "Intel " + INTEL[model]
+    return f"{vendor} family {family} model {model}"
+
+
+def this_class():
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
+    facts = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in text.splitlines() if ":" in line)
+    return class_of(facts.get("vendor_id", "unknown"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)), facts.get("flags", "").split())
+
+
+def measure(threads, more):
+    """The report of nmt-bench, with the rows of all precisions."""
+    documents = []
+    for precision, rows in FILTERS.items():
+        command = [PROGRAM, "--filter", rows, "--precision", precision, "--format", "json", "--products", "own", "--cpu-threads", threads, *more]
+        done = subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True)
+        documents.append(json.loads(done.stdout))
+    documents[0]["benchmarks"] += documents[1]["benchmarks"]
+    return documents[0]
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def cells(row):
+    """Speed and share of one row."""
+    seconds = 1e-3 * row["real_time"]
+    if row["table"] == "processor":
+        if row["bytes"]:
+            return number(1e-9 * row["bytes"] / seconds) + " GB/s", ""
+        peak = row["flops"] / seconds
+        return number(1e-9 * peak) + " G/s", f"{peak / row['peak_flops_per_second']:.2f}"
+    return number(row["real_time"]) + " ms", f"{100 * row['share']:.0f} % of {'bandwidth' if row['bound'] != 'arithmetic' else 'peak'}"
+
+
+def section(name, documents):
+    context = next(iter(documents.values()))["context"]
+    threads = list(documents)
+    lines = [f"## {name}", "", f"{context['processor']}, {context['processors']} processors, {context['caches']}; {context['date'][:10]}, "
+             f"{context['load']}.", "",
+             "| row | " + " | ".join(f"{n} thread{'s' if n > 1 else ''} | share" for n in threads) + " |",
+             "|---|" + "---|---|" * len(threads)]  # fmt: skip
+    for rows in zip(*(document["benchmarks"] for document in documents.values())):
+        shown = [cell for row in rows for cell in cells(row)]
+        lines.append(f"| {rows[0]['table']}: {rows[0]['name']} | " + " | ".join(shown) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def replaced(page, name, text):
+    """The page with this section in place of the one of the same name, or at its end."""
+    parts = re.split(r"^(?=## )", page, flags=re.M)
+    at = [i for i, part in enumerate(parts) if part.startswith(f"## {name}\n")]
+    if at:
+        parts[at[0]] = text + ("\n" if at[0] + 1 < len(parts) else "")
+        return "".join(parts)
+    return page.rstrip("\n") + "\n\n" + text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=pathlib.Path, default=PAGE, help="page to write the section to (%(default)s)")
+    parser.add_argument("--quick", action="store_true", help="smoke test: small shapes")
+    options = parser.parse_args()
+    name = this_class()
+    counts = sorted({1, len(os.sched_getaffinity(0))})
+    documents = {n: measure(n, ["--quick"] if options.quick else []) for n in counts}
+    failed = [row for document in documents.values() for row in document["benchmarks"] if "error_occurred" in row]
+    if failed:
+        sys.exit(f"{failed[0]['name']}: {failed[0]['error_message']}")
+    page = options.page.read_text(encoding="utf-8")
+    options.page.write_text(replaced(page, name, section(name, documents)), encoding="utf-8")
+    print(f"{options.page}: {name}")
+
+
+if __name__ == "__main__":
+    main()

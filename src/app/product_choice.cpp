@@ -1,0 +1,173 @@
+#include "app/product_choice.h"
+
+#include "app/compute.h"
+#include "core/error.h"
+#include "core/file.h"
+#include "core/log.h"
+#include "core/thread_pool.h"
+#include "kernels/instruction_set.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/product_library.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace nmt::app {
+namespace {
+
+using kernels::LibraryKinds;
+using Seconds = std::chrono::duration<double>;
+
+// One typical product of every kind, in the order of ProductKind: sizes of configs/multi30k.yaml
+// and of layers of width 1,024.
+struct Shape {
+  bool transpose_a;
+  std::int64_t m, n, k;
+};
+constexpr Shape shapes[kernels::product_kinds] = {{true, 256, 768, 2048},
+                                                  {false, 1024, 512, 1024},
+                                                  {false, 256, 768, 256},
+                                                  {false, 2048, 768, 256}};
+
+double shortest(const Cpu& cpu, const Shape& s, const std::vector<float>& a,
+                const std::vector<float>& b, std::vector<float>& c) {
+  double best = 1e30;
+  for (int sample = 0; sample < 4; ++sample) {  // the first one warms up
+    const auto start = std::chrono::steady_clock::now();
+    kernels::gemm(cpu, s.transpose_a, false, s.m, s.n, s.k, a.data(), s.transpose_a ? s.m : s.k,
+                  b.data(), s.n, 0.0f, c.data(), s.n);
+    best = std::min(best, Seconds(std::chrono::steady_clock::now() - start).count());
+  }
+  return best;
+}
+
+std::string line_of_cpuinfo(const std::string& name) {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name + '\t') || line.starts_with(name + ' '))
+      return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "";
+}
+
+std::string cache_file() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  std::string folder = variable("XDG_CACHE_HOME");
+  if (folder.empty() && !variable("HOME").empty()) folder = variable("HOME") + "/.cache";
+  return folder.empty() ? "" : folder + "/nmt/products.json";
+}
+
+nlohmann::ordered_json read_choices(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  try {
+    return nlohmann::ordered_json::parse(read_file(path));
+  } catch (const std::exception&) {
+    return {};  // damaged: it is written again
+  }
+}
+
+std::optional<LibraryKinds> kinds_of(const nlohmann::ordered_json& stored) {
+  LibraryKinds kinds{};
+  if (!stored.is_array() || stored.size() != kinds.size()) return std::nullopt;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (!stored[i].is_boolean()) return std::nullopt;
+    kinds[i] = stored[i].get<bool>();
+  }
+  return kinds;
+}
+
+// Held by one process at a time. Error (failed): the file cannot be opened.
+class Lock {
+ public:
+  explicit Lock(const std::string& path)
+      : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    if (file_ < 0) fail(ExitStatus::failed, "{}: {}", path, std::strerror(errno));
+    while (::flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~Lock() { ::close(file_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+std::string measured_class() {
+  const bool zen4 = line_of_cpuinfo("vendor_id") == "AuthenticAMD" &&
+                    line_of_cpuinfo("cpu family") == "25" &&
+                    line_of_cpuinfo("flags").find(" avx512f ") != std::string::npos;
+  return zen4 ? "AMD Zen 4" : "";
+}
+
+LibraryKinds measure_products(const Cpu& cpu) {
+  Cpu own = cpu;
+  own.products = nullptr;
+  cpu.products->use_for({true, true, true, true});
+  LibraryKinds faster{};
+  for (std::size_t kind = 0; kind < faster.size(); ++kind) {
+    const Shape& s = shapes[kind];
+    const std::vector<float> a(static_cast<std::size_t>(s.m * s.k), 0.5f),
+        b(static_cast<std::size_t>(s.k * s.n), 0.5f);
+    std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
+    faster[kind] = shortest(cpu, s, a, b, c) < shortest(own, s, a, b, c);
+  }
+  return faster;
+}
+
+std::optional<LibraryKinds> stored_choice(const std::string& path, const std::string& key,
+                                          const std::function<LibraryKinds()>& measure) {
+  if (path.empty()) return std::nullopt;
+  try {
+    make_directories(std::filesystem::path(path).parent_path());
+    const Lock lock(path + ".lock");
+    nlohmann::ordered_json choices = read_choices(path);
+    if (choices.is_object() && choices.contains(key))
+      if (const std::optional<LibraryKinds> kinds = kinds_of(choices[key])) return kinds;
+    if (!choices.is_object()) choices = nlohmann::ordered_json::object();
+    const LibraryKinds kinds = measure();
+    choices[key] = kinds;
+    write_file(path, choices.dump(1) + "\n");
+    return kinds;
+  } catch (const Error& error) {
+    log::debug("{}", error.what());
+    return std::nullopt;
+  }
+}
+
+std::string choose_products(const Cpu& cpu) {
+  const kernels::ProductLibrary& library = *cpu.products;
+  if (const std::string known = measured_class(); !known.empty()) {
+    library.use_for(kernels::zen4_kinds);
+    return "measured for " + known;
+  }
+  const std::string path = cache_file(),
+                    key = fmt::format("{}; {}; {}; {} threads", processor(),
+                                      kernels::instruction_set(), library.name(), cpu.pool->size());
+  bool measured = false;
+  const std::optional<LibraryKinds> kinds = stored_choice(path, key, [&] {
+    measured = true;
+    return measure_products(cpu);
+  });
+  library.use_for(kinds.value_or(kernels::zen4_kinds));
+  if (!kinds) return "as measured on AMD Zen 4: the cache directory cannot be written";
+  return measured ? "measured now" : "measured before, " + path;
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/products/product_kind.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace nmt::app {
+
+/// The class of this processor if the choice of products has been measured for it ("AMD Zen 4"),
+/// else "".
+std::string measured_class();
+
+/// Measures for which kinds of products the library of `cpu` is faster than the own tiles, in less
+/// than a second.
+kernels::LibraryKinds measure_products(const Cpu& cpu);
+
+/// The choice stored in the file under the key. If there is none, or the file is damaged, `measure`
+/// is called and its result stored; a process that asks at the same time waits for it. None if the
+/// file cannot be written: the choice could then differ between two runs, and with it the bits of a
+/// training.
+std::optional<kernels::LibraryKinds> stored_choice(
+    const std::string& path, const std::string& key,
+    const std::function<kernels::LibraryKinds()>& measure);
+
+/// Makes the library of `cpu` compute the kinds of products for which it is faster here: by a
+/// built-in table for processors of a measured class, else by stored_choice() in
+/// $XDG_CACHE_HOME/nmt/products.json (~/.cache/nmt/products.json), or by the built-in table where
+/// that cannot be written. Returns the origin of the choice for the log.
+std::string choose_products(const Cpu& cpu);
+
+}  // namespace nmt::app

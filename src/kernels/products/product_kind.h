@@ -1,0 +1,25 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace nmt::kernels {
+
+struct Product;
+
+/// Kinds of training products that processors and libraries compute at different relative speeds.
+enum class ProductKind {
+  weight_gradient,  ///< A^T B
+  long_sums,        ///< A B and A B^T with K of 512 or more
+  few_rows,         ///< the same with shorter sums and fewer than 1,000 rows
+  many_rows,        ///< the others
+};
+inline constexpr int product_kinds = 4;
+ProductKind kind_of(const Product& p);
+
+/// The kinds for which a library is faster than the own tiles.
+using LibraryKinds = std::array<bool, product_kinds>;
+/// As measured on AMD Zen 4 with oneDNN 2.6.3 (docs/design/products.md).
+inline constexpr LibraryKinds zen4_kinds{true, true, true, false};
+
+}  // namespace nmt::kernels

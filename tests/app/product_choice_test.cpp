@@ -1,0 +1,70 @@
+#include "app/product_choice.h"
+
+#include "core/file.h"
+#include "core/thread_pool.h"
+#include "kernels/products/product.h"
+#include "kernels/products/product_library.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace nmt::app {
+namespace {
+
+using kernels::LibraryKinds;
+
+TEST(ProductChoice, is_measured_once_for_each_key) {
+  const std::string folder = testing::TempDir() + "nmt_choice_" + std::to_string(::getpid()),
+                    path = folder + "/nmt/products.json";
+  std::filesystem::remove_all(folder);
+  int measured = 0;
+  LibraryKinds result{true, false, true, false};
+  const auto measure = [&] {
+    ++measured;
+    return result;
+  };
+  EXPECT_EQ(stored_choice(path, "a", measure), result);
+  result = {false, true, true, true};
+  EXPECT_EQ(stored_choice(path, "a", measure), (LibraryKinds{true, false, true, false}));
+  EXPECT_EQ(measured, 1);
+  EXPECT_EQ(stored_choice(path, "b", measure), result);
+  EXPECT_EQ(stored_choice(path, "a", measure), (LibraryKinds{true, false, true, false}));
+  EXPECT_EQ(measured, 2);
+  for (const char* damaged :
+       {"", "{", "[]", R"({"a": [true, false, true]})", R"({"a": [1, 2, 3, 4]})"}) {
+    write_file(path, damaged);
+    EXPECT_EQ(stored_choice(path, "a", measure), result) << damaged;
+    EXPECT_EQ(stored_choice(path, "a", [] { return LibraryKinds{}; }), result) << damaged;
+  }
+  std::filesystem::remove_all(folder);
+  measured = 0;
+  EXPECT_EQ(stored_choice("", "a", measure), std::nullopt) << "no place to store it";
+  EXPECT_EQ(stored_choice("/proc/nowhere/products.json", "a", measure), std::nullopt);
+  EXPECT_EQ(measured, 0);
+}
+
+TEST(ProductChoice, decides_which_products_the_library_computes) {
+  std::string why;
+  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  if (!library) GTEST_SKIP() << why;
+  const kernels::Product gradient{.m = 64, .n = 64, .k = 64, .transpose_a = true},
+      long_sums{.m = 2000, .n = 64, .k = 512}, few_rows{.m = 64, .n = 64, .k = 64},
+      many_rows{.m = 1000, .n = 64, .k = 64}, tiny{.m = 31, .n = 640, .k = 512};
+  for (int bits = 0; bits < 16; ++bits) {
+    const LibraryKinds kinds{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+    library->use_for(kinds);
+    EXPECT_EQ(library->takes(gradient), kinds[0]);
+    EXPECT_EQ(library->takes(long_sums), kinds[1]);
+    EXPECT_EQ(library->takes(few_rows), kinds[2]);
+    EXPECT_EQ(library->takes(many_rows), kinds[3]);
+    EXPECT_FALSE(library->takes(tiny));
+  }
+  ThreadPool pool(1);
+  measure_products({&pool, library});
+  library->use_for(kernels::zen4_kinds);
+}
+
+}  // namespace
+}  // namespace nmt::app

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The kernels of every instruction set that this processor runs. glibc loads those of a lower level
+when its tunables hide instructions. Usage: test_levels.py BIN_FOLDER."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import golden
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else "build/bin").resolve()
+LINES = "".join(f"{line}\n" for line in ("a man sleeps .", "two dogs run over the grass .", "", "a woman in a red coat reads a book .",
+                                         "people stand near a house .")).encode()
+# Hidden instructions, from the newest kernels to the oldest. A build may have fewer levels.
+HIDDEN = ("", "-AVX512F", "-AVX2")
+
+
+def run(model, hidden, *options, **variables):
+    environment = {**os.environ, "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={hidden}", **variables}
+    done = subprocess.run([BIN / "nmt-translate", "-m", model, "--n-best", *map(str, options)], input=LINES, capture_output=True, timeout=120,
+                          env=environment)
+    if done.returncode:
+        raise AssertionError(done.stderr.decode())
+    return done.stdout, re.search(r"x86-64-v\d|aarch64|generic", done.stderr.decode().splitlines()[0]).group()
+
+
+class Levels(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model = golden.unpack(ROOT / "tests/golden/0.1", "rnnsearch-gru", pathlib.Path(cls.folder.name) / "model")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_each_level_gives_the_same_for_every_batch_and_close_scores(self):
+        loaded, scores = [], {}
+        for hidden in HIDDEN:
+            for precision in ("float32", "bfloat16", "int8"):
+                out, level = run(self.model, hidden, "--precision", precision, "--cpu-threads", 2)
+                self.assertLessEqual(level, min(loaded, default=level))
+                loaded.append(level)
+                for more in (("--mini-batch", 1, "--cpu-threads", 1), ("--workers", 2, "--cpu-threads", 1)):
+                    self.assertEqual(run(self.model, hidden, "--precision", precision, *more)[0], out, (level, precision, more))
+                best = [float(line.rsplit(" ||| ", 1)[1]) for line in out.decode().splitlines()]
+                for mine, other in zip(best, scores.setdefault(precision, best)):
+                    self.assertLessEqual(abs(mine - other), 1e-3 * abs(other) + 1e-5, (level, precision))
+        print("levels:", ", ".join(dict.fromkeys(loaded)))
+
+    def test_int8_without_vnni_gives_the_same_bits(self):
+        options = ("--precision", "int8")
+        self.assertEqual(run(self.model, "", *options, NMT_VNNI="0"), run(self.model, "", *options))
+
+
+if __name__ == "__main__":
+    if not (BIN / "nmt-translate").exists():
+        print(f"{BIN / 'nmt-translate'} is not built: skipped")
+        sys.exit(77)
+    unittest.main(verbosity=2)
