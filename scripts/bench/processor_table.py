@@ -12,6 +12,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = pathlib.Path(os.environ.get("NMT_BUILD", ROOT / "build")) / "bin/nmt-bench"
@@ -76,8 +77,9 @@ def cells(row):
 def section(name, documents):
     context = next(iter(documents.values()))["context"]
     threads = list(documents)
-    lines = [f"## {name}", "", f"{context['processor']}, {context['processors']} processors, {context['caches']}; {context['date'][:10]}, "
-             f"{context['load']}.", "",
+    machine = (f"{context['processor']}, {context['processors']} processors, {context['caches']}; {context['date'][:10]}. Load: {context['load']}. "
+               "One thread: processor time; more threads: wall time.")  # fmt: skip
+    lines = [f"## {name}", "", *textwrap.wrap(machine, 100), "",
              "| row | " + " | ".join(f"{n} thread{'s' if n > 1 else ''} | share" for n in threads) + " |",
              "|---|" + "---|---|" * len(threads)]  # fmt: skip
     for rows in zip(*(document["benchmarks"] for document in documents.values())):
