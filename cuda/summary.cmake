@@ -28,8 +28,9 @@ elseif(NMT_WITH_MPI)
 else()
   nmt_say(MPI "off: NMT_WITH_MPI=${NMT_WITH_MPI}")
 endif()
-nmt_say_file(OpenBLAS "${NMT_OPENBLAS}" "nmt-bench compares with it" "nmt-bench does not compare with it")
-# Only opened at run time: a build needs no header of it.
+# Both are only opened at run time: a build needs no header of them.
+find_library(NMT_OPENBLAS NAMES libopenblas.so.0)
+nmt_say_file(OpenBLAS "${NMT_OPENBLAS}" "nmt-bench opens it at run time, to compare" "nmt-bench compares with it where it is installed")
 find_library(NMT_ONEDNN NAMES libdnnl.so.3 libdnnl.so.2)
 nmt_say_file(oneDNN "${NMT_ONEDNN}" "training on the CPU opens it at run time" "training on the CPU uses it where it is installed")
 if(NOT NMT_SERVER)

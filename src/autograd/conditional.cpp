@@ -12,6 +12,16 @@ namespace {
 
 // What the backward pass needs from the forward pass.
 struct Saved {
+  /// `layer`, `memory` and `x` are set when the tape records.
+  Saved(const Context& context, const Conditional& from, const std::vector<Var>& initial_,
+        std::int64_t batch, std::int64_t kept, bool recording)
+      : initial(initial_),
+        start(initial_states(context, from.lower, initial_, batch)),
+        lower(view_cell(context, from.lower, recording)),
+        higher(view_cell(context, from.higher, recording)),
+        lower_buffers(context, from.lower, kept, recording),
+        higher_buffers(context, from.higher, kept, recording) {}
+
   Conditional layer;
   Memory memory;
   Var x;
@@ -131,30 +141,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   const std::int64_t width = output ? output->shape[1] : attention_view.width;
 
   const std::vector<Var> initial = complete_states(tape, layer.lower, given);
-  Saved s{{},
-          {},
-          nullptr,
-          initial,
-          initial_states(context, layer.lower, initial, batch),
-          {},
-          {},
-          view_cell(context, layer.lower, recording),
-          view_cell(context, layer.higher, recording),
-          CellBuffers(context, layer.lower, kept, recording),
-          CellBuffers(context, layer.higher, kept, recording),
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {},
-          {}};
+  Saved s(context, layer, initial, batch, kept, recording);
   kernels::Conditional& a = s.args;
   a.lower = s.lower.cell;
   a.higher = s.higher.cell;
