@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
 PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-en-group", "wmt14-en-de-group", "gnmt", "multi30k",
           "wmt14-en-de-deep-rnnsearch", "wmt14-en-de-gnmt-atr", "elstm"}
-SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
+SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-enc-upper", "0", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
          "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "4", "--beam-size", "2", "--early-stopping", "0", "--quiet"]
 
 
