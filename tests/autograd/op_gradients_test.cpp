@@ -14,7 +14,7 @@ namespace {
 
 using test::OpRow;
 
-constexpr int shapes_of_each = 3;
+constexpr int shapes_of_each = 4;
 // A gradient that is wrong by this share must be seen on some of the shapes.
 constexpr double smallest_fault = 1e-3;
 

@@ -52,7 +52,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["-w", "x"], ref, "-i", hyp, "-w", "x")
     refused(2, ["xml", "text"], ref, "-i", hyp, "-f", "xml")
     refused(2, ["smooth-value"], ref, "-i", hyp, "--smooth-value", "1")
-    refused(2, ["two systems"], ref, "-i", hyp, "--paired-bs")
+    refused(2, ["two or more systems"], ref, "-i", hyp, "--paired-bs")
     refused(2, ["exclude"], ref, "-i", hyp, ref, "--paired-bs", "--paired-ar")
     refused(2, ["confidence-n", "1"], ref, "-i", hyp, "--confidence", "--confidence-n", "1")
     refused(2, ["twice"], ref, "-i", hyp, hyp)

@@ -301,7 +301,7 @@ class TrainTest(unittest.TestCase):
                                 "lr-decay-inv-sqrt (schedule is rnmt+), lr-decay-start (lr-decay is 0)"])
         shutil.copy(self.dir / "m" / "vocab.spm", self.dir / "v.spm")
         done = self.train("v", "--after", "2u", "--vocabs", self.dir / "v.spm", "--no-joint-vocab", "--lr-decay", "0.5", "--lr-decay-start", "2", "1", "--rnmt-schedule", "4", "5", "6", "7")
-        self.assertIn("here: dim-vocabs (vocabs are given), joint-vocab (vocabs are given), rnmt-schedule (schedule is inv-sqrt)\n", done.stderr)
+        self.assertIn("options without effect: dim-vocabs (vocabs are given), joint-vocab (vocabs are given), rnmt-schedule (schedule is inv-sqrt)\n", done.stderr)
         dump = self.train("d", "--dump-config").stdout  # every setting, most of them at their defaults
         (self.dir / "c.yml").write_text(dump, encoding="utf-8")
         self.assertNotIn("without effect", run("-c", self.dir / "c.yml", "--model", self.dir / "d", "--after", "2u").stderr)
