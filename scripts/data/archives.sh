@@ -1,13 +1,23 @@
 # Functions of the prepare_*.sh scripts, which source this file: archives are downloaded, checked
-# and unpacked. Set before: program, the script's name; folder; mirror; table, a row for each
-# archive: local name, address below the mirror, bytes (-: unknown), checksum (-: none published),
-# who published the checksum.
+# and unpacked. It also answers --help with the comment at the head of the script. Set before:
+# program, the script's name; folder; mirror; table, a row for each archive: local name, address
+# below the mirror, bytes (-: unknown), checksum (-: none published), who published the checksum.
+case ${1:-} in
+  -h | --help)
+    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+    exit 0
+    ;;
+esac
 archives=$folder/archives
 work=$folder/work
 
 die() {
   echo "$program: $*" >&2
   exit 1
+}
+need_tools() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
 }
 bytes_of() { if [ -e "$1" ]; then stat -c %s "$1"; else echo 0; fi; }
 

@@ -14,19 +14,13 @@
 # 1.5, except the test set. Published figures are of lowercased, tokenized text; this text is
 # neither. $NMT_IWSLT14_MIRROR replaces https://dl.fbaipublicfiles.com/fairseq/data/iwslt14.
 set -euo pipefail
-case ${1:-} in
-  -h | --help)
-    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
-    exit 0
-    ;;
-esac
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_iwslt14
 folder=${1:-data/iwslt14}
 mirror=${NMT_IWSLT14_MIRROR:-https://dl.fbaipublicfiles.com/fairseq/data/iwslt14}
 table="de-en.tgz de-en.tgz - - -"
 . "$scripts/archives.sh"
-for tool in python3 tar gzip sha256sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
+need_tools python3 tar gzip sha256sum
 fetch_archives
 check_archives
 

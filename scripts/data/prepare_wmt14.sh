@@ -16,12 +16,6 @@
 # (statmt.org/wmt14/translation-task.html), cleaned by scripts/data/clean_corpus.py, which documents
 # the rules. $NMT_WMT14_MIRROR replaces https://www.statmt.org.
 set -euo pipefail
-case ${1:-} in
-  -h | --help)
-    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
-    exit 0
-    ;;
-esac
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_wmt14
 folder=${1:-data/wmt14}
@@ -37,7 +31,7 @@ dev.tgz wmt14/dev.tgz - sha256:cda0f85309e8ea4c9c2bc142cd795fb2771a5939ed5b4527b
 test-full.tgz wmt14/test-full.tgz - md5:a8cd784e006feb32ac6f3d9ec7eb389a sacreBLEU"
 
 . "$scripts/archives.sh"
-for tool in python3 tar sha256sum sha1sum md5sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
+need_tools python3 tar sha256sum sha1sum md5sum
 fetch_archives
 check_archives
 

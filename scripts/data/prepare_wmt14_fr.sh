@@ -13,12 +13,6 @@
 # Training pairs are cleaned by scripts/data/clean_corpus.py, which documents the rules.
 # $NMT_WMT14_FR_MIRROR replaces http://www-lium.univ-lemans.fr/~schwenk/cslm_joint_paper/data.
 set -euo pipefail
-case ${1:-} in
-  -h | --help)
-    sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
-    exit 0
-    ;;
-esac
 scripts=$(cd "$(dirname "$0")" && pwd)
 program=prepare_wmt14_fr
 folder=${1:-data/wmt14-fr}
@@ -26,7 +20,7 @@ mirror=${NMT_WMT14_FR_MIRROR:-http://www-lium.univ-lemans.fr/~schwenk/cslm_joint
 table="bitexts.tgz bitexts.tgz - - -
 dev+test.tgz dev+test.tgz - - -"
 . "$scripts/archives.sh"
-for tool in python3 tar gzip sha256sum; do command -v "$tool" >/dev/null || die "$tool is not installed"; done
+need_tools python3 tar gzip sha256sum
 fetch_archives
 check_archives
 
