@@ -7,6 +7,7 @@ import argparse
 import collections
 import math
 import random
+import sys
 
 
 def round_length(n, largest):
@@ -42,8 +43,8 @@ def batches(updates, words):
 def key(batch, rounds):
     s, t, b, tokens = batch
     if rounds:
-        s, t, b = round_length(s, 4), round_length(t, 4), round_length(b, 8)
-    part = (t * b + 15) // 16
+        s, t, b = round_length(s, 8), round_length(t, 4), round_length(b, 8)
+    part = (t * b + 7) // 8
     return s, t, b, min(t * b, -(-tokens // part) * part)
 
 
@@ -74,9 +75,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=20000)
     parser.add_argument("--words", type=int, default=4096)
+    parser.add_argument("--check", type=float, metavar="PERCENT",
+                        help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
     random.seed(1)
     made = list(batches(args.updates, args.words))
+    if args.check is not None:
+        replayed = 100 * simulate([key(batch, True) for batch in made], 518, True)[0]
+        print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} % are required")
+        return int(replayed < args.check)
     padded = [sum(t * b + s * b for s, t, b, _ in ((key(x, rounds)) for x in made)) for rounds in (False, True)]
     print(f"padding by rounding: {100 * (padded[1] / padded[0] - 1):.1f} %")
     print("| rounding | graphs | shapes | replayed | captured, least recently used evicted | captured, least often used |\n|---|---|---|---|---|---|")
@@ -89,4 +96,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

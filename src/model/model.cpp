@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "data/round_shape.h"
 #include "kernels/pointwise.h"
 #include "kernels/softmax_loss.h"
 #include "model/check.h"
@@ -25,11 +26,11 @@ Tensor no_loss(const Context& context) {
   return sums;
 }
 
-// Rows of real target tokens that a GPU computes for so many: whole sixteenths of the batch, so
-// that batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most a
-// sixteenth more work.
+// Rows of real target tokens that a GPU computes for so many: whole eighths of the batch, so that
+// batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most an eighth more
+// work in the softmax.
 std::int64_t rounded_rows(std::int64_t tokens, std::int64_t padded) {
-  const std::int64_t part = (padded + 15) / 16;
+  const std::int64_t part = (padded + 7) / 8;
   return std::min(padded, (tokens + part - 1) / part * part);
 }
 
@@ -166,9 +167,12 @@ int Model::target_vocabulary() const {
   return impl_->target_vocabulary;
 }
 
-void Model::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
+void Model::accumulate_gradients(const Batch& given, const TrainPass& pass, const Tensor& sums,
                                  const Listener& listener) {
   NMT_CHECK(!impl_->frozen, "a frozen model cannot train");
+  const bool rounds = impl_->context.backend->replays;
+  const Batch rounded = rounds ? in_round_shape(given) : Batch{};
+  const Batch& batch = rounds ? rounded : given;
   const auto work = [&] {
     Tape tape(impl_->context, true, pass.seed, pass.pass);
     if (listener)

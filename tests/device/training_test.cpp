@@ -34,8 +34,8 @@ struct Training {
             [this](const Batch&) { ++told; }) {}
 
   // The mean loss per token of one update.
-  double update(int number, int sentences = 4) {
-    const Batch batch = learnable_batch(static_cast<std::uint64_t>(number % 4), sentences, 5);
+  double update(int number, int sentences = 4, int length = 5) {
+    const Batch batch = learnable_batch(static_cast<std::uint64_t>(number % 4), sentences, length);
     const auto pass = static_cast<std::uint64_t>(number);
     const std::int64_t tokens = accumulator.add({{batch, {0.1f, 3, pass}}});
     const train::UpdateResult result = optimizer.update(0.005, tokens);
@@ -152,6 +152,15 @@ TEST_F(NeedsCuda, NumbersBeyondHalfPrecisionTrainAlikeInBfloat16) {
                                                  large.model.parameters().find(p.name)->gradient);
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_EQ(std::ldexp(a[i], -factor_of(p)), b[i]) << p.name << " " << i;
+  }
+}
+
+// The device adds sentences and steps to these batches (data/round_shape.h).
+TEST_P(TrainingOnDevice, MorePaddingAgreesWithTheCpu) {
+  Training cpu(DeviceKind::cpu, GetParam()), cuda(DeviceKind::cuda, GetParam());
+  for (const auto& [sentences, length] : {std::pair{19, 8}, {17, 9}, {35, 7}}) {
+    const double expected = cpu.update(sentences, sentences, length);
+    EXPECT_NEAR(cuda.update(sentences, sentences, length), expected, 1e-5 * expected) << sentences;
   }
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "data/batch.h"
+
+namespace nmt {
+
+/// n rounded up to a multiple of 2, 4 or 8, as far as this adds at most an eighth and the multiple
+/// is at most `largest`.
+int round_length(int n, int largest);
+
+/// The batch with more padding, so that fewer shapes occur and recurring work can be replayed
+/// (Backend::replays): source steps and sentences are rounded up to multiples of at most 8, target
+/// steps to multiples of at most 4. Added sentences have one source token and no target, so they
+/// contribute nothing to the loss and its gradients. Dropout masks stay those of the batch.
+Batch in_round_shape(const Batch& batch);
+
+}  // namespace nmt
