@@ -1,4 +1,4 @@
-// nmt-bleu: BLEU and chrF of detokenized text, with sacreBLEU's command line, figures and
+// nmt-bleu: BLEU, chrF and ROUGE of detokenized text, with sacreBLEU's command line, figures and
 // significance tests.
 
 #include "app/bleu/bleu.h"
@@ -12,6 +12,7 @@ constexpr const char* usage =
     "       nmt-bleu REF < HYP\n\n"
     "  nmt-bleu ref.de -i mine.de -b -w 2                 only the BLEU score, two digits\n"
     "  nmt-bleu ref.de -i mine.de -m bleu chrf            BLEU and chrF with signatures\n"
+    "  nmt-bleu ref.en -i mine.en -m rouge -f text        ROUGE-1, ROUGE-2 and ROUGE-L\n"
     "  nmt-bleu ref.de -i mine.de --confidence -f text    with a 95 % interval\n"
     "  nmt-bleu ref.de -i base.de mine.de --paired-bs     is mine better than base?";
 
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   app::BleuSpec spec;
   config::Settings settings(
       "nmt-bleu", usage,
-      "BLEU and chrF of detokenized text, equal to sacreBLEU's to the printed digit");
+      "BLEU and chrF of detokenized text, as in sacreBLEU to the printed digit, and ROUGE");
   settings.add(app::fields(spec)).alias("version", "V").positionals({"references"});
   return app::run_tool(argc, argv, settings, [&] {
     if (app::dump_if_asked(settings)) return ExitStatus::ok;

@@ -2,18 +2,18 @@
 # Scores translations with sacreBLEU in the virtual environment .venv, which is created on demand.
 # The arguments are those of sacreBLEU, which nmt-bleu shares:
 #   scripts/bench/score.sh ref.de -i mine.de -m bleu chrf
-#   scripts/bench/score.sh --python prints the path of a Python with sacreBLEU
+#   scripts/bench/score.sh --python prints the path of a Python with sacreBLEU and rouge-score
 set -euo pipefail
 environment=$(cd "$(dirname "$0")/../.." && pwd)/.venv
 python=$environment/bin/python
-packages=(sacrebleu==2.6.0 'numpy>=2')
+packages=(sacrebleu==2.6.0 rouge-score==0.1.2 'numpy>=2')
 
 fail() {
   echo "score: $1" >&2
   exit 1
 }
 
-if ! "$python" -c 'import numpy, sacrebleu' 2>/dev/null; then
+if ! "$python" -c 'import numpy, rouge_score, sacrebleu' 2>/dev/null; then
   [ -x "$python" ] && "$python" -m pip --version >/dev/null 2>&1 || python3 -m venv "$environment" >&2 ||
     fail "cannot create a virtual environment in $environment; scripts/setup.sh installs python3-venv"
   "$python" -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "${packages[@]}" >&2 ||

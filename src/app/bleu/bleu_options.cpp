@@ -27,9 +27,9 @@ std::vector<Option> fields(BleuSpec& s) {
        in_group(
            "metrics",
            {
-               Option("metrics", &s.metrics, "metrics to compute")
+               Option("metrics", &s.metrics, "metrics to compute; rouge: rouge1, rouge2 and rougeL")
                    .alias({"m"})
-                   .one_of({"bleu", "chrf"})
+                   .one_of({"bleu", "chrf", "rouge", "rouge1", "rouge2", "rougeL"})
                    .meta("NAME..."),
                Option("lowercase", &s.bleu.lowercase, "case-insensitive BLEU").alias({"lc"}),
                Option("tokenize", &s.bleu.tokenizer, "tokenizer; multi-bleu: tokenized text")
@@ -113,6 +113,9 @@ void check(const BleuSpec& s) {
   if ((s.sentence_level || s.lineage) && (systems > 1 || tested || s.metrics.size() > 1))
     fail(ExitStatus::usage, "--{} takes one system and one metric, and no significance test",
          s.lineage ? "lineage" : "sentence-level");
+  if (s.sentence_level && s.metrics == std::vector<std::string>{"rouge"})
+    fail(ExitStatus::usage,
+         "--sentence-level takes one metric: rouge1, rouge2 or rougeL instead of rouge");
   const BleuOptions defaults;
   if (s.lineage && (s.sentence_level || s.metrics != std::vector<std::string>{"bleu"} ||
                     s.bleu.tokenizer != defaults.tokenizer ||

@@ -26,7 +26,7 @@ namespace nmt::app {
 struct BleuSpec {
   std::vector<std::string> references;       ///< files, one per stream
   std::vector<std::string> inputs;           ///< hypothesis files; empty: standard input
-  std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf
+  std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf, rouge, rouge1, ...
   int reference_fields = 1;                  ///< references in one file, separated by tabs
   BleuOptions bleu;
   ChrfOptions chrf;

@@ -2,12 +2,14 @@
 
 #include "core/log.h"
 #include "eval/metric.h"
+#include "eval/rouge.h"
 #include "eval/significance.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -28,13 +30,15 @@ std::string dump(const Json& json, int indent) {
 // Sorted by name, as in sacreBLEU.
 Metrics metrics_of(const BleuSpec& spec) {
   Metrics metrics;
-  const auto wanted = [&](const char* name) {
+  const auto wanted = [&](std::string_view name) {
     return std::find(spec.metrics.begin(), spec.metrics.end(), name) != spec.metrics.end();
   };
   BleuOptions bleu = spec.bleu;
   bleu.effective_order = spec.sentence_level;
   if (wanted("bleu")) metrics.push_back(bleu_metric(bleu));
   if (wanted("chrf")) metrics.push_back(chrf_metric(spec.chrf));
+  for (const RougeType type : {RougeType::rouge1, RougeType::rouge2, RougeType::rouge_l})
+    if (wanted("rouge") || wanted(name_of(type))) metrics.push_back(rouge_metric(type));
   return metrics;
 }
 
