@@ -27,16 +27,45 @@ Tensor host_copy(const Context& context, Probe& probe, const Tensor& tensor) {
   return copy;
 }
 
+namespace {
+
+// The derivative of the last state vector with respect to its previous value, by the unit's own
+// backward pass. [rows,H]
+void state_slope(const kernels::Unit& unit, const kernels::UnitStep& step, float* slope) {
+  const auto count = static_cast<std::size_t>(step.rows * step.width);
+  const auto zeros = [](std::size_t n) { return std::vector<float>(n, 0.0f); };
+  const auto planes = [](int n) { return static_cast<std::size_t>(n); };
+  std::vector<float> dx = zeros(count * planes(unit.inputs)),
+                     dvectors = zeros(count * planes(unit.vectors)),
+                     dposition = zeros(count * planes(unit.position_vectors));
+  std::vector<std::vector<float>> dnext, dprevious;
+  kernels::UnitStepGradient gradient;
+  for (int p = 0; p < unit.states; ++p) {
+    dnext.emplace_back(count, p == unit.states - 1 ? 1.0f : 0.0f);
+    dprevious.emplace_back(count);
+    gradient.dnext[p] = dnext.back().data();
+    gradient.dprevious[p] = dprevious.back().data();
+  }
+  gradient.dx = dx.data();
+  gradient.dvectors = dvectors.data();
+  gradient.dposition = dposition.data();
+  unit.backward(step, gradient);
+  std::copy(dprevious.back().begin(), dprevious.back().end(), slope);
+}
+
+}  // namespace
+
 // The gates are computed on the host: probes inspect one sentence at a time.
 void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const CellBuffers& buffers,
                  const std::vector<Tensor>& previous, bool reverse, int lower) {
   const Context& context = tape.context();
   Probe& probe = *tape.probe();
-  GateRecord record{cell.name, cell.unit, cell.width, reverse, lower, {}, {}};
+  GateRecord record{cell.name, cell.unit, cell.width, reverse, lower, {}, {}, {}};
   if (cell.unit->gates) {
     const Shape shape = x.shape().with_last(cell.width);
     record.input = Tensor(*probe.host, shape);
     record.forget = Tensor(*probe.host, shape);
+    if (!cell.unit->is_matrix()) record.slope = Tensor(*probe.host, shape);
     const Tensor inputs = host_copy(context, probe, x),
                  products = host_copy(context, probe, buffers.u),
                  vectors = host_copy(context, probe, cell.vectors ? cell.vectors->value : Tensor());
@@ -60,6 +89,7 @@ void probe_gates(const Tape& tape, const Cell& cell, const Tensor& x, const Cell
             positions.f32() + std::min(t, positions.shape()[0] - 1) * positions.shape()[1];
       for (std::size_t p = 0; p < states.size(); ++p) step.previous[p] = part(states[p], t, h);
       cell.unit->gates(step, part(record.input, t, h), part(record.forget, t, h));
+      if (record.slope) state_slope(*cell.unit, step, part(record.slope, t, h));
     }
   }
   probe.units.push_back(std::move(record));

@@ -17,6 +17,10 @@ struct GateRecord {
   bool reverse = false;    ///< whether it reads the sequence backwards
   int lower = -1;  ///< for the second unit of a step: index of the record of the first one; else -1
   Tensor input, forget;  ///< [T,B,H]; empty when the unit has no gates
+  /// [T,B,H]: the derivative of the state after each step with respect to the state before it (of
+  /// the unit's last state vector), channel by channel; empty for a matrix unit, whose derivative
+  /// is a matrix.
+  Tensor slope;
 };
 
 /// Gates and attention recorded during a pass without gradients, for inspection (Tape::watch).

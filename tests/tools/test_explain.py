@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 try:
     import numpy
@@ -25,6 +26,7 @@ SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-ba
 LRN = ["--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2"]
 ATR = ["--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2"]
 RNN = ["--unit", "rnn", "--enc-depth", "1", "--dec-depth", "1"]
+ELEMENTWISE = {"lrn", "olrn", "glrn", "elrn", "sru", "ssru"}
 LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
 
 
@@ -96,7 +98,7 @@ class ExplainTest(unittest.TestCase):
 
     def check_numbers(self, data, gates):
         """Everything of the units again, from the saved gates: weights of LRN's equations 5 to 7, means, correlations, strongest."""
-        expected = {f"{s['line']}.{u['name']}.{g}" for s in data["sentences"] if s["units"] for u in data["units"] if u["gates"] for g in ("input", "forget")}
+        expected = {f"{s['line']}.{u['name']}.{g}" for s in data["sentences"] if s["units"] for u in data["units"] if u["gates"] for g in ("input", "forget", *(["slope"] if u["unit"] in ELEMENTWISE else []))}
         self.assertEqual(set(gates), expected)
         for which, unit in enumerate(data["units"]):
             every = [], []
@@ -136,6 +138,7 @@ class ExplainTest(unittest.TestCase):
                         curve.append(mean(weight))
                     for a, b in zip(numbers["memory"][k], curve, strict=True):
                         self.close(a, b, "memory")
+                self.check_gradient(data, which, sentence, gates, order)
                 self.assertEqual([s["at"] for s in numbers["strongest"]], order[1:])
                 for s in numbers["strongest"]:
                     earlier = {k: numbers["memory"][k][order.index(s["at"]) - order.index(k)] for k in order[:order.index(s["at"])]}
@@ -143,6 +146,35 @@ class ExplainTest(unittest.TestCase):
                     self.close(s["weight"], earlier[s["from"]], "strongest")
             if unit["gates"]:
                 self.close(data["overall"][which]["pearson_values"], pearson(*every), "correlation over all sentences")
+
+    def check_gradient(self, data, which, sentence, gates, order):
+        """The norm of products of slopes by distance, again from the saved slopes."""
+        unit, numbers, n = data["units"][which], sentence["units"][which], len(order)
+        units = [unit] + ([data["units"][unit["partner"]]] if unit["step"] != "alone" else [])
+        if not all(u["unit"] in ELEMENTWISE for u in units):
+            self.assertIsNone(numbers["gradient"])
+            return
+        slopes = [gates[f"{sentence['line']}.{u['name']}.slope"] for u in units]
+        slope = slopes[0] if len(slopes) == 1 else times(*slopes)
+        self.assertEqual(len(numbers["gradient"]), n - 1)
+        for distance in range(1, n):
+            norms = []
+            for k in range(n - distance):
+                product = [1.0] * unit["width"]
+                for t in order[k + 1:k + distance + 1]:
+                    product = [a * b for a, b in zip(product, slope[t])]
+                norms.append(math.sqrt(mean([x * x for x in product])))
+            self.close(numbers["gradient"][distance - 1], mean(norms), "gradient")
+
+    def test_slope_of_ssru_is_its_forget_gate(self):
+        """c = f * c' + (1 - f) * x, and f does not read the state."""
+        _, data, gates = self.explain("ssru", "--unit", "ssru", "--enc-depth", "1", "--dec-depth", "1")
+        self.check_numbers(data, gates)
+        slopes = {key: values for key, values in gates.items() if key.endswith("slope")}
+        self.assertEqual(len(slopes), 3 * 4)
+        for key, slope in slopes.items():
+            for r, s in zip(slope, gates[key.replace("slope", "forget")]):
+                self.assertTrue(all(abs(x - y) < 1e-6 for x, y in zip(r, s)), key)
 
     def test_weights_of_long_sentences_vanish(self):
         """A product of hundreds of gates passes through the numbers that a double holds in part, below 1e-307, and ends at 0."""
@@ -245,6 +277,27 @@ class ExplainTest(unittest.TestCase):
         self.assertEqual(gates, {})
         self.check_numbers(data, gates)
         self.check_attention(data, 1)
+
+    def test_figures(self):
+        """scripts/bench/draw_gates.py: every figure is an SVG with the numbers of the JSON; bad input is one line."""
+        self.explain("lrn", *LRN)
+        draw = [sys.executable, ROOT / "scripts/bench/draw_gates.py"]
+        numbers, svg = self.root / "lrn.json", self.root / "figure.svg"
+        for figure, files, options, lines in (("surface", [], [], 6), ("positions", [numbers], ["--at-least", "1"], 2), ("memory", [numbers], ["--line", "4"], None),
+                                              ("strongest", [numbers], [], 0), ("gradients", [numbers], [], 1)):
+            with self.subTest(figure=figure):
+                subprocess.run([*draw, figure, svg, *files, *options], check=True)
+                root = xml.etree.ElementTree.parse(svg).getroot()
+                found = len(root.findall(".//{http://www.w3.org/2000/svg}polyline"))
+                if lines is None:
+                    sentence = json.loads(numbers.read_text(encoding="utf-8"))["sentences"][3]
+                    lines = len(sentence["source_pieces"])
+                self.assertEqual(found, lines)
+        for arguments, word in ((["memory", svg, self.root / "none.json"], "none.json"), (["memory", svg], "takes a file"), (["memory", svg, numbers, "--line", "99"], "line 99"),
+                                (["memory", svg, numbers, "--unit", "no"], "unit no"), (["memory", svg, ROOT / "README.md"], "README.md")):
+            done = subprocess.run([*draw, *arguments], capture_output=True, text=True)
+            self.assertIn(done.returncode, (1, 2))
+            self.assertIn(word, done.stderr.splitlines()[-1])
 
     def test_bad_input_is_one_line(self):
         model = self.model("lrn", *LRN)

@@ -44,6 +44,11 @@ void add_pieces(Json& json, const std::string& side, const Vocabulary& vocabular
   json[side + "_words"] = std::move(words);
 }
 
+std::span<const float> span_of(const Tensor& tensor) {
+  return tensor ? std::span<const float>(tensor.f32(), static_cast<std::size_t>(tensor.elements()))
+                : std::span<const float>();
+}
+
 // A gate [n,1,H] in reading order.
 std::vector<float> in_reading_order(const Tensor& gate, std::int64_t width, bool reverse) {
   std::vector<float> values(gate.f32(), gate.f32() + gate.elements());
@@ -76,6 +81,8 @@ struct UnitTotals {
   std::vector<double> input, forget;  // sums of the channel means by position
   std::vector<std::int64_t> sentences;
   Correlation values;
+  std::vector<double> gradient;  // sums of the gradient norms by distance
+  std::vector<std::int64_t> gradient_sentences;
 };
 
 }  // namespace
@@ -94,6 +101,7 @@ struct Explanation::Parts {
   std::vector<Kept> kept;
 
   void describe(const Probe& probe);
+  std::optional<std::vector<double>> gradient_of(const Probe& probe, std::size_t which) const;
   Json unit(const Probe& probe, std::size_t which, std::int64_t line);
 };
 
@@ -122,6 +130,23 @@ void Explanation::Parts::describe(const Probe& probe) {
       units[static_cast<std::size_t>(record.lower)]["partner"] = i;
     }
   }
+}
+
+// The gradient norms of a unit's state by distance; none for matrix units.
+std::optional<std::vector<double>> Explanation::Parts::gradient_of(const Probe& probe,
+                                                                   std::size_t which) const {
+  const GateRecord& record = probe.units[which];
+  const auto slopes = [](const GateRecord& of) {
+    return of.slope ? in_reading_order(of.slope, of.width, of.reverse) : std::vector<float>();
+  };
+  const std::vector<float> own = slopes(record);
+  if (own.empty()) return std::nullopt;
+  std::vector<float> other;
+  if (!units[which]["partner"].is_null()) {
+    other = slopes(probe.units[units[which]["partner"].get<std::size_t>()]);
+    if (other.empty()) return std::nullopt;
+  }
+  return gradient_norms(record.slope.shape()[0], record.width, state_slopes(own, other));
 }
 
 Json Explanation::Parts::unit(const Probe& probe, std::size_t which, std::int64_t line) {
@@ -159,18 +184,30 @@ Json Explanation::Parts::unit(const Probe& probe, std::size_t which, std::int64_
                                : gated_memory_lower(n, h, i, f, other);
   }
   const std::vector<std::vector<double>> weights = memory_weights(memory);
+  const std::optional<std::vector<double>> gradient = gradient_of(probe, which);
+  if (gradient) {
+    total.gradient.resize(std::max(total.gradient.size(), gradient->size()));
+    total.gradient_sentences.resize(total.gradient.size());
+    for (std::size_t d = 0; d < gradient->size(); ++d) {
+      total.gradient[d] += (*gradient)[d];
+      ++total.gradient_sentences[d];
+    }
+  }
   Json curves = Json::array();
   for (std::int64_t k = 0; k < n; ++k)
     curves.push_back(rounded(weights[static_cast<std::size_t>(reverse ? n - 1 - k : k)]));
   if (keep_gates)
-    for (const auto& [name, values] : {std::pair{"input", input}, std::pair{"forget", forget}})
-      kept.push_back({fmt::format("{}.{}.{}", line, record.name, name),
-                      {n, h},
-                      {values.begin(), values.end()}});
+    for (const auto& [name, values] : {std::pair{"input", input}, std::pair{"forget", forget},
+                                       std::pair{"slope", span_of(record.slope)}})
+      if (!values.empty())
+        kept.push_back({fmt::format("{}.{}.{}", line, record.name, name),
+                        {n, h},
+                        {values.begin(), values.end()}});
   return Json{{"input", rounded(i_means)},
               {"forget", rounded(f_means)},
               {"pearson_means", rounded(of_means.value())},
               {"pearson_values", rounded(of_values.value())},
+              {"gradient", gradient ? rounded(*gradient) : Json()},
               {"memory", std::move(curves)},
               {"strongest", strongest(weights, reverse)}};
 }
@@ -246,6 +283,9 @@ Json Explanation::json() const {
       continue;
     }
     std::vector<double> input, forget;
+    std::vector<double> gradient = total.gradient;
+    for (std::size_t d = 0; d < gradient.size(); ++d)
+      gradient[d] /= static_cast<double>(total.gradient_sentences[d]);
     Correlation of_means;
     for (std::size_t t = 0; t < total.input.size(); ++t) {
       input.push_back(total.input[t] / static_cast<double>(total.sentences[t]));
@@ -256,7 +296,8 @@ Json Explanation::json() const {
                        {"forget", rounded(forget)},
                        {"sentences", total.sentences},
                        {"pearson_means", rounded(of_means.value())},
-                       {"pearson_values", rounded(total.values.value())}});
+                       {"pearson_values", rounded(total.values.value())},
+                       {"gradient", gradient.empty() ? Json() : rounded(gradient)}});
   }
   json["sentences"] = p.sentences;
   return json;

@@ -25,8 +25,8 @@ class Explanation {
   void add(const std::string& line, std::int64_t number);
   /// The data of all lines so far.
   nlohmann::ordered_json json() const;
-  /// Writes the gates as a safetensors file: "<line>.<unit>.input" and ".forget", f32 [positions,
-  /// H] in the order of the sentence.
+  /// Writes the gates as a safetensors file: "<line>.<unit>.input", ".forget" and, of element-wise
+  /// units, ".slope" (GateRecord::slope), f32 [positions, H] in the order of the sentence.
   void save_gates(const std::string& path) const;
 
  private:

@@ -52,6 +52,31 @@ std::vector<std::vector<double>> memory_weights(const GatedMemory& m) {
   return weights;
 }
 
+std::vector<double> state_slopes(std::span<const float> slopes, std::span<const float> partner) {
+  return partner.empty() ? std::vector<double>(slopes.begin(), slopes.end())
+                         : product(slopes, partner);
+}
+
+std::vector<double> gradient_norms(std::int64_t steps, std::int64_t width,
+                                   std::span<const double> slopes) {
+  const auto h = static_cast<std::size_t>(width), n = static_cast<std::size_t>(steps);
+  if (n < 2) return {};
+  std::vector<double> norms(n - 1), derivative(h);
+  for (std::size_t k = 0; k + 1 < n; ++k) {
+    std::fill(derivative.begin(), derivative.end(), 1.0);
+    for (std::size_t t = k + 1; t < n; ++t) {
+      double squares = 0;
+      for (std::size_t j = 0; j < h; ++j) {
+        derivative[j] *= slopes[t * h + j];
+        squares += derivative[j] * derivative[j];
+      }
+      norms[t - k - 1] += std::sqrt(squares / static_cast<double>(h));
+    }
+  }
+  for (std::size_t d = 1; d < n; ++d) norms[d - 1] /= static_cast<double>(n - d);
+  return norms;
+}
+
 std::vector<double> channel_means(std::int64_t steps, std::int64_t width,
                                   std::span<const float> gate) {
   std::vector<double> means;

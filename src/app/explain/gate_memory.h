@@ -31,6 +31,17 @@ GatedMemory gated_memory_higher(std::int64_t steps, std::int64_t width,
 /// k..n-1.
 std::vector<std::vector<double>> memory_weights(const GatedMemory& memory);
 
+/// The derivatives of the states after the steps [n,H] with respect to the states before them; of
+/// two units per step, the product of both.
+std::vector<double> state_slopes(std::span<const float> slopes, std::span<const float> partner);
+
+/// norms[d-1]: the norm of the derivative of a state with respect to the state d steps earlier, d =
+/// 1..n-1, relative to that of the identity: the root mean square over channels of the product of d
+/// slopes, averaged over all pairs of steps at this distance. For element-wise units, whose
+/// derivative is diagonal (Zhang & Sennrich, ACL 2019, section 5).
+std::vector<double> gradient_norms(std::int64_t steps, std::int64_t width,
+                                   std::span<const double> slopes);
+
 /// The mean over channels at every step.
 std::vector<double> channel_means(std::int64_t steps, std::int64_t width,
                                   std::span<const float> gate);
