@@ -17,6 +17,7 @@ struct ScorerOptions {
   double coverage_penalty = 0;  ///< as TranslatorOptions
   int max_length = 1000;        ///< tokens; longer sources and targets are cropped with a warning
   std::string alignment = {};   ///< "" (none), "word" or "subword"
+  bool attention = false;       ///< fill PairProbability::attention
   bool pieces_in = false;       ///< both sides are in pieces of the vocabularies already
   int mini_batch = 64;          ///< pairs per batch
   int maxi_batch = 100;         ///< batches per length-sorted window
@@ -35,6 +36,7 @@ struct PairProbability {
   double score = 0;                      ///< log_prob under the length and coverage penalties
   std::vector<float> token_log_probs;    ///< of each subword of the target; the last is </s>
   std::vector<AlignmentLink> alignment;  ///< sorted by source; empty unless requested
+  Attention attention;                   ///< empty unless requested
 };
 
 /// Scores pairs of sentences by forced decoding. Scores are those of nmt-score, bit for bit.
@@ -47,15 +49,24 @@ class Scorer {
   explicit Scorer(const std::string& model, const ScorerOptions& options = {});
   /// Errors: as Translator::ensemble.
   static Scorer ensemble(const std::vector<std::string>& models, const ScorerOptions& options = {});
+  /// A scorer with the loaded models, the threads and the lock of a translator. Either may be
+  /// destroyed first. Errors (usage): as Translator::with.
+  explicit Scorer(const Translator& translator, const ScorerOptions& options = {});
   Scorer(Scorer&&) noexcept;
   Scorer& operator=(Scorer&&) noexcept;
   ~Scorer();
 
   /// Scores targets[i] given sources[i]. Lines are UTF-8 without line ends. Two blank lines score
   /// 0. Errors (data): different numbers of lines, a line that contains a line feed; (memory): as
-  /// the constructor.
+  /// the constructor; (interrupted): `stop` returned true.
   std::vector<PairProbability> score(const std::vector<std::string>& sources,
-                                     const std::vector<std::string>& targets);
+                                     const std::vector<std::string>& targets,
+                                     const ShouldStop& stop = {});
+  /// Scores n-best lists: targets[i] are the candidates for sources[i], and result i has their
+  /// scores in the same order. Errors: as score().
+  std::vector<std::vector<PairProbability>> score_n_best(
+      const std::vector<std::string>& sources, const std::vector<std::vector<std::string>>& targets,
+      const ShouldStop& stop = {});
 
  private:
   struct Impl;

@@ -65,6 +65,9 @@ struct Validation {
 struct TrainCallbacks {
   std::function<bool(const TrainProgress&)> on_progress = {};  ///< every disp_freq
   std::function<bool(const Validation&)> on_validation = {};   ///< every valid_freq
+  /// Returns true to stop, as on_progress does with false. Called after each update, and after
+  /// each batch of a validation.
+  std::function<bool()> should_stop = {};
 };
 
 /// Result of a training.

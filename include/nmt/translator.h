@@ -23,6 +23,7 @@ struct TranslatorOptions {
   bool n_best = false;           ///< return all beam_size hypotheses (Translation::alternatives)
   bool allow_unk = false;        ///< let outputs contain <unk>
   std::string alignment = {};    ///< "" (none), "word" or "subword"
+  bool attention = false;        ///< fill Translation::attention
   std::vector<std::string> shortlist = {};  ///< file, then optional numbers, as --shortlist
   bool pieces_in = false;          ///< lines are in pieces of the source vocabulary already
   bool pieces_out = false;         ///< leave outputs in pieces of the target vocabulary
@@ -43,6 +44,17 @@ struct AlignmentLink {
   bool operator==(const AlignmentLink&) const = default;
 };
 
+/// Attention weights: one row for each target subword and one for </s>; one column for each source
+/// subword and one for </s>. Empty unless requested, and for blank lines.
+struct Attention {
+  int rows = 0, columns = 0;
+  std::vector<float> weights;  ///< row by row; each row sums to 1
+};
+
+/// Returns true to stop a call. It is called after each batch, by one thread at a time, but not
+/// always by the thread of the call; it must not use the object.
+using ShouldStop = std::function<bool()>;
+
 /// The translation of one line.
 struct Translation {
   std::string text;                       ///< UTF-8
@@ -50,6 +62,7 @@ struct Translation {
   double log_prob = 0;                    ///< natural logarithm, </s> included
   double score = 0;                       ///< log_prob under the length and coverage penalties
   std::vector<AlignmentLink> alignment;   ///< sorted by source; empty unless requested
+  Attention attention;                    ///< empty unless requested
   std::vector<Translation> alternatives;  ///< with n_best: the other hypotheses, best first
 };
 
@@ -69,14 +82,21 @@ class Translator {
   /// as the constructor; (usage): vocabularies that differ.
   static Translator ensemble(const std::vector<std::string>& models,
                              const TranslatorOptions& options = {});
+  /// Another translator with the loaded models, the threads and the lock of this one, and other
+  /// options of the search. Either may be destroyed first. Errors (usage): as the constructor;
+  /// max_length, pieces_in, device, workers, cpu_threads, precision, weights or ensemble
+  /// differ.
+  Translator with(const TranslatorOptions& options) const;
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;
   ~Translator();
 
   /// Translates each line; result i belongs to lines[i]. Lines are UTF-8 without line ends; invalid
   /// bytes become U+FFFD. A blank line becomes an empty translation. Errors (data): a line that
-  /// contains a line feed; (memory): as the constructor. After an error the object is usable.
-  std::vector<Translation> translate(const std::vector<std::string>& lines);
+  /// contains a line feed; (memory): as the constructor; (interrupted): `stop` returned true. After
+  /// an error the object is usable.
+  std::vector<Translation> translate(const std::vector<std::string>& lines,
+                                     const ShouldStop& stop = {});
   /// The same for a single line.
   Translation translate_line(const std::string& line);
 
@@ -87,6 +107,11 @@ class Translator {
   /// Translates lines until `read` returns false; at most window() lines are held in memory.
   /// Returns their number. Errors: as translate(); exceptions of the callbacks pass through.
   std::int64_t translate(const ReadLine& read, const WriteTranslation& write);
+  /// Translates the lines of a file into another, in the output format of nmt-translate. The output
+  /// appears whole or not at all. Returns the number of lines. Errors: as translate(); (usage): a
+  /// file cannot be opened; (failed): the output cannot be written.
+  std::int64_t translate_file(const std::string& input, const std::string& output,
+                              const ShouldStop& stop = {});
   /// Lines that translate() sorts by length together: mini_batch * maxi_batch.
   std::size_t window() const;
 
@@ -95,6 +120,7 @@ class Translator {
   const Vocabulary& target_vocabulary() const;
 
  private:
+  friend class Scorer;
   struct Impl;
   explicit Translator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -59,6 +59,12 @@ std::vector<NamedValue> inference_members(const Options& o) {
           named("ensemble", o.ensemble)};
 }
 
+bool is_list(const config::Settings& settings, const std::string& name) {
+  for (const config::Option* option : settings.options())
+    if (option->name == name) return option->is_list();
+  return true;  // unknown: the message shows what was given
+}
+
 }  // namespace
 
 std::vector<NamedValue> members(const TranslatorOptions& o) {
@@ -108,7 +114,7 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
       if (value.name == name)
         fail(ExitStatus::usage, "{}: set as a member and in settings too; set it once", name);
     std::vector<std::string> words = split(text);
-    const bool list = words.size() > 1;
+    const bool list = words.size() > 1 && is_list(settings, name);
     if (!list) words = {text};
     given.push_back({name, std::move(words), list});
   }

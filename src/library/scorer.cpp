@@ -5,8 +5,10 @@
 #include "library/lines.h"
 #include "library/log_level.h"
 #include "library/options.h"
+#include "library/translator_impl.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <span>
 
@@ -22,15 +24,35 @@ app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptio
   library::read(library::members(options), library::members(ScorerOptions{}), options.settings,
                 settings);
   spec.models.models = models;
+  spec.attention = options.attention;
   return spec;
+}
+
+app::ScoreSpec shared_spec(const library::SharedModels& shared, const ScorerOptions& options) {
+  app::ScoreSpec spec = spec_of(shared.directories, options);
+  library::require_same_loading(shared.settings, library::loading_settings(app::fields(spec)));
+  return spec;
+}
+
+PairProbability public_score(PairScore&& pair) {
+  PairProbability result{pair.log_prob, pair.score, std::move(pair.word_scores), {}, {}};
+  for (const AlignmentPoint& point : pair.alignment)
+    result.alignment.push_back({point.source, point.target});
+  result.attention =
+      library::public_attention(std::move(pair.attention), result.token_log_probs.size());
+  return result;
 }
 
 }  // namespace
 
 struct Scorer::Impl {
-  explicit Impl(const app::ScoreSpec& spec) : open(spec, "nmt::Scorer") {}
+  explicit Impl(const app::ScoreSpec& spec)
+      : shared(std::make_shared<library::SharedModels>()), open(spec, "nmt::Scorer") {}
+  Impl(std::shared_ptr<library::SharedModels> models, const ScorerOptions& options)
+      : shared(std::move(models)),
+        open(shared_spec(*shared, options), "nmt::Scorer", shared->models) {}
+  std::shared_ptr<library::SharedModels> shared;  // without a translator: the lock alone
   app::OpenScorer open;
-  std::mutex one_call;
 };
 
 Scorer::Scorer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -39,12 +61,15 @@ Scorer::Scorer(const std::string& model, const ScorerOptions& options)
 Scorer Scorer::ensemble(const std::vector<std::string>& models, const ScorerOptions& options) {
   return Scorer(std::make_unique<Impl>(spec_of(models, options)));
 }
+Scorer::Scorer(const Translator& translator, const ScorerOptions& options)
+    : impl_(std::make_unique<Impl>(translator.impl_->shared, options)) {}
 Scorer::Scorer(Scorer&&) noexcept = default;
 Scorer& Scorer::operator=(Scorer&&) noexcept = default;
 Scorer::~Scorer() = default;
 
 std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sources,
-                                           const std::vector<std::string>& targets) {
+                                           const std::vector<std::string>& targets,
+                                           const ShouldStop& stop) {
   if (sources.size() != targets.size())
     fail(ExitStatus::data, "score: {} sources and {} targets; the numbers must be equal",
          sources.size(), targets.size());
@@ -57,17 +82,36 @@ std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sourc
     const std::size_t count = std::min(scorer.window(), from.size() - begin);
     std::vector<PairScore> scores;
     {
-      const std::lock_guard lock(impl_->one_call);
+      const std::lock_guard lock(impl_->shared->one_call);
+      impl_->open.on_batch(library::stop_between_batches(stop));
       scores =
           scorer.score(std::span(from).subspan(begin, count), std::span(to).subspan(begin, count),
                        static_cast<std::int64_t>(begin) + 1);
     }
-    for (PairScore& pair : scores) {
-      PairProbability each{pair.log_prob, pair.score, std::move(pair.word_scores), {}};
-      for (const AlignmentPoint& point : pair.alignment)
-        each.alignment.push_back({point.source, point.target});
-      result.push_back(std::move(each));
-    }
+    for (PairScore& pair : scores) result.push_back(public_score(std::move(pair)));
+  }
+  return result;
+}
+
+std::vector<std::vector<PairProbability>> Scorer::score_n_best(
+    const std::vector<std::string>& sources, const std::vector<std::vector<std::string>>& targets,
+    const ShouldStop& stop) {
+  if (sources.size() != targets.size())
+    fail(ExitStatus::data,
+         "score_n_best: {} sources and {} lists of targets; the numbers must be equal",
+         sources.size(), targets.size());
+  std::vector<std::string> from, to;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    from.insert(from.end(), targets[i].size(), sources[i]);
+    to.insert(to.end(), targets[i].begin(), targets[i].end());
+  }
+  std::vector<PairProbability> scores = score(from, to, stop);
+  std::vector<std::vector<PairProbability>> result;
+  auto next = std::make_move_iterator(scores.begin());
+  for (const std::vector<std::string>& list : targets) {
+    const auto end = next + static_cast<std::ptrdiff_t>(list.size());
+    result.emplace_back(next, end);
+    next = end;
   }
   return result;
 }

@@ -50,7 +50,10 @@ TrainResult train_model(const TrainOptions& options, const TrainCallbacks& callb
   app::TrainingSpec spec = spec_of(options);
   bool stop = false;
   app::TrainingControl control;
-  control.stop = [&] { return stop; };
+  control.stop = [&] {
+    stop = stop || (callbacks.should_stop && callbacks.should_stop());
+    return stop;
+  };
   if (callbacks.on_progress)
     control.listener.on_display = [&](const train::Figures& figures) {
       stop = !callbacks.on_progress(public_progress(figures)) || stop;

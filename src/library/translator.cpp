@@ -1,14 +1,14 @@
-#include "nmt/translator.h"
-
-#include "app/translate/translate.h"
+#include "app/line_input.h"
+#include "core/error.h"
 #include "library/lines.h"
 #include "library/log_level.h"
 #include "library/options.h"
+#include "library/translator_impl.h"
+#include "search/stream.h"
 
 #include <algorithm>
 #include <mutex>
-#include <optional>
-#include <span>
+#include <utility>
 
 namespace nmt {
 namespace {
@@ -22,6 +22,7 @@ app::TranslateSpec spec_of(const std::vector<std::string>& models,
   library::read(library::members(options), library::members(TranslatorOptions{}), options.settings,
                 settings);
   spec.models.models = models;
+  spec.attention = options.attention;
   return spec;
 }
 
@@ -35,37 +36,60 @@ Translation public_translation(Output&& output, const Vocabulary& vocabulary) {
   result.score = output.score;
   for (const AlignmentPoint& point : output.alignment)
     result.alignment.push_back({point.source, point.target});
+  result.attention = library::public_attention(std::move(output.attention), output.ids.size() + 1);
   return result;
 }
 
 }  // namespace
 
-struct Translator::Impl {
-  explicit Impl(const app::TranslateSpec& spec) : open(spec, "nmt::Translator") {}
+namespace library {
 
-  /// Translates at most a window of lines.
-  std::vector<Translation> translate(std::span<const std::string> lines, std::int64_t first) {
-    const std::vector<std::string> texts = library::clean(lines, "translate", first);
-    std::vector<LineTranslation> translated;
-    {
-      const std::lock_guard lock(one_call);
-      translated = open.translator().translate(texts, first);
-    }
-    const Vocabulary& target = open.inference().models.target_vocabulary();
-    std::vector<Translation> result;
-    result.reserve(translated.size());
-    for (LineTranslation& line : translated) {
-      Translation& best = result.emplace_back();
-      if (!line.outputs.empty()) best = public_translation(std::move(line.outputs.front()), target);
-      for (std::size_t i = 1; i < line.outputs.size(); ++i)
-        best.alternatives.push_back(public_translation(std::move(line.outputs[i]), target));
-    }
-    return result;
+std::function<void(std::int64_t)> stop_between_batches(const ShouldStop& stop) {
+  if (!stop) return {};
+  return [&stop](std::int64_t) {
+    if (stop()) fail(ExitStatus::interrupted, "stopped by the caller");
+  };
+}
+
+Attention public_attention(std::vector<float> weights, std::size_t rows) {
+  if (weights.empty()) return {};
+  return {static_cast<int>(rows), static_cast<int>(weights.size() / rows), std::move(weights)};
+}
+
+}  // namespace library
+
+Translator::Impl::Impl(const app::TranslateSpec& spec)
+    : open(spec, "nmt::Translator"), shared(std::make_shared<library::SharedModels>()) {
+  app::TranslateSpec copy = spec;
+  shared->models = open.models();
+  shared->directories = spec.models.models;
+  shared->settings = library::loading_settings(app::fields(copy));
+}
+
+Translator::Impl::Impl(const app::TranslateSpec& spec,
+                       std::shared_ptr<library::SharedModels> models)
+    : open(spec, "nmt::Translator", models->models), shared(std::move(models)) {}
+
+std::vector<Translation> Translator::Impl::translate(std::span<const std::string> lines,
+                                                     std::int64_t first, const ShouldStop& stop) {
+  const std::vector<std::string> texts = library::clean(lines, "translate", first);
+  std::vector<LineTranslation> translated;
+  {
+    const std::lock_guard lock(shared->one_call);
+    open.on_batch(library::stop_between_batches(stop));
+    translated = open.translator().translate(texts, first);
   }
-
-  app::OpenTranslator open;
-  std::mutex one_call;
-};
+  const Vocabulary& target = open.inference().models.target_vocabulary();
+  std::vector<Translation> result;
+  result.reserve(translated.size());
+  for (LineTranslation& line : translated) {
+    Translation& best = result.emplace_back();
+    if (!line.outputs.empty()) best = public_translation(std::move(line.outputs.front()), target);
+    for (std::size_t i = 1; i < line.outputs.size(); ++i)
+      best.alternatives.push_back(public_translation(std::move(line.outputs[i]), target));
+  }
+  return result;
+}
 
 Translator::Translator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Translator::Translator(const std::string& model, const TranslatorOptions& options)
@@ -74,18 +98,25 @@ Translator Translator::ensemble(const std::vector<std::string>& models,
                                 const TranslatorOptions& options) {
   return Translator(std::make_unique<Impl>(spec_of(models, options)));
 }
+Translator Translator::with(const TranslatorOptions& options) const {
+  app::TranslateSpec spec = spec_of(impl_->shared->directories, options);
+  library::require_same_loading(impl_->shared->settings,
+                                library::loading_settings(app::fields(spec)));
+  return Translator(std::make_unique<Impl>(spec, impl_->shared));
+}
 Translator::Translator(Translator&&) noexcept = default;
 Translator& Translator::operator=(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
-std::vector<Translation> Translator::translate(const std::vector<std::string>& lines) {
+std::vector<Translation> Translator::translate(const std::vector<std::string>& lines,
+                                               const ShouldStop& stop) {
   std::vector<Translation> result;
   result.reserve(lines.size());
   const std::span<const std::string> all(lines);
   for (std::size_t begin = 0; begin < lines.size(); begin += window())
     for (Translation& each :
          impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)),
-                          static_cast<std::int64_t>(begin) + 1))
+                          static_cast<std::int64_t>(begin) + 1, stop))
       result.push_back(std::move(each));
   return result;
 }
@@ -101,9 +132,22 @@ std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation&
     lines.clear();
     for (std::string line; lines.size() < window() && (more = read(line));)
       lines.push_back(std::move(line));
-    for (const Translation& each : impl_->translate(lines, done + 1)) write(each);
+    for (const Translation& each : impl_->translate(lines, done + 1, {})) write(each);
     done += static_cast<std::int64_t>(lines.size());
   }
+  return done;
+}
+
+std::int64_t Translator::translate_file(const std::string& input, const std::string& output,
+                                        const ShouldStop& stop) {
+  app::LineInput lines(input, {});
+  LineWriter writer(output);
+  const std::lock_guard lock(impl_->shared->one_call);
+  impl_->open.on_batch(library::stop_between_batches(stop));
+  const std::int64_t done =
+      translate_stream(impl_->open.translator(), lines, writer, !lines.is_file());
+  writer.commit();
+  lines.warn();
   return done;
 }
 

@@ -43,7 +43,7 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
   options_.search.unk = target.unk();
   options_.search.bos = target.bos();
   options_.search.eos = target.eos();
-  options_.search.want_attention = options_.alignment != AlignmentKind::none;
+  options_.search.want_attention = options_.attention || options_.alignment != AlignmentKind::none;
 }
 
 std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::string> lines,
@@ -152,6 +152,7 @@ LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_
     output.ids = hypothesis.ids;
     output.log_prob = hypothesis.log_prob;
     output.score = hypothesis.score;
+    if (options_.attention) output.attention = hypothesis.attention;
     if (options_.alignment == AlignmentKind::none) continue;
     const PieceGroups target_groups = options_.alignment == AlignmentKind::word
                                           ? words_of_ids(target_, hypothesis.ids)

@@ -27,6 +27,7 @@ struct BatchTranslatorOptions {
   Batching batching;
   bool pieces_in = false;   ///< lines consist of source pieces (PieceText)
   bool pieces_out = false;  ///< outputs are target pieces
+  bool attention = false;   ///< fill Output::attention
   /// Warn once when an output repeats a sequence at least min_reported_repetitions times.
   bool warn_repetitions = false;
   /// Called after each batch with its number of sentences, by one thread at a time; may be empty.
@@ -44,6 +45,7 @@ struct Output {
   float log_prob = 0;
   float score = 0;
   std::vector<AlignmentPoint> alignment;  ///< between words or pieces
+  std::vector<float> attention;           ///< Hypothesis::attention, if requested
 };
 
 /// The translation of one line: one output, or an n-best list, best first.

@@ -88,7 +88,8 @@ void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> 
                              std::span<const std::string> targets, std::span<const Ids> source_ids,
                              std::span<const Ids> target_ids, std::vector<PairScore>& scores) {
   const bool covers = options_.ranking.coverage_penalty != 0.0,
-             aligns = options_.alignment != AlignmentKind::none;
+             aligns = options_.alignment != AlignmentKind::none,
+             attends = covers || aligns || options_.attention;
   std::vector<Ids> batch_sources, batch_targets;
   std::vector<std::size_t> lengths;
   std::vector<std::string> texts;
@@ -101,10 +102,9 @@ void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> 
   std::vector<ForcedScore> forced(batch.size());
   oom_splitter_.run(lengths, [&](std::size_t first, std::size_t count) {
     SourceTextScorer scorer(*worker.scorer, std::span(texts).subspan(first, count));
-    std::vector<ForcedScore> part =
-        force_decode(scorer, std::span(batch_sources).subspan(first, count),
-                     std::span(batch_targets).subspan(first, count), covers || aligns,
-                     target_.bos(), target_.eos());
+    std::vector<ForcedScore> part = force_decode(
+        scorer, std::span(batch_sources).subspan(first, count),
+        std::span(batch_targets).subspan(first, count), attends, target_.bos(), target_.eos());
     std::move(part.begin(), part.end(), forced.begin() + static_cast<std::ptrdiff_t>(first));
   });
   std::vector<double> attended;
@@ -119,14 +119,15 @@ void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> 
         options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
                                covers ? coverage(attended) : 0.0);
     score.word_scores = std::move(forced[i].log_probs);
-    if (!aligns) continue;
     const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
                             std::span<const std::int32_t> ids) {
       return groups_of_line(options_.alignment, vocabulary, line, ids, options_.pieces_in);
     };
-    score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
-                                     groups(source_, sources[batch[i]], batch_sources[i]),
-                                     groups(target_, targets[batch[i]], batch_targets[i]));
+    if (aligns)
+      score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
+                                       groups(source_, sources[batch[i]], batch_sources[i]),
+                                       groups(target_, targets[batch[i]], batch_targets[i]));
+    if (options_.attention) score.attention = std::move(forced[i].attention);
   }
 }
 

@@ -29,7 +29,8 @@ struct PairScorerOptions {
   bool pieces_in = false;  ///< both sides consist of pieces (PieceText)
   /// Called after each batch, by one thread at a time.
   std::function<void(std::int64_t pairs)> on_batch = {};
-  Crew crew = {};  ///< as BatchTranslatorOptions::crew
+  Crew crew = {};          ///< as BatchTranslatorOptions::crew
+  bool attention = false;  ///< fill PairScore::attention
 };
 
 /// The score of one pair.
@@ -38,6 +39,7 @@ struct PairScore {
   float score = 0;                 ///< log_prob with the penalties of the ranking
   std::vector<float> word_scores;  ///< log probability of every piece, the last for </s>
   std::vector<AlignmentPoint> alignment;
+  std::vector<float> attention;  ///< [T,S] as Hypothesis::attention, if requested
 };
 
 /// Scores pairs of lines by forced decoding. The scores equal those of nmt-translate for the same

@@ -23,15 +23,16 @@ ScoreOutput format_of(const ScoreSpec& spec) {
 
 }  // namespace
 
-OpenScorer::OpenScorer(const ScoreSpec& spec, const std::string& title)
-    : inference_(title, checked(spec).models, spec.search, spec.compute, spec.pieces_in),
-      workers_(inference_.compute,
-               [this](const Context& context) { return inference_.models.share(context); }),
-      scorer_(inference_.models.scorer(), inference_.models.source_vocabulary(),
-              inference_.models.target_vocabulary(), options(spec)) {}
+OpenScorer::OpenScorer(const ScoreSpec& spec, const std::string& title,
+                       std::shared_ptr<OpenModels> loaded)
+    : models_(loaded ? std::move(loaded)
+                     : std::make_shared<OpenModels>(title, checked(spec).models, spec.search,
+                                                    spec.compute, spec.pieces_in)),
+      scorer_(models_->inference.models.scorer(), models_->inference.models.source_vocabulary(),
+              models_->inference.models.target_vocabulary(), options(checked(spec))) {}
 
 PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
-  const Cpu cpu = inference_.compute.cpu();
+  const Cpu cpu = models_->inference.compute.cpu();
   return {cpu,
           search_options(spec.search, cpu).ranking,
           translator_options(spec.search, cpu).batching,
@@ -40,7 +41,8 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
           [this](std::int64_t pairs) {
             if (on_batch_) on_batch_(pairs);
           },
-          workers_.crew()};
+          models_->workers.crew(),
+          spec.attention};
 }
 
 PairScorer::Totals score(const ScoreSpec& spec) {

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "app/ensemble.h"
+#include "app/open_models.h"
 #include "app/score/score_spec.h"
-#include "app/workers.h"
 #include "search/pair_scorer.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace nmt::app {
@@ -15,8 +15,10 @@ namespace nmt::app {
 class OpenScorer {
  public:
   /// `title` begins the first log line. File names in the spec are ignored; score() uses them.
-  /// Errors: as check(ScoreSpec), Inference and PairScorer.
-  explicit OpenScorer(const ScoreSpec& spec, const std::string& title = "nmt");
+  /// `models`: loaded before with the same models, compute settings and maximum length; null: loads
+  /// them. Errors: as check(ScoreSpec), OpenModels and PairScorer.
+  explicit OpenScorer(const ScoreSpec& spec, const std::string& title = "nmt",
+                      std::shared_ptr<OpenModels> models = nullptr);
   OpenScorer(const OpenScorer&) = delete;
   OpenScorer& operator=(const OpenScorer&) = delete;
 
@@ -29,8 +31,7 @@ class OpenScorer {
 
  private:
   PairScorerOptions options(const ScoreSpec& spec);
-  Inference inference_;
-  Workers workers_;
+  std::shared_ptr<OpenModels> models_;
   std::function<void(std::int64_t)> on_batch_;
   PairScorer scorer_;
 };

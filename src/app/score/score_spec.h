@@ -24,6 +24,7 @@ struct ScoreSpec {
   SearchSpec search = scoring_search();
   ComputeSpec compute;
   bool pieces_in = false;  ///< both sides are already split into pieces of the vocabularies
+  bool attention = false;  ///< keep attention weights (PairScore::attention)
 
   // Files of score().
   std::vector<std::string> files;   ///< source and target

@@ -41,17 +41,20 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
 
 }  // namespace
 
-OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title)
+OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& title,
+                               std::shared_ptr<OpenModels> loaded)
     : rules_(TextRules::load(checked(spec).text_rules)),
-      inference_(title, spec.models, spec.search, spec.compute, spec.pieces_in),
-      workers_(inference_.compute,
-               [this](const Context& context) { return inference_.models.share(context); }) {
-  const LoadedEnsemble& models = inference_.models;
-  BatchTranslatorOptions options = translator_options(spec.search, inference_.compute.cpu());
+      models_(loaded ? std::move(loaded)
+                     : std::make_shared<OpenModels>(title, spec.models, spec.search, spec.compute,
+                                                    spec.pieces_in)) {
+  LoadedEnsemble& models = models_->inference.models;
+  BatchTranslatorOptions options =
+      translator_options(spec.search, models_->inference.compute.cpu());
   options.pieces_in = spec.pieces_in;
   options.pieces_out = spec.pieces_out;
   options.warn_repetitions = !rules_.repetition_guard;
-  options.crew = workers_.crew();
+  options.attention = spec.attention;
+  options.crew = models_->workers.crew();
   options.on_batch = [this](std::int64_t sentences) {
     if (on_batch_) on_batch_(sentences);
   };
@@ -63,10 +66,10 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
     options.search.shortlist = &*shortlist_;
   }
   const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
-  plain_.emplace(inference_.models.scorer(), source, target, options);
+  plain_.emplace(models.scorer(), source, target, options);
   options.search.n_best = true;
   options.search.beam_size = std::max(options.search.beam_size, 1 + spec.alternatives);
-  n_best_.emplace(inference_.models.scorer(), source, target, options);
+  n_best_.emplace(models.scorer(), source, target, options);
   best_ = &*plain_;
   lists_ = &*n_best_;
   if (!rules_.any()) return;

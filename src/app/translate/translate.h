@@ -1,14 +1,14 @@
 #pragma once
 
-#include "app/ensemble.h"
+#include "app/open_models.h"
 #include "app/translate/translate_spec.h"
-#include "app/workers.h"
 #include "search/batch_translator.h"
 #include "search/beam/shortlist.h"
 #include "search/text/text_translator.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +18,10 @@ namespace nmt::app {
 class OpenTranslator {
  public:
   /// `title` begins the first log line. File names in the spec are ignored; translate() uses them.
-  /// Errors: as check(TranslateSpec), Inference and Shortlist::load.
-  explicit OpenTranslator(const TranslateSpec& spec, const std::string& title = "nmt");
+  /// `models`: loaded before with the same models, compute settings and maximum length; null: loads
+  /// them. Errors: as check(TranslateSpec), OpenModels and Shortlist::load.
+  explicit OpenTranslator(const TranslateSpec& spec, const std::string& title = "nmt",
+                          std::shared_ptr<OpenModels> models = nullptr);
   OpenTranslator(const OpenTranslator&) = delete;
   OpenTranslator& operator=(const OpenTranslator&) = delete;
 
@@ -34,12 +36,12 @@ class OpenTranslator {
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
     on_batch_ = std::move(listener);
   }
-  Inference& inference() { return inference_; }
+  Inference& inference() { return models_->inference; }
+  const std::shared_ptr<OpenModels>& models() const { return models_; }
 
  private:
   TextRules rules_;
-  Inference inference_;
-  Workers workers_;
+  std::shared_ptr<OpenModels> models_;
   std::optional<Shortlist> shortlist_;
   std::function<void(std::int64_t)> on_batch_;
   TextTranslator::Statistics text_statistics_;

@@ -53,6 +53,7 @@ void check(const TranslateSpec& spec) {
          other);
   };
   if (spec.search.alignment != AlignmentKind::none) refuse("alignment");
+  if (spec.attention) refuse("attention");
   if (spec.pieces_in) refuse("no-spm-encode");
   if (spec.pieces_out) refuse("no-spm-decode");
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "app/ensemble.h"
+#include "app/workers.h"
+
+#include <string>
+
+namespace nmt::app {
+
+/// Loaded models with their device and workers. Several translators and scorers can use them, one
+/// call at a time.
+struct OpenModels {
+  /// Errors: as Inference.
+  OpenModels(const std::string& title, const EnsembleSpec& ensemble, const SearchSpec& search,
+             const ComputeSpec& where, bool pieces_in)
+      : inference(title, ensemble, search, where, pieces_in),
+        workers(inference.compute,
+                [this](const Context& context) { return inference.models.share(context); }) {}
+  OpenModels(const OpenModels&) = delete;
+  OpenModels& operator=(const OpenModels&) = delete;
+
+  Inference inference;
+  Workers workers;
+};
+
+}  // namespace nmt::app
