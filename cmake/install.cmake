@@ -3,20 +3,21 @@
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/nmt)
-install(TARGETS nmt_library EXPORT nmt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT nmt NAMESPACE nmt:: FILE nmtTargets.cmake DESTINATION ${package_folder})
+install(TARGETS nmt_library EXPORT nmt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT libraries NAMELINK_COMPONENT dev)
+install(EXPORT nmt NAMESPACE nmt:: FILE nmtTargets.cmake DESTINATION ${package_folder} COMPONENT dev)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/nmtConfig.cmake.in
                ${CMAKE_BINARY_DIR}/generated/nmtConfig.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/nmtConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/generated/nmtConfig.cmake
               ${CMAKE_BINARY_DIR}/generated/nmtConfigVersion.cmake
-        DESTINATION ${package_folder})
+        DESTINATION ${package_folder} COMPONENT dev)
 
 file(RELATIVE_PATH NMT_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_SOURCE_DIR}/cmake/nmt.pc.in ${CMAKE_BINARY_DIR}/generated/nmt.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/generated/nmt.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt COMPONENT runtime)

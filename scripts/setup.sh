@@ -3,7 +3,7 @@
 # Does nothing if all are installed.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build make ccache git help2man clang-format pkgconf ca-certificates python3 python3-numpy python3-venv
+packages=(g++ cmake ninja-build make ccache git help2man clang-format pkgconf ca-certificates python3 python3-dev python3-numpy python3-venv
           libboost-program-options-dev libboost-context-dev libyaml-cpp-dev libsentencepiece-dev libopenblas-dev libdnnl2 libfmt-dev nlohmann-json3-dev
           libicu-dev libboost-dev libcld2-dev libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin)
 

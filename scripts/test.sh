@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
+scripts/dev/python_venv.sh >/dev/null || echo "== the Python module is not built or tested"
 jobs=$(nproc)
 
 configure_and_build() {  # preset, targets (none: all)

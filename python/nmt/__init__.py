@@ -1,0 +1,23 @@
+"""Neural machine translation with recurrent units.
+
+    translator = nmt.Translator("model")
+    for result in translator.translate_batch(["A man sleeps.", "Two dogs run."]):
+        print(result.hypotheses[0])
+"""
+
+from ._models import AsyncResult
+from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, __version__,
+                   set_log_level)
+from .errors import (DataError, Error, FailedError, OutOfMemoryError, StoppedError, UsageError)
+from .metrics import BleuScore, Score, bleu, chrf
+from .results import ExecutionStats, ScoringResult, TranslationResult
+from .scorer import Scorer
+from .training import train
+from .translator import Translator
+
+__all__ = [
+    "AsyncResult", "BleuScore", "DataError", "Error", "ExecutionStats", "FailedError",
+    "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
+    "TrainProgress", "TrainResult", "TranslationResult", "Translator", "UsageError", "Validation",
+    "Vocabulary", "__version__", "bleu", "chrf", "set_log_level", "train",
+]

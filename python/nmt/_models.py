@@ -1,0 +1,106 @@
+"""What translators and scorers share: loading, and calls in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar, Union
+
+from . import _nmt
+from ._options import settings_of
+from .errors import UsageError
+
+Path = Union[str, "os.PathLike[str]"]
+Result = TypeVar("Result")
+
+COMPUTE_TYPES = {"default": "auto", "auto": "auto", "float32": "float32", "bfloat16": "bfloat16",
+                 "int8": "int8", "tf32": "tf32"}
+
+
+class AsyncResult(Generic[Result]):
+    """One result of a call with asynchronous=True."""
+
+    def __init__(self, call: Future[list[Result]], index: int, stop: _nmt.Stop) -> None:
+        self._call, self._index, self._stop = call, index, stop
+
+    def done(self) -> bool:
+        """Whether result() returns at once."""
+        return self._call.done()
+
+    def result(self, timeout: float | None = None) -> Result:
+        """Waits for the result. Raises what the call raised, or TimeoutError."""
+        return self._call.result(timeout)[self._index]
+
+    def cancel(self) -> None:
+        """Stops the whole call; its results raise StoppedError or CancelledError."""
+        self._stop.set()
+        self._call.cancel()
+
+
+def model_paths(model: Path | Sequence[Path]) -> list[str]:
+    if isinstance(model, (str, os.PathLike)):
+        return [os.fspath(model)]
+    return [os.fspath(each) for each in model]
+
+
+def loading_settings(device: str, device_index: int | None, compute_type: str, inter_threads: int,
+                     intra_threads: int, options: dict[str, Any]) -> dict[str, str]:
+    """The options of the programs for the parameters of a constructor."""
+    if compute_type not in COMPUTE_TYPES:
+        raise UsageError(f"compute_type: '{compute_type}'; expected one of: "
+                         f"{', '.join(COMPUTE_TYPES)}")
+    if device_index is not None:
+        if device != "cuda":
+            raise UsageError(f"device_index: {device_index} with device '{device}'; "
+                             "only 'cuda' has an index")
+        device = f"cuda:{device_index}"
+    settings = settings_of(options)
+    settings.update(device=device, precision=COMPUTE_TYPES[compute_type])
+    if inter_threads:
+        settings["workers"] = str(inter_threads)
+    if intra_threads:
+        settings["cpu-threads"] = str(intra_threads)
+    return settings
+
+
+class Background:
+    """Runs calls one after another in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
+
+    def submit(self, compute: Callable[[_nmt.Stop], list[Result]],
+               count: int) -> list[AsyncResult[Result]]:
+        stop = _nmt.Stop()
+        call = self._executor.submit(compute, stop)
+        return [AsyncResult(call, index, stop) for index in range(count)]
+
+    async def run(self, compute: Callable[[_nmt.Stop], list[Result]]) -> list[Result]:
+        """Awaits a call; cancellation of the task stops it after the current batch."""
+        stop = _nmt.Stop()
+        call = self._executor.submit(compute, stop)
+        try:
+            return await asyncio.wrap_future(call)
+        except (asyncio.CancelledError, CancelledError):
+            stop.set()
+            raise
+
+
+def as_lines(name: str, lines: Any) -> list[str]:
+    """A list of texts. A single text is refused, since its characters would be the lines."""
+    if isinstance(lines, (str, bytes)):
+        raise TypeError(f"{name}: a single {type(lines).__name__}; expected a list of str")
+    lines = list(lines)
+    for line in lines:
+        if not isinstance(line, str):
+            raise TypeError(f"{name}: contains {type(line).__name__}; expected str: raw text, not "
+                            "tokens")
+    return lines
+
+
+def batch_settings(max_batch_size: int, batch_type: str) -> dict[str, str]:
+    if batch_type != "examples":
+        raise UsageError(f"batch_type: '{batch_type}'; expected 'examples'")
+    return settings_of({"mini_batch": max_batch_size or None})

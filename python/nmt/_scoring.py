@@ -1,0 +1,79 @@
+"""score_batch of translators and scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+from . import _nmt
+from ._models import AsyncResult, Background, as_lines, batch_settings
+from ._options import refuse, settings_of
+from .errors import DataError
+from .results import ScoringResult
+
+#: One target for each source, or a list of targets for each source.
+Targets = Union[Sequence[str], Sequence[Sequence[str]]]
+Results = Union["list[ScoringResult]", "list[list[ScoringResult]]"]
+AsyncResults = Union["list[AsyncResult[ScoringResult]]", "list[AsyncResult[list[ScoringResult]]]"]
+
+#: Options of loaded models, which scorers share with translators.
+LOADING = ("max-length", "no-spm-encode", "device", "workers", "cpu-threads", "precision",
+           "weights", "ensemble")
+#: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
+UNSUPPORTED = {"max_input_length": None, "offset": 0}
+
+
+class Scoring:
+    """Scores with the models of a translator. settings: options of nmt-score."""
+
+    def __init__(self, loaded: _nmt.Translator, settings: dict[str, str],
+                 background: Background) -> None:
+        self._loaded, self._settings, self._background = loaded, settings, background
+        self._scorers: dict[Any, _nmt.Scorer] = {}
+
+    def _scorer(self, settings: dict[str, str], attention: bool) -> _nmt.Scorer:
+        key = (tuple(sorted(settings.items())), attention)
+        if key not in self._scorers:
+            if len(self._scorers) >= 16:
+                self._scorers.pop(next(iter(self._scorers)))
+            self._scorers[key] = _nmt.Scorer(self._loaded, {**self._settings, **settings},
+                                             attention)
+        return self._scorers[key]
+
+    def prepare(self, source: Sequence[str], target: Targets, *, max_batch_size: int = 0,
+                batch_type: str = "examples", return_attention: bool = False,
+                alignment: str | None = None, length_penalty: float | None = None,
+                normalize: float | None = None, coverage_penalty: float | None = None,
+                **others: Any) -> Callable[[_nmt.Stop | None], Any]:
+        """The call, ready to run."""
+        refuse("score_batch", others, UNSUPPORTED)
+        sources = as_lines("source", source)
+        given = list(target) if not isinstance(target, (str, bytes)) else as_lines("target", target)
+        if len(sources) != len(given):
+            raise DataError(f"score_batch: {len(sources)} sources and {len(given)} targets; "
+                            "the numbers must be equal")
+        one_each = all(isinstance(each, str) for each in given)
+        lists = [[each] if one_each else as_lines("target", each) for each in given]
+        settings = {**batch_settings(max_batch_size, batch_type),
+                    **settings_of({"alignment": alignment, "length_penalty": length_penalty,
+                                   "normalize": normalize, "coverage_penalty": coverage_penalty})}
+        scorer = self._scorer(settings, return_attention)
+        vocabulary = self._loaded.target_vocabulary()
+
+        def compute(stop: _nmt.Stop | None) -> Any:
+            results = [[ScoringResult(score, vocabulary, text) for score, text in zip(scores, texts)]
+                       for scores, texts in zip(scorer.score(sources, lists, stop), lists)]
+            return [result[0] for result in results] if one_each else results
+
+        return compute
+
+    def call(self, source: Sequence[str], target: Targets, asynchronous: bool,
+             parameters: dict[str, Any]) -> Results | AsyncResults:
+        compute = self.prepare(source, target, **parameters)
+        if asynchronous:
+            return self._background.submit(compute, len(source))
+        return compute(None)
+
+    async def call_async(self, source: Sequence[str], target: Targets,
+                         parameters: dict[str, Any]) -> Results:
+        return await self._background.run(self.prepare(source, target, **parameters))

@@ -1,0 +1,91 @@
+"""BLEU and chrF as sacreBLEU computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from . import _nmt
+from ._models import as_lines
+from .errors import UsageError
+
+#: One reference for each hypothesis, or several such lists.
+References = Union[Sequence[str], Sequence[Sequence[str]]]
+
+TOKENIZERS = {"13a": _nmt.BleuTokenizer.v13a, "intl": _nmt.BleuTokenizer.intl,
+              "none": _nmt.BleuTokenizer.none, "multi-bleu": _nmt.BleuTokenizer.multi_bleu}
+SMOOTHING = {"exp": _nmt.BleuSmoothing.exp, "floor": _nmt.BleuSmoothing.floor,
+             "add-k": _nmt.BleuSmoothing.add_k, "none": _nmt.BleuSmoothing.none}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of a corpus, 0 to 100."""
+
+    name: str
+    score: float
+    signature: str  #: sacreBLEU's
+
+    def __str__(self) -> str:
+        return f"{self.name}|{self.signature} = {self.score:.2f}"
+
+
+@dataclass(frozen=True)
+class BleuScore(Score):
+    """BLEU and its parts, with sacreBLEU's names."""
+
+    precisions: list[float]  #: of 1- to 4-grams, 0 to 100
+    bp: float  #: brevity penalty
+    sys_len: int  #: words
+    ref_len: int  #: words of the references closest in length
+    counts: list[int]  #: matches of 1- to 4-grams
+    totals: list[int]  #: 1- to 4-grams of the hypotheses
+
+
+def _streams(references: References) -> list[list[str]]:
+    if isinstance(references, (str, bytes)):
+        raise TypeError("references: a single text; expected a list")
+    streams = list(references)
+    if all(isinstance(each, str) for each in streams):
+        return [as_lines("references", streams)]
+    return [as_lines("references", each) for each in streams]
+
+
+def _chosen(name: str, value: str, known: dict) -> object:
+    if value not in known:
+        raise UsageError(f"{name}: '{value}'; expected one of: {', '.join(known)}")
+    return known[value]
+
+
+def bleu(hypotheses: Sequence[str], references: References, *, tokenize: str = "13a",
+         lowercase: bool = False, smooth_method: str = "exp", smooth_value: float | None = None,
+         effective_order: bool = False) -> BleuScore:
+    """Corpus BLEU (Papineni et al. 2002) of detokenized text.
+
+    references: one for each hypothesis, or a list of such lists. tokenize: "13a", "intl", "none" or
+    "multi-bleu". smooth_method: "exp", "floor", "add-k" or "none".
+    """
+    options = _nmt.BleuOptions()
+    options.tokenizer = _chosen("tokenize", tokenize, TOKENIZERS)
+    options.smoothing = _chosen("smooth_method", smooth_method, SMOOTHING)
+    options.lowercase, options.effective_order = lowercase, effective_order
+    if smooth_value is not None:
+        options.smoothing_value = smooth_value
+    streams = _streams(references)
+    result = _nmt.bleu(as_lines("hypotheses", hypotheses), streams, options)
+    return BleuScore("BLEU", result.score, options.signature(len(streams)), list(result.precisions),
+                     result.brevity_penalty, result.hypothesis_length, result.reference_length,
+                     list(result.correct), list(result.total))
+
+
+def chrf(hypotheses: Sequence[str], references: References, *, char_order: int = 6,
+         word_order: int = 0, beta: int = 2, lowercase: bool = False,
+         whitespace: bool = False) -> Score:
+    """Corpus chrF (Popovic 2015). word_order=2: chrF++. references: as bleu()."""
+    options = _nmt.ChrfOptions()
+    options.character_order, options.word_order, options.beta = char_order, word_order, beta
+    options.lowercase, options.whitespace = lowercase, whitespace
+    streams = _streams(references)
+    score = _nmt.chrf(as_lines("hypotheses", hypotheses), streams, options)
+    return Score(f"chrF{beta}" + "+" * word_order, score, options.signature(len(streams)))

@@ -1,0 +1,102 @@
+"""Results of translating and scoring."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _nmt
+
+
+class TranslationResult:
+    """The hypotheses of a line, best first. Item i of each list belongs to hypotheses[i]."""
+
+    __slots__ = ("hypotheses", "_native", "_scores", "_attention")
+
+    def __init__(self, native: list[_nmt.Hypothesis], scores: bool, attention: bool) -> None:
+        self._native, self._scores, self._attention = native, scores, attention
+        #: Texts.
+        self.hypotheses: list[str] = [each.text for each in native]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Log probabilities under the length penalty; empty without return_scores."""
+        return np.array([each.score for each in self._native] if self._scores else [], np.float64)
+
+    @property
+    def log_probs(self) -> NDArray[np.float64]:
+        """Log probabilities, </s> included; empty without return_scores."""
+        return np.array([each.log_prob for each in self._native] if self._scores else [],
+                        np.float64)
+
+    @property
+    def attention(self) -> list[NDArray[np.float32]]:
+        """Weights [target subwords + 1, source subwords + 1], where the last are those of </s>;
+        empty without return_attention."""
+        return [each.attention for each in self._native] if self._attention else []
+
+    @property
+    def tokens(self) -> list[list[str]]:
+        """Subwords, without </s>."""
+        return [each.tokens for each in self._native]
+
+    @property
+    def alignments(self) -> list[list[tuple[int, int]]]:
+        """Pairs of source and target positions; empty lists without alignment."""
+        return [each.alignment for each in self._native]
+
+    def __repr__(self) -> str:
+        return f"TranslationResult(hypotheses={self.hypotheses!r})"
+
+
+class ScoringResult:
+    """The score of a target given its source."""
+
+    __slots__ = ("_native", "_pieces", "_target")
+
+    def __init__(self, native: _nmt.PairScore, vocabulary: _nmt.Vocabulary, target: str) -> None:
+        self._native, self._pieces, self._target = native, vocabulary, target
+
+    @property
+    def log_prob(self) -> float:
+        """Log probability of the target, </s> included."""
+        return self._native.log_prob
+
+    @property
+    def score(self) -> float:
+        """log_prob under the length and coverage penalties."""
+        return self._native.score
+
+    @property
+    def log_probs(self) -> NDArray[np.float32]:
+        """Of each token."""
+        return self._native.token_log_probs
+
+    @property
+    def tokens(self) -> list[str]:
+        """Subwords of the target and </s>; cropped as the target was."""
+        count = len(self._native.token_log_probs)
+        pieces = self._pieces.encode_as_pieces(self._target)
+        return [*pieces[:count - 1], "</s>"] if count else []
+
+    @property
+    def attention(self) -> NDArray[np.float32]:
+        """As TranslationResult.attention; of shape (0, 0) without return_attention."""
+        return self._native.attention
+
+    @property
+    def alignment(self) -> list[tuple[int, int]]:
+        """Pairs of source and target positions; empty without alignment."""
+        return self._native.alignment
+
+    def __repr__(self) -> str:
+        return f"ScoringResult(log_prob={self.log_prob!r})"
+
+
+class ExecutionStats(NamedTuple):
+    """Numbers of translate_file."""
+
+    num_examples: int
+    total_time_in_ms: float

@@ -1,0 +1,44 @@
+"""Scoring of given translations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _nmt
+from ._models import Background, Path, loading_settings, model_paths
+from ._scoring import LOADING, AsyncResults, Results, Scoring, Targets
+
+
+class Scorer:
+    """Scores targets given their sources by forced decoding, as nmt-score does.
+
+    model, device, device_index, compute_type, inter_threads, intra_threads: as Translator.
+    options: any other option of nmt-score that names no text file, with underscores.
+    """
+
+    def __init__(self, model: Path | Sequence[Path], device: str = "cpu", *,
+                 device_index: int | None = None, compute_type: str = "default",
+                 inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
+        settings = loading_settings(device, device_index, compute_type, inter_threads,
+                                    intra_threads, options)
+        loaded = _nmt.Translator(model_paths(model), {name: value for name, value in
+                                                      settings.items() if name in LOADING})
+        self._scoring = Scoring(loaded, settings, Background("nmt-score"))
+        self._scoring.prepare([], [])  # reports invalid options
+
+    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+                    **parameters: Any) -> Results | AsyncResults:
+        """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
+        its result is then a list.
+
+        max_batch_size: pairs per batch. return_attention: fill ScoringResult.attention. alignment:
+        "word" or "subword". length_penalty, normalize, coverage_penalty: as nmt-score.
+        asynchronous: returns a list of AsyncResult at once.
+        """
+        return self._scoring.call(source, target, asynchronous, parameters)
+
+    async def score_batch_async(self, source: Sequence[str], target: Targets,
+                                **parameters: Any) -> Results:
+        """score_batch for asyncio."""
+        return await self._scoring.call_async(source, target, parameters)

@@ -1,0 +1,29 @@
+"""Training of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import _nmt
+from ._options import settings_of, words_of
+
+FILES = ("train_sets", "valid_sets", "vocabs")
+
+
+def train(*, progress: Callable[[_nmt.TrainProgress], bool | None] | None = None,
+          validation: Callable[[_nmt.Validation], bool | None] | None = None,
+          **options: Any) -> _nmt.TrainResult:
+    """Trains a model, or resumes the training in the model directory, as nmt-train does.
+
+    options: those of nmt-train with underscores: train_sets=["train.en", "train.de"],
+    model="model", unit="gru", after="10e", ... None leaves the default.
+
+    progress is called every disp_freq and validation every valid_freq. A callback that returns
+    False stops the training: it saves a checkpoint, and the next call with the same options resumes
+    from it. Ctrl-C saves in the same way and raises KeyboardInterrupt.
+    """
+    files = {name: words_of(name, options.pop(name, None) or []) for name in FILES}
+    model = words_of("model", options.pop("model", None) or "model")[0]
+    return _nmt.train(settings_of(options), model=model, progress=progress, validation=validation,
+                      **files)

@@ -1,0 +1,173 @@
+"""Translation of raw text."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from . import _nmt
+from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, loading_settings,
+                      model_paths)
+from ._options import refuse, settings_of
+from ._scoring import LOADING, AsyncResults, Results, Scoring, Targets
+from .errors import UsageError
+from .results import ExecutionStats, TranslationResult
+
+#: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
+UNSUPPORTED = {
+    "target_prefix": None, "patience": 1, "repetition_penalty": 1, "no_repeat_ngram_size": 0,
+    "suppress_sequences": None, "end_token": None, "return_end_token": False,
+    "prefix_bias_beta": 0, "max_input_length": None, "min_decoding_length": 1, "use_vmap": False,
+    "return_logits_vocab": False, "return_alternatives": False,
+    "min_alternative_expansion_prob": 0, "sampling_topk": 1, "sampling_topp": 1,
+    "sampling_temperature": 1, "replace_unknowns": False, "callback": None,
+}
+
+
+class Translator:
+    """Translates raw text with a model directory, or with several as an ensemble. Translations are
+    those of nmt-translate.
+
+    device: "cpu", "cuda", "cuda:N" or "auto"; device_index: N of "cuda".
+    compute_type: "default" (that of the model), "float32", "bfloat16", "int8" or "tf32".
+    inter_threads: batches at a time on the CPU; 0: one per thread.
+    intra_threads: threads per batch if inter_threads is set, else in total; 0: all processors.
+    options: any other option of nmt-translate that names no text file, with underscores:
+    beam_size, shortlist, glossary, preserve, max_length, ... They are the defaults of all calls.
+
+    Several threads may call one object, which computes one call at a time.
+    """
+
+    def __init__(self, model: Path | Sequence[Path], device: str = "cpu", *,
+                 device_index: int | None = None, compute_type: str = "default",
+                 inter_threads: int = 0, intra_threads: int = 0, **options: Any) -> None:
+        self._settings = loading_settings(device, device_index, compute_type, inter_threads,
+                                          intra_threads, options)
+        self._native = _nmt.Translator(model_paths(model), self._settings)
+        self._variants: dict[Any, _nmt.Translator] = {}
+        self._background = Background("nmt-translate")
+        self._scoring = Scoring(self._native, {name: value for name, value in self._settings.items()
+                                               if name in LOADING}, self._background)
+
+    @property
+    def source_vocabulary(self) -> _nmt.Vocabulary:
+        """The source vocabulary of the (first) model."""
+        return self._native.source_vocabulary()
+
+    @property
+    def target_vocabulary(self) -> _nmt.Vocabulary:
+        """The target vocabulary of the models."""
+        return self._native.target_vocabulary()
+
+    def translate_batch(self, source: Sequence[str], *, asynchronous: bool = False,
+                        **parameters: Any) -> list[TranslationResult] | list[
+                            AsyncResult[TranslationResult]]:
+        """Translates each line; result i belongs to source[i].
+
+        max_batch_size: sentences per batch. beam_size, num_hypotheses (at most beam_size),
+        length_penalty, normalize, coverage_penalty: as nmt-translate. disable_unk: False lets
+        outputs contain <unk>. max_decoding_length: longest output in tokens; by default
+        max_length_factor * source tokens + max_length_offset. return_scores, return_attention: fill
+        these members of the results. alignment: "word" or "subword". asynchronous: returns a list of
+        AsyncResult at once.
+
+        None leaves the value of the constructor. Ctrl-C stops the call after the current batch.
+        """
+        compute, count = self._prepare("translate_batch", source, **parameters)
+        if asynchronous:
+            return self._background.submit(compute, count)
+        return compute(None)
+
+    async def translate_batch_async(self, source: Sequence[str],
+                                    **parameters: Any) -> list[TranslationResult]:
+        """translate_batch for asyncio."""
+        return await self._background.run(
+            self._prepare("translate_batch_async", source, **parameters)[0])
+
+    def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
+                           **parameters: Any) -> Iterator[TranslationResult]:
+        """Translates a stream of lines of any length, 100 batches at a time."""
+        lines = iter(source)
+        while window := list(itertools.islice(lines, 100 * max_batch_size)):
+            yield from self._prepare("translate_iterable", window, max_batch_size=max_batch_size,
+                                     **parameters)[0](None)
+
+    def translate_file(self, source_path: Path, output_path: Path,
+                       **parameters: Any) -> ExecutionStats:
+        """Translates the lines of a file into another in the output format of nmt-translate, which
+        is an n-best list if num_hypotheses is above 1. The output appears whole or not at all.
+
+        Parameters as translate_batch, without return_scores and return_attention.
+        """
+        for name in ("return_scores", "return_attention", "asynchronous"):
+            if parameters.get(name):
+                raise UsageError(f"translate_file: {name} is not supported")
+            parameters.pop(name, None)
+        native, count, _, _ = self._search("translate_file", **parameters)
+        beam = parameters.get("beam_size") or int(self._settings.get("beam-size", 4))
+        if count not in (1, beam):
+            raise UsageError(f"translate_file: num_hypotheses={count}; expected 1 or the beam size "
+                             f"{beam}: n-best lists have all hypotheses of the beam")
+        start = time.monotonic()
+        lines = native.translate_file(os.fspath(source_path), os.fspath(output_path))
+        return ExecutionStats(lines, 1000 * (time.monotonic() - start))
+
+    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
+                    **parameters: Any) -> Results | AsyncResults:
+        """As Scorer.score_batch, with the loaded models."""
+        return self._scoring.call(source, target, asynchronous, parameters)
+
+    async def score_batch_async(self, source: Sequence[str], target: Targets,
+                                **parameters: Any) -> Results:
+        """score_batch for asyncio."""
+        return await self._scoring.call_async(source, target, parameters)
+
+    def _prepare(self, call: str, source: Sequence[str], **parameters: Any) -> tuple[
+            Callable[[_nmt.Stop | None], list[TranslationResult]], int]:
+        lines = as_lines("source", source)
+        native, hypotheses, scores, attention = self._search(call, **parameters)
+
+        def compute(stop: _nmt.Stop | None) -> list[TranslationResult]:
+            return [TranslationResult(each[:hypotheses], scores, attention)
+                    for each in native.translate(lines, stop)]
+
+        return compute, len(lines)
+
+    def _search(self, call: str, *, max_batch_size: int = 0, batch_type: str = "examples",
+                beam_size: int | None = None, num_hypotheses: int = 1,
+                length_penalty: float | None = None, normalize: float | None = None,
+                coverage_penalty: float | None = None, disable_unk: bool | None = None,
+                max_decoding_length: int | None = None, alignment: str | None = None,
+                return_scores: bool = False, return_attention: bool = False,
+                **others: Any) -> tuple[_nmt.Translator, int, bool, bool]:
+        """The translator with these parameters, and which results are wanted."""
+        refuse(call, others, UNSUPPORTED)
+        beam = beam_size or int(self._settings.get("beam-size", 4))
+        if not 1 <= num_hypotheses <= beam:
+            raise UsageError(f"{call}: num_hypotheses={num_hypotheses}; expected 1 to the beam size "
+                             f"{beam}")
+        changes = settings_of({
+            "beam_size": beam_size, "length_penalty": length_penalty, "normalize": normalize,
+            "coverage_penalty": coverage_penalty, "alignment": alignment,
+            "allow_unk": None if disable_unk is None else not disable_unk,
+            "n_best": True if num_hypotheses > 1 else None,
+            "max_length_factor": None if max_decoding_length is None else 0,
+            "max_length_offset": max_decoding_length})
+        changes.update(batch_settings(max_batch_size, batch_type))
+        return (self._variant(changes, return_attention), num_hypotheses, return_scores,
+                return_attention)
+
+    def _variant(self, changes: dict[str, str], attention: bool) -> _nmt.Translator:
+        """A translator with the loaded models and other options."""
+        if not changes and not attention:
+            return self._native
+        key = (tuple(sorted(changes.items())), attention)
+        if key not in self._variants:
+            if len(self._variants) >= 16:
+                self._variants.pop(next(iter(self._variants)))
+            self._variants[key] = self._native.with_settings({**self._settings, **changes},
+                                                             attention)
+        return self._variants[key]

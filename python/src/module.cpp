@@ -1,0 +1,41 @@
+#include "bindings.h"
+
+#include <string>
+
+#include <nanobind/stl/string.h>
+#include <nmt/log.h>
+#include <nmt/version.h>
+
+namespace nb = nanobind;
+
+namespace nmt::python {
+namespace {
+
+void set_log_level(const std::string& name) {
+  constexpr std::pair<const char*, LogLevel> levels[] = {{"debug", LogLevel::debug},
+                                                         {"info", LogLevel::info},
+                                                         {"warning", LogLevel::warning},
+                                                         {"error", LogLevel::error},
+                                                         {"off", LogLevel::off}};
+  for (const auto& [known, level] : levels)
+    if (name == known) return nmt::set_log_level(level);
+  throw nb::value_error(
+      ("set_log_level: '" + name + "'; expected debug, info, warning, error or off").c_str());
+}
+
+}  // namespace
+}  // namespace nmt::python
+
+NB_MODULE(_nmt, module) {
+  module.doc() = "The C++ library of nmt. Use the package nmt instead.";
+  module.attr("__version__") = nmt::version();
+  module.def("set_log_level", &nmt::python::set_log_level, nb::arg("level"),
+             "Drops messages below this level: debug, info, warning, error or off.");
+  nmt::python::bind_errors(module);
+  nmt::python::bind_results(module);
+  nmt::python::bind_vocabulary(module);
+  nmt::python::bind_translator(module);
+  nmt::python::bind_scorer(module);
+  nmt::python::bind_training(module);
+  nmt::python::bind_metrics(module);
+}

@@ -1,0 +1,61 @@
+import random
+
+import pytest
+import sacrebleu
+
+import nmt
+
+WORDS = "the a Dog dogs man, sleeps. runs Straße (quick) it's 1,000.5 über – \"yes\" ?".split()
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = random.Random(7)
+    system = [" ".join(rng.choices(WORDS, k=rng.randint(1, 20))) for _ in range(80)]
+    references = [[" ".join(word if rng.random() < 0.7 else rng.choice(WORDS)
+                            for word in line.split()) for line in system] for _ in range(2)]
+    return system, references
+
+
+def without_version(signature):
+    return signature.rsplit("|version:", 1)[0]
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"lowercase": True}, {"tokenize": "intl"}, {"tokenize": "none"},
+    {"smooth_method": "floor", "smooth_value": 0.2}, {"effective_order": True}])
+def test_bleu(texts, options):
+    metric = sacrebleu.BLEU(**{**options, "force": True})
+    expected = metric.corpus_score(*texts)
+    result = nmt.bleu(*texts, **options)
+    assert result.score == pytest.approx(expected.score, abs=1e-9)
+    assert result.precisions == pytest.approx(expected.precisions, abs=1e-9)
+    assert (result.counts, result.totals) == (expected.counts, expected.totals)
+    assert (result.sys_len, result.ref_len) == (expected.sys_len, expected.ref_len)
+    assert result.bp == pytest.approx(expected.bp)
+    assert without_version(result.signature) == without_version(str(metric.get_signature()))
+
+
+@pytest.mark.parametrize("options", [{}, {"word_order": 2}, {"beta": 3, "lowercase": True},
+                                     {"whitespace": True}])
+def test_chrf(texts, options):
+    metric = sacrebleu.CHRF(**options)
+    expected = metric.corpus_score(*texts)
+    result = nmt.chrf(*texts, **options)
+    assert result.score == pytest.approx(expected.score, abs=1e-9)
+    assert result.name == expected.name
+    assert without_version(result.signature) == without_version(str(metric.get_signature()))
+
+
+def test_one_list_of_references(texts):
+    assert nmt.bleu(texts[0], texts[1][0]) == nmt.bleu(texts[0], texts[1][:1])
+    assert str(nmt.bleu(["a"] * 4, ["a"] * 4, effective_order=True)).endswith(" = 100.00")
+
+
+def test_errors():
+    with pytest.raises(nmt.DataError, match="1 hypotheses and 2"):
+        nmt.bleu(["a"], [["a", "b"]])
+    with pytest.raises(nmt.UsageError, match="tokenize: 'zh'"):
+        nmt.bleu(["a"], ["a"], tokenize="zh")
+    with pytest.raises(TypeError, match="single text"):
+        nmt.bleu(["a"], "a")

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+import nmt
+from conftest import program
+
+
+@pytest.fixture(scope="module")
+def scorer(model):
+    return nmt.Scorer(model)
+
+
+@pytest.fixture(scope="module")
+def pairs(corpus):
+    return [(corpus / name).read_text().splitlines() for name in ("test.en", "test.de")]
+
+
+def test_scores_are_those_of_the_program(scorer, translator, model, corpus, pairs):
+    expected = [float(line) for line in program("nmt-score", "-m", model, "--quiet",
+                                                corpus / "test.en", corpus / "test.de").split()]
+    for results in (scorer.score_batch(*pairs), translator.score_batch(*pairs, max_batch_size=5)):
+        np.testing.assert_allclose([each.score for each in results], expected, atol=1e-6)
+    for result, target in zip(results, pairs[1]):
+        assert len(result.tokens) == len(result.log_probs) and result.tokens[-1] == "</s>"
+        assert np.isclose(result.log_probs.sum(dtype=np.float64), result.log_prob, rtol=1e-5)
+        assert "".join(result.tokens[:-1]).replace("\u2581", " ").strip() == target
+
+
+def test_translations_have_their_scores(scorer, translator, lines):
+    translated = translator.translate_batch(lines[:20], return_scores=True)
+    scored = scorer.score_batch(lines[:20], [each.hypotheses[0] for each in translated])
+    for one, other in zip(translated, scored):
+        if one.tokens[0] == other.tokens[:-1]:  # the same segmentation
+            assert np.isclose(one.log_probs[0], other.log_prob, rtol=1e-5)
+
+
+def test_n_best_lists(scorer, pairs):
+    sources, targets = pairs[0][:4], [pairs[1][:3], [], pairs[1][3:4], pairs[1][:2]]
+    lists = scorer.score_batch(sources, targets)
+    assert [len(each) for each in lists] == [3, 0, 1, 2]
+    flat = scorer.score_batch([sources[0]] * 3, targets[0])
+    assert [each.score for each in lists[0]] == [each.score for each in flat]
+
+
+def test_attention(scorer, translator, pairs):
+    plain = scorer.score_batch(pairs[0][:1], pairs[1][:1])[0]
+    assert plain.attention.shape == (0, 0)
+    result = scorer.score_batch(pairs[0][:1], pairs[1][:1], return_attention=True)[0]
+    columns = len(translator.source_vocabulary.encode(pairs[0][0])) + 1
+    assert result.attention.shape == (len(result.tokens), columns)
+    np.testing.assert_allclose(result.attention.sum(axis=1), 1, atol=1e-5)
+
+
+def test_asynchronous_calls(scorer, pairs):
+    expected = scorer.score_batch(pairs[0][:5], pairs[1][:5])
+    results = scorer.score_batch(pairs[0][:5], pairs[1][:5], asynchronous=True)
+    assert [each.result(60).score for each in results] == [each.score for each in expected]
+
+
+def test_errors(scorer, model):
+    with pytest.raises(nmt.DataError, match="2 sources and 1 targets"):
+        scorer.score_batch(["a", "b"], ["a"])
+    with pytest.raises(nmt.UsageError, match="max_input_length"):
+        scorer.score_batch(["a"], ["a"], max_input_length=5)
+    with pytest.raises(nmt.UsageError, match="beam-size"):
+        nmt.Scorer(model, beam_size=4)

@@ -1,0 +1,204 @@
+import asyncio
+import pathlib
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import nmt
+from conftest import program
+
+
+def texts(results):
+    return [result.hypotheses[0] for result in results]
+
+
+def n_best(output):
+    """Text, log probability and score of each line of an n-best list, by sentence."""
+    lists = {}
+    for line in output.splitlines():
+        number, text, features, score = line.split(" ||| ")
+        lists.setdefault(int(number), []).append((text, float(features.split()[1]), float(score)))
+    return [lists[number] for number in sorted(lists)]
+
+
+def test_translations_are_those_of_the_program(translator, model, lines):
+    expected = program("nmt-translate", "-m", model, "--quiet", stdin="\n".join(lines) + "\n")
+    assert texts(translator.translate_batch(lines)) == expected.splitlines()
+    assert texts(translator.translate_batch(lines, max_batch_size=3)) == expected.splitlines()
+    assert texts(translator.translate_iterable(iter(lines), max_batch_size=1)) == (
+        expected.splitlines())
+
+
+def test_n_best_lists(translator, model, lines):
+    expected = n_best(program("nmt-translate", "-m", model, "--quiet", "--beam-size", 3, "--n-best",
+                              "--length-penalty", 1, "--coverage-penalty", 0.2,
+                              stdin="\n".join(lines[:20]) + "\n"))
+    results = translator.translate_batch(lines[:20], beam_size=3, num_hypotheses=3,
+                                         length_penalty=1, coverage_penalty=0.2, return_scores=True)
+    assert [result.hypotheses for result in results] == [[each[0] for each in one]
+                                                         for one in expected]
+    for result, one in zip(results, expected):
+        np.testing.assert_allclose(result.log_probs, [each[1] for each in one], atol=1e-6)
+        np.testing.assert_allclose(result.scores, [each[2] for each in one], atol=1e-6)
+    two = translator.translate_batch(lines[:20], beam_size=3, num_hypotheses=2, length_penalty=1,
+                                     coverage_penalty=0.2)
+    assert [each.hypotheses for each in two] == [each.hypotheses[:2] for each in results]
+    assert two[0].scores.size == 0 and two[0].attention == []
+
+
+@pytest.mark.parametrize("parameters, options", [
+    ({"beam_size": 1}, ["--beam-size", 1]),
+    ({"normalize": 0.8}, ["--normalize", 0.8]),
+    ({"disable_unk": False}, ["--allow-unk"]),
+    ({"max_decoding_length": 3}, ["--max-length-factor", 0, "--max-length-offset", 3]),
+])
+def test_parameters_of_a_call(translator, model, lines, parameters, options):
+    expected = program("nmt-translate", "-m", model, "--quiet", *options,
+                       stdin="\n".join(lines) + "\n")
+    results = translator.translate_batch(lines, **parameters)
+    assert texts(results) == expected.splitlines()
+    if "max_decoding_length" in parameters:
+        assert max(len(result.tokens[0]) for result in results) == 3
+
+
+def test_options_of_the_constructor(model, lines):
+    expected = program("nmt-translate", "-m", model, "--quiet", "--beam-size", 2, "--precision",
+                       "int8", stdin="\n".join(lines) + "\n")
+    translator = nmt.Translator([model], compute_type="int8", inter_threads=2, intra_threads=1,
+                                beam_size=2)
+    assert texts(translator.translate_batch(lines)) == expected.splitlines()
+
+
+def test_attention_and_alignment(translator, lines):
+    results = translator.translate_batch(lines, return_attention=True, alignment="subword")
+    for line, result in zip(lines, results):
+        weights, tokens = result.attention[0], result.tokens[0]
+        source = translator.source_vocabulary.encode(line) if line.strip() else []
+        if not source:
+            assert weights.shape == (0, 0)
+            continue
+        assert weights.dtype == np.float32
+        assert weights.shape == (len(tokens) + 1, len(source) + 1)
+        np.testing.assert_allclose(weights.sum(axis=1), 1, atol=1e-5)
+        strongest = weights[:len(tokens), :len(source)].argmax(axis=1)
+        assert sorted((int(s), t) for t, s in enumerate(strongest)) == result.alignments[0]
+
+
+def test_asynchronous_calls(translator, lines):
+    expected = texts(translator.translate_batch(lines))
+    results = translator.translate_batch(lines, asynchronous=True)
+    assert isinstance(results[0], nmt.AsyncResult)
+    assert [each.result(60).hypotheses[0] for each in results] == expected
+    assert results[0].done()
+
+    async def both():
+        return await asyncio.gather(translator.translate_batch_async(lines),
+                                    translator.score_batch_async(lines[:3], lines[:3]))
+
+    translations, scores = asyncio.run(both())
+    assert texts(translations) == expected and len(scores) == 3
+
+
+def test_a_canceled_call_stops(translator, lines):
+    results = translator.translate_batch(lines * 500, asynchronous=True, max_batch_size=4)
+    results[0].cancel()
+    with pytest.raises(nmt.StoppedError):
+        results[0].result(20)
+
+    async def too_slow():
+        await asyncio.wait_for(translator.translate_batch_async(lines * 500), 0.05)
+
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(too_slow())
+    assert len(translator.translate_batch(lines)) == len(lines)
+
+
+def test_other_threads_run_meanwhile(translator, lines):
+    counted, over = 0, threading.Event()
+
+    def count():
+        nonlocal counted
+        while not over.wait(0.001):
+            counted += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    translator.translate_batch(lines * 40)
+    over.set()
+    thread.join()
+    assert counted > 20
+
+
+SCRIPT = """
+import os, signal, sys, threading, time
+import nmt
+translator = nmt.Translator(sys.argv[1])
+lines = open(sys.argv[2]).read().splitlines()
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    if sys.argv[3]:
+        translator.translate_file(sys.argv[2], sys.argv[3])
+    else:
+        translator.translate_batch(lines)
+except KeyboardInterrupt:
+    assert time.monotonic() - start < 10, time.monotonic() - start
+    assert len(translator.translate_batch(lines[:5])) == 5
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("to_file", [False, True])
+def test_ctrl_c_stops_translating(model, corpus, lines, tmp_path, to_file):
+    many, output = tmp_path / "many", tmp_path / "output"
+    many.write_text("\n".join(lines[:60] * 2000))
+    done = subprocess.run([sys.executable, "-c", SCRIPT, model, many, output if to_file else ""],
+                          capture_output=True, text=True, timeout=120)
+    assert done.stdout == "interrupted\n", done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["many"]
+
+
+def test_files(translator, model, corpus, tmp_path):
+    stats = translator.translate_file(corpus / "test.en", tmp_path / "one", beam_size=2)
+    program("nmt-translate", "-m", model, "--quiet", "--beam-size", 2, "-i", corpus / "test.en",
+            "-o", tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert stats.num_examples == (corpus / "test.en").read_bytes().count(b"\n")
+    assert stats.total_time_in_ms > 0
+
+
+def test_errors(translator, model, tmp_path):
+    with pytest.raises(nmt.UsageError, match="no-such-model") as caught:
+        nmt.Translator("no-such-model")
+    assert caught.value.status == 2 and isinstance(caught.value, (nmt.Error, ValueError))
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(nmt.Error, match="config.json"):
+        nmt.Translator(tmp_path)
+    for parameters, name in (({"beam_size": 0}, "beam"), ({"num_hypotheses": 5}, "num_hypotheses"),
+                             ({"batch_type": "tokens"}, "batch_type"),
+                             ({"repetition_penalty": 1.2}, "repetition_penalty"),
+                             ({"target_prefix": [["a"]]}, "target_prefix"),
+                             ({"max_decoding_length": -1}, "max-length-offset")):
+        with pytest.raises(nmt.UsageError, match=name):
+            translator.translate_batch(["a"], **parameters)
+    assert translator.translate_batch(["a"], repetition_penalty=1, sampling_topk=1)
+    with pytest.raises(TypeError, match="beam_sise"):
+        translator.translate_batch(["a"], beam_sise=1)
+    with pytest.raises(nmt.DataError, match="line 2 contains a line feed"):
+        translator.translate_batch(["one", "two\nlines"])
+    with pytest.raises(TypeError, match="expected a list"):
+        translator.translate_batch("one text")
+    with pytest.raises(TypeError, match="expected str"):
+        translator.translate_batch([["to", "kens"]])
+    with pytest.raises(nmt.UsageError, match="missing"):
+        translator.translate_file(tmp_path / "missing", tmp_path / "output")
+    with pytest.raises(nmt.UsageError, match="compute_type.*float64"):
+        nmt.Translator(model, compute_type="float64")
+    with pytest.raises(nmt.UsageError, match="beam-sise"):
+        nmt.Translator(model, beam_sise=4)
+    with pytest.raises(nmt.UsageError, match="device_index"):
+        nmt.Translator(model, device_index=1)

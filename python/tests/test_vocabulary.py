@@ -1,0 +1,37 @@
+import pytest
+
+import nmt
+
+
+def test_text_to_ids_and_back(translator, corpus):
+    vocabulary = translator.source_vocabulary
+    for line in (corpus / "test.en").read_text().splitlines():
+        ids = vocabulary.encode(line)
+        assert vocabulary.decode(ids) == line
+        assert [vocabulary.piece(each) for each in ids] == vocabulary.encode_as_pieces(line)
+        assert all(2 < each < len(vocabulary) for each in ids)
+    assert (vocabulary.unk, vocabulary.bos, vocabulary.eos) == (0, 1, 2)
+
+
+def test_a_vocabulary_outlives_its_translator(model):
+    vocabulary = nmt.Translator(model).target_vocabulary
+    assert vocabulary.decode(vocabulary.encode("das Haus"))
+
+
+def test_training_saving_loading(corpus, tmp_path):
+    lines = (corpus / "train.de").read_text().splitlines()
+    vocabulary = nmt.Vocabulary.train(lines, size=300)
+    assert len(vocabulary) == 300
+    vocabulary.save(tmp_path / "de.spm")
+    again = nmt.Vocabulary(tmp_path / "de.spm")
+    assert again.encode(lines[0]) == vocabulary.encode(lines[0])
+
+
+def test_errors(tmp_path, translator):
+    (tmp_path / "bad.spm").write_bytes(b"no model")
+    with pytest.raises(nmt.DataError, match="bad.spm"):
+        nmt.Vocabulary(tmp_path / "bad.spm")
+    with pytest.raises(nmt.UsageError, match="missing.spm"):
+        nmt.Vocabulary(tmp_path / "missing.spm")
+    with pytest.raises(nmt.Error, match="400000"):
+        translator.source_vocabulary.piece(400000)
