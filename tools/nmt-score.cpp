@@ -1,4 +1,4 @@
-// nmt-score: log probabilities of given translations.
+// nmt-score: log probabilities of given translations, or of a text by a language model.
 
 #include "app/program.h"
 #include "app/score/score.h"

@@ -18,7 +18,7 @@ struct VocabularyTraining {
 };
 
 /// A SentencePiece model (Kudo & Richardson 2018): raw text to piece ids and back. Ids: <unk> 0,
-/// <s> 1, </s> 2.
+/// <s> 1, </s> 2. In a model of type WORD, every word between spaces has one id.
 ///
 /// Thread safety: const members may be called from several threads at once.
 class Vocabulary {

@@ -146,10 +146,10 @@ std::string Compute::describe(const std::string& program) const {
                      name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
-void tell_recurrences(const Model& model) {
-  if (!model.context().cudnn) return;
+void tell_recurrences(const Context& context, ParameterSet& parameters) {
+  if (!context.cudnn) return;
   std::vector<std::string> theirs, ours;
-  for (const RecurrentLayerInfo& place : model.recurrences()) {
+  for (const RecurrentLayerInfo& place : parameters.recurrences()) {
     if (place.cudnn_unsupported.empty())
       theirs.push_back(place.layer);
     else

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "autograd/parameter.h"
 #include "config/compute_spec.h"
 #include "config/device.h"
 #include "core/thread_pool.h"
 #include "kernels/recurrent/cudnn.h"
-#include "model/model.h"
 #include "tensor/context.h"
 #include "tensor/cuda_device.h"
 
@@ -67,6 +67,6 @@ class Compute {
 
 /// Logs which layers of a model cuDNN runs, if the model's context has cuDNN. Error (usage): it
 /// runs none of them.
-void tell_recurrences(const Model& model);
+void tell_recurrences(const Context& context, ParameterSet& parameters);
 
 }  // namespace nmt::app

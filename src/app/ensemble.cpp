@@ -53,11 +53,26 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
                        "averaged quantity: log-probabilities (geometric mean) or probabilities")});
 }
 
+std::vector<config::Option> fusion_fields(EnsembleSpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "search",
+      {Option("lm", &spec.language_model, "language model for shallow fusion")
+           .unset_means("none")
+           .meta("DIR"),
+       Option("lm-weight", &spec.language_model_weight,
+              "weight of the language model's log-probabilities")
+           .range(0, 100)});
+}
+
 void check(const EnsembleSpec& spec) {
   if (spec.models.empty()) fail(ExitStatus::usage, "no model directory given; name it with -m DIR");
   if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
     fail(ExitStatus::usage, "weights: {} weights given for {} models; expected one per model",
          spec.weights.size(), spec.models.size());
+  if (!spec.language_model.empty() && spec.combination == Combination::probabilities)
+    fail(ExitStatus::usage,
+         "lm: a language model is added to log-probabilities; ensemble is probabilities");
 }
 
 Precision decoding_precision(std::optional<Precision> precision,
@@ -77,7 +92,10 @@ Precision decoding_precision(std::optional<Precision> precision,
 
 LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                                std::optional<Precision> precision, int max_length, bool pieces_in)
-    : weights_(spec.weights), combination_(spec.combination), max_length_(max_length) {
+    : language_model_weight_(spec.language_model_weight),
+      weights_(spec.weights),
+      combination_(spec.combination),
+      max_length_(max_length) {
   check(spec);
   const std::vector<std::string>& names = spec.models;
   std::vector<EnsembleScorer::Member> members;
@@ -87,7 +105,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
       at.weights = ModelDirectory::open(names[i]).weights();
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));
-    tell_recurrences(models_.back()->model());
+    tell_recurrences(at, models_.back()->model().parameters());
     LoadedModel &first = *models_.front(), &model = *models_.back();
     if (const int id = first_difference(first.target_vocabulary(), model.target_vocabulary());
         id >= 0)
@@ -102,6 +120,20 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
            "no-spm-encode: {} and {} have different source vocabularies; give plain text instead",
            names[0], names[i]);
   }
+  if (!spec.language_model.empty() && language_model_weight_ > 0) {
+    Context at = context;
+    if (!precision && context.backend->low_precision_weights)
+      at.weights = ModelDirectory::open(spec.language_model).weights();
+    language_model_ = std::make_unique<LoadedLanguageModel>(spec.language_model, at);
+    const Vocabulary &mine = language_model_->vocabulary(), &theirs = target_vocabulary();
+    if (const int id = first_difference(theirs, mine); id >= 0)
+      fail(ExitStatus::usage,
+           "lm: {} has another vocabulary than the target side of {} ({} and {} symbols, different "
+           "from symbol {} on); train it with --vocabs and the target vocabulary of that model",
+           spec.language_model, names[0], mine.size(), theirs.size(), id);
+    language_scorer_.emplace(language_model_->model(), mine.eos());
+    members.push_back(added(*language_scorer_));
+  }
   if (members.size() > 1)
     ensemble_.emplace(context.cpu, std::move(members), combination_, max_length_);
 }
@@ -112,11 +144,16 @@ EnsembleScorer::Member LoadedEnsemble::member(std::size_t model, StepScorer& sco
   return {&scorer, own ? &source : nullptr, weights_.empty() ? 1.0 : weights_[model]};
 }
 
+EnsembleScorer::Member LoadedEnsemble::added(StepScorer& scorer) const {
+  return {&scorer, nullptr, language_model_weight_, true};
+}
+
 namespace {
 
 // Scorers of models, and the one that combines them.
 struct Members {
   std::deque<ModelScorer> scorers;
+  std::optional<LanguageModelScorer> language_model;
   std::optional<EnsembleScorer> ensemble;
 };
 
@@ -130,6 +167,9 @@ std::shared_ptr<StepScorer> LoadedEnsemble::share(const Context& context) const 
     members.push_back(member(
         i, shared->scorers.emplace_back(models_[i]->model(), context, target.bos(), target.eos())));
   }
+  if (language_model_)
+    members.push_back(added(shared->language_model.emplace(language_model_->model(), context,
+                                                           language_model_->vocabulary().eos())));
   if (members.size() == 1) return {shared, &shared->scorers.front()};
   shared->ensemble.emplace(context.cpu, std::move(members), combination_, max_length_);
   return {shared, &*shared->ensemble};

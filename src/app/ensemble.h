@@ -6,6 +6,8 @@
 #include "config/specs.h"
 #include "model/directory/loaded_model.h"
 #include "search/beam/ensemble.h"
+#include "tasks/language_model/language_model_scorer.h"
+#include "tasks/language_model/loaded_language_model.h"
 
 #include <memory>
 #include <optional>
@@ -19,10 +21,15 @@ struct EnsembleSpec {
   std::vector<std::string> models;  ///< model directories; at least one
   std::vector<double> weights;      ///< one per model; empty: equal
   Combination combination = Combination::log_probabilities;
+  std::string language_model;          ///< directory of a model for shallow fusion; empty: none
+  double language_model_weight = 0.2;  ///< of its log p of the target
 };
 /// --model, --weights, --ensemble.
 std::vector<config::Option> fields(EnsembleSpec& spec);
-/// Errors (usage): no model; numbers of weights and models differ.
+/// --lm, --lm-weight.
+std::vector<config::Option> fusion_fields(EnsembleSpec& spec);
+/// Errors (usage): no model; numbers of weights and models differ; a language model in a mean of
+/// probabilities.
 void check(const EnsembleSpec& spec);
 
 /// The precision for decoding: `precision` if set, else that of the model directories, or float32
@@ -36,8 +43,8 @@ class LoadedEnsemble {
   /// `pieces_in`: sources are split into pieces of the first model's vocabulary. If `precision` is
   /// unset and the device is the CPU, each model keeps the precision of its directory; otherwise
   /// all have the context's weight dtype. Errors (usage): no model, a wrong number of weights,
-  /// different target vocabularies or, with pieces_in, different source vocabularies; as
-  /// LoadedModel::load.
+  /// different target vocabularies, also of the language model, or, with pieces_in, different
+  /// source vocabularies; as LoadedModel::load.
   LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                  std::optional<Precision> precision, int max_length, bool pieces_in);
   StepScorer& scorer() {
@@ -51,7 +58,11 @@ class LoadedEnsemble {
 
  private:
   EnsembleScorer::Member member(std::size_t model, StepScorer& scorer) const;
+  EnsembleScorer::Member added(StepScorer& scorer) const;
   std::vector<std::unique_ptr<LoadedModel>> models_;
+  std::unique_ptr<LoadedLanguageModel> language_model_;  // null: none
+  std::optional<LanguageModelScorer> language_scorer_;
+  double language_model_weight_;
   std::vector<double> weights_;
   Combination combination_;
   int max_length_;

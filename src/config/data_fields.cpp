@@ -1,5 +1,7 @@
 #include "config/fields.h"
 
+#include <utility>
+
 namespace nmt::config {
 namespace {
 
@@ -27,6 +29,9 @@ std::vector<Option> vocabularies(DataSpec& s) {
               .alias({"v"})
               .meta("FILE...")
               .kept_by_resume(),
+          Option("vocab-type", &s.vocab_type,
+                 "units of a learned vocabulary: subwords, or words between spaces")
+              .idle_when(given),
           Option("dim-vocabs", &s.dim_vocabs, "vocabulary size for both sides, or two sizes")
               .range(8, 1000000)
               .meta("N...")
@@ -89,7 +94,7 @@ std::vector<Option> fields(DataSpec& spec) {
   return with_defaults(spec, [](auto& s) { return list(s); });
 }
 
-void check(const DataSpec& s, ExitStatus status) {
+void check(const DataSpec& s, Task task, ExitStatus status) {
   const auto pair = [&](const char* name, const std::vector<std::string>& files) {
     if (!files.empty() && files.size() != 2)
       fail(status, "{}: {} {} given, expected two: source and target", name, files.size(),
@@ -98,8 +103,18 @@ void check(const DataSpec& s, ExitStatus status) {
       if (files[i].empty())
         fail(status, "{}: no {} file given", name, i == 0 ? "source" : "target");
   };
-  pair("train-sets", s.train_sets);
-  pair("valid-sets", s.valid_sets);
+  const auto one = [&](const char* name, const std::vector<std::string>& files) {
+    if (files.size() > 1)
+      fail(status, "{}: {} files given, {} needs one", name, files.size(), model_of(task));
+    if (!files.empty() && files[0].empty()) fail(status, "{}: no file given", name);
+  };
+  for (const auto& [name, files] :
+       {std::pair{"train-sets", &s.train_sets}, {"valid-sets", &s.valid_sets}}) {
+    if (files_per_set(task) == 1)
+      one(name, *files);
+    else
+      pair(name, *files);
+  }
   if (s.vocabs.size() > 2)
     fail(status, "vocabs: {} files given, expected one for both sides, or source and target",
          s.vocabs.size());

@@ -24,7 +24,8 @@ std::vector<Option> validation_fields(SearchSpec& spec);
 
 /// Checks that need only this spec; Model, Schedule and Trainer check the rest. Error (`status`):
 /// contradictory settings, by name.
-void check(const DataSpec& spec, ExitStatus status = ExitStatus::usage);
+void check(const DataSpec& spec, Task task = Task::translation,
+           ExitStatus status = ExitStatus::usage);
 /// Also checks that every value is allowed by its option.
 void check(const SearchSpec& spec, ExitStatus status = ExitStatus::usage);
 /// Whether source and target share one vocabulary.

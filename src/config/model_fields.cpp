@@ -1,4 +1,5 @@
 #include "config/fields.h"
+#include "config/tasks/task_fields.h"
 
 namespace nmt::config {
 namespace {
@@ -10,6 +11,7 @@ std::vector<Option> shape(ModelSpec& s) {
   return with_role(
       Role::shape,
       {
+          Option("task", &s.task, "task of the model").meta("TASK"),
           Option("type", &s.type, "architecture; nmt-info --architectures describes them"),
           Option("context-aware", &s.context_aware,
                  "conditional units over the encoder's forward states and over the context"),
@@ -119,7 +121,8 @@ std::vector<Option> initialization(ModelSpec& s) {
 }
 
 std::vector<Option> list(ModelSpec& s) {
-  return in_group("model", joined({shape(s), regularization(s), initialization(s)}));
+  return in_group(
+      "model", joined({shape(s), regularization(s), initialization(s), language_model_fields(s)}));
 }
 
 }  // namespace

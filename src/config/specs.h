@@ -4,6 +4,7 @@
 #include "config/enums/model_enums.h"
 #include "config/enums/search_enums.h"
 #include "config/enums/train_enums.h"
+#include "config/tasks/task_specs.h"
 
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,7 @@ namespace nmt {
 // replaces 0, -1 or "" by a value for the corpus size and logs it; users write "auto".
 
 struct ModelSpec {
+  Task task{};                   ///< what the model is trained for
   ModelType type{};              ///< architecture
   bool context_aware = false;    ///< conditional units over forward states and over the context
   std::string enc_cell = "lrn";  ///< unit of the encoder, a name of units.def
@@ -57,6 +59,7 @@ struct ModelSpec {
   std::optional<GateInit> gate_init;  ///< none ("auto"): nmt-train takes usual_gate_init
   double gate_bias = 0.0;             ///< constant: X, the start of forget gates; 0: the unit's own
   int gate_steps = 30;                ///< chrono: T, the longest memory in tokens
+  LanguageModelSpec language_model;
 };
 
 /// `gate-init: auto` of a new training.
@@ -65,9 +68,10 @@ inline constexpr GateInit usual_gate_init = GateInit::none;
 struct DataSpec {
   std::vector<std::string> train_sets;  ///< source, target
   std::vector<std::string> valid_sets;  ///< source, target; empty: held out from the training files
-  std::vector<std::string> vocabs;      ///< .spm files: none, one (joint) or two
-  std::vector<int> dim_vocabs;          ///< sizes to train, chosen
-  bool joint_vocab = true;              ///< one vocabulary for both sides when none is given
+  VocabularyKind vocab_type = VocabularyKind::sentencepiece;  ///< of learned vocabularies
+  std::vector<std::string> vocabs;  ///< .spm files: none, one (joint) or two
+  std::vector<int> dim_vocabs;      ///< sizes to train, chosen
+  bool joint_vocab = true;          ///< one vocabulary for both sides when none is given
   std::int64_t sentencepiece_max_lines = 2000000;
   int max_length = 100;  ///< longer pairs are dropped, counted and told
   LengthUnit max_length_unit = LengthUnit::pieces;
@@ -98,12 +102,15 @@ struct TrainSpec {
   double clip_norm = 5.0;  ///< 0: off
   double label_smoothing = 0.1;
   double exponential_smoothing = 0.0;  ///< weight of each update in the moving average; 0: off
-  int optimizer_delay = 1;             ///< batches per update
-  std::string after = "";              ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
-  double max_minutes = 0.0;            ///< wall time limit; 0: no limit
-  std::string disp_freq = "";          ///< chosen
-  std::string save_freq = "";          ///< chosen
-  std::string valid_freq = "";         ///< chosen
+  /// Validations without improvement after which the mean of all later weights is published; 0:
+  /// off.
+  int average_after = 0;
+  int optimizer_delay = 1;      ///< batches per update
+  std::string after = "";       ///< stop after: 10e, 100Ku, 1Gt, comma list; chosen
+  double max_minutes = 0.0;     ///< wall time limit; 0: no limit
+  std::string disp_freq = "";   ///< chosen
+  std::string save_freq = "";   ///< chosen
+  std::string valid_freq = "";  ///< chosen
   int keep_last = 5;
   int keep_best = 1;
   int early_stopping = 10;  ///< validations without improvement

@@ -35,6 +35,14 @@ std::vector<Option> optimizer(TrainSpec& s) {
       Option("cost-type", &s.cost_type, "training cost: mean over target tokens or over sentences"),
       Option("clip-norm", &s.clip_norm, "gradient norm limit; 0: no clipping").range(0),
       Option("label-smoothing", &s.label_smoothing, "label smoothing probability").range(0, 0.99),
+      Option("average-after", &s.average_after,
+             "validations without improvement before averaging weights (NT-ASGD); 0: off")
+          .range(0, 1000000)
+          .changes_if([](const std::string& before, const std::string& now) {
+            return (before == "0") != (now == "0")
+                       ? "averaging cannot be enabled or disabled during a training"
+                       : "";
+          }),
       Option("exponential-smoothing", &s.exponential_smoothing,
              "weight of each update in the moving average of weights; 0: off")
           .range(0, 0.999999)

@@ -60,6 +60,8 @@ Batch part_of(const Batch& batch, const Columns& which) {
   part.lines = columns(batch.lines, 1, batch.sentences, which);
   part.place = {batch.place.first + which.first * batch.place.stride,
                 batch.place.stride * which.stride, batch.place.whole};
+  part.first_step = batch.first_step;
+  if (batch.extra) part.extra = batch.extra->part(which.first, which.count, which.stride);
   return part;
 }
 

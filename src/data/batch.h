@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace nmt {
@@ -10,6 +11,14 @@ namespace nmt {
 struct BatchPosition {
   int first = 0, stride = 1, whole = 0;
   bool operator==(const BatchPosition&) const = default;
+};
+
+/// What the model of a task reads besides the members of Batch.
+class BatchExtra {
+ public:
+  virtual ~BatchExtra() = default;
+  /// The part for `count` sentences of the batch, `stride` apart.
+  virtual std::shared_ptr<const BatchExtra> part(int first, int count, int stride) const = 0;
 };
 
 /// A padded batch of sentence pairs, time-major: entry [t, b] is at index t * sentences + b. Source
@@ -29,6 +38,9 @@ struct Batch {
   std::int64_t target_tokens = 0;        ///< without padding
   /// Position in the full batch, when this is a part; dropout draws the masks of the full batch.
   BatchPosition place;
+  /// Language model: position of step 0 in the streams; 0 in a batch of whole sentences.
+  std::int64_t first_step = 0;
+  std::shared_ptr<const BatchExtra> extra;  ///< null if the task needs none
 };
 
 using Ids = std::vector<std::int32_t>;

@@ -10,6 +10,7 @@ namespace nmt {
 
 ModelInfo model_info(const std::string& path) {
   const ModelDirectory directory = ModelDirectory::open(path);
+  directory.require(Task::translation);
   ModelSpec spec = directory.spec();
   ModelInfo info;
   for (const config::Option& option : config::fields(spec)) {

@@ -4,6 +4,7 @@
 #include "autograd/probe.h"
 #include "config/specs.h"
 #include "data/batch.h"
+#include "model/trainable.h"
 
 #include <cstdint>
 #include <functional>
@@ -13,30 +14,8 @@
 
 namespace nmt {
 
-/// Sums over the real target tokens of one batch.
-struct BatchLoss {
-  double cross_entropy = 0;  ///< sum of -log p(target), nats
-  /// sum of the label-smoothed loss minus the entropy of the smoothed labels, nats.
-  double smoothed = 0;
-  std::int64_t tokens = 0;
-};
-
-/// Identifies a training pass: everything that dropout depends on.
-struct TrainPass {
-  float label_smoothing = 0.0f;
-  std::uint64_t seed = 1234;
-  std::uint64_t pass = 0;  ///< number of this batch since the start of the training
-};
-
-/// Progress of a backward pass: first the gradients of the decoder and its softmax are complete,
-/// then those of the encoder and of the attention keys, then those of the embeddings, which both
-/// sides and the softmax may share.
-enum class Completed : int { nothing, decoder, encoder, all };
-/// When the gradient of a parameter is complete.
-Completed completed_with(const Parameter& parameter);
-
 /// A translation model: embeddings, encoder, attention, decoder, loss.
-class Model {
+class Model : public Trainable {
  public:
   /// `unset`: parameters are allocated but not initialized and have no gradients; inference only.
   /// `none`: parameters are names and shapes until their values are loaded (load_frozen); inference
@@ -50,12 +29,12 @@ class Model {
   /// its own: models with the same weights may be used by different threads at the same time. The
   /// weights must be in host memory.
   Model(const Model& frozen, const Context& context);
-  ~Model();
+  ~Model() override;
   Model(const Model&) = delete;
 
   const ModelSpec& spec() const;
-  const Context& context() const;
-  ParameterSet& parameters();
+  const Context& context() const override;
+  ParameterSet& parameters() override;
   /// The recurrent layers, and which of them cuDNN supports.
   const std::vector<RecurrentLayerInfo>& recurrences() const;
   int source_vocabulary() const;
@@ -64,12 +43,8 @@ class Model {
   /// Adds the gradients of the batch's loss, summed over tokens, to the gradients of the
   /// parameters.
   BatchLoss accumulate_gradients(const Batch& batch, const TrainPass& pass);
-  /// The same without synchronizing with the device: the loss is added to sums f64 [2]
-  /// (cross-entropy, smoothed) on the device. `listener` is called after every op of the backward
-  /// pass with what is complete, but never with `all`.
-  using Listener = std::function<void(Completed)>;
   void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
-                            const Listener& listener = {});
+                            const Listener& listener = {}) override;
   /// Estimate of the peak number of floats that accumulate_gradients() needs for such a batch
   /// besides parameters and gradients. Needs no weights.
   std::int64_t saved_floats(std::int64_t sentences, std::int64_t source_tokens,

@@ -70,6 +70,9 @@ class RecurrentLayer {
                               const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
   std::int64_t width() const { return cell_.width; }
+  const kernels::Unit& unit() const { return *cell_.unit; }
+  /// The matrix of the recurrent products, or null.
+  Parameter* recurrent_weights() const { return cell_.recurrent; }
   /// Estimate of the floats per position that training saves for the backward pass.
   std::int64_t saved_floats() const;
   void freeze(const Context& context) const;

@@ -41,7 +41,7 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words) {
     Direction direction;
     if (equals != std::string::npos && parse_direction(word.substr(0, equals), direction)) {
       const std::string directory = word.substr(equals + 1);
-      ModelDirectory::open(directory);
+      ModelDirectory::open(directory).require(Task::translation);
       add(entries, direction, directory);
     } else if (std::filesystem::is_directory(word) && !ModelDirectory::is_there(word)) {
       add_folder(entries, word);

@@ -13,14 +13,18 @@ class ProtobufFields {
 
   struct Field {
     std::uint64_t number;
-    std::string_view bytes;  // contents of a length-delimited field; else empty
+    std::string_view bytes;   // contents of a length-delimited field; else empty
+    std::uint64_t value = 0;  // of a varint field; else 0
   };
   /// The next field; nothing at the end or when the message is malformed.
   std::optional<Field> next() {
     const auto tag = varint();
     if (!tag || *tag > 0xFFFFFFFF) return {};
     switch (*tag & 7) {
-      case 0: return varint() ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
+      case 0: {
+        const auto value = varint();
+        return value ? std::optional(Field{*tag >> 3, {}, *value}) : std::nullopt;
+      }
       case 1: return take(8) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
       case 5: return take(4) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
       case 2:

@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "text/sentencepiece_check.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <sentencepiece_processor.h>
@@ -24,6 +25,7 @@ struct Vocabulary::Impl {
   sentencepiece::SentencePieceProcessor processor;
   std::string bytes;
   std::vector<std::string> pieces;
+  bool whole_words = false;
 
   std::vector<int> encode(std::string_view text) const {
     std::vector<int> ids;
@@ -78,6 +80,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   if (!impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
     fail(ExitStatus::data, "vocabulary {}: not a complete SentencePiece model", name);
   }
+  impl.whole_words = has_whole_words(impl.bytes);
   const auto& processor = impl.processor;
   if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {
     fail(ExitStatus::data,
@@ -99,6 +102,17 @@ int Vocabulary::size() const {
 // nothing else.
 std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
   std::vector<std::int32_t> ids;
+  if (impl_->whole_words) {
+    // One at a time: SentencePiece joins neighboring unknown words to one <unk>.
+    constexpr std::string_view spaces = " \t\r\v\f";
+    for (std::size_t at = 0; (at = line.find_first_not_of(spaces, at)) != line.npos;) {
+      const std::size_t end = std::min(line.find_first_of(spaces, at), line.size());
+      const std::vector<int> word = impl_->encode(line.substr(at, end - at));
+      ids.insert(ids.end(), word.begin(), word.end());
+      at = end;
+    }
+    return ids;
+  }
   std::size_t begin = 0;
   const auto add = [&](std::size_t end) {
     const std::vector<int> some = impl_->encode(line.substr(begin, end - begin));

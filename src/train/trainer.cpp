@@ -226,9 +226,9 @@ void Trainer::update() {
     counts.source += batch.source_tokens;
     counts.sentences += batch.sentences;
   }
-  const Model::Listener listener =
-      sums_ ? Model::Listener([this](Completed so_far) { sums_->completed(so_far); })
-            : Model::Listener();
+  const Trainable::Listener listener =
+      sums_ ? Trainable::Listener([this](Completed so_far) { sums_->completed(so_far); })
+            : Trainable::Listener();
   counts.target = accumulator_.add(std::move(batches), listener);
   counts = sum_over_ranks(counts);
   state_.progress.epochs = parts_.source.epochs();
@@ -313,8 +313,21 @@ void Trainer::validate(bool counts) {
   const double used = since(start);
   parts_.reporter.validation(state_.progress, result, best, state_.stalled, spec_.early_stopping,
                              used);
+  if (counts) begin_average();
   if (best) save("best so far", true);
   validation_seconds_ = since(start);
+}
+
+// As Merity et al. 2018: the average begins when the weights no longer improve.
+void Trainer::begin_average() {
+  if (spec_.average_after == 0 || state_.average_from >= 0 || state_.stalled < spec_.average_after)
+    return;
+  state_.average_from = optimizer_.steps();
+  optimizer_.average_from(state_.average_from);
+  state_.stalled = 0;
+  parts_.reporter.event("average", state_.progress,
+                        fmt::format("averaging the weights from update {} on (average-after)",
+                                    grouped(state_.progress.updates)));
 }
 
 Checkpoint Trainer::checkpoint(Arena& host) {
@@ -327,6 +340,7 @@ Checkpoint Trainer::checkpoint(Arena& host) {
   };
   optimizer_.for_each_published(into(checkpoint.weights));
   optimizer_.for_each_state(into(checkpoint.state));
+  parts_.model.for_each_state(into(checkpoint.state));
   return checkpoint;
 }
 
@@ -339,8 +353,11 @@ void Trainer::exchange(Checkpoint& checkpoint,
   optimizer_.for_each_published([&](const std::string&, Tensor& tensor) {
     copy(checkpoint.weights[weight++].tensor, tensor);
   });
-  optimizer_.for_each_state(
-      [&](const std::string&, Tensor& tensor) { copy(checkpoint.state[state++].tensor, tensor); });
+  const auto exchange_state = [&](const std::string&, Tensor& tensor) {
+    copy(checkpoint.state[state++].tensor, tensor);
+  };
+  optimizer_.for_each_state(exchange_state);
+  parts_.model.for_each_state(exchange_state);
 }
 
 void Trainer::download_checkpoint(Checkpoint& checkpoint) {
@@ -394,6 +411,7 @@ void Trainer::load() {
   parts_.store.load(whole);
   upload_checkpoint(whole);
   optimizer_.set_steps(loaded.optimizer_steps);
+  optimizer_.average_from(loaded.average_from);
   optimizer_.clear();
   state_ = loaded;
   state_.settings = parts_.settings;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/model.h"
+#include "model/trainable.h"
 #include "train/batch_source.h"
 #include "train/checkpoint_store.h"
 #include "train/heartbeat.h"
@@ -31,7 +31,7 @@ class Trainer {
   /// The components of a training, which must outlive the trainer. Without a validator there is no
   /// validation and no early stopping.
   struct Parts {
-    Model& model;
+    Trainable& model;
     BatchSource& source;
     Validator* validator = nullptr;
     CheckpointStore& store;
@@ -75,6 +75,7 @@ class Trainer {
   Counts sum_over_ranks(Counts own);
   ExitStatus agree(bool& over);
   void validate(bool counts);
+  void begin_average();
   void save(const std::string& reason, bool best);
   void load();
   void recover(double norm);

@@ -30,8 +30,9 @@ struct TrainingState {
   std::int64_t best_update = 0;
   std::string best_metric;             ///< name of the first metric at the last validation
   std::int64_t validated_update = -1;  ///< last update validated
-  bool validation_due = false;  ///< a signal came before the validation of this update was done
-  int bad_updates = 0;          ///< updates in a row that were not finite
+  bool validation_due = false;     ///< a signal came before the validation of this update was done
+  std::int64_t average_from = -1;  ///< optimizer step of Optimizer::average_from(); -1: not yet
+  int bad_updates = 0;             ///< updates in a row that were not finite
   DisplaySums shown;
   std::string position;  ///< of the batch source
   /// What the position belongs to: a hash of the training files and of how they are batched.

@@ -28,14 +28,15 @@ SHAPE = {
     "upper-context": False, "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,
     "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
+    "lm-output": "tanh",
 }
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
                   "gate-steps": "9"}
-VOCABULARY = {"dim-vocabs": "90", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
+VOCABULARY = {"dim-vocabs": "90", "vocab-type": "words", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
 HOLD_OUT = {"valid-lines": "9", "seed": "7"}
 REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCABULARY,
            "hold-out": HOLD_OUT, "state": {"optimizer": "sgd"},
-           "average": {"exponential-smoothing": "0.01"}}
+           "average": {"exponential-smoothing": "0.01", "average-after": "3"}}
 # Logged as an override; the training continues.
 PROCEDURE = {
     "dropout-emb": "0.3", "dropout-rnn": "0.3", "dropout-readout": "0.3",
@@ -51,7 +52,7 @@ PROCEDURE = {
     "valid-metrics": "perplexity", "valid-max-sentences": "3", "early-stopping": "3",
     "beam-size": "3", "normalize": "0.5", "length-penalty": "0.7", "coverage-penalty": "0.1",
     "max-length-factor": "2", "max-length-offset": "9", "allow-unk": True,
-    "valid-max-length": "99", "valid-mini-batch": "9",
+    "valid-max-length": "99", "valid-mini-batch": "9", "bptt": "9", "dropout-weights": "0.1",
 }
 COMPUTE = {"products": "auto"}
 # Options that one of these switches off.
@@ -60,6 +61,8 @@ REPLACED = {"normalize": ["length-penalty"]}
 LOCATION = {"cpu-threads": "2", "log-level": "debug", "rank-timeout": "99"}
 # Locations whose change the test makes by other means, or that need a GPU.
 LOCATION_ELSEWHERE = {"model", "train-sets", "valid-sets", "device", "vocabs", "no-reload"}
+# Another task reads other files: test_language_model.py.
+TASK = {"task"}
 GPU = {"cuda-graphs": "on", "precision": "tf32", "recurrences": "cudnn"}
 
 FIRST = {"dim-vocabs": "80", "dim-emb": "8", "dim-rnn": "8", "enc-depth": "1", "dec-depth": "1",
@@ -117,7 +120,7 @@ class Roles(unittest.TestCase):
         dump = self.train("none", ["--dump-config", "full"]).stdout
         options = set(re.findall(r"^([a-z][a-z0-9-]*):", dump, re.M))
         lists = list(REFUSED.values())
-        lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, GPU]
+        lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, TASK, GPU]
         named = [name for names in lists for name in names]
         self.assertEqual(len(named), len(set(named)), "an option stands in two lists")
         self.assertEqual(options - set(named), set(), "options without a role in this test")

@@ -2,6 +2,7 @@
 """Checks the floors of docs/design/architecture.md:
 
 - a file includes its own floor or a lower one; train, search and eval never include each other;
+- a room of src/tasks never includes another one;
 - a program of tools/ has at most 80 lines and includes the headers of app, server, config and core alone;
 - only tools/ and src/app/program.* know argc and argv;
 - kinds of devices are told apart in src/tensor alone (DeviceKind); other code asks nmt::Backend;
@@ -19,6 +20,7 @@ FLOORS = [
     {"nn"},
     {"model"},
     {"train", "search", "eval"},
+    {"tasks"},
     {"app"},
     {"library", "serve"},
     {"server"},
@@ -43,6 +45,7 @@ CATCHERS = {  # docs/design/architecture.md says why
 }
 CATCH = re.compile(r"catch\s*\(\s*(?:const\s+)?(?:(?:nmt::)?Error|std::exception|std::runtime_error)\b")
 ARGUMENTS = re.compile(r"\barg[cv]\b")
+OTHER_TASK = re.compile(r'^\s*#\s*include\s*"tasks/([a-z_]+)/', re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([a-z_]+)/', re.M)
 
 
@@ -68,6 +71,10 @@ def wrong_includes(name, text):
 
 def broken_rules(name, text):
     yield from wrong_includes(name, text)
+    if name.startswith("src/tasks/"):
+        for task in OTHER_TASK.findall(text):
+            if task != name.split("/")[2]:
+                yield f"task {name.split('/')[2]} includes task {task}"
     if CATCH.search(text) and name not in CATCHERS:
         yield "catches nmt::Error, which is for the files of CATCHERS"
     if room_of(name) != "tools" and not name.startswith("src/app/program.") and ARGUMENTS.search(text):

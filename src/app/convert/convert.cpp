@@ -45,6 +45,7 @@ void convert(const ConvertSpec& spec) {
     fail(ExitStatus::usage, "check and no-check exclude each other");
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
+  directory.require(Task::translation);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
     fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));

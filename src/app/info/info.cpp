@@ -28,6 +28,7 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
       fail(ExitStatus::usage, "{}: --model {} has its own settings; give --model or --{}, not both",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
+  directory.require(Task::translation);
   info.origin = directory.path();
   info.spec = directory.spec();
   info.source_vocabulary = directory.source_size();
@@ -39,6 +40,9 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
   ModelSpec& spec = settings.model;
   DataSpec& data = settings.data;
   check(settings);
+  if (spec.task != Task::translation)
+    fail(ExitStatus::usage, "task: nmt-info describes translation models, not {}",
+         model_of(spec.task));
   const LayerLimits layers = architecture_of(spec).common_layers();
   if (layers.min == layers.max)
     for (int* depth : {&spec.enc_depth, &spec.dec_depth})
@@ -129,7 +133,7 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   info.optimizer = name_of(spec.training.train.optimizer);
   info.training = training_memory(model, info.inventory, info.training_batch,
                                   train::Optimizer::states(spec.training.train),
-                                  spec.training.train.exponential_smoothing > 0);
+                                  train::Optimizer::has_average(spec.training.train));
   info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary,
                                   info.decoding_batch, info.beam);
   info.decoding.weights = stored_bytes(model.parameters(), *parse_weights(info.precision));

@@ -214,6 +214,7 @@ Json development(const std::string& path, int worst) {
 
 Json training_report(const std::string& directory, int worst) {
   const ModelDirectory model = ModelDirectory::open(directory);
+  model.require(Task::translation);
   std::vector<Json> lines = read_log(directory + "/train.jsonl");
   drop_undone(lines);
   Json report{{"format", "nmt-report"}, {"version", 1}, {"nmt", NMT_VERSION}};

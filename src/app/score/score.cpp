@@ -1,6 +1,7 @@
 #include "app/score/score.h"
 
 #include "app/progress.h"
+#include "app/score/text_scoring.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "search/batch_translator.h"
@@ -47,6 +48,10 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
 
 PairScorer::Totals score(const ScoreSpec& spec) {
   check(spec.models);
+  if (scores_text(spec)) {
+    score_text(spec);
+    return {};
+  }
   if (spec.files.size() != 2)
     fail(ExitStatus::usage, "{} files to score, expected two: source and target",
          spec.files.size());

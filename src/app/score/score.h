@@ -36,7 +36,8 @@ class OpenScorer {
   PairScorer scorer_;
 };
 
-/// Scores the pairs of spec.files and writes scores or a summary to spec.output. Returns the sums
+/// Scores the pairs of spec.files, or with a language model the lines of one file
+/// (text_scoring.h), and writes scores or a summary to spec.output. Returns the sums
 /// over all pairs. Errors: as OpenScorer, LineReader::open, LineWriter and score_stream; (usage):
 /// not two files.
 PairScorer::Totals score(const ScoreSpec& spec);

@@ -47,6 +47,10 @@ std::vector<Option> fields(ScoreSpec& spec) {
             Option("n-best-feature", &format.n_best_feature, "name of the added n-best feature")
                 .meta("NAME"),
             Option("word-scores", &format.word_scores, "log-probability of every piece"),
+            Option("context", &spec.context,
+                   "language model: a line is scored after the text before it, or alone"),
+            Option("parts", &spec.parts, "language model: parts of the text read side by side")
+                .range(1, 10000),
             Option("summary", &spec.summary, "one number for all pairs instead of scores")
                 .value_alone("cross-entropy")}),
        scoring_fields(spec.search), config::decoding_fields(spec.compute)});

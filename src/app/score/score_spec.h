@@ -1,10 +1,12 @@
 #pragma once
 
 #include "app/ensemble.h"
+#include "config/enums/task_enums.h"
 #include "config/option.h"
 #include "config/specs.h"
 #include "search/pair_scorer.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,9 @@ struct ScoreSpec {
   /// Length normalization, coverage penalty and batches; there is no search.
   SearchSpec search = scoring_search();
   ComputeSpec compute;
+  /// Language models: what a line is scored after; none: the text, with two models the line.
+  std::optional<LineContext> context;
+  int parts = 1;           ///< language models: parts of a text that are read side by side
   bool pieces_in = false;  ///< both sides are already split into pieces of the vocabularies
   bool attention = false;  ///< keep attention weights (PairScore::attention)
 

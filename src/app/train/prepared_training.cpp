@@ -29,23 +29,14 @@ void resume_settings(TrainingSpec& spec, const train::TrainingState& before,
   train::announce_changes(changes, spec.train.model);
 }
 
-// Sets unset values that depend on the size of the training text.
-void choose_settings(TrainingSpec& spec, const TrainingText& text, bool is_new,
-                     std::vector<train::Choice>& choices) {
-  for (train::Choice& choice : train::choose(text.size(), spec.model, spec.data, spec.train))
-    choices.push_back(std::move(choice));
-  if (is_new && !spec.ties_given() && train::choose_tying(spec.model, spec.data))
-    choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
-}
-
-std::string batching_of(const DataSpec& data, const TrainingText& text) {
-  return fmt::format(
-      "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
-      "maxi-batch {}",
-      text.corpus->hash(), text.excluded.size(), text.corpus->pairs(), data.seed, data.max_length,
-      data.max_length_unit == LengthUnit::words ? " words" : "",
-      data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
-      data.maxi_batch);
+// The defaults of the task, where the caller set nothing.
+void set_defaults(TrainingSpec& spec, const TrainingTask& task) {
+  const std::vector<config::Option> options = fields(spec);
+  for (const TrainingTask::Default& usual : task.defaults()) {
+    if (spec.is_given(usual.option)) continue;
+    for (const config::Option& option : options)
+      if (option.name == usual.option) config::assign(option, usual.value, option.name);
+  }
 }
 
 // Makes relative lengths absolute: --after +10e counts from the current progress.
@@ -59,8 +50,7 @@ void resolve_after(TrainSpec& spec, const PreparedTraining& training) {
 
 void warn_of_other_hold_out(const DataSpec& data, const PreparedTraining& training) {
   const auto& before = training.before;
-  if (!before || !data.valid_sets.empty() ||
-      before->corpus.starts_with(training.text.corpus->hash()))
+  if (!before || !data.valid_sets.empty() || before->corpus.starts_with(training.task->text_hash()))
     return;
   log::warn(
       "the development set is held out from other text than before; if that text contained the "
@@ -75,14 +65,15 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       heartbeat("reading the training text"),
       device(asked, processes, hosts),
       directory(asked.train, device.ranks()),
-      before(directory.training_so_far()) {
-  warn_without_effect(asked);
+      before(directory.training_so_far()),
+      task(make_training_task(asked.model.task)) {
+  set_defaults(asked, *task);
+  warn_without_effect(asked, task->idle_options());
   if (before) resume_settings(asked, *before, directory, device.is_first());
   std::vector<train::Choice> choices;
-  text = open_training_text(asked.data, choices, device.ranks());
-  choose_settings(asked, text, !before, choices);
+  task->read(asked, !before, choices, device.ranks());
   check(asked);
-  batching = batching_of(asked.data, text);
+  batching = task->batching(asked);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);
   for (const train::Choice& choice : choices)

@@ -1,13 +1,14 @@
 #pragma once
 
 #include "app/processes.h"
+#include "app/train/tasks/training_task.h"
 #include "app/train/training_device.h"
 #include "app/train/training_directory.h"
 #include "app/train/training_spec.h"
-#include "app/train/training_text.h"
 #include "train/heartbeat.h"
 #include "train/training_state.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,7 @@ struct PreparedTraining {
   TrainingDevice device;
   TrainingDirectory directory;
   std::optional<train::TrainingState> before;  ///< the existing training; none: a new one
-  TrainingText text;
+  std::unique_ptr<TrainingTask> task;          ///< has read the text
   std::string batching;  ///< what determines the batches; a corpus position is valid only if it is
                          ///< unchanged
   TrainingSpec spec;     ///< complete

@@ -3,11 +3,9 @@
 #include "app/compute.h"
 #include "kernels/instruction_set.h"
 
-#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
-#include <map>
 
 #include <gnu/libc-version.h>
 #include <nlohmann/json.hpp>
@@ -18,8 +16,6 @@ namespace nmt::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::int64_t max_sampled =
-    10000;  // pairs: less than a second of encoding; the standard error of a 1 % bin is 0.1 %
 
 Json machine(const ThreadPool& pool) {
   utsname system{};
@@ -32,28 +28,6 @@ Json machine(const ThreadPool& pool) {
               {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
               {"threads", pool.size()},
               {"instruction_set", kernels::instruction_set()}};
-}
-
-Json pairs_of(const std::map<std::int64_t, std::int64_t>& counts) {
-  Json list = Json::array();
-  for (const auto& [length, count] : counts) list.push_back({length, count});
-  return list;
-}
-
-// Lengths in pieces of evenly spaced training pairs.
-Json lengths(const TrainingText& text, const Vocabulary& source, const Vocabulary& target) {
-  const ParallelCorpus& corpus = *text.corpus;
-  const std::int64_t step = (corpus.pairs() + max_sampled - 1) / max_sampled;
-  std::map<std::int64_t, std::int64_t> counts[2];
-  std::int64_t sampled = 0;
-  std::string storage;
-  for (std::int64_t i = 0; i < corpus.pairs(); i += step) {
-    if (std::binary_search(text.excluded.begin(), text.excluded.end(), i)) continue;
-    ++counts[0][std::ssize(source.encode(corpus.line(Side::source, i, storage)))];
-    ++counts[1][std::ssize(target.encode(corpus.line(Side::target, i, storage)))];
-    ++sampled;
-  }
-  return Json{{"pairs", sampled}, {"source", pairs_of(counts[0])}, {"target", pairs_of(counts[1])}};
 }
 
 }  // namespace
@@ -84,8 +58,7 @@ std::string utc_time() {
 }
 
 Json run_record(const std::vector<std::string>& command, const std::string& settings,
-                const ThreadPool& pool, const TrainingText& text, const DataSpec& data,
-                const Vocabulary& source, const Vocabulary& target, Model& model) {
+                const ThreadPool& pool, const Json& of_task) {
   std::error_code error;
   Json json;
   json["time"] = utc_time();
@@ -96,16 +69,7 @@ Json run_record(const std::vector<std::string>& command, const std::string& sett
                       {"c_library", std::string("glibc ") + ::gnu_get_libc_version()}};
   json["machine"] = machine(pool);
   json["settings"] = settings;
-  json["data"] = {{"files", data.train_sets},
-                  {"pairs", text.corpus->pairs()},
-                  {"held_out", std::ssize(text.excluded)},
-                  {"development_files", data.valid_sets},
-                  {"development_pairs", std::ssize(text.development.sources)},
-                  {"max_length", data.max_length},
-                  {"source_pieces", source.size()},
-                  {"target_pieces", target.size()},
-                  {"weights", model.parameters().elements()}};
-  json["lengths"] = lengths(text, source, target);
+  json.update(of_task);
   return json;
 }
 

@@ -1,10 +1,6 @@
 #pragma once
 
-#include "app/train/training_text.h"
-#include "config/specs.h"
 #include "core/thread_pool.h"
-#include "model/model.h"
-#include "nmt/vocabulary.h"
 
 #include <string>
 #include <vector>
@@ -27,10 +23,11 @@ namespace nmt::app {
 /// - processes: ranks of mpirun, or 1 (added by nmt-train)
 /// - lengths: histograms of lengths in pieces, {"pairs": sampled, "source": [[length, count], ...],
 ///   "target": ...}
+///
+/// `of_task`: data and lengths, which depend on the task (TrainingTask::record).
 nlohmann::ordered_json run_record(const std::vector<std::string>& command,
                                   const std::string& settings, const ThreadPool& pool,
-                                  const TrainingText& text, const DataSpec& data,
-                                  const Vocabulary& source, const Vocabulary& target, Model& model);
+                                  const nlohmann::ordered_json& of_task);
 
 /// Arguments as a POSIX shell reads them back: "nmt-train 'my file.en' -o x".
 std::string shell_quoted(const std::vector<std::string>& words);

@@ -15,7 +15,7 @@ namespace {
 // Bytes of a checkpoint: weights, optimizer state and, with a moving average, the trained weights.
 std::int64_t checkpoint_bytes(const TrainSpec& spec, std::int64_t weights) {
   return static_cast<std::int64_t>(sizeof(float)) * weights *
-         (1 + train::Optimizer::states(spec) + (spec.exponential_smoothing > 0 ? 1 : 0));
+         (1 + train::Optimizer::states(spec) + (train::Optimizer::has_average(spec) ? 1 : 0));
 }
 
 // Upper bound of the number of saved checkpoints: by save-freq, by valid-freq for the best, one at

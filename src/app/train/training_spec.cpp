@@ -51,18 +51,20 @@ void note_given(TrainingSpec& spec, const config::Settings& settings) {
 }
 
 void check(const TrainingSpec& spec) {
-  config::check(spec.data);
+  config::check(spec.data, spec.model.task);
   config::check(spec.search);
   config::check(spec.model, spec.data);
 }
 
-void warn_without_effect(const TrainingSpec& spec) {
+void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string>& idle_names) {
   TrainingSpec copy = spec;
   const std::vector<config::Option> options = fields(copy);
   std::string idle;
   for (const config::Option& option : options) {
-    if (!option.idle_rule || !spec.is_given(option.name)) continue;
-    const std::string why = option.idle_rule();
+    if (!spec.is_given(option.name)) continue;
+    std::string why = option.idle_rule ? option.idle_rule() : "";
+    if (std::find(idle_names.begin(), idle_names.end(), option.name) != idle_names.end())
+      why = fmt::format("task is {}", name_of(spec.model.task));
     if (!why.empty() && config::values(option) != option.initial)
       idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);
   }

@@ -37,7 +37,8 @@ void note_given(TrainingSpec& spec, const config::Settings& settings);
 /// Errors (usage): settings that contradict each other.
 void check(const TrainingSpec& spec);
 /// Warns about settings that differ from their defaults but have no effect with the other settings.
-void warn_without_effect(const TrainingSpec& spec);
+/// `idle`: the options without effect in the task.
+void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string>& idle = {});
 
 /// All settings as YAML, as stored in checkpoints.
 std::string yaml_of(const TrainingSpec& spec);

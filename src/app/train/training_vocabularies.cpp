@@ -2,6 +2,7 @@
 
 #include "core/log.h"
 #include "text/train_vocabulary.h"
+#include "text/word_vocabulary.h"
 #include "train/reporter.h"
 
 #include <memory>
@@ -13,7 +14,8 @@ namespace nmt::app {
 namespace {
 
 std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vector<Side> sides,
-                                            const VocabularyTraining& training, const char* name) {
+                                            const VocabularyTraining& training, VocabularyKind kind,
+                                            const char* name) {
   const ParallelCorpus& corpus = *text.corpus;
   const std::int64_t pairs = corpus.pairs() - std::ssize(text.excluded);
   // Number of the k-th line that is not excluded: k + j, where j excluded lines precede it.
@@ -30,7 +32,8 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
     return k + static_cast<std::int64_t>(low);
   };
   std::string storage;
-  TrainedVocabulary trained = train_vocabulary(
+  const auto train = kind == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
+  TrainedVocabulary trained = train(
       pairs * std::ssize(sides),
       [&](std::int64_t i) {
         return corpus.line(sides[static_cast<std::size_t>(i / pairs)], line_of(i % pairs), storage);
@@ -62,14 +65,14 @@ VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
   training.max_lines = data.sentencepiece_max_lines;
   if (data.joint_vocab) {
     heartbeat.activity("training the joint vocabulary");
-    made.source = made.target =
-        train_one(text, {Side::source, Side::target}, training, "joint vocabulary");
+    made.source = made.target = train_one(text, {Side::source, Side::target}, training,
+                                          data.vocab_type, "joint vocabulary");
   } else {
     heartbeat.activity("training the source vocabulary");
-    made.source = train_one(text, {Side::source}, training, "source vocabulary");
+    made.source = train_one(text, {Side::source}, training, data.vocab_type, "source vocabulary");
     heartbeat.activity("training the target vocabulary");
     training.size = data.dim_vocabs.back();
-    made.target = train_one(text, {Side::target}, training, "target vocabulary");
+    made.target = train_one(text, {Side::target}, training, data.vocab_type, "target vocabulary");
   }
   return made;
 }

@@ -36,7 +36,7 @@ std::vector<config::Option> fields(TranslateSpec& spec) {
             Option("no-spm-encode", &spec.pieces_in,
                    "input is already split into pieces of the vocabulary"),
             Option("no-spm-decode", &spec.pieces_out, "output as pieces of the vocabulary")}),
-       config::fields(spec.search), fields(spec.text_rules),
+       config::fields(spec.search), fusion_fields(spec.models), fields(spec.text_rules),
        config::decoding_fields(spec.compute)});
 }
 

@@ -19,6 +19,39 @@ struct EnumNames<ModelType> {
   });
 };
 
+/// What a model is trained for, one per row of tasks.def; the first is the default.
+enum class Task {
+#define NMT_TASK(name, ...) name,
+#include "config/enums/tasks.def"
+#undef NMT_TASK
+};
+template <>
+struct EnumNames<Task> {
+  static constexpr auto names = std::to_array<std::string_view>({
+#define NMT_TASK(name, word, ...) word,
+#include "config/enums/tasks.def"
+#undef NMT_TASK
+  });
+};
+/// Number of files in a training set of the task.
+constexpr int files_per_set(Task task) {
+  constexpr int numbers[] = {
+#define NMT_TASK(name, word, files, model) files,
+#include "config/enums/tasks.def"
+#undef NMT_TASK
+  };
+  return numbers[static_cast<int>(task)];
+}
+/// A model of the task in messages: "a language model".
+constexpr std::string_view model_of(Task task) {
+  constexpr std::string_view models[] = {
+#define NMT_TASK(name, word, files, model) model,
+#include "config/enums/tasks.def"
+#undef NMT_TASK
+  };
+  return models[static_cast<int>(task)];
+}
+
 /// How attention scores a query and a key: v tanh(q + k) (Bahdanau et al. 2015), or their scaled
 /// dot product. none: the model has no attention.
 enum class AttentionType { additive, dot, none };

@@ -42,6 +42,13 @@ struct EnumNames<ValidMetric> {
       std::to_array<std::string_view>({"bleu", "chrf", "cross-entropy", "perplexity"});
 };
 
+/// What a learned vocabulary consists of: SentencePiece subwords, or the words between spaces.
+enum class VocabularyKind { sentencepiece, words };
+template <>
+struct EnumNames<VocabularyKind> {
+  static constexpr auto names = std::to_array<std::string_view>({"sentencepiece", "words"});
+};
+
 /// What max-length counts: pieces of the vocabulary, or words between spaces.
 enum class LengthUnit { pieces, words };
 template <>

@@ -50,6 +50,7 @@ void load_frozen(const safetensors::File& file, Dtype weights, Model& model) {
 std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
                                                const Context& context) {
   const ModelDirectory place = ModelDirectory::open(directory);
+  place.require(Task::translation);
   const StoredCheckpoint checkpoint = place.published();
   std::unique_ptr<LoadedModel> loaded(new LoadedModel);
   loaded->updates_ = checkpoint.updates();

@@ -161,6 +161,12 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
   return directory;
 }
 
+void ModelDirectory::require(Task task) const {
+  if (spec_.task != task)
+    fail(ExitStatus::usage, "model: {} is {}; expected {}", path_, model_of(spec_.task),
+         model_of(task));
+}
+
 VocabularyPair ModelDirectory::load_vocabularies() const {
   const auto load = [this](const char* name, int size) {
     const std::string path = path_ + "/" + name;

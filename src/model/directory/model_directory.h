@@ -82,6 +82,8 @@ class ModelDirectory {
 
   const std::string& path() const { return path_; }
   const ModelSpec& spec() const { return spec_; }
+  /// Error (usage): it is no model of this task.
+  void require(Task task) const;
   int source_size() const { return source_size_; }
   int target_size() const { return target_size_; }
   Dtype weights() const { return weights_; }

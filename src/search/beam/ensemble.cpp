@@ -129,9 +129,13 @@ EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Comb
     NMT_CHECK(member.scorer->vocabulary() == vocabulary(),
               "ensemble: models have different numbers of output tokens: {} and {}", vocabulary(),
               member.scorer->vocabulary());
-    sum += member.weight;
+    if (member.added && combination == Combination::probabilities)
+      fail(ExitStatus::usage,
+           "ensemble: a language model is added to log-probabilities, not to probabilities");
+    if (!member.added) sum += member.weight;
   }
-  for (Member& member : members_) member.weight /= sum;
+  for (Member& member : members_)
+    if (!member.added) member.weight /= sum;
 }
 
 int EnsembleScorer::vocabulary() const {
@@ -152,9 +156,9 @@ std::unique_ptr<Decoding> EnsembleScorer::begin(std::span<const Ids> sources,
   for (const Member& member : members_) {
     Part& part = parts.emplace_back();
     part.weight = member.weight;
-    part.attends = !member.source;
+    part.attends = !member.source && !member.added;
     if (!member.source) {
-      part.decoding = member.scorer->begin(sources, want_attention);
+      part.decoding = member.scorer->begin(sources, want_attention && part.attends);
       continue;
     }
     NMT_CHECK(lines.size() == sources.size(), "{} lines for {} sources", lines.size(),

@@ -20,10 +20,14 @@ class EnsembleScorer : public StepScorer {
     StepScorer* scorer = nullptr;
     const Vocabulary* source = nullptr;  ///< source vocabulary, if not that of the first member
     double weight = 1;
+    /// Adds weight * log p to the score, without a share in the mean and in attention: shallow
+    /// fusion of a language model (Gulcehre et al. 2015).
+    bool added = false;
   };
   /// The members and what they point to must outlive the ensemble. `max_length`: maximum number of
-  /// source tokens for members with their own vocabulary. Errors: (usage) no member, or a weight
-  /// that is not positive; (failed) target vocabularies of different sizes.
+  /// source tokens for members with their own vocabulary. Errors: (usage) no member, a weight that
+  /// is not positive, or an added member in a mean of probabilities; (failed) target vocabularies
+  /// of different sizes.
   EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Combination combination,
                  int max_length);
 
@@ -36,7 +40,7 @@ class EnsembleScorer : public StepScorer {
 
  private:
   Cpu cpu_;
-  std::vector<Member> members_;  // weights sum to 1
+  std::vector<Member> members_;  // weights of those not added sum to 1
   Combination combination_;
   int max_length_;
 };

@@ -29,8 +29,9 @@ void Accumulator::cut(std::vector<Piece>& pieces, std::size_t at) {
   pieces.insert(pieces.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(second));
 }
 
-std::int64_t Accumulator::add(std::vector<Piece> pieces, const Model::Listener& listener) {
+std::int64_t Accumulator::add(std::vector<Piece> pieces, const Trainable::Listener& listener) {
   std::int64_t tokens = 0;
+  model_.begin_update();
   std::erase_if(pieces, [](const Piece& piece) { return piece.batch.sentences == 0; });
   for (std::size_t at = 0; at < pieces.size();) {
     const Batch& batch = pieces[at].batch;
@@ -41,7 +42,7 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Model::Listener& 
     try {
       const bool is_last = at + 1 == pieces.size();
       model_.accumulate_gradients(batch, pieces[at].pass, losses_,
-                                  is_last ? listener : Model::Listener());
+                                  is_last ? listener : Trainable::Listener());
       tokens += batch.target_tokens;
       ++at;
       continue;
@@ -55,6 +56,7 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Model::Listener& 
     cut(pieces, at);
     most_ = padded_tokens(pieces[at].batch);
     clear_();
+    model_.restart_update();
     tokens = 0;
     at = 0;
   }

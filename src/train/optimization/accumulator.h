@@ -1,7 +1,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "model/model.h"
+#include "model/trainable.h"
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@ class Accumulator {
   /// `losses` f64 [2] on the model's device: sums of cross-entropy and smoothed loss. `clear` sets
   /// all gradients and the losses to zero; `told` is called when a batch is split for the first
   /// time.
-  Accumulator(Model& model, Tensor losses, std::function<void()> clear,
+  Accumulator(Trainable& model, Tensor losses, std::function<void()> clear,
               std::function<void(const Batch&)> told)
       : model_(model),
         losses_(std::move(losses)),
@@ -32,13 +32,13 @@ class Accumulator {
   /// Returns the number of target tokens. Gradients and losses must be zero. If memory runs out
   /// during a pass, they contain a partial sum, so all pieces are recomputed. Batches without
   /// sentences are skipped. Errors (memory): a single pair does not fit. `listener` observes the
-  /// last backward pass (Model::Listener); if memory runs out in it, another one after `clear`.
-  std::int64_t add(std::vector<Piece> pieces, const Model::Listener& listener = {});
+  /// last backward pass (Trainable::Listener); if memory runs out in it, another one after `clear`.
+  std::int64_t add(std::vector<Piece> pieces, const Trainable::Listener& listener = {});
 
  private:
   void cut(std::vector<Piece>& pieces, std::size_t at);
 
-  Model& model_;
+  Trainable& model_;
   Tensor losses_;
   std::function<void()> clear_;
   std::function<void(const Batch&)> told_;

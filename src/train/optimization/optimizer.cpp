@@ -91,6 +91,11 @@ void Optimizer::check(const TrainSpec& spec) {
   if (!(spec.exponential_smoothing >= 0 && spec.exponential_smoothing < 1))
     fail(ExitStatus::usage, "exponential-smoothing: {} is not in [0, 1)",
          spec.exponential_smoothing);
+  if (spec.average_after < 0)
+    fail(ExitStatus::usage, "average-after: {} is below 0", spec.average_after);
+  if (spec.average_after > 0 && spec.exponential_smoothing > 0)
+    fail(ExitStatus::usage,
+         "average-after and exponential-smoothing are two averages of the weights; give one");
 }
 
 std::optional<double> Optimizer::usual_rate(UpdateRule rule) {
@@ -111,7 +116,8 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
       context_(context),
       rule_(spec.optimizer),
       clip_norm_(spec.clip_norm),
-      smoothing_(spec.exponential_smoothing) {
+      smoothing_(spec.exponential_smoothing),
+      averages_(has_average(spec)) {
   check(spec);
   for (const Number& number : kind_of(rule_).numbers) numbers_.push_back(number.initial);
   std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers_.begin());
@@ -136,7 +142,7 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
       };
       if (states > 0) make(s.first, slice.first);
       if (states > 1) make(s.second, slice.second);
-      if (smoothing_ > 0) {
+      if (averages_) {
         make(s.average, slice.average);
         kernels::add_scaled(device, n, 1.0f, slice.value, slice.average);
       }
@@ -169,7 +175,12 @@ void Optimizer::step(double rate, double gradient_scale) {
   const auto run = [&](auto rule, double rule_rate, auto kernel) {
     rule.rate = static_cast<float>(rule_rate);
     rule.gradient_scale = static_cast<float>(gradient_scale);
-    if (smoothing_ > 0) rule.smoothing = static_cast<float>(std::max(smoothing_, 9.0 / (t + 9.0)));
+    if (smoothing_ > 0)
+      rule.smoothing = static_cast<float>(std::max(smoothing_, 9.0 / (t + 9.0)));
+    else if (averages_)  // the mean of the weights since then; before, the weights
+      rule.smoothing = average_from_ < 0
+                           ? 1.0f
+                           : static_cast<float>(1.0 / static_cast<double>(steps_ - average_from_));
     dispatch(context_, [&](const auto& device) {
       kernel(device, slices_.data(), static_cast<std::int64_t>(slices_.size()), rule);
     });
@@ -213,7 +224,7 @@ void Optimizer::clear() {
 void Optimizer::for_each_published(const Visit& visit) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
-    visit(parameter.name, smoothing_ > 0 ? states_[i].average : parameter.value);
+    visit(parameter.name, averages_ ? states_[i].average : parameter.value);
   }
 }
 
@@ -222,7 +233,7 @@ void Optimizer::for_each_state(const Visit& visit) {
     Parameter& parameter = parameters_.all()[i];
     if (states_[i].first) visit("first." + parameter.name, states_[i].first);
     if (states_[i].second) visit("second." + parameter.name, states_[i].second);
-    if (smoothing_ > 0) visit("value." + parameter.name, parameter.value);
+    if (averages_) visit("value." + parameter.name, parameter.value);
   }
 }
 

@@ -31,6 +31,10 @@ class Optimizer {
   static std::optional<double> usual_rate(UpdateRule rule);
   /// Number of state values per weight.
   static int states(const TrainSpec& spec);
+  /// Whether the published weights are an average.
+  static bool has_average(const TrainSpec& spec) {
+    return spec.exponential_smoothing > 0 || spec.average_after > 0;
+  }
   /// The parameters' gradients must be zero. Errors: as check().
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
@@ -46,6 +50,11 @@ class Optimizer {
   /// Number of updates applied, t in the papers. Part of the state.
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
+
+  /// With average-after: publishes the mean of the weights after all later updates (ASGD, Polyak &
+  /// Juditsky 1992) instead of the weights. `steps`: steps() at that time; -1: not yet. Part of the
+  /// state.
+  void average_from(std::int64_t steps) { average_from_ = steps; }
 
   /// The weights for translation, under the names of the parameters: the moving average if there is
   /// one, else the trained weights.
@@ -68,7 +77,8 @@ class Optimizer {
   Tensor figures_;               // f64 [3]: loss_sums(), and the squares of the gradients
   std::vector<double> numbers_;  // optimizer-params, completed by defaults
   double clip_norm_, smoothing_;
-  std::int64_t steps_ = 0;
+  bool averages_;
+  std::int64_t steps_ = 0, average_from_ = -1;
 };
 
 }  // namespace nmt::train

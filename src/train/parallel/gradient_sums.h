@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/model.h"
+#include "model/trainable.h"
 #include "train/parallel/communicator.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class GradientSums {
   /// in the order of their completion. All arguments must outlive this object.
   GradientSums(Communicator& ranks, ParameterSet& parameters, const Context& context);
 
-  /// Listener of the last backward pass of an update (Model::Listener).
+  /// Listener of the last backward pass of an update (Trainable::Listener).
   void completed(Completed so_far);
   /// Called before gradients are cleared and recomputed because memory ran out: finishes and keeps
   /// the sums already started.

@@ -60,7 +60,7 @@ void broadcast(Communicator& communicator, Checkpoint& checkpoint) {
                              static_cast<std::size_t>(t.tensor.elements()) * sizeof(float));
 }
 
-void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint) {
+void keep_together(Communicator& communicator, Trainable& model, Checkpoint& checkpoint) {
   std::vector<kernels::OptimizerSlice> slices;  // the norm of "gradients" that are the weights
   for (Parameter& p : model.parameters().all()) {
     kernels::OptimizerSlice& slice = slices.emplace_back();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/model.h"
+#include "model/trainable.h"
 #include "train/checkpoint_store.h"
 #include "train/parallel/communicator.h"
 #include "train/validator.h"
@@ -42,6 +42,6 @@ void broadcast(Communicator& communicator, Checkpoint& checkpoint);
 /// Synchronizes the ranks. Ranks with the same kind of processor have bit-identical weights;
 /// different processors diverge by rounding, so all take rank 0's values. Error (failed): the norms
 /// of their weights differ by more than a thousandth.
-void keep_together(Communicator& communicator, Model& model, Checkpoint& checkpoint);
+void keep_together(Communicator& communicator, Trainable& model, Checkpoint& checkpoint);
 
 }  // namespace nmt::train

@@ -1,0 +1,151 @@
+#include "app/score/text_scoring.h"
+
+#include "app/compute.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "search/line_writer.h"
+#include "tasks/language_model/loaded_language_model.h"
+#include "tasks/language_model/text_score.h"
+#include "text/lines.h"
+#include "train/reporter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace nmt::app {
+namespace {
+
+constexpr int resamples = 1000;
+constexpr std::uint64_t resampling_seed = 12345;
+
+struct Text {
+  std::string name;
+  std::vector<std::string> lines;
+};
+
+Text read(const std::vector<std::string>& files) {
+  LineReader reader = LineReader::open(files.empty() ? "" : files[0]);
+  Text text{reader.name(), {}};
+  for (std::string line; reader.next(line);) text.lines.push_back(line);
+  reader.notes().warn(reader.name());
+  return text;
+}
+
+void check_text(const ScoreSpec& spec) {
+  if (spec.models.models.size() > 2)
+    fail(ExitStatus::usage, "model: {} language models given, expected one, or two to compare",
+         spec.models.models.size());
+  if (spec.files.size() > 1)
+    fail(ExitStatus::usage, "{} files to score, a language model scores one", spec.files.size());
+  const auto refuse = [](bool given, const char* name) {
+    if (given) fail(ExitStatus::usage, "{}: has no meaning for a language model", name);
+  };
+  refuse(spec.format.n_best, "n-best");
+  refuse(spec.pieces_in, "no-spm-encode");
+  refuse(spec.search.alignment != AlignmentKind::none, "alignment");
+  refuse(spec.search.length_penalty != 0, "length-penalty");
+  refuse(spec.search.coverage_penalty != 0, "coverage-penalty");
+  refuse(!spec.models.weights.empty(), "weights");
+  const bool two = spec.models.models.size() == 2;
+  if (two && spec.format.word_scores)
+    fail(ExitStatus::usage, "word-scores: the difference of two models has one score per line");
+  if (two && spec.summary != Summary::none)
+    fail(ExitStatus::usage, "summary: two language models give a score per line");
+  if (two && spec.context == LineContext::text)
+    fail(ExitStatus::usage, "context: two language models compare lines without their context");
+  if (spec.context == LineContext::line && spec.parts > 1)
+    fail(ExitStatus::usage, "parts: {} parts divide a text; context is line", spec.parts);
+}
+
+std::vector<LineScore> scores_of(const std::string& directory, const ScoreSpec& spec,
+                                 const Text& text, const Context& context) {
+  const bool two = spec.models.models.size() == 2;
+  LoadedLanguageModel loaded(directory, context);
+  ScoringSettings settings;
+  settings.context = spec.context.value_or(two ? LineContext::line : LineContext::text);
+  settings.parts = spec.parts;
+  std::vector<LineScore> scores =
+      score_lines(loaded.model(), loaded.vocabulary(), text.lines, settings);
+  std::int64_t words = 0, tokens = 0, unknown = 0, sentences = 0;
+  for (const LineScore& score : scores) {
+    words += score.words;
+    tokens += score.tokens;
+    unknown += score.unknown;
+    sentences += score.words > 0;
+  }
+  if (words == 0) fail(ExitStatus::data, "{}: no line with text", text.name);
+  const PerplexityInterval interval = perplexity_interval(scores, resamples, resampling_seed);
+  log::info(
+      "{}: perplexity {:.2f} per word, 95 % interval {:.2f} to {:.2f}; {} words with </s> in {} "
+      "lines, {} tokens, {} unknown",
+      directory, perplexity(scores), interval.low, interval.high, grouped(words),
+      grouped(sentences), grouped(tokens), grouped(unknown));
+  return scores;
+}
+
+double summary_of(const std::vector<LineScore>& scores, Summary summary) {
+  double sum = 0;
+  std::int64_t sentences = 0, words = 0;
+  for (const LineScore& score : scores) {
+    sum -= score.log_probability;
+    words += score.words;
+    sentences += score.words > 0;
+  }
+  switch (summary) {
+    case Summary::cross_entropy: return sum / static_cast<double>(sentences);
+    case Summary::ce_mean_words: return sum / static_cast<double>(words);
+    case Summary::perplexity: return perplexity(scores);
+    case Summary::ce_sum:
+    case Summary::none: break;
+  }
+  return sum;
+}
+
+std::string text_of(const LineScore& score, bool word_scores) {
+  std::string text = fmt::format("{:.6f}", score.log_probability);
+  if (!word_scores) return text;
+  text += " ||| WordScores=";
+  for (const double each : score.token_scores) text += fmt::format(" {:.5f}", each);
+  return text;
+}
+
+}  // namespace
+
+bool scores_text(const ScoreSpec& spec) {
+  check(spec.models);
+  return ModelDirectory::open(spec.models.models.front()).spec().task == Task::language_model;
+}
+
+void score_text(const ScoreSpec& spec) {
+  check_text(spec);
+  const std::vector<std::string>& models = spec.models.models;
+  for (const std::string& model : models) ModelDirectory::open(model).require(Task::language_model);
+  const Text text = read(spec.files);
+  LineWriter writer(spec.output);
+  ComputeSpec where = spec.compute;
+  where.precision = decoding_precision(where.precision, models);
+  Compute compute(where);
+  log::info("{}", compute.describe("nmt-score"));
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  const Context context = compute.context(*arena);
+  const std::vector<LineScore> scores = scores_of(models[0], spec, text, context);
+  if (models.size() == 2) {
+    const std::vector<LineScore> others = scores_of(models[1], spec, text, context);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const auto words = static_cast<double>(std::max<std::int64_t>(scores[i].words, 1));
+      writer.write(
+          fmt::format("{:.6f}\n", (scores[i].log_probability - others[i].log_probability) / words));
+    }
+  } else if (spec.summary != Summary::none) {
+    writer.write(fmt::format("{:.6f}\n", summary_of(scores, spec.summary)));
+  } else {
+    for (const LineScore& score : scores)
+      writer.write(text_of(score, spec.format.word_scores) + "\n");
+  }
+  writer.flush();
+  writer.commit();
+}
+
+}  // namespace nmt::app

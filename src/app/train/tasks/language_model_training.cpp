@@ -1,0 +1,256 @@
+#include "app/train/tasks/language_model_training.h"
+
+#include "config/fields.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "text/word_vocabulary.h"
+#include "train/optimization/optimizer.h"
+#include "train/reporter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+constexpr int usual_streams = 20;  // Zaremba et al. 2014
+
+// Settings by the size of the text, whose large models are those of Zaremba et al. 2014.
+struct Row {
+  std::int64_t below;  // bytes
+  int width, depth;
+  double dropout;
+};
+constexpr Row rows[] = {{200'000, 128, 1, 0.3}, {20'000'000, 256, 2, 0.4}, {-1, 512, 2, 0.2}};
+
+const Row& row_of(std::int64_t bytes) {
+  for (const Row& row : rows)
+    if (row.below < 0 || bytes < row.below) return row;
+  return rows[std::size(rows) - 1];
+}
+
+}  // namespace
+
+std::vector<TrainingTask::Default> LanguageModelTraining::defaults() const {
+  return {{"valid-metrics", {"perplexity", "cross-entropy"}},
+          {"label-smoothing", {"0"}},
+          {"schedule", {"constant"}},
+          {"lr-decay", {"0.5"}},
+          {"lr-decay-start", {"1", "1"}}};
+}
+
+std::vector<std::string> LanguageModelTraining::idle_options() const {
+  return {"type",
+          "context-aware",
+          "enc-cell",
+          "dense-first-decoder-layer",
+          "dim-enc-upper",
+          "enc-depth",
+          "attention",
+          "heads",
+          "dim-attention",
+          "attention-projections",
+          "upper-context",
+          "attention-query",
+          "tied-embeddings-src",
+          "tied-embeddings-all",
+          "joint-vocab",
+          "max-length",
+          "max-length-unit",
+          "max-length-crop",
+          "mini-batch-words",
+          "maxi-batch",
+          "valid-max-sentences",
+          "beam-size",
+          "normalize",
+          "length-penalty",
+          "coverage-penalty",
+          "max-length-factor",
+          "max-length-offset",
+          "allow-unk",
+          "valid-max-length",
+          "valid-mini-batch"};
+}
+
+// The last lines: neighbors belong to one text.
+void LanguageModelTraining::hold_out(TrainingSpec& spec, std::vector<train::Choice>& choices) {
+  DataSpec& data = spec.data;
+  if (data.valid_lines <= 0) {
+    data.valid_lines = train::held_out_pairs(lines_);
+    choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines),
+                       "no valid-sets; the last lines of the training text"});
+  }
+  if (data.valid_lines >= lines_)
+    fail(ExitStatus::data, "valid-lines: {} of the {} lines of {} would leave no training text",
+         data.valid_lines, lines_, text_->path());
+  lines_ -= data.valid_lines;
+  std::string storage;
+  for (std::int64_t i = lines_; i < text_->lines(); ++i)
+    development_.emplace_back(text_->line(i, storage));
+}
+
+void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
+                                 train::Communicator& ranks) {
+  ModelSpec& model = spec.model;
+  DataSpec& data = spec.data;
+  TrainSpec& train = spec.train;
+  if (ranks.size() > 1)
+    fail(ExitStatus::usage, "task: a language model trains in one process, not in {}",
+         ranks.size());
+  if (data.train_sets.empty())
+    fail(ExitStatus::usage,
+         "train-sets: no file given, expected one: nmt-train --task language-model TEXT");
+  if (data.vocabs.size() > 1 || data.dim_vocabs.size() > 1)
+    fail(ExitStatus::usage, "{}: a language model has one vocabulary, not {}",
+         data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
+         std::max(data.vocabs.size(), data.dim_vocabs.size()));
+  text_.emplace(data.train_sets[0]);
+  if (text_->lines() == 0)
+    fail(ExitStatus::data, "{}: is empty; expected one sentence per line", text_->path());
+  text_->notes().warn(text_->path());
+  lines_ = text_->lines();
+  if (data.valid_sets.empty()) {
+    hold_out(spec, choices);
+  } else {
+    const TextFile file(data.valid_sets[0]);
+    file.notes().warn(file.path());
+    std::string storage;
+    for (std::int64_t i = 0; i < file.lines(); ++i)
+      development_.emplace_back(file.line(i, storage));
+  }
+  log::info("training text: {} lines of {}; development set: {} lines{}", grouped(lines_),
+            text_->path(), grouped(std::ssize(development_)),
+            data.valid_sets.empty() ? "" : " of " + data.valid_sets[0]);
+
+  const auto bytes = static_cast<std::int64_t>(text_->bytes());
+  const Row& row = row_of(bytes);
+  const std::string by_size = fmt::format("{:.1f} MB of text", static_cast<double>(bytes) * 1e-6);
+  const auto number = [&](const char* name, auto& setting, auto value, const std::string& why,
+                          auto unset) {
+    if (setting != unset) return;
+    setting = value;
+    choices.push_back({name, fmt::format("{}", value), why});
+  };
+  number("dim-emb", model.dim_emb, row.width, by_size, 0);
+  number("dim-rnn", model.dim_rnn, row.width, by_size, 0);
+  number("dec-depth", model.dec_depth, row.depth, by_size, 0);
+  if (model.enc_depth == 0) model.enc_depth = 1;  // unused
+  if (train::choose_gate_init(model))
+    choices.push_back(
+        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
+  if (model.positions == 0) train::choose_positions(model, data);
+  for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
+                               {"dropout-rnn", &model.dropout_rnn},
+                               {"dropout-readout", &model.dropout_readout}})
+    number(name, *dropout, name == std::string("dropout-readout") ? 0.0 : row.dropout, by_size,
+           -1.0);
+  if (data.dim_vocabs.empty() && data.vocabs.empty()) {
+    data.dim_vocabs = {data.vocab_type == VocabularyKind::words ? 50'000 : 8'000};
+    choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), "usual"});
+  }
+  number("mini-batch", data.mini_batch, usual_streams, "usual", 0);
+  if (data.mini_batch_words == 0)
+    data.mini_batch_words = data.mini_batch * model.language_model.bptt;
+
+  const double updates =
+      std::max(1.0, static_cast<double>(bytes) / 5.0 /
+                        (static_cast<double>(data.mini_batch) * model.language_model.bptt *
+                         std::max(1, train.optimizer_delay)));
+  const std::string by_epoch =
+      fmt::format("an epoch is about {} updates", grouped(std::llround(updates)));
+  const auto text = [&](const char* name, std::string& setting, const std::string& value,
+                        const std::string& why) {
+    if (!setting.empty()) return;
+    setting = value;
+    choices.push_back({name, value, why});
+  };
+  const std::optional<double> usual = train::Optimizer::usual_rate(train.optimizer);
+  number("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0);
+  text("lr-warmup", train.lr_warmup, usual ? "0u" : "100u", "usual");
+  text("valid-freq", train.valid_freq, "1e", "every epoch");
+  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
+  text("disp-freq", train.disp_freq,
+       fmt::format("{}u", std::clamp<std::int64_t>(std::llround(updates / 5), 10, 500)), by_epoch);
+  text("after", train.after, "40e", "early stopping mostly comes first");
+}
+
+std::string LanguageModelTraining::text_hash() const {
+  return fmt::format("{:016x}", text_->fingerprint());
+}
+
+std::string LanguageModelTraining::batching(const TrainingSpec& spec) const {
+  return fmt::format("{} {} lines; streams {}, steps {}", text_hash(), lines_, spec.data.mini_batch,
+                     spec.model.language_model.bptt);
+}
+
+std::string LanguageModelTraining::development_hash() const {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const std::string& line : development_) {
+    for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    hash = (hash ^ '\n') * 0x100000001b3u;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+VocabularyPair LanguageModelTraining::make_vocabularies(const TrainingSpec& spec,
+                                                        train::Heartbeat& heartbeat) {
+  const DataSpec& data = spec.data;
+  std::shared_ptr<const Vocabulary> vocabulary;
+  if (!data.vocabs.empty()) {
+    vocabulary = std::make_shared<const Vocabulary>(Vocabulary::load(data.vocabs[0]));
+  } else {
+    heartbeat.activity("training the vocabulary");
+    VocabularyTraining training;
+    training.size = data.dim_vocabs[0];
+    training.max_lines = data.sentencepiece_max_lines;
+    const auto train =
+        data.vocab_type == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
+    std::string storage;
+    vocabulary = std::make_shared<const Vocabulary>(
+        train(
+            lines_, [&](std::int64_t i) { return text_->line(i, storage); }, training, "vocabulary")
+            .vocabulary);
+    log::info("vocabulary: {} {}", grouped(vocabulary->size()),
+              data.vocab_type == VocabularyKind::words ? "words" : "pieces");
+  }
+  return {vocabulary, vocabulary};
+}
+
+void LanguageModelTraining::make(const TrainingSpec& spec, const VocabularyPair& vocabularies,
+                                 TrainingDevice& device, const train::StopRequest& stop) {
+  const Vocabulary& vocabulary = *vocabularies.target;
+  vocabulary_size_ = vocabulary.size();
+  const DataSpec& data = spec.data;
+  stream_.emplace(*text_, lines_, vocabulary, data.mini_batch, spec.model.language_model.bptt);
+  log::info("training text: {} tokens in {} lines{}", grouped(stream_->tokens()),
+            grouped(stream_->sentences()),
+            stream_->blank_lines() > 0
+                ? fmt::format(", without {} blank lines", grouped(stream_->blank_lines()))
+                : "");
+  model_.emplace(spec.model, vocabulary.size(), device.context(), spec.train.seed, data.mini_batch);
+  validator_.emplace(spec.model, spec.train.valid_metrics, vocabulary, development_,
+                     device.compute(), stop);
+}
+
+std::string LanguageModelTraining::summary(const TrainingSpec& spec) const {
+  return fmt::format("language model, {} layers of {}", spec.model.dec_depth, spec.model.dec_cell);
+}
+
+nlohmann::ordered_json LanguageModelTraining::record(const TrainingSpec& spec) {
+  return {{"data",
+           {{"files", spec.data.train_sets},
+            {"lines", lines_},
+            {"tokens", stream_->tokens()},
+            {"development_files", spec.data.valid_sets},
+            {"development_lines", std::ssize(development_)},
+            {"pieces", vocabulary_size_},
+            {"weights", model_->parameters().elements()}}}};
+}
+
+std::string LanguageModelTraining::next_step(const std::string& directory) const {
+  return fmt::format("score with: nmt-score -m {} TEXT", directory);
+}
+
+}  // namespace nmt::app

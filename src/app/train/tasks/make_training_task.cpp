@@ -1,0 +1,15 @@
+#include "app/train/tasks/language_model_training.h"
+#include "app/train/tasks/translation_training.h"
+#include "core/error.h"
+
+namespace nmt::app {
+
+std::unique_ptr<TrainingTask> make_training_task(Task task) {
+  switch (task) {
+    case Task::translation: return std::make_unique<TranslationTraining>();
+    case Task::language_model: return std::make_unique<LanguageModelTraining>();
+  }
+  NMT_FAIL("task {} has no room", static_cast<int>(task));
+}
+
+}  // namespace nmt::app

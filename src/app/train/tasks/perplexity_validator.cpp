@@ -1,0 +1,83 @@
+#include "app/train/tasks/perplexity_validator.h"
+
+#include "core/error.h"
+#include "tasks/language_model/text_score.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace nmt::app {
+namespace {
+
+struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
+
+}  // namespace
+
+PerplexityValidator::PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
+                                         const Vocabulary& vocabulary,
+                                         std::vector<std::string> lines, Compute& compute,
+                                         train::StopRequest stop)
+    : model_(model),
+      metrics_(std::move(metrics)),
+      vocabulary_(vocabulary),
+      lines_(std::move(lines)),
+      compute_(compute),
+      stop_(std::move(stop)) {
+  if (metrics_.empty())
+    fail(ExitStatus::usage,
+         "valid-metrics: none given, expected at least one of perplexity, cross-entropy");
+  for (const ValidMetric metric : metrics_)
+    if (metric != ValidMetric::perplexity && metric != ValidMetric::cross_entropy)
+      fail(ExitStatus::usage,
+           "valid-metrics: {} is no metric of a language model, expected perplexity or "
+           "cross-entropy",
+           name_of(metric));
+  if (std::all_of(lines_.begin(), lines_.end(), is_blank))
+    fail(ExitStatus::data, "the development set has no line with text");
+}
+
+double PerplexityValidator::cross_entropy(const train::CopyWeights& weights,
+                                          std::span<const std::string> lines) {
+  const std::unique_ptr<Arena> arena = compute_.new_arena();
+  const Context context = compute_.context(*arena);
+  LanguageModel copy(model_, vocabulary_.size(), context, 0, 0, LanguageModel::Weights::unset);
+  weights(copy.parameters());
+  copy.freeze();
+  ScoringSettings settings;
+  settings.parts = validation_parts;
+  settings.on_batch = [this] {
+    if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+  };
+  return std::log(perplexity(score_lines(copy, vocabulary_, lines, settings)));
+}
+
+train::ValidationResult PerplexityValidator::validate(const train::CopyWeights& weights,
+                                                      const Progress&) {
+  try {
+    const double entropy = cross_entropy(weights, lines_);
+    train::ValidationResult result;
+    for (const ValidMetric metric : metrics_)
+      result.push_back({std::string(name_of(metric)),
+                        metric == ValidMetric::perplexity ? std::exp(entropy) : entropy, false});
+    return result;
+  } catch (const Interrupted&) {
+    return {};
+  }
+}
+
+void PerplexityValidator::dry_run(const train::CopyWeights& weights) {
+  const auto longest =
+      std::max_element(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) {
+        return (is_blank(a) ? 0 : a.size()) < (is_blank(b) ? 0 : b.size());
+      });
+  try {
+    cross_entropy(weights, {&*longest, 1});
+  } catch (const Interrupted&) {
+    return;  // the training loop sees the signal too
+  }
+}
+
+}  // namespace nmt::app

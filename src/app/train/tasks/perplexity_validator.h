@@ -1,0 +1,42 @@
+#pragma once
+
+#include "app/compute.h"
+#include "config/specs.h"
+#include "nmt/vocabulary.h"
+#include "train/stop_request.h"
+#include "train/validator.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// Validation of a language model by the code of nmt-score: the development set is read as
+/// `validation_parts` parts side by side, each a contiguous text.
+class PerplexityValidator : public train::Validator {
+ public:
+  /// The value of --parts with which nmt-score prints the same perplexity.
+  static constexpr int validation_parts = 16;
+
+  /// All references must outlive the validator. Errors (usage): a metric other than perplexity and
+  /// cross-entropy; (data): no line with text.
+  PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
+                      const Vocabulary& vocabulary, std::vector<std::string> lines,
+                      Compute& compute, train::StopRequest stop);
+  train::ValidationResult validate(const train::CopyWeights& weights,
+                                   const Progress& progress) override;
+  void dry_run(const train::CopyWeights& weights) override;
+
+ private:
+  /// Nats per word; the lines must have text. Throws Interrupted.
+  double cross_entropy(const train::CopyWeights& weights, std::span<const std::string> lines);
+
+  ModelSpec model_;
+  std::vector<ValidMetric> metrics_;
+  const Vocabulary& vocabulary_;
+  std::vector<std::string> lines_;
+  Compute& compute_;
+  train::StopRequest stop_;
+};
+
+}  // namespace nmt::app

@@ -1,0 +1,74 @@
+#pragma once
+
+#include "app/train/training_device.h"
+#include "app/train/training_spec.h"
+#include "model/directory/model_directory.h"
+#include "model/trainable.h"
+#include "train/autoconfig.h"
+#include "train/batch_source.h"
+#include "train/heartbeat.h"
+#include "train/parallel/communicator.h"
+#include "train/stop_request.h"
+#include "train/validator.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace nmt::app {
+
+/// The room of a task in nmt-train: it reads the text, completes the settings, and makes model,
+/// batches and validation. The members are called in their order here; docs/design/adding-a-task.md
+/// describes an example.
+class TrainingTask {
+ public:
+  virtual ~TrainingTask() = default;
+
+  /// A default that differs from that of the translation task.
+  struct Default {
+    std::string option;
+    std::vector<std::string> value;
+  };
+  virtual std::vector<Default> defaults() const { return {}; }
+  /// Options that determine nothing in this task; they are reported if they are given.
+  virtual std::vector<std::string> idle_options() const { return {}; }
+  /// Opens and checks the text, and replaces unset values in the spec; what was chosen is added to
+  /// `choices`. `is_new`: no training is resumed. Errors: (usage) settings that the task does not
+  /// support; (data) text without content.
+  virtual void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
+                    train::Communicator& ranks) = 0;
+  /// Hash of the training text; batching() begins with it.
+  virtual std::string text_hash() const = 0;
+  /// What determines the batches: a position in a corpus is valid only if it is unchanged.
+  virtual std::string batching(const TrainingSpec& spec) const = 0;
+  virtual std::string development_hash() const = 0;
+
+  /// The vocabularies of a new training; a resumed one reads them from its directory. Called on the
+  /// first rank only.
+  virtual VocabularyPair make_vocabularies(const TrainingSpec& spec,
+                                           train::Heartbeat& heartbeat) = 0;
+  /// Makes model, batches and validator. The vocabularies outlive the task.
+  virtual void make(const TrainingSpec& spec, const VocabularyPair& vocabularies,
+                    TrainingDevice& device, const train::StopRequest& stop) = 0;
+  virtual Trainable& model() = 0;
+  virtual train::BatchSource& source() = 0;
+  virtual train::Validator& validator() = 0;  ///< used on the first rank
+  /// The model in a few words, for the log: "rnnsearch, lrn and lrn".
+  virtual std::string summary(const TrainingSpec& spec) const = 0;
+  /// Called when the model directory may be written, on the first rank.
+  virtual void use_directory(const std::string& path) = 0;
+  /// The members "data" and "lengths" of the run record (run_record.h).
+  virtual nlohmann::ordered_json record(const TrainingSpec& spec) = 0;
+  /// Pairs or sentences that this rank has encoded; -1: not counted.
+  virtual std::int64_t encoded() const { return -1; }
+  /// What to do with the model: "translate with: nmt-translate -m DIR < INPUT > OUTPUT".
+  virtual std::string next_step(const std::string& directory) const = 0;
+};
+
+/// The task's room. This table is the only place of nmt-train that tells tasks apart.
+std::unique_ptr<TrainingTask> make_training_task(Task task);
+
+}  // namespace nmt::app

@@ -1,0 +1,110 @@
+#include "app/train/tasks/translation_training.h"
+
+#include "app/train/training_vocabularies.h"
+#include "core/log.h"
+
+#include <algorithm>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+namespace nmt::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::int64_t max_sampled =
+    10000;  // pairs: less than a second of encoding; the standard error of a 1 % bin is 0.1 %
+
+Json pairs_of(const std::map<std::int64_t, std::int64_t>& counts) {
+  Json list = Json::array();
+  for (const auto& [length, count] : counts) list.push_back({length, count});
+  return list;
+}
+
+// Lengths in pieces of evenly spaced training pairs.
+Json lengths(const TrainingText& text, const VocabularyPair& vocabularies) {
+  const ParallelCorpus& corpus = *text.corpus;
+  const std::int64_t step = (corpus.pairs() + max_sampled - 1) / max_sampled;
+  std::map<std::int64_t, std::int64_t> counts[2];
+  std::int64_t sampled = 0;
+  std::string storage;
+  for (std::int64_t i = 0; i < corpus.pairs(); i += step) {
+    if (std::binary_search(text.excluded.begin(), text.excluded.end(), i)) continue;
+    ++counts[0][std::ssize(vocabularies.source->encode(corpus.line(Side::source, i, storage)))];
+    ++counts[1][std::ssize(vocabularies.target->encode(corpus.line(Side::target, i, storage)))];
+    ++sampled;
+  }
+  return Json{{"pairs", sampled}, {"source", pairs_of(counts[0])}, {"target", pairs_of(counts[1])}};
+}
+
+}  // namespace
+
+void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
+                               train::Communicator& ranks) {
+  text_ = open_training_text(spec.data, choices, ranks);
+  for (train::Choice& choice : train::choose(text_.size(), spec.model, spec.data, spec.train))
+    choices.push_back(std::move(choice));
+  if (is_new && !spec.ties_given() && train::choose_tying(spec.model, spec.data))
+    choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
+}
+
+std::string TranslationTraining::batching(const TrainingSpec& spec) const {
+  const DataSpec& data = spec.data;
+  return fmt::format(
+      "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
+      "maxi-batch {}",
+      text_.corpus->hash(), text_.excluded.size(), text_.corpus->pairs(), data.seed,
+      data.max_length, data.max_length_unit == LengthUnit::words ? " words" : "",
+      data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
+      data.maxi_batch);
+}
+
+VocabularyPair TranslationTraining::make_vocabularies(const TrainingSpec& spec,
+                                                      train::Heartbeat& heartbeat) {
+  return app::make_vocabularies(spec.data, text_, heartbeat);
+}
+
+void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& vocabularies,
+                               TrainingDevice& device, const train::StopRequest& stop) {
+  vocabularies_ = vocabularies;
+  const Vocabulary &source = *vocabularies_.source, &target = *vocabularies_.target;
+  train::Communicator& ranks = device.ranks();
+  model_.emplace(spec.model, source.size(), target.size(), device.context(), spec.train.seed);
+  data_.emplace(*text_.corpus, source, target, spec.data, text_.excluded,
+                Share{ranks.rank(), ranks.size()},
+                [&ranks](const Ids& mine) { return ranks.all_gather(mine); });
+  source_.emplace(*data_, spec.data);
+  translations_.emplace(spec.model, spec.train.valid_metrics, spec.train.valid_max_sentences,
+                        spec.search, source, target, text_.development, device.compute());
+  translations_->stop_on(stop);
+}
+
+std::string TranslationTraining::summary(const TrainingSpec& spec) const {
+  return fmt::format("{}, {} and {}", name_of(spec.model.type), spec.model.enc_cell,
+                     spec.model.dec_cell);
+}
+
+void TranslationTraining::use_directory(const std::string& path) {
+  translations_->keep_translations(path + "/development.json");
+}
+
+Json TranslationTraining::record(const TrainingSpec& spec) {
+  const DataSpec& data = spec.data;
+  return Json{{"data",
+               {{"files", data.train_sets},
+                {"pairs", text_.corpus->pairs()},
+                {"held_out", std::ssize(text_.excluded)},
+                {"development_files", data.valid_sets},
+                {"development_pairs", std::ssize(text_.development.sources)},
+                {"max_length", data.max_length},
+                {"source_pieces", vocabularies_.source->size()},
+                {"target_pieces", vocabularies_.target->size()},
+                {"weights", model_->parameters().elements()}}},
+              {"lengths", lengths(text_, vocabularies_)}};
+}
+
+std::string TranslationTraining::next_step(const std::string& directory) const {
+  return fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", directory);
+}
+
+}  // namespace nmt::app

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "app/train/corpus_source.h"
+#include "app/train/tasks/training_task.h"
+#include "app/train/training_text.h"
+#include "app/train/validation.h"
+#include "data/training_data.h"
+#include "model/model.h"
+
+#include <optional>
+
+namespace nmt::app {
+
+/// Training of a translation model on two parallel files.
+class TranslationTraining : public TrainingTask {
+ public:
+  void read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
+            train::Communicator& ranks) override;
+  std::string text_hash() const override { return text_.corpus->hash(); }
+  std::string batching(const TrainingSpec& spec) const override;
+  std::string development_hash() const override { return text_.development_hash(); }
+  VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
+  void make(const TrainingSpec& spec, const VocabularyPair& vocabularies, TrainingDevice& device,
+            const train::StopRequest& stop) override;
+  Trainable& model() override { return *model_; }
+  train::BatchSource& source() override { return *source_; }
+  train::Validator& validator() override { return *translations_; }
+  std::string summary(const TrainingSpec& spec) const override;
+  void use_directory(const std::string& path) override;
+  nlohmann::ordered_json record(const TrainingSpec& spec) override;
+  std::int64_t encoded() const override { return data_->encoded(); }
+  std::string next_step(const std::string& directory) const override;
+
+ private:
+  TrainingText text_;
+  VocabularyPair vocabularies_;
+  std::optional<Model> model_;
+  std::optional<TrainingData> data_;
+  std::optional<CorpusSource> source_;
+  std::optional<TranslationValidator> translations_;
+};
+
+}  // namespace nmt::app

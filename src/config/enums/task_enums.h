@@ -1,0 +1,21 @@
+#pragma once
+
+#include "config/enum_names.h"
+
+namespace nmt {
+
+/// The layer between the top recurrent layer of a language model and its softmax.
+enum class OutputLayer { linear, tanh, none };
+template <>
+struct EnumNames<OutputLayer> {
+  static constexpr auto names = std::to_array<std::string_view>({"linear", "tanh", "none"});
+};
+
+/// What a language model scores a line after: all lines before it, or the start of a sentence.
+enum class LineContext { text, line };
+template <>
+struct EnumNames<LineContext> {
+  static constexpr auto names = std::to_array<std::string_view>({"text", "line"});
+};
+
+}  // namespace nmt

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Language models from end to end: training, resuming, perplexity against numpy, shallow fusion, ranking, bad input.
+Usage: test_language_model.py BIN_DIR [test names]"""
+import json
+import math
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SMALL = ["--task", "language-model", "--dim-emb", "12", "--dim-rnn", "12", "--dec-depth", "1", "--mini-batch", "4", "--bptt", "7", "--cpu-threads", "2",
+         "--products", "own", "--disp-freq", "10u", "--valid-freq", "10u", "--save-freq", "10u", "--early-stopping", "0", "--learn-rate", "0.01",
+         "--lr-warmup", "0u", "--vocab-type", "words"]
+
+
+def run(tool, *args, status=0, stdin=None):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=300, input=stdin)
+    if done.returncode != status:
+        raise AssertionError(f"{tool} {' '.join(map(str, args))}: status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def make_text(path, lines, seed, words=tuple("abcdefgh")):
+    """Sentences of a Markov chain: every word has two likely successors."""
+    draw = random.Random(seed)
+    text = []
+    for _ in range(lines):
+        at, sentence = draw.randrange(len(words)), []
+        for _ in range(draw.randint(1, 9)):
+            sentence.append(words[at])
+            at = (2 * at + draw.randrange(2)) % len(words) if draw.random() < 0.9 else draw.randrange(len(words))
+        text.append(" ".join(sentence))
+    path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    return path
+
+
+def tensors(model):
+    """The tensors of the published checkpoint, read without the code under test."""
+    import numpy as np
+    data = ((model / "best") if (model / "best").exists() else (model / "latest")) / "model.safetensors"
+    raw = data.read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8:8 + size])
+    body = raw[8 + size:]
+    return {name: np.frombuffer(body[d["data_offsets"][0]:d["data_offsets"][1]], dtype="<f4").reshape(d["shape"]).astype(np.float64)
+            for name, d in header.items() if name != "__metadata__"}
+
+
+def words_of(model):
+    """The words of a vocabulary of type WORD, from its protocol buffer."""
+    raw = (model / "vocab.spm").read_bytes()
+    names, at = [], 0
+    while at < len(raw) and raw[at] == 0x0A:
+        size = raw[at + 1]
+        piece = raw[at + 2:at + 2 + size]
+        names.append(piece[2:2 + piece[1]].decode("utf-8").replace("\u2581", ""))
+        at += 2 + size
+    return names
+
+
+def weights(model):
+    return (model / "latest" / "model.safetensors").read_bytes(), (model / "latest" / "state.safetensors").read_bytes()
+
+
+def events(model, kind):
+    lines = (model / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    return [e for e in map(json.loads, lines) if e["event"] == kind]
+
+
+class LanguageModelTest(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nmt-lm-test-"))
+        self.text = make_text(self.dir / "train.txt", 300, 1)
+        self.valid = make_text(self.dir / "valid.txt", 40, 2)
+
+    def tearDown(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def train(self, name, *more, status=0, text=None):
+        return run("nmt-train", text or self.text, "--model", self.dir / name, "--valid-sets", self.valid, *SMALL, *more, status=status)
+
+    def test_resume_is_bit_exact(self):
+        options = ["--unit", "lstm", "--dropout-emb", "0.1", "--dropout-weights", "0.3", "--optimizer", "sgd", "--average-after", "1", "--learn-rate", "3"]
+        self.train("whole", *options, "--after", "90u")
+        for after in ("35u", "70u", "90u"):
+            self.train("parts", *options, "--after", after)
+        self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "parts"))
+        self.assertIn(b"stream.layer_0.1", weights(self.dir / "whole")[1])
+        for name in ("whole", "parts"):
+            self.assertEqual(len(events(self.dir / name, "average")), 1, name)
+        # Another task cannot go on in the directory.
+        done = run("nmt-train", self.text, self.text, "--model", self.dir / "whole", status=2)
+        self.assertRegex(done.stderr, "task")
+
+    def test_perplexity_is_numpys(self):
+        import numpy as np
+        model = self.dir / "lrn"
+        self.train("lrn", "--unit", "lrn", "--no-layer-normalization", "--lm-output", "tanh", "--dec-depth", "2", "--after", "60u")
+        self.valid.write_text(self.valid.read_text() + "a unseen <unk> b\n\nc d\n", encoding="utf-8")
+        t, names = tensors(model), words_of(model)
+        self.assertEqual(names[:3], ["<unk>", "<s>", "</s>"])
+        ids = {name: i for i, name in enumerate(names)}
+
+        def sigmoid(x):
+            return 1 / (1 + np.exp(-x))
+
+        table, h = t["decoder.embedding"], [np.zeros(12), np.zeros(12)]
+        total, count, last, scores = 0.0, 0, 2, []
+        for line in self.valid.read_text(encoding="utf-8").splitlines():
+            if not line:
+                scores.append(0.0)
+                continue
+            score = 0.0
+            for target in [ids.get(word, 0) for word in line.split()] + [2]:
+                x = table[last]
+                for k in range(2):
+                    q, i, v = np.split(x @ t[f"decoder.layer_{k}.input_projection"], 3)
+                    h[k] = np.tanh(sigmoid(i + h[k]) * v + sigmoid(q - h[k]) * h[k])
+                    x = h[k]
+                y = np.tanh(x @ t["decoder.readout"] + t["decoder.readout_bias"])
+                logits = table @ y + t["decoder.output_bias"]
+                score += logits[target] - logits.max() - math.log(np.exp(logits - logits.max()).sum())
+                last, count = target, count + 1
+            scores.append(score)
+            total -= score
+        done = run("nmt-score", "-m", model, self.valid)
+        found = [float(x) for x in done.stdout.split()]
+        self.assertEqual(len(found), len(scores))
+        for a, b in zip(found, scores):
+            self.assertAlmostEqual(a, b, delta=2e-4)
+        expected = math.exp(total / count)
+        printed = float(run("nmt-score", "-m", model, self.valid, "--summary", "perplexity").stdout)
+        self.assertAlmostEqual(printed, expected, delta=1e-4 * expected)
+        low, high = map(float, re.search(r"95 % interval ([\d.]+) to ([\d.]+)", done.stderr).groups())
+        self.assertLess(low, expected)
+        self.assertGreater(high, expected)
+        self.assertLess(expected, 9)  # of 9 symbols: it has learned something
+
+    def test_validation_is_what_nmt_score_prints(self):
+        self.train("v", "--unit", "gru", "--after", "30u")
+        best = min(e["perplexity"] for e in events(self.dir / "v", "validation"))
+        printed = run("nmt-score", "-m", self.dir / "v", self.valid, "--summary", "perplexity", "--parts", "16").stdout
+        self.assertAlmostEqual(float(printed), best, delta=1e-6 * best)
+
+    def test_subwords_are_normalized_to_words(self):
+        words = ("abcd", "bcda", "acbd", "dcba")
+        text = make_text(self.dir / "long.txt", 300, 3, words)
+        self.train("pieces", "--vocab-type", "sentencepiece", "--dim-vocabs", "9", "--after", "10u", text=text)
+        done = run("nmt-score", "-m", self.dir / "pieces", text, "--word-scores")
+        lines = text.read_text(encoding="utf-8").splitlines()
+        nats = -sum(float(line.split()[0]) for line in done.stdout.splitlines())
+        count = sum(len(line.split()) + 1 for line in lines)
+        printed = float(run("nmt-score", "-m", self.dir / "pieces", text, "--summary", "perplexity").stdout)
+        self.assertAlmostEqual(printed, math.exp(nats / count), delta=1e-4 * printed)
+        pieces = [len(line.split("WordScores=")[1].split()) for line in done.stdout.splitlines()]
+        self.assertGreater(sum(pieces), count)
+
+    def test_difference_of_two_models_ranks(self):
+        other = make_text(self.dir / "other.txt", 300, 5, tuple("hgfedcba"))
+        self.train("in", "--after", "120u")
+        self.train("out", "--after", "120u", text=other)
+        pool = self.dir / "pool.txt"
+        mine, theirs = (make_text(self.dir / "p", 30, 7), make_text(self.dir / "q", 30, 8, tuple("hgfedcba")))
+        pool.write_text(mine.read_text() + theirs.read_text())
+        scores = [float(x) for x in run("nmt-score", "-m", self.dir / "in", self.dir / "out", "-t", pool).stdout.split()]
+        self.assertEqual(len(scores), 60)
+        self.assertGreater(sum(scores[:30]) / 30, sum(scores[30:]) / 30 + 0.3)
+        alone = [[float(x) for x in run("nmt-score", "-m", self.dir / name, pool, "--context", "line").stdout.split()] for name in ("in", "out")]
+        for line, a, b, difference in zip(pool.read_text().splitlines(), *alone, scores):
+            self.assertAlmostEqual(difference, (a - b) / (len(line.split()) + 1), delta=2e-6)
+
+    def test_shallow_fusion(self):
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "300", "--valid", "30", "--test", "20", self.dir / "toy"], check=True)
+        toy, model, lm = self.dir / "toy", self.dir / "mt", self.dir / "lm"
+        run("nmt-train", toy / "train.en", toy / "train.de", "--model", model, "--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1",
+            "--dim-vocabs", "200", "--after", "60u", "--valid-freq", "60u", "--valid-max-sentences", "5", "--cpu-threads", "2", "--mini-batch-words", "200")
+        run("nmt-train", toy / "train.de", *SMALL, "--vocabs", model / "vocab.spm", "--after", "40u", "--model", lm, "--unit", "lstm")
+        source = toy / "test.en"
+
+        def translate(*more):
+            return run("nmt-translate", "-m", model, "-i", source, "--n-best", "--length-penalty", "0", *more).stdout
+
+        plain, fused = translate(), translate("--lm", lm, "--lm-weight", "0.5")
+        self.assertNotEqual(plain, fused)
+        self.assertEqual(translate("--lm", lm, "--lm-weight", "0"), plain)
+        # The same for every batch and number of workers; with a shortlist of nothing left out.
+        for same in (["--mini-batch", "1"], ["--mini-batch", "7", "--maxi-batch-sort", "none"], ["--workers", "2"]):
+            self.assertEqual(translate("--lm", lm, "--lm-weight", "0.5", *same), fused)
+        # A score is log p of the translation model + W log p of the language model. Pieces are given, since text has several segmentations.
+        pieces = translate("--lm", lm, "--lm-weight", "0.5", "--no-spm-decode").splitlines()
+        parts = [line.split(" ||| ") for line in pieces]
+        self.assertTrue(parts)
+        texts, scores = [p[1] for p in parts], [float(p[-1]) for p in parts]
+        sources = source.read_text(encoding="utf-8").splitlines()
+        (self.dir / "s").write_text("".join(sources[int(p[0])] + "\n" for p in parts), encoding="utf-8")
+        (self.dir / "t").write_text("".join(t.replace(" ", "").replace("\u2581", " ").strip() + "\n" for t in texts), encoding="utf-8")
+        mt = [float(x) for x in run("nmt-score", "-m", model, "-t", self.dir / "s", self.dir / "t").stdout.split()]
+        of_lm = [float(x) for x in run("nmt-score", "-m", lm, self.dir / "t", "--context", "line").stdout.split()]
+        close = sum(abs(a + 0.5 * b - s) < 1e-2 for a, b, s in zip(mt, of_lm, scores))
+        self.assertGreater(close, len(scores) // 2)
+        # Errors.
+        self.train("words", "--after", "1u")
+        done = run("nmt-translate", "-m", model, "--lm", self.dir / "words", stdin="x\n", status=2)
+        self.assertIn("has another vocabulary", done.stderr)
+        done = run("nmt-translate", "-m", model, "--lm", model, stdin="x\n", status=2)
+        self.assertIn("is a translation model; expected a language model", done.stderr)
+        done = run("nmt-translate", "-m", lm, stdin="x\n", status=2)
+        self.assertIn("is a language model; expected a translation model", done.stderr)
+        done = run("nmt-translate", "-m", model, "--lm", lm, "--ensemble", "probabilities", stdin="x\n", status=2)
+        self.assertIn("lm:", done.stderr)
+
+    def test_bad_input(self):
+        dirty = self.dir / "dirty.txt"
+        dirty.write_bytes(b"\xef\xbb\xbfa b c\r\n\n  \na \xff b\na\x00b c\n" + b"c d e f g h\n" * 40 + b"last line")
+        done = self.train("dirty", "--after", "3u", text=dirty)
+        self.assertIn("blank lines", done.stderr)
+        self.assertIn("invalid UTF-8", done.stderr)
+        lines = dirty.read_bytes().count(b"\n") + 1
+        self.assertEqual(len(run("nmt-score", "-m", self.dir / "dirty", dirty).stdout.splitlines()), lines)
+        empty = self.dir / "empty.txt"
+        empty.write_text("")
+        blank = self.dir / "blank.txt"
+        blank.write_text("\n \n\n")
+        short = self.dir / "short.txt"
+        short.write_text("a b\n")
+        for text, status, said in ((empty, 3, "is empty"), (blank, 3, "no text"), (short, 3, "fewer than the 4 streams"), (self.dir, 2, "directory"),
+                                   (self.dir / "none", 2, "none")):
+            done = self.train("bad", text=text, status=status, *(["--mini-batch", "4"]))
+            self.assertIn(said, done.stderr.splitlines()[-1])
+            self.assertFalse((self.dir / "bad").exists())
+        for options, said in ((["--valid-metrics", "bleu"], "no metric of a language model"), (["--lm-output", "none", "--dim-emb", "8"], "dim-emb"),
+                              (["--average-after", "2", "--exponential-smoothing", "0.1"], "two averages")):
+            self.assertIn(said, self.train("bad", *options, status=2).stderr)
+            self.assertFalse((self.dir / "bad").exists())
+        self.assertIn("needs one", run("nmt-train", "--task", "language-model", self.text, self.text, status=2).stderr)
+        self.assertIn("without effect: enc-depth (task is language-model)", self.train("idle", "--enc-depth", "3", "--after", "1u").stderr)
+        for tool, args in (("nmt-convert", ["-o", self.dir / "x"]), ("nmt-info", []), ("nmt-report", []), ("nmt-explain", ["--text", "x"])):
+            done = run(tool, "-m", self.dir / "dirty", *args, status=2)
+            self.assertIn("is a language model; expected a translation model", done.stderr, tool)
+        model = self.dir / "dirty"
+        self.assertIn("no line with text", run("nmt-score", "-m", model, blank, status=3).stderr)
+        self.assertIn("scores one", run("nmt-score", "-m", model, "-t", self.text, self.text, status=2).stderr)
+        self.assertIn("no meaning", run("nmt-score", "-m", model, "--n-best", "-t", self.text, status=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
