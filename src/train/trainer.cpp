@@ -330,7 +330,8 @@ void Trainer::begin_average() {
                                     grouped(state_.progress.updates)));
 }
 
-Checkpoint Trainer::checkpoint(Arena& host) {
+// `with_batches`: with the tensors that the next batch depends on.
+Checkpoint Trainer::checkpoint(Arena& host, bool with_batches) {
   Checkpoint checkpoint;
   checkpoint.update = state_.progress.updates;
   const auto into = [&](std::vector<NamedTensor>& list) {
@@ -340,7 +341,7 @@ Checkpoint Trainer::checkpoint(Arena& host) {
   };
   optimizer_.for_each_published(into(checkpoint.weights));
   optimizer_.for_each_state(into(checkpoint.state));
-  parts_.model.for_each_state(into(checkpoint.state));
+  if (with_batches) parts_.model.for_each_state(into(checkpoint.state));
   return checkpoint;
 }
 
@@ -354,7 +355,7 @@ void Trainer::exchange(Checkpoint& checkpoint,
     copy(checkpoint.weights[weight++].tensor, tensor);
   });
   const auto exchange_state = [&](const std::string&, Tensor& tensor) {
-    copy(checkpoint.state[state++].tensor, tensor);
+    if (state < checkpoint.state.size()) copy(checkpoint.state[state++].tensor, tensor);
   };
   optimizer_.for_each_state(exchange_state);
   parts_.model.for_each_state(exchange_state);
@@ -407,7 +408,8 @@ void Trainer::load() {
   NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
   TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
   Arena host;
-  Checkpoint whole = checkpoint(host);
+  // Another corpus begins anew, perhaps with batches of another shape.
+  Checkpoint whole = checkpoint(host, loaded.corpus == parts_.corpus);
   parts_.store.load(whole);
   upload_checkpoint(whole);
   optimizer_.set_steps(loaded.optimizer_steps);

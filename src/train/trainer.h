@@ -82,7 +82,7 @@ class Trainer {
   Figures figures() const;
   double seconds() const;
   std::optional<double> seconds_left() const;
-  Checkpoint checkpoint(Arena& host);
+  Checkpoint checkpoint(Arena& host, bool with_batches = true);
   void exchange(Checkpoint& checkpoint,
                 const std::function<void(Tensor& host, Tensor& trained)>& copy);
   void download_checkpoint(Checkpoint& checkpoint);  // from the device

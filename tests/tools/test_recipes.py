@@ -48,7 +48,8 @@ class RecipesTest(unittest.TestCase):
     def test_recipes_set_nothing_without_effect(self):
         for config in sorted((ROOT / "configs").glob("**/*.yaml")):
             with self.subTest(config=config.name):
-                done = subprocess.run([BIN / "nmt-train", self.dir / "train.en", self.dir / "train.de", "-c", config, "--cpu-threads", "1", "--dump-config"],
+                texts = [self.dir / "train.en", *([] if "task: language-model" in config.read_text(encoding="utf-8") else [self.dir / "train.de"])]
+                done = subprocess.run([BIN / "nmt-train", *texts, "-c", config, "--cpu-threads", "1", "--dump-config"],
                                       capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertNotIn("without effect", done.stderr)

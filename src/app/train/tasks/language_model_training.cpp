@@ -15,8 +15,6 @@
 namespace nmt::app {
 namespace {
 
-constexpr int usual_streams = 20;  // Zaremba et al. 2014
-
 // Settings by the size of the text, whose large models are those of Zaremba et al. 2014.
 struct Row {
   std::int64_t below;  // bytes
@@ -36,6 +34,7 @@ const Row& row_of(std::int64_t bytes) {
 std::vector<TrainingTask::Default> LanguageModelTraining::defaults() const {
   return {{"valid-metrics", {"perplexity", "cross-entropy"}},
           {"label-smoothing", {"0"}},
+          {"mini-batch", {"20"}},  // streams, as Zaremba et al. 2014
           {"schedule", {"constant"}},
           {"lr-decay", {"0.5"}},
           {"lr-decay-start", {"1", "1"}}};
@@ -150,7 +149,8 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
     data.dim_vocabs = {data.vocab_type == VocabularyKind::words ? 50'000 : 8'000};
     choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), "usual"});
   }
-  number("mini-batch", data.mini_batch, usual_streams, "usual", 0);
+  if (data.mini_batch == 0)
+    fail(ExitStatus::usage, "mini-batch: a language model needs at least one stream");
   if (data.mini_batch_words == 0)
     data.mini_batch_words = data.mini_batch * model.language_model.bptt;
 
