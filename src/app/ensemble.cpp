@@ -55,14 +55,13 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
 
 std::vector<config::Option> fusion_fields(EnsembleSpec& spec) {
   using config::Option;
-  return config::in_group(
-      "search",
-      {Option("lm", &spec.language_model, "language model for shallow fusion")
-           .unset_means("none")
-           .meta("DIR"),
-       Option("lm-weight", &spec.language_model_weight,
-              "weight of the language model's log-probabilities")
-           .range(0, 100)});
+  return config::in_group("search",
+                          {Option("lm", &spec.language_model, "language model for shallow fusion")
+                               .unset_means("none")
+                               .meta("DIR"),
+                           Option("lm-weight", &spec.language_model_weight,
+                                  "weight of the language model's log-probabilities")
+                               .range(0, 100)});
 }
 
 void check(const EnsembleSpec& spec) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <unordered_map>
 
 #include <sentencepiece_processor.h>
 
@@ -26,6 +27,7 @@ struct Vocabulary::Impl {
   std::string bytes;
   std::vector<std::string> pieces;
   bool whole_words = false;
+  std::unordered_map<std::string, std::int32_t> words;  ///< of whole words
 
   std::vector<int> encode(std::string_view text) const {
     std::vector<int> ids;
@@ -90,6 +92,10 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   impl.pieces.reserve(static_cast<std::size_t>(processor.GetPieceSize()));
   for (int id = 0; id < processor.GetPieceSize(); ++id)
     impl.pieces.push_back(processor.IdToPiece(id));
+  if (impl.whole_words)
+    for (std::size_t id = 3; id < impl.pieces.size(); ++id)
+      if (impl.pieces[id].starts_with(kSpace))
+        impl.words.emplace(impl.pieces[id].substr(kSpace.size()), static_cast<std::int32_t>(id));
   return vocabulary;
 }
 
@@ -107,8 +113,13 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view line) const {
     constexpr std::string_view spaces = " \t\r\v\f";
     for (std::size_t at = 0; (at = line.find_first_not_of(spaces, at)) != line.npos;) {
       const std::size_t end = std::min(line.find_first_of(spaces, at), line.size());
-      const std::vector<int> word = impl_->encode(line.substr(at, end - at));
-      ids.insert(ids.end(), word.begin(), word.end());
+      const std::string word(line.substr(at, end - at));
+      if (const auto known = impl_->words.find(word); known != impl_->words.end()) {
+        ids.push_back(known->second);
+      } else {  // SentencePiece may normalize it to a known one
+        const std::vector<int> others = impl_->encode(word);
+        ids.insert(ids.end(), others.begin(), others.end());
+      }
       at = end;
     }
     return ids;

@@ -56,7 +56,7 @@ class TrainingTask {
   virtual Trainable& model() = 0;
   virtual train::BatchSource& source() = 0;
   virtual train::Validator& validator() = 0;  ///< used on the first rank
-  /// The model in a few words, for the log: "rnnsearch, lrn and lrn".
+  /// The model in a few words, for the log, such as its units.
   virtual std::string summary(const TrainingSpec& spec) const = 0;
   /// Called when the model directory may be written, on the first rank.
   virtual void use_directory(const std::string& path) = 0;
