@@ -49,6 +49,8 @@ Var concat(Tape& tape, const std::vector<Var>& parts);
 /// Rows rows[i] of x viewed as [rows, width] -> [R, width]; rows must be distinct while the tape
 /// records.
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows);
+/// Rows of x viewed as [rows, width]; `rows` i32 [..] may name a row several times -> [.., width].
+Var gather_rows(Tape& tape, const Var& x, const Symbols& rows);
 /// Step t of x [T,B,N] -> [B,N].
 Var step(Tape& tape, const Var& x, std::int64_t t);
 
@@ -164,6 +166,15 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
 /// -log p(target), and the label-smoothed loss minus the entropy of the smoothed labels.
 void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias,
                   const Tensor& targets, float smoothing, const Tensor& sums);
+/// Softmax cross-entropy of logits [..,L] with a small number of labels; targets i32 [..], labels
+/// or kernels::no_target. Gradient and sums as softmax_loss(); sums f64 [1] has the smoothed loss
+/// alone.
+void label_loss(Tape& tape, const Var& logits, const Tensor& targets, float smoothing,
+                const Tensor& sums);
+/// Negative log likelihood of a linear-chain CRF (kernels/label_loss.h): emissions [T,B,L],
+/// transitions [L+2,L], targets i32 [T,B], lengths i32 [B]. Adds it to both sums.
+void crf_loss(Tape& tape, const Var& emissions, Parameter& transitions, const Tensor& targets,
+              const Tensor& lengths, const Tensor& sums);
 /// Logits [R,V], for search.
 Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias);
 /// Columns `ids` of a packed [k,n] matrix, in the same packed format. CPU only.

@@ -98,6 +98,31 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   return out;
 }
 
+Var gather_rows(Tape& tape, const Var& x, const Symbols& rows) {
+  const Context& context = tape.context();
+  const Tensor& ids = rows.ids;
+  const std::int64_t count = ids.elements(), width = x->value.width();
+  Tensor y = context.empty(ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width}
+                                                   : Shape{count, width});
+  const Region region(context.profile, point_wise, traffic(y, 2));
+  dispatch(context, [&](const auto& backend) {
+    kernels::gather_rows(backend, count, width, ids.data<std::int32_t>(), x->value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
+  tape.record([&tape, x, out, rows, count, width] {
+    if (!out->gradient || !x->wants_gradient) return;
+    const Region back(tape.context().profile, point_wise, traffic(out->gradient, 2));
+    float* const slopes = tape.gradient(*x);
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::scatter_add_rows(
+          backend, count, width, x->value.rows(), rows.ids.data<std::int32_t>(),
+          rows.runs ? rows.runs.data<std::int32_t>() : nullptr, out->gradient.f32(), slopes);
+    });
+  });
+  return out;
+}
+
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) {
   const Context& context = tape.context();
   const std::int64_t rows = x->value.rows(), width = x->value.width() / planes;

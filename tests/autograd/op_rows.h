@@ -24,6 +24,7 @@ inline std::ostream& operator<<(std::ostream& out, const OpRow& row) {
 std::vector<OpRow> plain_op_rows();
 std::vector<OpRow> attention_op_rows();
 std::vector<OpRow> recurrent_op_rows();
+std::vector<OpRow> label_op_rows();
 
 /// A random size.
 inline std::int64_t between(Engine& engine, std::int64_t least, std::int64_t most) {

@@ -108,6 +108,28 @@ void check_embedding(Engine& engine) {
   });
 }
 
+// Rows that are read several times, and some that are not read.
+void check_gather_rows(Engine& engine) {
+  const std::int64_t rows = between(engine, 2, 12), width = between(engine, 1, 20),
+                     steps = between(engine, 1, 6), batch = between(engine, 1, 6);
+  Tape tape(engine.context, true);
+  const Var x = tape.result(engine.random({rows, width}));
+  std::vector<std::int32_t> ids;
+  for (std::int64_t i = 0; i < steps * batch; ++i)
+    ids.push_back(static_cast<std::int32_t>(between(engine, 0, rows - 1)));
+  const Var y = ops::gather_rows(tape, x, ops::send_symbols(tape, ids, {steps, batch}));
+  Row xs = doubles(x->value);
+  GradientCheck check(engine, {one_rounding, steps * batch});
+  check.reads("x", xs, x);
+  check.gives("y", y);
+  check.run(tape, [&] {
+    Row out;
+    for (const std::int32_t id : ids)
+      out.insert(out.end(), &xs[id * width], &xs[id * width] + width);
+    return out;
+  });
+}
+
 void check_layer_norm(Engine& engine) {
   const std::int64_t planes = between(engine, 1, 4), width = between(engine, 5, 24),
                      all = planes * width;
@@ -302,6 +324,7 @@ std::vector<OpRow> plain_op_rows() {
       {"block_linear", "bias", [](Engine& e) { check_block_linear(e, true); }},
       {"rearrange", "", check_rearrange},
       {"embedding", "", check_embedding},
+      {"gather_rows", "", check_gather_rows},
       {"layer_norm", "", check_layer_norm},
       {"dropout", "", [](Engine& e) { check_dropout(e, false); }},
       {"dropout", "shared_over_steps", [](Engine& e) { check_dropout(e, true); }},
