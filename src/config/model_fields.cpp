@@ -121,8 +121,8 @@ std::vector<Option> initialization(ModelSpec& s) {
 }
 
 std::vector<Option> list(ModelSpec& s) {
-  return in_group(
-      "model", joined({shape(s), regularization(s), initialization(s), language_model_fields(s)}));
+  return in_group("model", joined({shape(s), regularization(s), initialization(s),
+                                   language_model_fields(s), tagging_fields(s)}));
 }
 
 }  // namespace

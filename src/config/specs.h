@@ -60,6 +60,7 @@ struct ModelSpec {
   double gate_bias = 0.0;             ///< constant: X, the start of forget gates; 0: the unit's own
   int gate_steps = 30;                ///< chrono: T, the longest memory in tokens
   LanguageModelSpec language_model;
+  TaggingSpec tagging;
 };
 
 /// `gate-init: auto` of a new training.

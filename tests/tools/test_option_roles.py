@@ -29,10 +29,12 @@ SHAPE = {
     "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
     "lm-output": "tanh",
+    "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",
 }
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
                   "gate-steps": "9"}
-VOCABULARY = {"dim-vocabs": "90", "vocab-type": "words", "joint-vocab": False, "sentencepiece-max-lines": "1000"}
+VOCABULARY = {"dim-vocabs": "90", "vocab-type": "words", "joint-vocab": False, "sentencepiece-max-lines": "1000",
+              "word-min-count": "3", "word-column": "1", "tag-column": "3"}
 HOLD_OUT = {"valid-lines": "9", "seed": "7"}
 REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCABULARY,
            "hold-out": HOLD_OUT, "state": {"optimizer": "sgd"},

@@ -18,4 +18,12 @@ struct EnumNames<LineContext> {
   static constexpr auto names = std::to_array<std::string_view>({"text", "line"});
 };
 
+/// The networks of a tagger (Su & Kuo, ELSTM 2018, section 4.2).
+enum class TaggingNetwork { basic, bidirectional, dependent };
+template <>
+struct EnumNames<TaggingNetwork> {
+  static constexpr auto names =
+      std::to_array<std::string_view>({"basic", "bidirectional", "dependent"});
+};
+
 }  // namespace nmt

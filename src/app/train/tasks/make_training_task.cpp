@@ -1,4 +1,5 @@
 #include "app/train/tasks/language_model_training.h"
+#include "app/train/tasks/tagging_training.h"
 #include "app/train/tasks/translation_training.h"
 #include "core/error.h"
 
@@ -8,6 +9,7 @@ std::unique_ptr<TrainingTask> make_training_task(Task task) {
   switch (task) {
     case Task::translation: return std::make_unique<TranslationTraining>();
     case Task::language_model: return std::make_unique<LanguageModelTraining>();
+    case Task::tagging: return std::make_unique<TaggingTraining>();
   }
   NMT_FAIL("task {} has no room", static_cast<int>(task));
 }

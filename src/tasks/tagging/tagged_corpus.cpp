@@ -1,0 +1,151 @@
+#include "tasks/tagging/tagged_corpus.h"
+
+#include "core/error.h"
+#include "kernels/softmax_loss.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+namespace nmt {
+namespace {
+
+constexpr std::size_t batch_words = 2048;  // padded words of a batch without gradients
+
+// Longest first, so that the first batch needs the most memory.
+std::vector<std::vector<std::size_t>> batches_of(std::span<const Ids> sentences) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    if (!sentences[i].empty()) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return sentences[a].size() > sentences[b].size();
+  });
+  std::vector<std::vector<std::size_t>> batches;
+  for (std::size_t begin = 0; begin < order.size();) {
+    const std::size_t count = std::clamp<std::size_t>(batch_words / sentences[order[begin]].size(),
+                                                      1, order.size() - begin);
+    batches.emplace_back(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                         order.begin() + static_cast<std::ptrdiff_t>(begin + count));
+    begin += count;
+  }
+  return batches;
+}
+
+std::vector<const Ids*> chosen(std::span<const Ids> from, std::span<const std::size_t> examples) {
+  std::vector<const Ids*> sentences;
+  for (const std::size_t i : examples) sentences.push_back(&from[i]);
+  return sentences;
+}
+
+std::vector<int> sizes(const std::vector<Ids>& sentences) {
+  std::vector<int> lengths;
+  for (const Ids& ids : sentences) lengths.push_back(static_cast<int>(ids.size()));
+  return lengths;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) (line += line.empty() ? "" : " ") += word;
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> label_names(const Vocabulary& labels) {
+  std::vector<std::string> names;
+  for (std::int32_t id = first_label; id < labels.size(); ++id)
+    names.push_back(labels.decode(std::vector{id}));
+  return names;
+}
+
+TaggedCorpus encode(std::span<const TaggedSentence> sentences, const Vocabulary& labels,
+                    WordForms& forms) {
+  std::unordered_map<std::string, std::int32_t> numbers;
+  const std::vector<std::string> names = label_names(labels);
+  for (std::size_t i = 0; i < names.size(); ++i) numbers[names[i]] = static_cast<std::int32_t>(i);
+  TaggedCorpus corpus;
+  for (const TaggedSentence& sentence : sentences) {
+    corpus.words.push_back(forms.add(sentence.words));
+    Ids& ids = corpus.labels.emplace_back();
+    for (const std::string& tag : sentence.tags) {
+      const auto known = numbers.find(tag);
+      ids.push_back(known == numbers.end() ? kernels::no_target : known->second);
+    }
+  }
+  return corpus;
+}
+
+TaggingBatches::TaggingBatches(const TaggedCorpus& corpus, const DataSpec& spec, const Share& share)
+    : corpus_(corpus), order_(sizes(corpus.words), spec), share_(share) {}
+
+Batch TaggingBatches::make(std::span<const std::size_t> examples) const {
+  Batch batch =
+      make_tagging_batch(chosen(corpus_.words, examples), chosen(corpus_.labels, examples));
+  batch.lines.assign(examples.begin(), examples.end());
+  return share_.size > 1 ? take(batch, share_) : batch;
+}
+
+const Batch& TaggingBatches::next() {
+  return batch_ = make(order_.next());
+}
+
+std::vector<Batch> TaggingBatches::largest() {
+  return {make(std::vector<std::size_t>(order_.longest_count(), order_.longest()))};
+}
+
+std::vector<Ids> tag_all(Tagger& tagger, std::span<const Ids> sentences,
+                         const std::function<void()>& on_batch) {
+  std::vector<Ids> labels(sentences.size());
+  for (const auto& examples : batches_of(sentences)) {
+    if (on_batch) on_batch();
+    std::vector<Ids> tagged = tagger.tag(make_tagging_batch(chosen(sentences, examples), {}));
+    for (std::size_t i = 0; i < examples.size(); ++i) labels[examples[i]] = std::move(tagged[i]);
+  }
+  return labels;
+}
+
+TaggingResult evaluate(Tagger& tagger, const TaggedCorpus& corpus,
+                       const std::function<void()>& on_batch) {
+  TaggingResult result;
+  result.labels = tag_all(tagger, corpus.words, on_batch);
+  double sum = 0;
+  std::int64_t labels = 0;
+  // A CRF has no score of a sentence with a label that it does not have.
+  std::vector<Ids> words, known;
+  for (std::size_t i = 0; i < corpus.words.size(); ++i) {
+    const Ids& of_sentence = corpus.labels[i];
+    if (std::find(of_sentence.begin(), of_sentence.end(), kernels::no_target) != of_sentence.end())
+      continue;
+    words.push_back(corpus.words[i]);
+    known.push_back(of_sentence);
+  }
+  for (const auto& examples : batches_of(words)) {
+    if (on_batch) on_batch();
+    const BatchLoss loss =
+        tagger.evaluate(make_tagging_batch(chosen(words, examples), chosen(known, examples)));
+    sum += loss.cross_entropy;
+    labels += loss.tokens;
+  }
+  result.cross_entropy = labels == 0 ? 0 : sum / static_cast<double>(labels);
+  return result;
+}
+
+std::vector<std::string> label_lines(std::span<const Ids> labels,
+                                     const std::vector<std::string>& names) {
+  std::vector<std::string> lines;
+  for (const Ids& sentence : labels) {
+    std::vector<std::string> words;
+    for (const std::int32_t label : sentence)
+      words.push_back(names.at(static_cast<std::size_t>(label)));
+    lines.push_back(joined(words));
+  }
+  return lines;
+}
+
+std::vector<std::string> label_lines(std::span<const TaggedSentence> sentences) {
+  std::vector<std::string> lines;
+  for (const TaggedSentence& sentence : sentences) lines.push_back(joined(sentence.tags));
+  return lines;
+}
+
+}  // namespace nmt

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""nmt-train --task tagging and nmt-tag on generated columns: what the networks can learn, bad input, resumed training.
+Argument: the folder of the programs."""
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = sys.argv[1]
+SMALL = ["--dim-emb", "16", "--dim-rnn", "24", "--dim-char-emb", "8", "--dim-char-rnn", "8", "--threads", "1",
+         "--mini-batch-words", "128", "--learn-rate", "0.01", "--dropout", "0", "--quiet"]
+
+
+def run(program, *arguments, stdin="", quiet=True):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], input=stdin.encode(), capture_output=True,
+                          timeout=300)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ok(program, *arguments, **more):
+    code, out, err = run(program, *arguments, **more)
+    assert code == 0, (program, arguments, code, err)
+    return out, err
+
+
+def refused(status, parts, program, *arguments, **more):
+    code, out, err = run(program, *arguments, **more)
+    assert code == status and out == "" and len([l for l in err.splitlines() if l.startswith("error")]) == 1, (arguments, code, out, err)
+    for part in parts:
+        assert part in err, (arguments, part, err)
+
+
+def sentences(rng, count):
+    """A word ending in -a is A before a number and B elsewhere; numbers are N and unknown words show their kind by their
+    ending alone: the tags need later words and characters."""
+    out = []
+    for _ in range(count):
+        words = []
+        for _ in range(rng.randint(1, 9)):
+            stem = "".join(rng.choice("bcdfg") for _ in range(3))
+            words.append(rng.choice((stem + "a", stem + "o", str(rng.randint(0, 99)))))
+        tags = []
+        for i, word in enumerate(words):
+            before_number = i + 1 < len(words) and words[i + 1].isdigit()
+            tags.append("N" if word.isdigit() else "O" if word.endswith("o") else "A" if before_number else "B")
+        out.append(list(zip(words, tags)))
+    return out
+
+
+def columns(data):
+    return "".join("".join(f"{word} x {tag}\n" for word, tag in sentence) + "\n" for sentence in data)
+
+
+def conllu(data):
+    text = ""
+    for sentence in data:
+        text += "# text = " + " ".join(word for word, _ in sentence) + "\n"
+        for i, (word, tag) in enumerate(sentence, 1):
+            text += f"{i}\t{word}\t_\t{tag}\t_\t_\t0\t_\t_\t_\n"
+        text += "\n"
+    return text
+
+
+with tempfile.TemporaryDirectory() as folder:
+
+    def file(name, text):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+        return path
+
+    rng = random.Random(5)
+    data, held = sentences(rng, 400), sentences(rng, 60)
+    train, valid = file("train.txt", columns(data)), file("valid.conllu", conllu(held))
+    text = "".join(" ".join(word for word, _ in s) + "\n" for s in held)
+    model = os.path.join(folder, "model")
+    score = lambda where: float(ok("nmt-tag", where, "--evaluate", valid, "--threads", "1")[0].split()[1])
+
+    # Both directions and characters: nearly all tags; the validation prints what nmt-tag does.
+    _, log = ok("nmt-train", "--task", "tagging", train, "--valid-sets", valid, "--model", model, "--unit", "lstm",
+                "--after", "8e", *[a for a in SMALL if a != "--quiet"])
+    assert score(model) > 97, log
+    assert f"accuracy {score(model):.2f} ±" in log, log
+    out, _ = ok("nmt-tag", model, stdin=text)
+    tags = [line.split(" ") for line in out.splitlines()]
+    correct = sum(t == e for line, s in zip(tags, held, strict=True) for t, (_, e) in zip(line, s, strict=True))
+    assert abs(100 * correct / sum(map(len, held)) - score(model)) < 0.006, (correct, score(model))
+    # n lines in, n lines out, for unusual lines too.
+    odd = "bca 1\n\n  bca\t1 \r\n\ufeffx\x00y \u2028\nlast"
+    lines = ok("nmt-tag", model, stdin=odd)[0].split("\n")
+    assert [len(line.split()) for line in lines] == [2, 0, 2, 2, 1, 0], lines
+    assert lines[0] == lines[2], lines
+    many = "bca " * 2500
+    assert len(ok("nmt-tag", model, stdin=many)[0].split()) == 2500
+
+    # A forward network cannot know the next word; words alone do not tell the kind of unknown ones.
+    basic, alone = os.path.join(folder, "basic"), os.path.join(folder, "alone")
+    ok("nmt-train", "--task", "tagging", train, "--valid-sets", valid, "--model", basic, "--after", "4e",
+       "--tagging-network", "basic", *SMALL)
+    ok("nmt-train", "--task", "tagging", train, "--valid-sets", valid, "--model", alone, "--after", "4e",
+       "--dim-char-rnn", "0", *[a for i, a in enumerate(SMALL) if SMALL[max(i - 1, 0)] != "--dim-char-rnn" and a != "--dim-char-rnn"])
+    assert score(basic) < 95 and score(alone) < score(model) - 1, (score(basic), score(alone))
+
+    # Span tags give span F1; dependent network with a CRF; a resumed training equals one without a break.
+    iob = lambda s: [(w, {"N": "O", "O": "B-o", "A": "B-a", "B": "I-a"}[t]) for w, t in s]
+    spans = file("spans", columns(map(iob, data))), file("spans.valid", columns(map(iob, held)))
+    common = ["--task", "tagging", spans[0], "--valid-sets", spans[1], "--tagging-network", "dependent", "--crf",
+              "--unit", "lrn", *[a for a in SMALL if a != "--quiet"]]
+    whole, halves = os.path.join(folder, "whole"), os.path.join(folder, "halves")
+    _, log = ok("nmt-train", *common, "--model", whole, "--after", "2e")
+    assert "span F1" in log, log
+    ok("nmt-train", *common, "--model", halves, "--after", "1e")
+    ok("nmt-train", *common, "--model", halves, "--after", "2e")
+    weights = [open(os.path.join(m, "latest", "model.safetensors"), "rb").read() for m in (whole, halves)]
+    assert weights[0] == weights[1]
+    assert ok("nmt-tag", whole, "--evaluate", spans[1])[0].startswith("span F1 ")
+
+    # Held-out sentences, where no development set is given.
+    _, log = ok("nmt-train", "--task", "tagging", train, "--model", os.path.join(folder, "held"), "--after", "2u",
+                *[a for a in SMALL if a != "--quiet"])
+    assert "valid-lines: 20" in log, log
+
+    # Bad input: one line, nothing written.
+    task = ["nmt-train", "--task", "tagging", "--model", os.path.join(folder, "none")]
+    refused(3, ["line 2 has 1 columns, not 2"], *task, file("bad", "a X\nb\n"))
+    refused(3, ["no words"], *task, file("empty", ""))
+    refused(3, ["column 9"], *task, train, "--tag-column", "9")
+    refused(3, ["at least two tags"], *task, file("one", "a X\nb X\n\nc X\n"))
+    refused(2, ["missing"], *task, os.path.join(folder, "missing"))
+    refused(2, ["2 files", "a tagger"], *task, "--train-sets", train, valid)
+    refused(2, ["label-smoothing"], *task, train, "--crf", "--label-smoothing", "0.1")
+    refused(2, ["dependent"], *task, train, "--tagging-network", "both")
+    assert not os.path.exists(os.path.join(folder, "none"))
+    refused(2, ["tagger", "translation"], "nmt-translate", "--model", model, stdin="a\n")
+    refused(2, ["model"], "nmt-tag", stdin="a\n")
+    refused(2, ["exclude"], "nmt-tag", model, "--input", train, "--evaluate", valid)
+    refused(3, ["line 1"], "nmt-tag", model, "--evaluate", file("text", "one\n"))
+print("passed")
