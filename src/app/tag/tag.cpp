@@ -70,9 +70,9 @@ void score_file(const TagSpec& spec, LoadedTagger& loaded, LineWriter& writer) {
 
 std::vector<Option> fields(TagSpec& spec) {
   return joined(
-      {{model_option(&spec.model, "model directory of a tagger")},
-       config::in_group("files",
-                        {Option("input", &spec.input, "text, one sentence per line")
+      {config::in_group("files",
+                        {model_option(&spec.model, "model directory of a tagger"),
+                         Option("input", &spec.input, "text, one sentence per line")
                              .unset_means("standard input")
                              .alias({"i"})
                              .meta("FILE"),
