@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "model/model.h"
 
 #include <cmath>
 #include <cstdlib>

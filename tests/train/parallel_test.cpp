@@ -1,5 +1,6 @@
 // Trainers of several ranks as threads of this process, beside one that trains alone.
 #include "core/log.h"
+#include "model/model.h"
 #include "tests/support/engine.h"
 #include "train/parallel/shared.h"
 #include "train/signals.h"

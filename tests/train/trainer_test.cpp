@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include "core/log.h"
+#include "model/model.h"
 #include "tests/support/engine.h"
 #include "train/signals.h"
 
