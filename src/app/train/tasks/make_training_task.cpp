@@ -1,3 +1,4 @@
+#include "app/train/tasks/classification_training.h"
 #include "app/train/tasks/language_model_training.h"
 #include "app/train/tasks/tagging_training.h"
 #include "app/train/tasks/translation_training.h"
@@ -10,6 +11,7 @@ std::unique_ptr<TrainingTask> make_training_task(Task task) {
     case Task::translation: return std::make_unique<TranslationTraining>();
     case Task::language_model: return std::make_unique<LanguageModelTraining>();
     case Task::tagging: return std::make_unique<TaggingTraining>();
+    case Task::classification: return std::make_unique<ClassificationTraining>();
   }
   NMT_FAIL("task {} has no room", static_cast<int>(task));
 }

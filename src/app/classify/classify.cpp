@@ -1,0 +1,84 @@
+#include "app/classify/classify.h"
+
+#include "app/common_options.h"
+#include "app/compute.h"
+#include "app/line_input.h"
+#include "config/fields.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "search/line_writer.h"
+#include "tasks/classification/error_rate.h"
+#include "tasks/classification/loaded_classifier.h"
+
+namespace nmt::app {
+namespace {
+
+using config::Option;
+
+constexpr std::size_t window = 1000;  // lines classified at a time
+
+void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& writer) {
+  LineInput input(spec.input, {});
+  std::vector<LabeledText> examples;
+  const auto write = [&] {
+    for (const std::string& label : loaded.classify(examples)) writer.write(label + "\n");
+    examples.clear();
+    if (!input.is_file()) writer.flush();
+  };
+  for (std::string line; input.next(line);) {
+    LabeledText& example = examples.emplace_back();
+    const std::size_t tab = line.find('\t');
+    example.text = line.substr(0, tab);
+    if (tab != std::string::npos) example.second = line.substr(tab + 1);
+    if (examples.size() == window || !input.ready()) write();
+  }
+  write();
+  input.warn();
+}
+
+void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& writer) {
+  const LabeledTexts file = read_labeled_text(spec.evaluate);
+  std::vector<std::string> references;
+  for (const LabeledText& example : file.examples) references.push_back(example.label);
+  writer.write(error_rate(loaded.classify(file.examples), references).text() + "\n");
+}
+
+}  // namespace
+
+std::vector<Option> fields(ClassifySpec& spec) {
+  return joined(
+      {config::in_group(
+           "files", {model_option(&spec.model, "model directory of a classifier"),
+                     Option("input", &spec.input, "one text, or two separated by a tab, per line")
+                         .unset_means("standard input")
+                         .alias({"i"})
+                         .meta("FILE"),
+                     output_option(&spec.output, "labels"),
+                     Option("evaluate", &spec.evaluate, "file of labeled texts to score")
+                         .unset_means("no evaluation")
+                         .meta("FILE")}),
+       config::only({"device", "cpu-threads"}, config::decoding_fields(spec.compute))});
+}
+
+void check(const ClassifySpec& spec) {
+  if (spec.model.empty())
+    fail(ExitStatus::usage, "model: no directory given; usage: nmt-classify MODEL");
+  if (!spec.input.empty() && !spec.evaluate.empty())
+    fail(ExitStatus::usage, "--input and --evaluate exclude each other");
+}
+
+void classify(const ClassifySpec& spec) {
+  check(spec);
+  LineWriter writer(spec.output);
+  Compute compute(spec.compute);
+  log::info("{}", compute.describe("nmt-classify"));
+  const auto arena = compute.new_arena();
+  LoadedClassifier loaded(spec.model, compute.context(*arena));
+  if (spec.evaluate.empty())
+    classify_lines(spec, loaded, writer);
+  else
+    score_file(spec, loaded, writer);
+  writer.commit();
+}
+
+}  // namespace nmt::app

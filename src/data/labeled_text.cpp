@@ -1,0 +1,51 @@
+#include "data/labeled_text.h"
+
+#include "core/error.h"
+#include "text/lines.h"
+
+#include <algorithm>
+
+namespace nmt {
+namespace {
+
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find('\t', begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+}  // namespace
+
+LabeledTexts read_labeled_text(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  LabeledTexts file;
+  std::size_t expected = 0;
+  for (std::string line; reader.next(line);) {
+    if (is_blank(line)) continue;
+    std::vector<std::string> fields = fields_of(line);
+    if (expected == 0 && (fields.size() == 2 || fields.size() == 3)) expected = fields.size();
+    if (fields.size() != expected)
+      fail(ExitStatus::data, "{}: line {} has {} fields, not {} (label TAB text{})", reader.name(),
+           reader.lines(), fields.size(), expected == 0 ? "2 or 3" : std::to_string(expected),
+           expected == 2 ? "" : " TAB text");
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      if (is_blank(fields[i]))
+        fail(ExitStatus::data, "{}: line {}: the {} is empty", reader.name(), reader.lines(),
+             i == 0 ? "label" : "text");
+    LabeledText& example = file.examples.emplace_back();
+    example.label = std::move(fields[0]);
+    example.text = std::move(fields[1]);
+    if (expected == 3) example.second = std::move(fields[2]);
+    example.line = reader.lines();
+  }
+  if (file.examples.empty()) fail(ExitStatus::data, "{}: has no labeled texts", reader.name());
+  file.has_pairs = expected == 3;
+  reader.notes().warn(reader.name());
+  return file;
+}
+
+}  // namespace nmt

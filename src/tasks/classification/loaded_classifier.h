@@ -1,0 +1,32 @@
+#pragma once
+
+#include "model/directory/model_directory.h"
+#include "tasks/classification/classifier.h"
+#include "tasks/classification/labeled_corpus.h"
+
+#include <string>
+#include <vector>
+
+namespace nmt {
+
+/// A model directory ready to classify: spec, vocabulary, names of the labels, weights.
+class LoadedClassifier {
+ public:
+  /// Loads the published checkpoint (best, else latest). The context's pool and arena must outlive
+  /// it. Errors: (usage) no model there, or one of another task; (data) damaged files.
+  LoadedClassifier(const std::string& directory, const Context& context);
+  LoadedClassifier(const LoadedClassifier&) = delete;
+
+  const std::vector<std::string>& names() const { return names_; }
+  /// The names of the labels of examples of valid UTF-8, whose labels are not read. Texts of more
+  /// than max_classified_tokens are cropped.
+  std::vector<std::string> classify(const std::vector<LabeledText>& examples);
+
+ private:
+  ModelDirectory directory_;
+  VocabularyPair vocabularies_;
+  std::vector<std::string> names_;
+  Classifier classifier_;
+};
+
+}  // namespace nmt

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""nmt-train --task classification and nmt-classify on generated texts and pairs, bad input, resumed training. Argument: the
+folder of the programs."""
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = sys.argv[1]
+SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--threads", "1", "--mini-batch-words", "256", "--learn-rate", "0.01",
+         "--dropout", "0", "--vocab-type", "words", "--unit", "lrn"]
+
+
+def run(program, *arguments, stdin=""):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *arguments], input=stdin.encode(), capture_output=True,
+                          timeout=300)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def ok(program, *arguments, **more):
+    code, out, err = run(program, *arguments, **more)
+    assert code == 0, (program, arguments, code, err)
+    return out, err
+
+
+def refused(status, parts, program, *arguments, **more):
+    code, out, err = run(program, *arguments, **more)
+    errors = [line for line in err.splitlines() if line.startswith("error")]
+    assert code == status and out == "" and len(errors) == 1, (arguments, code, out, err)
+    for part in parts:
+        assert part in err, (arguments, part, err)
+
+
+WORDS = [c + v for c in "bdgklmnprst" for v in "aeiou"]
+
+
+def texts(rng, count):
+    """The label is the word after the only X."""
+    out = []
+    for _ in range(count):
+        words = [rng.choice(WORDS) for _ in range(rng.randint(2, 12))]
+        label = rng.choice(["red", "green", "blue"])
+        at = rng.randint(0, len(words))
+        words[at:at] = ["X", label]
+        words += [rng.choice(["red", "green", "blue"])]
+        out.append((label, " ".join(words)))
+    return out
+
+
+def pairs(rng, count):
+    """Whether both texts begin with the same color."""
+    out = []
+    for _ in range(count):
+        one, two = rng.choice(["red", "blue"]), rng.choice(["red", "blue"])
+        tail = lambda: " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 4)))
+        out.append(("same" if one == two else "other", f"{one} {tail()}\t{two} {tail()}"))
+    return out
+
+
+with tempfile.TemporaryDirectory() as folder:
+
+    def file(name, text):
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8", newline="") as f:
+            f.write(text)
+        return path
+
+    def lines(data):
+        return "".join(f"{label}\t{text}\n" for label, text in data)
+
+    rng = random.Random(3)
+    for name, make, epochs in (("texts", texts, "8e"), ("pairs", pairs, "15e")):
+        data, held = make(rng, 600), make(rng, 100)
+        train, valid = file(name, lines(data)), file(name + ".valid", lines(held))
+        model = os.path.join(folder, name + ".model")
+        _, log = ok("nmt-train", "--task", "classification", train, "--valid-sets", valid, "--model", model, "--after",
+                    epochs, *SMALL)
+        score = ok("nmt-classify", model, "--evaluate", valid)[0]
+        rate = float(score.split()[2])
+        assert score.startswith("error rate ") and rate < 8, (name, score, log)
+        assert score.strip() in log, (score, log)
+        found = ok("nmt-classify", model, stdin="".join(text + "\n" for _, text in held))[0].split("\n")
+        wrong = sum(f != label for f, (label, _) in zip(found, held))
+        assert len(found) == len(held) + 1 and abs(wrong - rate) < 1e-6, (wrong, rate)
+
+    model = os.path.join(folder, "texts.model")
+    assert len(ok("nmt-classify", model, stdin="\n\n\ufeff a\x00\nX red")[0].splitlines()) == 4
+    train, valid = os.path.join(folder, "texts"), os.path.join(folder, "texts.valid")
+
+    # A resumed training equals one without a break.
+    whole, halves = os.path.join(folder, "whole"), os.path.join(folder, "halves")
+    common = ["--task", "classification", train, *SMALL]
+    ok("nmt-train", *common, "--model", whole, "--after", "2e")
+    ok("nmt-train", *common, "--model", halves, "--after", "1e")
+    ok("nmt-train", *common, "--model", halves, "--after", "2e")
+    weights = [open(os.path.join(m, "latest", "model.safetensors"), "rb").read() for m in (whole, halves)]
+    assert weights[0] == weights[1]
+
+    # Bad input: one line, nothing written.
+    task = ["nmt-train", "--task", "classification", "--model", os.path.join(folder, "none")]
+    refused(3, ["line 2 has 1 fields, not 2"], *task, file("bad", "a\tx\nb\n"))
+    refused(3, ["no labeled texts"], *task, file("empty", "\n"))
+    refused(3, ["label 'a b' has a space"], *task, file("space", "a b\tx\nb\ty\n"))
+    refused(3, ["pairs"], *task, train, "--valid-sets", os.path.join(folder, "pairs"))
+    refused(3, ["at least two labels"], *task, file("one", "a\tx\na\ty\n"))
+    refused(2, ["missing"], *task, os.path.join(folder, "missing"))
+    assert not os.path.exists(os.path.join(folder, "none"))
+    refused(2, ["classifier", "tagger"], "nmt-tag", model, stdin="a\n")
+    refused(2, ["exclude"], "nmt-classify", model, "--input", train, "--evaluate", valid)
+print("passed")
