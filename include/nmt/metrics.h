@@ -7,7 +7,7 @@
 
 namespace nmt {
 
-// BLEU, chrF and significance tests as sacreBLEU 2 computes them (Post 2018), digit by digit.
+// BLEU, chrF, TER and significance tests as sacreBLEU 2 computes them (Post 2018), digit by digit.
 // All functions are thread-safe. Sentences are detokenized UTF-8; white space at their ends is
 // dropped, and invalid bytes become U+FFFD, as in nmt-bleu.
 
@@ -56,6 +56,10 @@ struct ChrfOptions {
   bool whitespace = false;  ///< count white space among the characters
 };
 
+struct TerOptions {
+  bool case_sensitive = false;
+};
+
 /// The sentences of one system or of one reference; sentence i of each belongs together.
 using Sentences = std::vector<std::string>;
 
@@ -67,9 +71,15 @@ BleuScore bleu(const Sentences& hypotheses, const std::vector<Sentences>& refere
 double chrf(const Sentences& hypotheses, const std::vector<Sentences>& references,
             const ChrfOptions& options = {});
 
+/// Corpus TER (Snover et al. 2006): edits of words and shifts of phrases in percent of the length
+/// of the references; lower is better. Errors: as bleu().
+double ter(const Sentences& hypotheses, const std::vector<Sentences>& references,
+           const TerOptions& options = {});
+
 /// sacreBLEU's signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-0.2.0".
 std::string signature(const BleuOptions& options, int references);
 std::string signature(const ChrfOptions& options, int references);
+std::string signature(const TerOptions& options, int references);
 
 constexpr std::uint64_t significance_seed = 12345;
 

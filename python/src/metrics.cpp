@@ -38,6 +38,11 @@ void bind_metrics(nb::module_& module) {
       .def_rw("whitespace", &ChrfOptions::whitespace)
       .def("signature",
            [](const ChrfOptions& self, int references) { return signature(self, references); });
+  nb::class_<TerOptions>(module, "TerOptions")
+      .def(nb::init<>())
+      .def_rw("case_sensitive", &TerOptions::case_sensitive)
+      .def("signature",
+           [](const TerOptions& self, int references) { return signature(self, references); });
   nb::class_<BleuScore>(module, "BleuScore")
       .def_ro("score", &BleuScore::score)
       .def_ro("precisions", &BleuScore::precisions)
@@ -49,6 +54,8 @@ void bind_metrics(nb::module_& module) {
       .def_prop_ro("reference_length",
                    [](const BleuScore& self) { return self.counts.reference_length; });
   module.def("bleu", &bleu, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
+             nb::call_guard<nb::gil_scoped_release>());
+  module.def("ter", &ter, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());
   module.def("chrf", &chrf, nb::arg("hypotheses"), nb::arg("references"), nb::arg("options"),
              nb::call_guard<nb::gil_scoped_release>());

@@ -5,6 +5,7 @@
 #include "eval/chrf.h"
 #include "eval/metric.h"
 #include "eval/significance.h"
+#include "eval/ter.h"
 #include "eval/tokenize.h"
 #include "text/utf8.h"
 
@@ -84,6 +85,15 @@ double chrf(const Sentences& hypotheses, const std::vector<Sentences>& reference
   return metric->score(corpus_row(*metric, hypotheses, references));
 }
 
+double ter(const Sentences& hypotheses, const std::vector<Sentences>& references,
+           const TerOptions& options) {
+  const std::unique_ptr<Metric> metric = ter_metric(options);
+  return metric->score(corpus_row(*metric, hypotheses, references));
+}
+
+std::string signature(const TerOptions& options, int references) {
+  return ter_signature(options, references);
+}
 std::string signature(const BleuOptions& options, int references) {
   return bleu_signature(options, references);
 }

@@ -2,6 +2,7 @@
 
 #include "model/directory/model_directory.h"
 #include "model/model.h"
+#include "nmt/error.h"
 #include "nmt/log.h"
 #include "nmt/scorer.h"
 #include "tests/support/engine.h"
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <numeric>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -96,6 +99,55 @@ TEST_F(FacadeTest, a_callback_may_use_the_translator) {
                   translator.translate_line(each.text).text);
       });
   EXPECT_EQ(count, static_cast<std::int64_t>(lines.size()));
+}
+
+TEST_F(FacadeTest, translators_and_scorers_share_loaded_models) {
+  TranslatorOptions options{.max_length_factor = 1, .cpu_threads = 1};
+  auto first = std::make_unique<Translator>(path, options);
+  const ScorerOptions scoring{.attention = true, .cpu_threads = 1};
+  options.beam_size = 2;
+  options.attention = true;
+  Translator other = first->with(options);
+  Scorer scorer(*first, scoring);
+  first.reset();
+  const std::vector<std::string> reversed(lines.rbegin(), lines.rend());
+  const std::vector<Translation> shared = other.translate(lines),
+                                 alone = Translator(path, options).translate(lines);
+  const std::vector<PairProbability> scores = scorer.score(lines, reversed),
+                                     expected = Scorer(path, scoring).score(lines, reversed);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(shared[i].text, alone[i].text);
+    EXPECT_EQ(scores[i].log_prob, expected[i].log_prob);
+    const Attention& attention = shared[i].attention;
+    EXPECT_EQ(attention.rows, lines[i].empty() ? 0 : static_cast<int>(shared[i].tokens.size()) + 1);
+    EXPECT_EQ(attention.weights.size(),
+              static_cast<std::size_t>(attention.rows) * attention.columns);
+    for (int row = 0; row < attention.rows; ++row)
+      EXPECT_NEAR(std::accumulate(attention.weights.begin() + row * attention.columns,
+                                  attention.weights.begin() + (row + 1) * attention.columns, 0.0),
+                  1.0, 1e-5);
+    EXPECT_EQ(scores[i].attention.rows, static_cast<int>(scores[i].token_log_probs.size()));
+  }
+  const std::vector<std::vector<PairProbability>> lists =
+      scorer.score_n_best({lines[0], lines[1]}, {{lines[1], lines[2], lines[3]}, {}});
+  ASSERT_EQ(lists[0].size(), 3u);
+  EXPECT_TRUE(lists[1].empty());
+  EXPECT_EQ(lists[0][1].log_prob, scorer.score({lines[0]}, {lines[2]}).front().log_prob);
+  options.precision = "int8";
+  EXPECT_THROW(other.with(options), Error);
+}
+
+TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {
+  Translator translator(path, {.max_length_factor = 1, .mini_batch = 1, .cpu_threads = 1});
+  int batches = 0;
+  try {
+    translator.translate(lines, [&] { return ++batches == 3; });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::interrupted);
+  }
+  EXPECT_EQ(batches, 3);
+  EXPECT_EQ(translator.translate(lines).size(), lines.size());
 }
 
 }  // namespace

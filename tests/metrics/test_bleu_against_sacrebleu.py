@@ -148,7 +148,7 @@ def compare_scores(rng, files):
         streams = corpus(rng, 1, references)
         paths = files.write(streams)
         arguments = [*paths[:references], "-i", paths[-1], *options(rng)]
-        arguments += rng.choice((["-m", "bleu", "chrf"], ["-m", "chrf"], []))
+        arguments += rng.choice((["-m", "bleu", "chrf", "ter"], ["-m", "chrf"], ["-m", "ter"], []))
         arguments += rng.choice((["-f", "text"], ["-f", "json"], ["-b"], ["-b", "-f", "text"]))
         if "chrf" not in arguments and rng.random() < 0.2:
             arguments += ["--sentence-level"]
@@ -160,7 +160,7 @@ def compare_intervals(rng, files):
         streams = corpus(rng, 1, 1)
         paths = files.write(streams)
         arguments = [paths[0], "-i", paths[1], *options(rng), "--confidence", "--confidence-n", str(rng.choice((2, 100, 1000)))]
-        arguments += rng.choice((["-m", "chrf"], ["-m", "bleu"])) + ["-f", rng.choice(("text", "json"))]
+        arguments += rng.choice((["-m", "chrf"], ["-m", "bleu"], ["-m", "ter"])) + ["-f", rng.choice(("text", "json"))]
         try:
             other = theirs(arguments)
         except RuntimeError:  # resamples without any match: statistics.mean refuses float beside float32

@@ -29,7 +29,7 @@ std::vector<Option> fields(BleuSpec& s) {
            {
                Option("metrics", &s.metrics, "metrics to compute; rouge: rouge1, rouge2 and rougeL")
                    .alias({"m"})
-                   .one_of({"bleu", "chrf", "rouge", "rouge1", "rouge2", "rougeL"})
+                   .one_of({"bleu", "chrf", "rouge", "rouge1", "rouge2", "rougeL", "ter"})
                    .meta("NAME..."),
                Option("lowercase", &s.bleu.lowercase, "case-insensitive BLEU").alias({"lc"}),
                Option("tokenize", &s.bleu.tokenizer, "tokenizer; multi-bleu: tokenized text")

@@ -26,7 +26,7 @@ namespace nmt::app {
 struct BleuSpec {
   std::vector<std::string> references;       ///< files, one per stream
   std::vector<std::string> inputs;           ///< hypothesis files; empty: standard input
-  std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf, rouge, rouge1, ...
+  std::vector<std::string> metrics{"bleu"};  ///< bleu, chrf, ter, rouge, ...
   int reference_fields = 1;                  ///< references in one file, separated by tabs
   BleuOptions bleu;
   ChrfOptions chrf;

@@ -4,6 +4,7 @@
 #include "eval/metric.h"
 #include "eval/rouge.h"
 #include "eval/significance.h"
+#include "eval/ter.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -39,6 +40,7 @@ Metrics metrics_of(const BleuSpec& spec) {
   if (wanted("chrf")) metrics.push_back(chrf_metric(spec.chrf));
   for (const RougeType type : {RougeType::rouge1, RougeType::rouge2, RougeType::rouge_l})
     if (wanted("rouge") || wanted(name_of(type))) metrics.push_back(rouge_metric(type));
+  if (wanted("ter")) metrics.push_back(ter_metric(TerOptions{}));
   return metrics;
 }
 
