@@ -6,18 +6,20 @@
 """
 
 from ._models import AsyncResult
-from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, __version__,
-                   set_log_level)
+from ._nmt import (TrainProgress, TrainResult, Validation, Vocabulary, set_log_level,
+                   version)
 from .errors import (DataError, Error, FailedError, OutOfMemoryError, StoppedError, UsageError)
-from .metrics import BleuScore, Score, bleu, chrf
+from .metrics import BleuScore, Score, bleu, chrf, ter
 from .results import ExecutionStats, ScoringResult, TranslationResult
 from .scorer import Scorer
 from .training import train
 from .translator import Translator
 
+__version__ = version()
+
 __all__ = [
     "AsyncResult", "BleuScore", "DataError", "Error", "ExecutionStats", "FailedError",
     "OutOfMemoryError", "Score", "Scorer", "ScoringResult", "StoppedError",
     "TrainProgress", "TrainResult", "TranslationResult", "Translator", "UsageError", "Validation",
-    "Vocabulary", "__version__", "bleu", "chrf", "set_log_level", "train",
+    "Vocabulary", "__version__", "bleu", "chrf", "set_log_level", "ter", "train",
 ]

@@ -92,12 +92,12 @@ def as_lines(name: str, lines: Any) -> list[str]:
     """A list of texts. A single text is refused, since its characters would be the lines."""
     if isinstance(lines, (str, bytes)):
         raise TypeError(f"{name}: a single {type(lines).__name__}; expected a list of str")
-    lines = list(lines)
-    for line in lines:
+    texts: list[str] = list(lines)
+    for line in texts:
         if not isinstance(line, str):
             raise TypeError(f"{name}: contains {type(line).__name__}; expected str: raw text, not "
                             "tokens")
-    return lines
+    return texts
 
 
 def batch_settings(max_batch_size: int, batch_type: str) -> dict[str, str]:

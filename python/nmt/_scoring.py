@@ -12,9 +12,7 @@ from .errors import DataError
 from .results import ScoringResult
 
 #: One target for each source, or a list of targets for each source.
-Targets = Union[Sequence[str], Sequence[Sequence[str]]]
-Results = Union["list[ScoringResult]", "list[list[ScoringResult]]"]
-AsyncResults = Union["list[AsyncResult[ScoringResult]]", "list[AsyncResult[list[ScoringResult]]]"]
+Targets = Union[Sequence[str], Sequence["list[str]"]]
 
 #: Options of loaded models, which scorers share with translators.
 LOADING = ("max-length", "no-spm-encode", "device", "workers", "cpu-threads", "precision",
@@ -53,7 +51,8 @@ class Scoring:
             raise DataError(f"score_batch: {len(sources)} sources and {len(given)} targets; "
                             "the numbers must be equal")
         one_each = all(isinstance(each, str) for each in given)
-        lists = [[each] if one_each else as_lines("target", each) for each in given]
+        lists: list[list[str]] = [[str(each)] if one_each else as_lines("target", each)
+                                  for each in given]
         settings = {**batch_settings(max_batch_size, batch_type),
                     **settings_of({"alignment": alignment, "length_penalty": length_penalty,
                                    "normalize": normalize, "coverage_penalty": coverage_penalty})}
@@ -68,12 +67,12 @@ class Scoring:
         return compute
 
     def call(self, source: Sequence[str], target: Targets, asynchronous: bool,
-             parameters: dict[str, Any]) -> Results | AsyncResults:
+             parameters: dict[str, Any]) -> Any:
         compute = self.prepare(source, target, **parameters)
         if asynchronous:
             return self._background.submit(compute, len(source))
         return compute(None)
 
     async def call_async(self, source: Sequence[str], target: Targets,
-                         parameters: dict[str, Any]) -> Results:
+                         parameters: dict[str, Any]) -> Any:
         return await self._background.run(self.prepare(source, target, **parameters))

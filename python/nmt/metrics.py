@@ -1,15 +1,16 @@
-"""BLEU and chrF as sacreBLEU computes them."""
+"""BLEU, chrF and TER as sacreBLEU computes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeVar, Union
 
 from . import _nmt
 from ._models import as_lines
 from .errors import UsageError
 
+Choice = TypeVar("Choice")
 #: One reference for each hypothesis, or several such lists.
 References = Union[Sequence[str], Sequence[Sequence[str]]]
 
@@ -21,7 +22,7 @@ SMOOTHING = {"exp": _nmt.BleuSmoothing.exp, "floor": _nmt.BleuSmoothing.floor,
 
 @dataclass(frozen=True)
 class Score:
-    """A score of a corpus, 0 to 100."""
+    """The score of a corpus, in percent."""
 
     name: str
     score: float
@@ -52,7 +53,7 @@ def _streams(references: References) -> list[list[str]]:
     return [as_lines("references", each) for each in streams]
 
 
-def _chosen(name: str, value: str, known: dict) -> object:
+def _chosen(name: str, value: str, known: dict[str, Choice]) -> Choice:
     if value not in known:
         raise UsageError(f"{name}: '{value}'; expected one of: {', '.join(known)}")
     return known[value]
@@ -89,3 +90,13 @@ def chrf(hypotheses: Sequence[str], references: References, *, char_order: int =
     streams = _streams(references)
     score = _nmt.chrf(as_lines("hypotheses", hypotheses), streams, options)
     return Score(f"chrF{beta}" + "+" * word_order, score, options.signature(len(streams)))
+
+
+def ter(hypotheses: Sequence[str], references: References, *,
+        case_sensitive: bool = False) -> Score:
+    """Corpus TER (Snover et al. 2006); lower is better. references: as bleu()."""
+    options = _nmt.TerOptions()
+    options.case_sensitive = case_sensitive
+    streams = _streams(references)
+    score = _nmt.ter(as_lines("hypotheses", hypotheses), streams, options)
+    return Score("TER", score, options.signature(len(streams)))

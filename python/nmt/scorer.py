@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
-from ._models import Background, Path, loading_settings, model_paths
-from ._scoring import LOADING, AsyncResults, Results, Scoring, Targets
+from ._models import AsyncResult, Background, Path, loading_settings, model_paths
+from ._scoring import LOADING, Scoring, Targets
+from .parameters import ScoringParameters
+from .results import ScoringResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Scorer:
@@ -27,8 +32,22 @@ class Scorer:
         self._scoring = Scoring(loaded, settings, Background("nmt-score"))
         self._scoring.prepare([], [])  # reports invalid options
 
+    @overload
+    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
+
+    @overload
+    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
+
+    @overload
+    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+                    **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
+
     def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
-                    **parameters: Any) -> Results | AsyncResults:
+                    **parameters: Unpack[ScoringParameters]) -> Any:
         """Scores target[i] given source[i]. A target may be a list of candidates (an n-best list);
         its result is then a list.
 
@@ -36,9 +55,9 @@ class Scorer:
         "word" or "subword". length_penalty, normalize, coverage_penalty: as nmt-score.
         asynchronous: returns a list of AsyncResult at once.
         """
-        return self._scoring.call(source, target, asynchronous, parameters)
+        return self._scoring.call(source, target, asynchronous, dict(parameters))
 
     async def score_batch_async(self, source: Sequence[str], target: Targets,
-                                **parameters: Any) -> Results:
+                                **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
-        return await self._scoring.call_async(source, target, parameters)
+        return await self._scoring.call_async(source, target, dict(parameters))

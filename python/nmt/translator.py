@@ -6,15 +6,19 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _nmt
 from ._models import (AsyncResult, Background, Path, as_lines, batch_settings, loading_settings,
                       model_paths)
 from ._options import refuse, settings_of
-from ._scoring import LOADING, AsyncResults, Results, Scoring, Targets
+from ._scoring import LOADING, Scoring, Targets
 from .errors import UsageError
-from .results import ExecutionStats, TranslationResult
+from .parameters import ScoringParameters, SearchParameters
+from .results import ExecutionStats, ScoringResult, TranslationResult
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Parameters of CTranslate2 that nmt does not have, with the values that have no effect.
 UNSUPPORTED = {
@@ -62,8 +66,17 @@ class Translator:
         """The target vocabulary of the models."""
         return self._native.target_vocabulary()
 
+    @overload
+    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[False] = False,
+                        **parameters: Unpack[SearchParameters]) -> list[TranslationResult]: ...
+
+    @overload
+    def translate_batch(self, source: Sequence[str], *, asynchronous: Literal[True],
+                        **parameters: Unpack[SearchParameters]) -> list[
+                            AsyncResult[TranslationResult]]: ...
+
     def translate_batch(self, source: Sequence[str], *, asynchronous: bool = False,
-                        **parameters: Any) -> list[TranslationResult] | list[
+                        **parameters: Unpack[SearchParameters]) -> list[TranslationResult] | list[
                             AsyncResult[TranslationResult]]:
         """Translates each line; result i belongs to source[i].
 
@@ -82,7 +95,7 @@ class Translator:
         return compute(None)
 
     async def translate_batch_async(self, source: Sequence[str],
-                                    **parameters: Any) -> list[TranslationResult]:
+                                    **parameters: Unpack[SearchParameters]) -> list[TranslationResult]:
         """translate_batch for asyncio."""
         return await self._background.run(
             self._prepare("translate_batch_async", source, **parameters)[0])
@@ -115,15 +128,29 @@ class Translator:
         lines = native.translate_file(os.fspath(source_path), os.fspath(output_path))
         return ExecutionStats(lines, 1000 * (time.monotonic() - start))
 
+    @overload
+    def score_batch(self, source: Sequence[str], target: Sequence[str], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[ScoringResult]: ...
+
+    @overload
+    def score_batch(self, source: Sequence[str], target: Sequence[list[str]], *,
+                    asynchronous: Literal[False] = False,
+                    **parameters: Unpack[ScoringParameters]) -> list[list[ScoringResult]]: ...
+
+    @overload
+    def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: Literal[True],
+                    **parameters: Unpack[ScoringParameters]) -> list[AsyncResult[Any]]: ...
+
     def score_batch(self, source: Sequence[str], target: Targets, *, asynchronous: bool = False,
-                    **parameters: Any) -> Results | AsyncResults:
+                    **parameters: Unpack[ScoringParameters]) -> Any:
         """As Scorer.score_batch, with the loaded models."""
-        return self._scoring.call(source, target, asynchronous, parameters)
+        return self._scoring.call(source, target, asynchronous, dict(parameters))
 
     async def score_batch_async(self, source: Sequence[str], target: Targets,
-                                **parameters: Any) -> Results:
+                                **parameters: Unpack[ScoringParameters]) -> Any:
         """score_batch for asyncio."""
-        return await self._scoring.call_async(source, target, parameters)
+        return await self._scoring.call_async(source, target, dict(parameters))
 
     def _prepare(self, call: str, source: Sequence[str], **parameters: Any) -> tuple[
             Callable[[_nmt.Stop | None], list[TranslationResult]], int]:

@@ -28,7 +28,7 @@ void set_log_level(const std::string& name) {
 
 NB_MODULE(_nmt, module) {
   module.doc() = "The C++ library of nmt. Use the package nmt instead.";
-  module.attr("__version__") = nmt::version();
+  module.def("version", &nmt::version, "The version of the library.");
   module.def("set_log_level", &nmt::python::set_log_level, nb::arg("level"),
              "Drops messages below this level: debug, info, warning, error or off.");
   nmt::python::bind_errors(module);

@@ -47,6 +47,28 @@ def test_chrf(texts, options):
     assert without_version(result.signature) == without_version(str(metric.get_signature()))
 
 
+@pytest.mark.parametrize("options", [{}, {"case_sensitive": True}])
+def test_ter(texts, options):
+    metric = sacrebleu.TER(**options)
+    rng = random.Random(11)
+    system = texts[0] + ["", "a b c"] + [" ".join(rng.choices("abcdefgh", k=rng.randint(1, 90)))
+                                         for _ in range(60)]
+    extra = []
+    for line in system[len(texts[0]) + 2:]:  # the same words in other places
+        words, at = line.split(), rng.randrange(90)
+        extra.append(" ".join(words[at:] + words[:at] + rng.choices("abc", k=rng.randint(0, 3))))
+    references = [stream + ["a", "c a b"] + extra for stream in texts[1]]
+    for number in (1, 2):
+        expected = metric.corpus_score(system, references[:number])
+        result = nmt.ter(system, references[:number], **options)
+        assert result.score == pytest.approx(expected.score, abs=1e-9)
+    assert without_version(result.signature) == without_version(str(metric.get_signature()))
+    for line, reference in zip(system, references[0]):
+        assert nmt.ter([line], [reference], **options).score == pytest.approx(
+            metric.sentence_score(line, [reference]).score, abs=1e-9)
+    assert nmt.ter(["a"], [""]).score == 100 and nmt.ter([""], [""]).score == 0
+
+
 def test_one_list_of_references(texts):
     assert nmt.bleu(texts[0], texts[1][0]) == nmt.bleu(texts[0], texts[1][:1])
     assert str(nmt.bleu(["a"] * 4, ["a"] * 4, effective_order=True)).endswith(" = 100.00")

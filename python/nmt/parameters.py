@@ -1,0 +1,34 @@
+"""Parameters of calls, for type checkers."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class SearchParameters(TypedDict, total=False):
+    """Parameters of Translator.translate_batch."""
+
+    max_batch_size: int
+    batch_type: Literal["examples"]
+    beam_size: int | None
+    num_hypotheses: int
+    length_penalty: float | None
+    normalize: float | None
+    coverage_penalty: float | None
+    disable_unk: bool | None
+    max_decoding_length: int | None
+    alignment: Literal["word", "subword"] | None
+    return_scores: bool
+    return_attention: bool
+
+
+class ScoringParameters(TypedDict, total=False):
+    """Parameters of score_batch."""
+
+    max_batch_size: int
+    batch_type: Literal["examples"]
+    return_attention: bool
+    alignment: Literal["word", "subword"] | None
+    length_penalty: float | None
+    normalize: float | None
+    coverage_penalty: float | None
