@@ -19,5 +19,10 @@ configure_file(${CMAKE_SOURCE_DIR}/cmake/nmt.pc.in ${CMAKE_BINARY_DIR}/generated
 install(FILES ${CMAKE_BINARY_DIR}/generated/nmt.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
+# Debian packages install in /usr.
+if(CMAKE_INSTALL_PREFIX STREQUAL "/usr" AND NOT SKBUILD)
+  include(${CMAKE_SOURCE_DIR}/packaging/packages.cmake)
+endif()
+
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/nmt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/nmt COMPONENT runtime)
