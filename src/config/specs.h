@@ -64,7 +64,7 @@ struct ModelSpec {
 };
 
 /// `gate-init: auto` of a new training.
-inline constexpr GateInit usual_gate_init = GateInit::none;
+inline constexpr GateInit usual_gate_init = GateInit::constant;
 
 struct DataSpec {
   std::vector<std::string> train_sets;  ///< source, target

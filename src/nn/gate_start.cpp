@@ -21,8 +21,13 @@ std::vector<float> logarithms(Rng rng, std::int64_t width, int steps) {
 
 }  // namespace
 
+float GateStart::constant_of(const kernels::Unit& unit) const {
+  return bias != 0 ? static_cast<float>(bias) : unit.gate_bias;
+}
+
 bool GateStart::reads(const kernels::Unit& unit, kernels::BiasOf of) const {
-  return kind != GateInit::none &&
+  const bool starts_at_zero = kind == GateInit::constant && constant_of(unit) == 0;
+  return kind != GateInit::none && !starts_at_zero &&
          std::any_of(unit.gate_biases.begin(), unit.gate_biases.end(),
                      [of](const kernels::GateBias& gate) { return gate.of == of; });
 }
@@ -34,8 +39,7 @@ void GateStart::set(const Builder& builder, const kernels::Unit& unit, kernels::
   const std::vector<float> start =
       kind == GateInit::chrono
           ? logarithms(builder.generator(gates), width, steps)
-          : std::vector<float>(static_cast<std::size_t>(width),
-                               bias != 0 ? static_cast<float>(bias) : unit.gate_bias);
+          : std::vector<float>(static_cast<std::size_t>(width), constant_of(unit));
   std::vector<float> values(static_cast<std::size_t>(parameter->shape.elements()));
   for (const kernels::GateBias& gate : unit.gate_biases) {
     if (gate.of != of) continue;

@@ -13,7 +13,9 @@ struct GateStart {
   double bias = 0;  ///< X of `constant`; 0: the unit's own
   int steps = 30;   ///< T of `chrono`
 
-  /// Whether a gate of the unit must have a bias of this kind.
+  /// X of the unit with `constant`.
+  float constant_of(const kernels::Unit& unit) const;
+  /// Whether a gate of the unit must have a bias of this kind: not if it would start at 0.
   bool reads(const kernels::Unit& unit, kernels::BiasOf of) const;
   /// Sets the gates' part of `parameter`, [planes*H]: the biases of that kind of the layer that the
   /// builder makes. Gates of one channel share a draw of `chrono`. Error (usage): T below 3.

@@ -97,7 +97,7 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     choices.push_back({"attention-query", std::string(name_of(*model.attention_query)), type});
   if (choose_gate_init(model))
     choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
+        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
   const LayerLimits limits = architecture_of(model).common_layers();
   const int depth = std::clamp(row.depth, limits.min, limits.max);
   const std::string why = depth == row.depth ? by_size : type;

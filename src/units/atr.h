@@ -23,6 +23,7 @@ struct Atr {
   // A bias of p moves f only through p: released f falls with p, and i rises with it in every form.
   static constexpr float rises = forget_gate == ForgetGate::paper ? 1.0f : -1.0f;
   static constexpr GateBias gate_biases[] = {{BiasOf::state, 0, rises, rises}};
+  static constexpr float gate_bias = 0;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Atr>& step, T& i, T& f) {

@@ -22,6 +22,7 @@ struct Elstm1 {
   static constexpr BiasOf place = recurrents > 0 ? BiasOf::state : BiasOf::input;
   static constexpr GateBias gate_biases[] = {{place, 1, 1, 1},        // f
                                              {place, 0, -0.5f, -1}};  // i
+  static constexpr float gate_bias = 1;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm1>& step, T& input, T& forget) {

@@ -21,6 +21,7 @@ struct Elstm2 {
   static constexpr bool bias = true;
   static constexpr GateBias gate_biases[] = {
       {recurrents > 0 ? BiasOf::state : BiasOf::input, 0, -0.5f, -1}};  // i; nothing is forgotten
+  static constexpr float gate_bias = 0;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Elstm2>& step, T& input, T& forget) {

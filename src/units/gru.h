@@ -21,6 +21,7 @@ struct Gru {
                        states = 1;
   static constexpr bool bias = true;
   static constexpr GateBias gate_biases[] = {{BiasOf::state, 0, 1, 1}};  // z
+  static constexpr float gate_bias = 0;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Gru>& step, T& input, T& forget) {

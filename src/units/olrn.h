@@ -16,6 +16,7 @@ struct Olrn {
   static constexpr bool bias = false;
   static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1},        // f
                                              {BiasOf::input, 1, -0.5f, -1}};  // i
+  static constexpr float gate_bias = 0;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Olrn>& step, T& input, T& forget) {

@@ -18,6 +18,7 @@ struct Ran {
   static constexpr bool bias = true;
   static constexpr GateBias gate_biases[] = {{BiasOf::state, 1, 1, 1},        // f
                                              {BiasOf::state, 0, -0.5f, -1}};  // i
+  static constexpr float gate_bias = 0;
   static constexpr Activation initial_output = g;
 
   template <class T>

@@ -16,6 +16,7 @@ struct Sru {
   static constexpr int inputs = 4, recurrents = 0, late = 0, vectors = 2, states = 2;
   static constexpr bool bias = false;
   static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1}};  // f
+  static constexpr float gate_bias = 1;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Sru>& step, T& input, T& forget) {

@@ -16,6 +16,7 @@ struct Ssru {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 1, states = 2;
   static constexpr bool bias = false;  // the only bias of the paper is bf
   static constexpr GateBias gate_biases[] = {{BiasOf::vector, 0, 1, 1}};  // bf
+  static constexpr float gate_bias = 1;
 
   template <class T>
   NMT_HOST_DEVICE static void gates(const Step<T, Ssru>& step, T& input, T& forget) {

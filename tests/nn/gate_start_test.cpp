@@ -30,6 +30,10 @@ struct Expected {
   std::optional<double> input;  // constant
   double chrono_input = -1;
 };
+// X of the units (docs/reference/units.md).
+const std::map<std::string, double> own = {{"lrn", 2},  {"glrn", 2},   {"lstm", 1}, {"sru", 1},
+                                           {"ssru", 1}, {"elstm1", 1}, {"gru", 0},  {"atr", 0},
+                                           {"olrn", 0}, {"ran", 0},    {"elrn", 2}, {"elstm2", 0}};
 const std::map<std::string, Expected> expected = {
     {"lrn activation=tanh", {1, -0.5}},
     {"lrn activation=identity", {1, -0.5}},
@@ -133,7 +137,7 @@ TEST(GateStart, ConstantOfEveryUnit) {
           SCOPED_TRACE(key_of(unit) + (normal ? " normalized" : "") + (bias ? " bias" : ""));
           Layer layer(unit, normal, bias, {GateInit::constant, x, 30});
           const Gates gates(layer, unit, 8);
-          const double own = std::string(unit.name) == "lstm" ? 1 : 2, start = x == 0 ? own : x;
+          const double start = x == 0 ? own.at(unit.name) : x;
           for (int j = 0; j < 8; ++j) {
             if (keeps_all(unit)) {
               EXPECT_EQ(gates.forget[j], 1);
@@ -205,6 +209,17 @@ TEST(GateStart, OtherParametersStayTheSame) {
       EXPECT_EQ(changed, unit.gate_biases.empty() ? 0u : 1u);
       EXPECT_EQ(none.rng.position(), chrono.rng.position());
     }
+}
+
+// A gate that would start at 0 needs no bias.
+TEST(GateStart, NoBiasIsAddedForAStartAtZero) {
+  for (const kernels::Unit& unit : kernels::units()) {
+    SCOPED_TRACE(key_of(unit));
+    Layer none(unit, false, false, {}), constant(unit, false, false, {GateInit::constant, 0, 30});
+    const bool adds = unit.gate_bias != 0 && !unit.gate_biases.empty() &&
+                      unit.gate_biases[0].of == kernels::BiasOf::input;
+    EXPECT_EQ(constant.parameters.all().size() > none.parameters.all().size(), adds && !unit.bias);
+  }
 }
 
 TEST(GateStart, ChronoIsDrawnFromSeedAndLayer) {
