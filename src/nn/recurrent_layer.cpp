@@ -40,6 +40,19 @@ bool drops(const Tape& tape, const ops::Cell& cell, float p) {
 }
 
 // A cell with dropout of what its products read in a pass over `batch` sentences.
+// Sets the vectors [vectors,H] of a unit that starts them otherwise than at 0.
+void start_vectors(const Builder& builder, const kernels::Unit& unit, Parameter& vectors,
+                   std::int64_t width) {
+  if (!unit.vector_start) return;
+  constexpr std::uint32_t use = 2;  // of the generator; gates have 1
+  Rng rng = builder.generator(use);
+  std::vector<float> values;
+  for (int k = 0; k < unit.vectors; ++k)
+    for (std::int64_t j = 0; j < width; ++j)
+      values.push_back(static_cast<float>(unit.vector_start(k, rng.uniform())));
+  builder.set(vectors, values);
+}
+
 ops::Cell with_dropout(Tape& tape, const ops::Cell& cell, float p, std::int64_t batch) {
   ops::Cell dropped = cell;
   Tensor ones = tape.context().empty({1, batch, cell.width});
@@ -108,7 +121,10 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
       cell.bias = &builder.add("recurrent_projection_bias", {planes * h}, Init::zero);
     }
   }
-  if (unit.vectors > 0) cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
+  if (unit.vectors > 0) {
+    cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
+    start_vectors(builder, unit, *cell.vectors, h);
+  }
   settings.gates.set(builder, unit, BiasOf::state, cell.norm_bias ? cell.norm_bias : cell.bias,
                      settings.width);
   settings.gates.set(builder, unit, BiasOf::vector, cell.vectors, h);

@@ -46,6 +46,7 @@ constexpr int position_vectors_of = [] {
 ///   position_vectors            trained vectors per position of a sentence, per channel
 ///   initial_output              an Activation g with states[0] = g(states[1]), so that an initial
 ///                               state is only states[1]
+///   vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it, 0
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
 ///                               state; must not read `late`
 ///   gate_biases[]               GateBias: the biases that --gate-init sets; without it, none

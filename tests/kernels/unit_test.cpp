@@ -58,6 +58,12 @@ Equations atr(bool paper, bool complement) {
 Numbers gru_gates(const Values& v) {
   return {1 - sigma(v.x[0] + v.u[0]), sigma(v.x[0] + v.u[0])};
 }
+double rglru_decay(const Values& v) {
+  return std::pow(sigma(-v.v[0]), 8 * sigma(v.x[0]));  // softplus(L) = -log sigmoid(-L)
+}
+double min_g(double x) {
+  return x >= 0 ? x + 0.5 : sigma(x);
+}
 Equations lstm(bool reads_state) {
   const auto plane = [reads_state](const Values& v, int p) {
     return v.x[p] + (reads_state ? v.u[p] : 0.0);
@@ -138,6 +144,35 @@ const std::map<std::string, Equations> equations = {
       [](const Values& v) -> Numbers {
         const double f = sigma(v.x[0] + v.v[0]);
         return {1 - f, f};
+      }}},
+    // z = sigmoid(Linear(x)), h~ = g(Linear(x)), h = (1 - z) h' + z h~; minLSTM with normalized
+    // gates: Feng et al., arXiv 2410.01201
+    {"mingru ",
+     {[](const Values& v) -> Numbers {
+        const double z = sigma(v.x[0]);
+        return {(1 - z) * v.s[0] + z * min_g(v.x[1])};
+      },
+      [](const Values& v) -> Numbers {
+        return {sigma(v.x[0]), 1 - sigma(v.x[0])};
+      }}},
+    {"minlstm ",
+     {[](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0]), i = sigma(v.x[1]);
+        return {(f * v.s[0] + i * min_g(v.x[2])) / (f + i)};
+      },
+      [](const Values& v) -> Numbers {
+        const double f = sigma(v.x[0]), i = sigma(v.x[1]);
+        return {i / (f + i), f / (f + i)};
+      }}},
+    // Griffin (arXiv 2402.19427), eq. 1-4, with a = exp(-c softplus(L) r) of its appendix A.
+    {"rglru ",
+     {[](const Values& v) -> Numbers {
+        const double a = rglru_decay(v);
+        return {a * v.s[0] + std::sqrt(1 - a * a) * (sigma(v.x[1]) * v.x[2])};
+      },
+      [](const Values& v) -> Numbers {
+        const double a = rglru_decay(v);
+        return {std::sqrt(1 - a * a) * sigma(v.x[1]), a};
       }}},
     {"rnn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
     // c_t = W_c c_(t-1) + W_in X_t, h_t = f(c_t): ELSTM, eq. 1-2. The product is v.late.
@@ -348,8 +383,9 @@ TEST(Units, equations_gradients_and_rows) {
 // section 3.
 TEST(Units, weight_matrices) {
   const std::map<std::string, int> expected = {
-      {"lrn", 3}, {"olrn", 4}, {"glrn", 2}, {"elrn", 1}, {"sru", 4},  {"ssru", 2},
-      {"srn", 2}, {"rnn", 2},  {"atr", 2},  {"gru", 6},  {"lstm", 8}, {"ran", 4 + 1}};
+      {"lrn", 3},  {"olrn", 4},   {"glrn", 2},    {"elrn", 1},  {"sru", 4},
+      {"ssru", 2}, {"mingru", 2}, {"minlstm", 3}, {"rglru", 3}, {"srn", 2},
+      {"rnn", 2},  {"atr", 2},    {"gru", 6},     {"lstm", 8},  {"ran", 4 + 1}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name);
         it != expected.end() && std::string(unit.variant) != "input=x") {

@@ -31,9 +31,10 @@ struct Expected {
   double chrono_input = -1;
 };
 // X of the units (docs/reference/units.md).
-const std::map<std::string, double> own = {{"lrn", 2},  {"glrn", 2},   {"lstm", 1}, {"sru", 1},
-                                           {"ssru", 1}, {"elstm1", 1}, {"gru", 0},  {"atr", 0},
-                                           {"olrn", 0}, {"ran", 0},    {"elrn", 2}, {"elstm2", 0}};
+const std::map<std::string, double> own = {
+    {"lrn", 2},    {"glrn", 2},   {"lstm", 1},    {"sru", 1},   {"ssru", 1},
+    {"elstm1", 1}, {"mingru", 1}, {"minlstm", 1}, {"gru", 0},   {"atr", 0},
+    {"olrn", 0},   {"ran", 0},    {"elrn", 2},    {"elstm2", 0}};
 const std::map<std::string, Expected> expected = {
     {"lrn activation=tanh", {1, -0.5}},
     {"lrn activation=identity", {1, -0.5}},
@@ -44,6 +45,7 @@ const std::map<std::string, Expected> expected = {
     {"elrn activation=identity", {0, {}}},
     {"sru ", {1, {}}},
     {"ssru ", {1, {}}},
+    {"mingru ", {1, {}}},
     {"gru reset=before", {1, {}}},
     {"gru reset=after", {1, {}}},
     {"lstm input=xh", {1, 0}},
@@ -153,6 +155,20 @@ TEST(GateStart, ConstantOfEveryUnit) {
   }
 }
 
+// Its gates share their sum: f / (f + i).
+TEST(GateStart, ConstantOfMinLstm) {
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string(unit.name) != "minlstm") continue;
+    Layer layer(unit, false, false, {GateInit::constant, 1.5, 30});
+    const Gates gates(layer, unit, 8);
+    const double f = sigmoid(1.5), i = sigmoid(-0.75);
+    for (int j = 0; j < 8; ++j) {
+      EXPECT_NEAR(gates.forget[j], f / (f + i), 1e-6);
+      EXPECT_NEAR(gates.input[j], i / (f + i), 1e-6);
+    }
+  }
+}
+
 // Kolmogorov's distance of the values to the uniform distribution in [low, high], times sqrt(n).
 double distance(Numbers values, double low, double high) {
   std::sort(values.begin(), values.end());
@@ -219,6 +235,20 @@ TEST(GateStart, NoBiasIsAddedForAStartAtZero) {
     const bool adds = unit.gate_bias != 0 && !unit.gate_biases.empty() &&
                       unit.gate_biases[0].of == kernels::BiasOf::input;
     EXPECT_EQ(constant.parameters.all().size() > none.parameters.all().size(), adds && !unit.bias);
+  }
+}
+
+// Griffin: a of a fully open gate is uniform in [0.9, 0.999].
+TEST(GateStart, DecayOfRglru) {
+  constexpr int width = 400;
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string(unit.name) != "rglru") continue;
+    Layer layer(unit, false, false, {}, width);
+    Numbers decays;
+    for (const double vector : layer.values("a.vectors"))
+      decays.push_back(std::pow(1 + std::exp(vector), -8));
+    ASSERT_EQ(decays.size(), static_cast<std::size_t>(width));
+    EXPECT_LT(distance(decays, 0.9, 0.999), 1.95);
   }
 }
 

@@ -129,6 +129,32 @@ def elrn(g):
     return step
 
 
+def ssru(h_, c_, x, w, t):
+    f = sigmoid(x @ w.W[0] + w.v[0])
+    c = f * c_ + (1 - f) * (x @ w.W[1])
+    return np.maximum(c, 0), c
+
+
+def positive(x):
+    return np.where(x >= 0, x + 0.5, sigmoid(x))
+
+
+def mingru(h_, c_, x, w, t):
+    z = sigmoid(x @ w.W[0] + w.b[0])
+    return (1 - z) * h_ + z * positive(x @ w.W[1] + w.b[1]), c_
+
+
+def minlstm(h_, c_, x, w, t):
+    f, i = [sigmoid(x @ w.W[k] + w.b[k]) for k in range(2)]
+    return f / (f + i) * h_ + i / (f + i) * positive(x @ w.W[2] + w.b[2]), c_
+
+
+def rglru(h_, c_, x, w, t):
+    r, i = [sigmoid(x @ w.W[k] + w.b[k]) for k in range(2)]
+    a = np.exp(-8 * np.log1p(np.exp(w.v[0])) * r)
+    return a * h_ + np.sqrt(1 - a**2) * i * (x @ w.W[2] + w.b[2]), c_
+
+
 def elstm(form, reads_state):
     def step(h_, c_, x, w, t):
         gates = [x @ w.W[k] + (h_ @ w.U[k] if reads_state else 0) + w.b[k] for k in range(4 if form == 1 else 3)]
@@ -152,6 +178,10 @@ UNITS = [
     ("elrn", "activation=tanh", 1, 0, elrn(np.tanh)),
     ("elrn", "activation=identity", 1, 0, elrn(identity)),
     ("sru", "", 4, 0, sru),
+    ("ssru", "", 2, 0, ssru),
+    ("mingru", "", 2, 0, mingru),
+    ("minlstm", "", 3, 0, minlstm),
+    ("rglru", "", 3, 0, rglru),
     ("gru", "reset=before", 3, 3, gru(False)),
     ("gru", "reset=after", 3, 3, gru(True)),
     ("lstm", "input=xh", 4, 4, lstm(True)),

@@ -148,6 +148,7 @@ constexpr Unit describe(const char* name, const char* variant) {
     static_assert(has_its_gate_biases<U>(), "gate_biases: a plane or vector beyond the last");
     unit.gate_biases = U::gate_biases;
   }
+  if constexpr (requires { U::vector_start(0, 0.0); }) unit.vector_start = U::vector_start;
   if constexpr (requires { U::gate_bias; }) unit.gate_bias = U::gate_bias;
   return unit;
 }

@@ -56,6 +56,8 @@ struct Unit {
   InitialOutput initial_output = InitialOutput::given;
   std::span<const GateBias> gate_biases = {};
   float gate_bias = usual_gate_bias;
+  /// The start of a trained vector from a uniform draw in [0, 1); null: 0.
+  double (*vector_start)(int vector, double uniform) = nullptr;
   /// Number of state vectors of an initial state: one less than `states` when the first is computed
   /// from the second.
   int initial_states() const {
