@@ -153,7 +153,7 @@ class TrainTest(unittest.TestCase):
         """--gate-init is kept when a training resumes; what it does not do is said."""
         plain = ["--unit", "lrn", "--no-layer-normalization", "--valid-metrics", "cross-entropy", "--valid-freq", "2u", "--save-freq", "2u"]
         weights_of = {}
-        for name, options in {"none": [], "constant": ["--gate-init", "constant"], "chrono": ["--gate-init", "chrono"]}.items():
+        for name, options in {"none": ["--gate-init", "none"], "constant": [], "chrono": ["--gate-init", "chrono"]}.items():
             done = self.train(name, *plain, *options, "--after", "2u")
             self.assertNotIn("without effect", done.stderr)
             weights_of[name] = int(re.search(r" ([\d,]+) weights", done.stderr)[1].replace(",", ""))
@@ -161,6 +161,8 @@ class TrainTest(unittest.TestCase):
             self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
         spec = json.loads((self.dir / "chrono" / "config.json").read_text(encoding="utf-8"))["model"]
         self.assertEqual((spec["gate-init"], spec["gate-steps"]), ("chrono", 30))
+        usual = json.loads((self.dir / "constant" / "config.json").read_text(encoding="utf-8"))["model"]
+        self.assertEqual(usual["gate-init"], "constant")  # the default
         # forward, backward, and the two units of the conditional layer have a bias of 3 planes each
         self.assertEqual(weights_of["constant"] - weights_of["none"], 4 * 3 * spec["dim-rnn"])
         self.assertEqual(weights_of["chrono"], weights_of["constant"])
