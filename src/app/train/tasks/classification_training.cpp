@@ -132,7 +132,7 @@ void ClassificationTraining::choose(TrainingSpec& spec, std::vector<train::Choic
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (train::choose_gate_init(model))
     choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
+        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {
     data.dim_vocabs = {is_small ? 2'000 : 8'000};
     choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), by_size});

@@ -138,7 +138,7 @@ void LanguageModelTraining::read(TrainingSpec& spec, bool, std::vector<train::Ch
   if (model.enc_depth == 0) model.enc_depth = 1;  // unused
   if (train::choose_gate_init(model))
     choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
+        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
   if (model.positions == 0) train::choose_positions(model, data);
   for (auto [name, dropout] : {std::pair{"dropout-emb", &model.dropout_emb},
                                {"dropout-rnn", &model.dropout_rnn},

@@ -149,7 +149,7 @@ void TaggingTraining::choose(TrainingSpec& spec, std::vector<train::Choice>& cho
     choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
   if (train::choose_gate_init(model))
     choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "the same for every unit"});
+        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
   number("mini-batch-words", spec.data.mini_batch_words, is_small ? 256 : 512, by_size, 0);
   const std::int64_t updates =
       std::max<std::int64_t>(1, words_ / (spec.data.mini_batch_words * train.optimizer_delay));
