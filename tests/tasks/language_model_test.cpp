@@ -95,7 +95,7 @@ TEST(LanguageModel, GradientsAreCentralDifferences) {
           for (const double g : gradient) square += g * g;
           if (square < 1e-12) continue;
           const std::vector<float> keep(p.value.f32(), p.value.f32() + p.shape.elements());
-          const double length = std::sqrt(square), step = 2e-3;
+          const double length = std::sqrt(square), step = 5e-4;
           // The states at the start of the window are constants of truncated back-propagation.
           const auto at = [&](double move) {
             model.restart_update();
