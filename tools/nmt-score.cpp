@@ -7,8 +7,9 @@
 int main(int argc, char** argv) {
   using namespace nmt;
   app::ScoreSpec spec;
-  config::Settings settings("nmt-score", "[OPTIONS] [MODEL] [SOURCE TARGET]",
-                            "prints the log probability of each target given its source");
+  config::Settings settings("nmt-score", "[OPTIONS] [MODEL] [SOURCE TARGET | TEXT]",
+                            "prints the log probability of each target given its source, or of "
+                            "each line of a text by a language model");
   settings.add(app::fields(spec)).positionals({"model", "train-sets"});
   return app::run_tool(argc, argv, settings, [&] {
     app::check(spec);

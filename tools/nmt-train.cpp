@@ -1,4 +1,5 @@
-// nmt-train SOURCE TARGET: trains a translation model on two parallel files.
+// nmt-train SOURCE TARGET: trains a translation model on two parallel files, or a model of another
+// task on one.
 
 #include "app/program.h"
 #include "app/train/train.h"
@@ -11,9 +12,10 @@ int main(int argc, char** argv) {
   control.catch_signals = true;
   app::Processes processes = app::Processes::of_environment();
   app::TrainingSpec spec;
-  config::Settings settings("nmt-train", "[OPTIONS] SOURCE TARGET",
+  config::Settings settings("nmt-train", "[OPTIONS] SOURCE [TARGET]",
                             "trains a translation model on two files whose lines are translations "
-                            "of each other; the same command resumes an interrupted training");
+                            "of each other, or with --task another model on one file; the same "
+                            "command resumes an interrupted training");
   settings.add(app::fields(spec)).positionals({"train-sets"});
   const auto train = [&] {
     app::note_given(spec, settings);

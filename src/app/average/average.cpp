@@ -73,8 +73,11 @@ std::vector<std::int64_t> average(const AverageSpec& spec) {
   const AveragedWeights weights = average_weights(files);
   write_model(spec.output, directory, weights.tensors, Dtype::f32, checkpoints.back().updates(),
               fmt::format("{{\"average-of\": [{}]}}", list));
-  log::info("{}: average of updates {} of {}; translate with: nmt-translate -m {} < INPUT > OUTPUT",
-            spec.output, list, spec.model, spec.output);
+  const bool translates = directory.spec().task == Task::translation;
+  log::info("{}: average of updates {} of {}{}", spec.output, list, spec.model,
+            translates
+                ? fmt::format("; translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output)
+                : "");
   return updates;
 }
 
