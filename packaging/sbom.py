@@ -3,10 +3,12 @@
 
     sbom.py VERSION OUTPUT FILE...
 
-It lists the files with their SHA-256, and the Debian packages of the shared libraries that the ELF
-files in the .deb packages load. SOURCE_DATE_EPOCH is its time; the same files give the same bytes."""
+It lists the files with their SHA-256, the Debian packages of the shared libraries that the ELF files
+in the .deb packages load, and the libraries that are compiled into them. SOURCE_DATE_EPOCH is its
+time; the same files give the same bytes."""
 import datetime
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -17,6 +19,10 @@ import tempfile
 import uuid
 
 NAMESPACE = uuid.UUID("6f2bd1a4-6a0e-5c37-9d5a-1d7f0d8f3c55")
+
+
+# Debian packages of headers that are compiled in.
+HEADERS = ("libboost1.74-dev", "nlohmann-json3-dev")
 
 
 def output(*words):
@@ -41,7 +47,7 @@ def needed(package):
 def system_packages(sonames):
     """Name and version of the Debian packages that have these libraries."""
     cache = {line.split()[0]: line.split("=> ")[1] for line in
-             output("/sbin/ldconfig", "-p").splitlines() if "=> " in line}
+             output("/sbin/ldconfig", "-p").splitlines() if "x86-64" in line}
     packages = {}
     for soname in sonames:
         path = cache.get(soname)
@@ -63,11 +69,16 @@ def main():
     digests = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
     sonames = set().union(*(needed(file) for file in files if file.suffix == ".deb"))
     packages = system_packages(sorted(sonames))
+    for name in HEADERS:
+        packages[name] = output("dpkg-query", "-W", "-f", "${Version}", name)
     root = {"type": "application", "bom-ref": "nmt", "name": "nmt", "version": version,
             "licenses": [{"license": {"id": "MIT"}}]}
     libraries = [{"type": "library", "bom-ref": f"deb:{name}", "name": name, "version": number,
                   "purl": f"pkg:deb/debian/{name}@{number}?arch=amd64&distro=bookworm"}
                  for name, number in sorted(packages.items())]
+    nanobind = importlib.metadata.version("nanobind")
+    libraries.append({"type": "library", "bom-ref": "pypi:nanobind", "name": "nanobind",
+                      "version": nanobind, "purl": f"pkg:pypi/nanobind@{nanobind}"})
     artifacts = [{"type": "file", "bom-ref": f"file:{name}", "name": name,
                   "hashes": [{"alg": "SHA-256", "content": digest}]}
                  for name, digest in digests.items()]

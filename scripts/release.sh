@@ -60,8 +60,8 @@ rm -f "$folder"/*.deb "$folder"/*.whl
 mv "$source/build"/*.deb "$folder/"
 
 step "wheel"
-(cd "$source" && quietly "$python" -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check \
-  --wheel-dir "$folder" --config-settings=build-dir="$source/wheel" .)
+(cd "$source" && CXX=c++ quietly "$python" -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check \
+  --wheel-dir "$folder" --config-settings=build-dir="$source/wheel" --config-settings=cmake.define.NMT_WITH_CUDA=OFF .)
 
 step "bill of materials, checksums"
 (cd "$folder" && "$python" "$root/packaging/sbom.py" "$version" "$name.cdx.json" "$name.tar.gz" ./*.deb ./*.whl)
