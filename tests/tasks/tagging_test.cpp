@@ -7,6 +7,7 @@
 #include "tests/support/engine.h"
 #include "text/word_vocabulary.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -275,6 +276,14 @@ TEST(TaggingBatches, ContinueFromAPositionAndSeeEverySentence) {
   other.restore(batches.position());
   for (int i = 0; i < 30; ++i) EXPECT_EQ(other.next().lines, batches.next().lines);
   EXPECT_EQ(other.epochs(), batches.epochs());
+  TaggingBatches first(corpus, spec, {0, 2}), second(corpus, spec, {1, 2});  // shares of two ranks
+  TaggingBatches full(corpus, spec, {});
+  for (int i = 0; i < 30; ++i) {
+    std::vector<std::int64_t> both = first.next().lines;
+    const std::vector<std::int64_t> more = second.next().lines, all = full.next().lines;
+    both.insert(both.end(), more.begin(), more.end());
+    EXPECT_TRUE(std::is_permutation(both.begin(), both.end(), all.begin(), all.end()));
+  }
   for (const char* bad : {"", "1", "x 1", "1 x", "-1 0", "0 1000"})
     EXPECT_THROW(other.restore(bad), Error) << bad;
 }
