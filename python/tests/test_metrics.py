@@ -51,13 +51,13 @@ def test_chrf(texts, options):
 def test_ter(texts, options):
     metric = sacrebleu.TER(**options)
     rng = random.Random(11)
-    system = texts[0] + ["", "a b c"] + [" ".join(rng.choices("abcdefgh", k=rng.randint(1, 90)))
-                                         for _ in range(60)]
+    moved = [" ".join(rng.choices("abcdefghijkl", k=rng.randint(1, 20))) for _ in range(10)]
+    system = texts[0][:15] + ["", "a b c"] + moved
     extra = []
-    for line in system[len(texts[0]) + 2:]:  # the same words in other places
-        words, at = line.split(), rng.randrange(90)
-        extra.append(" ".join(words[at:] + words[:at] + rng.choices("abc", k=rng.randint(0, 3))))
-    references = [stream + ["a", "c a b"] + extra for stream in texts[1]]
+    for line in moved:  # the same words in other places
+        words, at = line.split(), rng.randrange(10)
+        extra.append(" ".join(words[at:] + words[:at] + rng.choices("abc", k=rng.randint(0, 2))))
+    references = [stream[:15] + ["a", "c a b"] + extra for stream in texts[1]]
     for number in (1, 2):
         expected = metric.corpus_score(system, references[:number])
         result = nmt.ter(system, references[:number], **options)
