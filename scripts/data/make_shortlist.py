@@ -79,15 +79,22 @@ def main():
                 if source[s] in known[0] and target[t] in known[1]:
                     together[source[s]][target[t]] += 1
     aside = options.output.with_name(options.output.name + ".part")
-    with open(aside, "w", encoding="utf-8") as out:
-        total = frequency.total()
-        for piece, count in sorted(frequency.items(), key=lambda item: (-item[1], item[0])):
-            out.write(f"{piece} NULL {count / total:.8g}\n")
-        for source in sorted(together):
-            counts = together[source]
-            for target, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:options.keep]:
-                out.write(f"{target} {source} {count / counts.total():.6g}\n")
-    os.replace(aside, options.output)
+    try:
+        with open(aside, "w", encoding="utf-8") as out:
+            total = frequency.total()
+            for piece, count in sorted(frequency.items(), key=lambda item: (-item[1], item[0])):
+                out.write(f"{piece} NULL {count / total:.8g}\n")
+            for source in sorted(together):
+                counts = together[source]
+                for target, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:options.keep]:
+                    out.write(f"{target} {source} {count / counts.total():.6g}\n")
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(aside, options.output)
+    except OSError as error:
+        sys.exit(f"make_shortlist.py: {error}")
+    finally:
+        aside.unlink(missing_ok=True)
     kept = sum(min(options.keep, len(counts)) for counts in together.values())
     print(f"{options.output}: {len(frequency)} target pieces, {len(together)} source pieces, {kept} translations", file=sys.stderr)
 

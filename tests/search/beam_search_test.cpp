@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "search/beam/force_decode.h"
+#include "search/beam/search_tree.h"
 #include "table_scorer.h"
 
 #include <algorithm>
@@ -264,6 +265,45 @@ TEST_F(BeamSearchTest, outputs_are_no_longer_than_allowed) {
     EXPECT_LT(result[0].hypotheses[0].log_probs.back(), -20.0f)
         << "completed by </s>, whose probability counts";
   }
+}
+
+TEST_F(BeamSearchTest, all_finished_gives_what_finished_before_the_best_was_known) {
+  const std::vector<Ids> sources = some_sources(32);
+  TableScorer scorer = random_scorer(40, 1.0);
+  SearchOptions o = options();
+  const auto best = beam_search(scorer, sources, o);
+  o.all_finished = true;
+  const auto finished = beam_search(scorer, sources, o);
+  o.n_best = true;
+  const auto lists = beam_search(scorer, sources, o);
+  std::size_t several = 0;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::vector<Hypothesis>& all = finished[i].hypotheses;
+    EXPECT_EQ(all.at(0).ids, best[i].hypotheses.at(0).ids);
+    several += all.size() > 1;
+    for (const Hypothesis& each : all)
+      EXPECT_TRUE(std::any_of(lists[i].hypotheses.begin(), lists[i].hypotheses.end(),
+                              [&](const Hypothesis& listed) { return listed.ids == each.ids; }));
+  }
+  EXPECT_GT(several, 0u);
+}
+
+TEST(SearchTree, AttentionOfDeadBranchesIsFreed) {
+  SearchTree tree;
+  const std::vector<float> values{1, 2, 3};
+  const std::int32_t slot = tree.attention.add(values);
+  tree.attention.share(slot);  // two extensions of the same row
+  const std::int32_t left = tree.add(-1, 5, -1, -1, slot), right = tree.add(-1, 6, -2, -2, slot);
+  const std::int32_t leaf = tree.add(left, 7, -1, -2, tree.attention.add(values));
+  tree.drop(left);  // its row has been extended
+  EXPECT_EQ(tree.attention.size(), 6u);
+  tree.drop(right);  // its row has not
+  EXPECT_EQ(tree.attention.size(), 6u);
+  EXPECT_EQ(tree.attention[tree.nodes[static_cast<std::size_t>(leaf)].attention][2], 3.0f);
+  tree.drop(leaf);
+  EXPECT_EQ(tree.attention.size(), 0u);
+  EXPECT_EQ(tree.attention.peak(), 6u);
+  EXPECT_EQ(tree.attention.add(values), 0);  // slots are used again
 }
 
 TEST_F(BeamSearchTest, batch_order_and_threads_do_not_matter) {

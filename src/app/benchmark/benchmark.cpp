@@ -5,8 +5,10 @@
 #include "app/benchmark/tables/tables.h"
 #include "app/compute.h"
 #include "core/error.h"
+#include "core/file.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -23,26 +25,33 @@ constexpr std::pair<const char*, Table> tables[] = {
     {"training", training},   {"step", step},           {"growth", growth},
     {"decoding", decoding}};
 
-// The report file; the destructor closes it.
+// The report file, which appears when it is complete.
 class ReportFile {
  public:
-  explicit ReportFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (!file_) fail(ExitStatus::usage, "--out: {}: {}", path, std::strerror(errno));
+  explicit ReportFile(const std::string& path)
+      : path_(path), file_(path), stream_(::open_memstream(&text_, &size_)) {
+    if (!stream_) fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
   }
   ~ReportFile() {
-    if (file_) std::fclose(file_);
+    if (stream_) std::fclose(stream_);
+    std::free(text_);
   }
   ReportFile(const ReportFile&) = delete;
   ReportFile& operator=(const ReportFile&) = delete;
-  std::FILE* get() { return file_; }
+  std::FILE* get() { return stream_; }
   void close() {
-    if (std::fclose(std::exchange(file_, nullptr)) != 0)
+    if (std::fclose(std::exchange(stream_, nullptr)) != 0)
       fail(ExitStatus::failed, "{}: {}", path_, std::strerror(errno));
+    file_.write(text_, size_);
+    file_.commit();
   }
 
  private:
   std::string path_;
-  std::FILE* file_;
+  AtomicFile file_;
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* stream_;
 };
 
 void run_tables(Bench& bench, const std::string& filter) {

@@ -27,6 +27,8 @@ JsonFile::JsonFile(const std::string& path, const std::string& format, int newes
   } catch (const ordered_json::parse_error& problem) {
     fail(ExitStatus::data, "{}: is truncated or not JSON, at byte {} of {}", path, problem.byte,
          text.size());
+  } catch (const ordered_json::out_of_range&) {
+    fail(ExitStatus::data, "{}: has a number that is out of range", path);
   }
   if (too_deep || !object_.is_object() || !object_.contains("format") ||
       object_["format"] != format)

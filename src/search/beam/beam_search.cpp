@@ -143,12 +143,12 @@ class BeamSearch {
     const std::size_t first_next = next_parents_.size();
     for (std::size_t i = 0; i < width; ++i) {
       const Candidate& c = candidates_[i];
-      std::int64_t attention = -1;
+      std::int32_t attention = -1;
       if (keep_attention_)
         attention =
             keep_attention(row_attention_[c.row - first_row], next, c.row, sentence.source_steps);
-      const auto node = static_cast<std::int32_t>(tree_.nodes.size());
-      tree_.nodes.push_back({nodes_of_rows_[c.row], c.token, c.log_prob, c.sum, attention});
+      const std::int32_t node =
+          tree_.add(nodes_of_rows_[c.row], c.token, c.log_prob, c.sum, attention);
       if (c.token == options_.eos) {
         finish(index, node, step + 1);
       } else {
@@ -158,12 +158,16 @@ class BeamSearch {
         ++sentence.rows;
       }
     }
+    if (keep_attention_)
+      for (int row = first_row; row < end_row; ++row) tree_.drop(nodes_of_rows_[row]);
     if (sentence.rows + sentence.finished == 0) fail_dead_end(index, step);
     if (sentence.rows == 0 || options_.n_best || sentence.finished == 0) return;
     // Candidates are sorted, so the first live hypothesis of a sentence has its largest sum.
     const float hope = options_.ranking.bound(tree_.sum_of(next_nodes_[first_next]), step + 2,
                                               sentence.longest + 1);
     if (hope > sentence.best) return;
+    if (keep_attention_)
+      for (std::size_t i = first_next; i < next_nodes_.size(); ++i) tree_.drop(next_nodes_[i]);
     next_parents_.resize(first_next);
     next_tokens_.resize(first_next);
     next_nodes_.resize(first_next);
@@ -171,16 +175,18 @@ class BeamSearch {
   }
 
   /// Copies the attention of a row, once for all its extensions.
-  std::int64_t keep_attention(std::int64_t& offset, const DecodingStep& next, int row,
+  std::int32_t keep_attention(std::int32_t& slot, const DecodingStep& next, int row,
                               int source_steps) {
-    if (offset >= 0) return offset;
+    if (slot >= 0) {
+      tree_.attention.share(slot);
+      return slot;
+    }
     NMT_CHECK(next.source_steps >= source_steps,
               "the scorer returned attention over {} source steps, expected {}", next.source_steps,
               source_steps);
-    offset = static_cast<std::int64_t>(tree_.attention.size());
     const float* from = next.attention + std::int64_t{row} * next.source_steps;
-    tree_.attention.insert(tree_.attention.end(), from, from + source_steps);
-    return offset;
+    slot = tree_.attention.add({from, static_cast<std::size_t>(source_steps)});
+    return slot;
   }
 
   void finish(int index, std::int32_t node, int tokens) {
@@ -188,9 +194,10 @@ class BeamSearch {
     double covered = 0.0;
     if (options_.ranking.coverage_penalty != 0.0) {
       attended_.assign(sentence.source_steps - 1, 0.0);
-      for (std::int32_t at = node; at >= 0; at = tree_.nodes[at].parent)
-        for (std::size_t i = 0; i < attended_.size(); ++i)
-          attended_[i] += tree_.attention[tree_.nodes[at].attention + i];
+      for (std::int32_t at = node; at >= 0; at = tree_.nodes[at].parent) {
+        const float* const attention = tree_.attention[tree_.nodes[at].attention];
+        for (std::size_t i = 0; i < attended_.size(); ++i) attended_[i] += attention[i];
+      }
       covered = coverage(attended_);
     }
     const float score = options_.ranking.score(tree_.nodes[node].sum, tokens, covered);
@@ -212,7 +219,7 @@ class BeamSearch {
       next_nodes_;
   std::vector<int> sentence_of_row_;  // used with a shortlist
   std::vector<Candidate> candidates_;
-  std::vector<std::int64_t> row_attention_;
+  std::vector<std::int32_t> row_attention_;
   SearchTree tree_;
   std::vector<double> attended_;
 };

@@ -22,6 +22,8 @@ struct SearchOptions {
   int max_length_offset = 10;
   bool allow_unk = false;
   bool n_best = false;  ///< return beam_size hypotheses instead of the best
+  /// Return all hypotheses that finish until the best is known; this costs nothing.
+  bool all_finished = false;
   /// Allowed output tokens per sentence; null: all.
   const Shortlist* shortlist = nullptr;
   bool want_attention = false;  ///< fill Hypothesis::attention
@@ -43,7 +45,7 @@ struct Hypothesis {
 };
 
 struct SentenceResult {
-  /// Best first: one, or up to beam_size distinct hypotheses for an n-best list.
+  /// Best first: one, or up to beam_size distinct hypotheses with n_best or all_finished.
   std::vector<Hypothesis> hypotheses;
 };
 

@@ -200,7 +200,7 @@ struct DeviceSearch::Impl {
     const std::int32_t parent = t == 0 || row.token < 0 ? -1 : nodes_before_ + row.parent;
     const auto node = static_cast<std::int32_t>(tree_.nodes.size());
     const float sum = tree_.sum_of(parent) + row.log_prob;
-    tree_.nodes.push_back({parent, row.token, row.log_prob, sum, -1});
+    tree_.nodes.push_back({parent, row.token, row.log_prob, sum, -1, 1});
     if (row.token == options_.eos)
       tree_.finished.push_back({sentence, node, t + 1, options_.ranking.score(sum, t + 1, 0.0)});
   }

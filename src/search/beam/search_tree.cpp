@@ -3,6 +3,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nmt {
 
@@ -30,6 +31,39 @@ void fail_dead_end(int sentence, int step) {
       sentence, step);
 }
 
+std::int32_t AttentionSlots::add(std::span<const float> values) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::int32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const std::int32_t slot = free_.back();
+  free_.pop_back();
+  slots_[slot] = {{values.begin(), values.end()}, 1};
+  size_ += values.size();
+  peak_ = std::max(peak_, size_);
+  return slot;
+}
+
+void AttentionSlots::drop(std::int32_t slot) {
+  Slot& dropped = slots_[slot];
+  if (--dropped.users > 0) return;
+  size_ -= dropped.values.size();
+  std::vector<float>().swap(dropped.values);
+  free_.push_back(slot);
+}
+
+std::int32_t SearchTree::add(std::int32_t parent, std::int32_t token, float log_prob, float sum,
+                             std::int32_t slot) {
+  if (parent >= 0) ++nodes[parent].users;
+  nodes.push_back({parent, token, log_prob, sum, slot, 1});
+  return static_cast<std::int32_t>(nodes.size()) - 1;
+}
+
+void SearchTree::drop(std::int32_t node) {
+  for (std::int32_t at = node; at >= 0 && --nodes[at].users == 0; at = nodes[at].parent)
+    if (nodes[at].attention >= 0) attention.drop(std::exchange(nodes[at].attention, -1));
+}
+
 std::vector<SentenceResult> SearchTree::collect(std::span<const std::vector<std::int32_t>> sources,
                                                 const SearchOptions& options) {
   std::vector<SentenceResult> results(sources.size());
@@ -38,8 +72,9 @@ std::vector<SentenceResult> SearchTree::collect(std::span<const std::vector<std:
   });
   for (const Finished& whole : finished) {
     std::vector<Hypothesis>& hypotheses = results[whole.sentence].hypotheses;
-    if (hypotheses.empty() || options.n_best)
+    if (hypotheses.empty() || options.n_best || options.all_finished)
       hypotheses.push_back(read(whole, sources[whole.sentence].size(), options.want_attention));
+    drop(whole.node);
   }
   return results;
 }
@@ -59,8 +94,7 @@ Hypothesis SearchTree::read(const Finished& whole, std::size_t source_tokens,
     hypothesis.ids[--t] = node.token;
     hypothesis.log_probs[t] = node.log_prob;
     if (want_attention)
-      std::copy_n(attention.data() + node.attention, steps,
-                  hypothesis.attention.data() + t * steps);
+      std::copy_n(attention[node.attention], steps, hypothesis.attention.data() + t * steps);
   }
   hypothesis.ids.pop_back();  // </s>
   return hypothesis;
