@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the dependencies for building, testing and running nmt on Debian 12 and related systems.
-# Does nothing if all are installed.
+# Does nothing if all are installed. Further packages may be named: "scripts/setup.sh chromium" also installs the browser
+# that the test of nmt-serve's web page needs; without it, the test is skipped.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make ccache git help2man clang-format pkgconf ca-certificates python3 python3-dev python3-numpy python3-venv
           libboost-program-options-dev libboost-context-dev libyaml-cpp-dev libsentencepiece-dev libopenblas-dev libdnnl2 libfmt-dev nlohmann-json3-dev
-          libicu-dev libboost-dev libcld2-dev libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin)
+          libicu-dev libboost-dev libcld2-dev libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin "$@")
 
 missing=()
 for package in "${packages[@]}"; do

@@ -3,7 +3,7 @@
 
     load_server.py BIN EN-DE=MODEL FILE [--clients 64] [--seconds 60] [-- OPTIONS OF NMT-SERVE]
 
-1. nmt-translate translates FILE.
+1. nmt-translate translates FILE, and again after 3.
 2. nmt-serve starts; the time to its first answer is measured.
 3. All clients send single lines of FILE one after another for the given time.
 4. For a third of the time, requests arrive at half that rate, at random times.
@@ -12,6 +12,9 @@
 
 The clients are one process on the same machine."""
 import argparse
+import collections
+import contextlib
+import http.client
 import json
 import os
 import random
@@ -19,6 +22,7 @@ import re
 import selectors
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import threading
@@ -33,8 +37,13 @@ def arguments():
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--hostile", action="store_true")
-    parser.add_argument("options", nargs="*")
-    return parser.parse_args()
+    parser.add_argument("--memory", metavar="FILE", help="write seconds and resident bytes of each run")
+    own, behind = sys.argv[1:], []
+    if "--" in own:
+        own, behind = own[:own.index("--")], own[own.index("--") + 1:]
+    options = parser.parse_args(own)
+    options.options = behind
+    return options
 
 
 def percentile(values, part):
@@ -44,6 +53,21 @@ def percentile(values, part):
 def resident(pid):
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def processor_seconds(pid):
+    """Of all threads of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def metrics(port):
+    """The values of /metrics without labels."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    return {name: float(value) for name, value in re.findall(r"^(\w+) ([-+.\de]+)$", text, re.M)}
 
 
 class Client:
@@ -85,6 +109,15 @@ def requests_of(lines, direction):
     return result
 
 
+def translate(folder, model, path, lines):
+    """Sentences per second of nmt-translate, and processor time per sentence."""
+    done = subprocess.run([f"{folder}/nmt-translate", "-m", model, "-i", path, "-o", os.devnull], capture_output=True, text=True, check=True)
+    speed = float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
+    processor = float(re.search(r"([\d.]+) s of processor time", done.stderr)[1]) / lines
+    print(f"nmt-translate: {speed:.1f} sentences/s, {1000 * processor:.2f} ms of processor time per sentence", flush=True)
+    return speed, processor
+
+
 class Run:
     """Clients that send requests until the time is over; `rate`: per second in all, else each at once
     after its answer."""
@@ -92,9 +125,10 @@ class Run:
     def __init__(self, port, pid, requests, clients, seconds, rate=None):
         self.times, self.statuses, self.memory = [], {}, []
         selector = selectors.DefaultSelector()
-        idle = [Client(port) for _ in range(clients)]
+        idle = collections.deque(Client(port) for _ in range(clients))
         for client in idle:
             selector.register(client.socket, selectors.EVENT_READ, client)
+        before, server_before, own_before = metrics(port), processor_seconds(pid), time.process_time()
         start = time.perf_counter()
         end, due, number, waiting = start + seconds, start, 0, 0
         next_sample = start
@@ -105,7 +139,7 @@ class Run:
                 self.memory.append((now - start, resident(pid)))
                 next_sample += 1
             while now < end and idle and (rate is None or due <= now):
-                client = idle.pop()
+                client = idle.popleft()  # in turn, so that none is closed as unused
                 # At a fixed rate, the wait for a free client counts too.
                 client.send(requests[number % len(requests)], None if rate is None else due)
                 number += 1
@@ -124,6 +158,13 @@ class Run:
                 idle.append(key.data)
                 waiting -= 1
         self.seconds = time.perf_counter() - start
+        answered = max(self.statuses.get(200, 0), 1)
+        self.processor = (processor_seconds(pid) - server_before) / answered
+        self.own_processor = (time.process_time() - own_before) / answered
+        after = metrics(port)
+        done = {name: after[name] - before[name] for name in ("nmt_batches_total", "nmt_sentences_total", "nmt_translating_seconds_total")}
+        self.batch = done["nmt_sentences_total"] / max(done["nmt_batches_total"], 1)
+        self.busy = done["nmt_translating_seconds_total"] / self.seconds
         for key in list(selector.get_map().values()):
             key.data.socket.close()
 
@@ -141,7 +182,9 @@ class Run:
 
     def text(self):
         return (f"{self.speed():.1f} sentences/s, p50 {1000 * percentile(self.times, 0.5):.0f} ms, p99 "
-                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}")
+                f"{1000 * percentile(self.times, 0.99):.0f} ms, statuses {self.statuses}; processor time per sentence: server "
+                f"{1000 * self.processor:.2f} ms, clients {1000 * self.own_processor:.2f} ms; {self.batch:.1f} sentences per batch, "
+                f"translating {100 * self.busy:.0f} % of the time")
 
 
 def attack(port, stop, counts):
@@ -190,11 +233,7 @@ def main():
     direction, model = options.model.split("=", 1)
     with open(options.file, encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line in file if line.strip()]
-    done = subprocess.run([f"{options.bin}/nmt-translate", "-m", model, "-i", options.file, "-o", os.devnull],
-                          capture_output=True, text=True, check=True)
-    reference = float(re.search(r"([\d.]+) sentences/s", done.stderr)[1])
-    print(f"nmt-translate: {reference:.1f} sentences/s", flush=True)
-
+    before = translate(options.bin, model, options.file, len(lines))
     begin = time.perf_counter()
     server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0", "--no-access-log", options.model,
                                *options.options], stderr=subprocess.PIPE, text=True)
@@ -218,7 +257,10 @@ def main():
     first.socket.close()
 
     full = Run(port, server.pid, requests, options.clients, options.seconds)
-    print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of nmt-translate", flush=True)
+    # The other work of the machine changes with time, so the reference is what nmt-translate does before and after.
+    reference, processor = map(statistics.mean, zip(before, translate(options.bin, model, options.file, len(lines))))
+    print(f"{options.clients} clients: {full.text()}, {100 * full.speed() / reference:.1f} % of nmt-translate "
+          f"({100 * processor / full.processor:.1f} % by processor time)", flush=True)
     print(f"memory: {full.memory[-1][1] / 1e6:.1f} MB at the end, {full.slope() / 1e3:+.2f} kB/s in the second half", flush=True)
     half = Run(port, server.pid, requests, options.clients, max(options.seconds / 3, 5), full.speed() / 2)
     print(f"half load: {half.text()}", flush=True)
@@ -235,6 +277,10 @@ def main():
         print(f"hostile: {hostile.text()}; {sum(counts.values())} hostile connections", flush=True)
         print(f"memory: {hostile.memory[-1][1] / 1e6:.1f} MB at the end, {hostile.slope() / 1e3:+.2f} kB/s in the second half")
         bad |= set(hostile.statuses) - {200}
+    if options.memory:
+        with open(options.memory, "w", encoding="ascii") as file:
+            for name, run in (("full", full), ("half", half)) + ((("hostile", hostile),) if options.hostile else ()):
+                file.writelines(f"{name} {seconds:.0f} {size}\n" for seconds, size in run.memory)
     server.send_signal(signal.SIGTERM)
     status = server.wait(timeout=60)
     print(f"exit status {status}")

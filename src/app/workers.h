@@ -23,6 +23,7 @@ class Workers {
 
   /// Refers to the workers. Empty if batches are translated one at a time.
   const Crew& crew() const { return crew_; }
+  Arena& arena(int worker) { return places_[static_cast<std::size_t>(worker)].arena; }
 
  private:
   struct Place {

@@ -13,8 +13,9 @@ namespace {
 constexpr auto quiet = std::chrono::milliseconds(1);  // without arrivals, a batch starts
 // Clients whose answers have just been sent may send their next requests meanwhile.
 constexpr auto collect = std::chrono::milliseconds(4);
-constexpr auto tick_interval = std::chrono::seconds(1);
-constexpr double newest_weight = 0.2;  // of the moving average
+constexpr auto longest_wait = std::chrono::seconds(1);  // between looks for canceled jobs
+constexpr std::size_t small_batch = 8;                  // is much slower per sentence
+constexpr double newest_weight = 0.2;                   // of the moving average
 
 double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -23,7 +24,14 @@ double seconds(Clock::duration duration) {
 }  // namespace
 
 Batcher::Batcher(Engine& engine, const BatcherOptions& options)
-    : engine_(engine), options_(options), thread_([this] { run(); }) {}
+    : engine_(engine), options_(options) {
+  idle_ = std::max(options.threads, 1);
+  engine_.listen([this] {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  });
+  for (int i = 0; i < std::max(options.threads, 1); ++i) threads_.emplace_back([this] { run(); });
+}
 
 Batcher::~Batcher() {
   stop();
@@ -35,7 +43,9 @@ void Batcher::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+  engine_.listen(nullptr);
 }
 
 bool Batcher::submit(BatchJob job) {
@@ -71,7 +81,7 @@ int Batcher::retry_after() const {
 
 Batcher::Key Batcher::key_of(const Job& job) {
   const bool is_last = job.stage + 1 == job.job.route.size();
-  return {job.job.route[job.stage], is_last && job.job.n_best};
+  return {job.job.route[job.stage], is_last ? job.job.want : Want::best};
 }
 
 std::size_t Batcher::waiting_units(Key key) const {
@@ -82,10 +92,35 @@ std::size_t Batcher::waiting_units(Key key) const {
 }
 
 // The oldest job, but of another key than the last batch where such a job waits.
-const Batcher::Job& Batcher::next_job() const {
-  const auto other = std::find_if(jobs_.begin(), jobs_.end(),
-                                  [&](const auto& job) { return !(key_of(*job) == last_key_); });
-  return other != jobs_.end() ? **other : *jobs_.front();
+const Batcher::Job* Batcher::next_job() const {
+  const Job* oldest = nullptr;
+  std::vector<int> loading;
+  for (const auto& job : jobs_) {
+    if (job->next == job->job.sentences.size()) continue;
+    const Key key = key_of(*job);
+    if (oldest && key == last_key_) continue;
+    if (std::find(loading.begin(), loading.end(), key.model) != loading.end()) continue;
+    if (!engine_.is_ready(key.model)) {
+      loading.push_back(key.model);
+      continue;
+    }
+    if (!(key == last_key_)) return job.get();
+    oldest = job.get();
+  }
+  return oldest;
+}
+
+// Idle threads share what waits, in batches that are not small.
+std::size_t Batcher::batch_size(Key key) const {
+  const std::size_t idle = static_cast<std::size_t>(std::max(idle_, 1));
+  const std::size_t share = (waiting_units(key) + idle - 1) / idle;
+  return std::min(options_.batch, std::max(share, small_batch));
+}
+
+Clock::time_point Batcher::next_deadline() const {
+  Clock::time_point first = Clock::now() + longest_wait;
+  for (const auto& job : jobs_) first = std::min(first, job->job.deadline);
+  return first;
 }
 
 // Ends jobs that are too late or that nobody waits for.
@@ -107,13 +142,13 @@ std::vector<Batcher::Unit> Batcher::take_batch(Key key) {
   for (const auto& job : jobs_)
     if (key_of(*job) == key && job->next < job->job.sentences.size()) waiting.push_back(job);
   if (waiting.empty()) return {};
-  const std::size_t share = std::max<std::size_t>(options_.batch / waiting.size(), 1);
+  const std::size_t size = batch_size(key);
+  const std::size_t share = std::max<std::size_t>(size / waiting.size(), 1);
   std::vector<Unit> units;
-  for (const std::size_t most : {share, options_.batch})
+  for (const std::size_t most : {share, size})
     for (const auto& job : waiting)
       for (std::size_t taken = 0;
-           taken < most && units.size() < options_.batch && job->next < job->job.sentences.size();
-           ++taken)
+           taken < most && units.size() < size && job->next < job->job.sentences.size(); ++taken)
         units.push_back({job, job->next++});
   return units;
 }
@@ -122,35 +157,33 @@ void Batcher::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     drop_dead_jobs(lock);
-    if (jobs_.empty()) {
-      if (stopping_) return;
-      if (changed_.wait_for(lock, tick_interval) == std::cv_status::timeout) {
-        lock.unlock();
-        engine_.tick();
-        lock.lock();
-      }
+    const Job* const first = next_job();
+    if (!first) {
+      if (stopping_ && jobs_.empty()) return;
+      changed_.wait_until(lock, next_deadline());
       continue;
     }
-    const Job& oldest = next_job();
-    const Key key = key_of(oldest);
+    const Key key = key_of(*first);
+    const Clock::time_point arrival = first->arrival;  // the job may end while this thread waits
     const auto slack = std::max<Clock::duration>(
         options_.latency_target - std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(batch_seconds_)),
         Clock::duration::zero());
     const Clock::time_point latest =
-        std::max(oldest.arrival + slack, std::max(oldest.arrival, last_batch_end_) + collect);
+        std::max(arrival + slack, std::max(arrival, last_batch_end_) + collect);
     while (!stopping_ && waiting_units(key) < options_.batch) {
       const Clock::time_point until =
           std::min(latest, std::max(last_arrival_, last_batch_end_) + quiet);
       if (Clock::now() >= until) break;
       changed_.wait_until(lock, until);
     }
+    std::vector<Unit> units = take_batch(key);
+    if (units.empty()) continue;  // another thread was faster
     last_key_ = key;
-    translate(lock, key, take_batch(key));
+    --idle_;
+    translate(lock, key, std::move(units));
+    ++idle_;
     last_batch_end_ = Clock::now();
-    lock.unlock();
-    engine_.tick();
-    lock.lock();
   }
 }
 
@@ -162,7 +195,7 @@ bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<
   std::vector<Hypotheses> results;
   const Clock::time_point begin = Clock::now();
   try {
-    results = engine_.translate(key.model, key.n_best, sentences);
+    results = engine_.translate(key.model, key.want, sentences);
     NMT_CHECK(results.size() == units.size(), "{} translations of {} sentences", results.size(),
               units.size());
   } catch (const std::exception& error) {
@@ -185,7 +218,7 @@ bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<
 
 void Batcher::translate(std::unique_lock<std::mutex>& lock, Key key, std::vector<Unit> units) {
   std::string message;
-  if (units.empty() || run_engine(lock, key, units, message)) return;
+  if (run_engine(lock, key, units, message)) return;
   // A sentence of one job must not fail the others: each job is tried on its own.
   std::stable_sort(units.begin(), units.end(),
                    [](const Unit& a, const Unit& b) { return a.job.get() < b.job.get(); });
@@ -202,6 +235,7 @@ void Batcher::store(std::unique_lock<std::mutex>& lock, std::span<const Unit> un
                     std::vector<Hypotheses> results) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     const std::shared_ptr<Job>& job = units[i].job;
+    if (job->finished) continue;  // another of its batches failed
     job->results[units[i].sentence] = std::move(results[i]);
     if (--job->pending > 0) continue;
     if (++job->stage == job->job.route.size()) {
@@ -209,9 +243,10 @@ void Batcher::store(std::unique_lock<std::mutex>& lock, std::span<const Unit> un
       continue;
     }
     for (std::size_t k = 0; k < job->results.size(); ++k)
-      job->job.sentences[k] = std::move(job->results[k].front());
+      job->job.sentences[k] = std::move(job->results[k].front().text);
     job->next = 0;
     job->pending = job->results.size();
+    changed_.notify_all();
   }
 }
 
@@ -220,7 +255,9 @@ void Batcher::finish(std::unique_lock<std::mutex>& lock, const std::shared_ptr<J
   const auto found = std::find(jobs_.begin(), jobs_.end(), job);
   if (found == jobs_.end()) return;
   const std::shared_ptr<Job> kept = *found;
+  kept->finished = true;
   jobs_.erase(found);
+  if (stopping_ && jobs_.empty()) changed_.notify_all();
   statistics_.waiting -= kept->job.sentences.size();
   switch (status) {
     case JobStatus::done: ++statistics_.done; break;

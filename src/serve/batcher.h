@@ -12,24 +12,46 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace nmt::serve {
 
 using Clock = std::chrono::steady_clock;
 
-/// Translations of a sentence, best first; at least one.
-using Hypotheses = std::vector<std::string>;
+/// A translation of a sentence.
+struct Hypothesis {
+  Hypothesis(std::string text_ = "") : text(std::move(text_)) {}
+  Hypothesis(const char* text_) : text(text_) {}
+  bool operator==(const Hypothesis&) const = default;
 
-/// What a Batcher hands its batches to. One thread calls it.
+  std::string text;
+  /// Positions of linked words in the sentence and in the text, split at white space.
+  std::vector<std::pair<int, int>> alignment;
+};
+
+/// Translations of a sentence, best first; at least one.
+using Hypotheses = std::vector<Hypothesis>;
+
+/// What is wanted of a sentence.
+enum class Want {
+  best,
+  list,    ///< all hypotheses
+  aligned  ///< all hypotheses with their alignments, where they are known
+};
+
+/// What a Batcher hands its batches to. All members are thread-safe.
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Translates sentences with a model; `n_best` asks for all hypotheses. Throws on failure.
-  virtual std::vector<Hypotheses> translate(int model, bool n_best,
+  /// Translates sentences with a model. Throws on failure.
+  virtual std::vector<Hypotheses> translate(int model, Want want,
                                             std::span<const std::string> sentences) = 0;
-  /// Called about once a second and between batches.
-  virtual void tick() {}
+  /// Whether translate() can begin at once. False: the model is being loaded; the listener will be
+  /// called. Returns quickly.
+  virtual bool is_ready(int /*model*/) { return true; }
+  /// Called from any thread when is_ready() may have changed; empty: nobody listens.
+  virtual void listen(std::function<void()> /*listener*/) {}
 };
 
 /// How a job ended.
@@ -43,12 +65,12 @@ enum class JobStatus {
 /// The sentences of a request.
 struct BatchJob {
   std::vector<int> route;  ///< models to pass through, at least one
-  bool n_best = false;     ///< of the last model
+  Want want = Want::best;  ///< of the last model
   std::vector<std::string> sentences;
   Clock::time_point deadline;
   /// May become true at any time; null: cannot be canceled.
   std::shared_ptr<const std::atomic<bool>> canceled;
-  /// Called once, in the thread of the batcher, with the hypotheses of each sentence if all are
+  /// Called once, in a thread of the batcher, with the hypotheses of each sentence if all are
   /// done, else with a message for the log. Must not throw.
   std::function<void(JobStatus, std::vector<Hypotheses>, std::string message)> finish;
 };
@@ -57,14 +79,17 @@ struct BatcherOptions {
   std::size_t batch = 64;       ///< sentences per batch
   std::size_t capacity = 4096;  ///< sentences that wait or are in work
   std::chrono::microseconds latency_target{100'000};
+  int threads = 1;  ///< batches at a time
 };
 
 /// Collects the sentences of all requests into batches for one engine.
 ///
-/// A batch has sentences of one model, and models take turns. Where several jobs wait for a model,
-/// each gets its share of a batch, so a long job does not block short ones. A batch that is not
-/// full waits for more sentences until none has come for a millisecond, or until 4 ms have passed
-/// and the oldest job, by the moving average of batch times, would miss the latency target.
+/// Each thread takes the next batch as soon as it is free. Idle threads share the sentences that
+/// wait. A batch has sentences of one model, and models take turns; a model that is being loaded is
+/// left out. Where several jobs wait for a model, each gets its share of a batch, so a long job
+/// does not block short ones. A batch that is not full waits for more sentences until none has come
+/// for a millisecond, or until 4 ms have passed and the oldest job, by the moving average of batch
+/// times, would miss the latency target.
 class Batcher {
  public:
   Batcher(Engine& engine, const BatcherOptions& options);
@@ -77,7 +102,7 @@ class Batcher {
   /// taken. A job of more sentences than the capacity is taken when nothing else waits.
   /// Thread-safe.
   bool submit(BatchJob job);
-  /// Finishes the jobs taken so far and ends the thread.
+  /// Finishes the jobs taken so far and ends the threads.
   void stop();
 
   struct Statistics {
@@ -97,6 +122,7 @@ class Batcher {
     std::size_t stage = 0;    // of the route
     std::size_t next = 0;     // first sentence of the stage that is in no batch yet
     std::size_t pending = 0;  // sentences of the stage not yet translated
+    bool finished = false;
     std::vector<Hypotheses> results;
   };
   using Jobs = std::list<std::shared_ptr<Job>>;
@@ -106,14 +132,17 @@ class Batcher {
   };
   struct Key {
     int model;
-    bool n_best;
+    Want want;
     bool operator==(const Key&) const = default;
   };
   static Key key_of(const Job& job);
 
   void run();
-  const Job& next_job() const;
+  /// The job that the next batch begins with; null: none waits for a batch.
+  const Job* next_job() const;
   std::size_t waiting_units(Key key) const;
+  std::size_t batch_size(Key key) const;
+  Clock::time_point next_deadline() const;
   void drop_dead_jobs(std::unique_lock<std::mutex>& lock);
   std::vector<Unit> take_batch(Key key);
   void translate(std::unique_lock<std::mutex>& lock, Key key, std::vector<Unit> units);
@@ -131,11 +160,12 @@ class Batcher {
   std::condition_variable changed_;
   Jobs jobs_;  // not finished, by arrival
   Clock::time_point last_arrival_, last_batch_end_;
-  Key last_key_{-1, false};
+  Key last_key_{-1, Want::best};
   double batch_seconds_ = 0;  // moving average of the time of a full batch
   Statistics statistics_;
+  int idle_ = 0;  // threads without a batch
   bool stopping_ = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace nmt::serve

@@ -81,7 +81,7 @@ std::string Document::join(std::span<const Hypotheses> translations, std::size_t
       continue;
     }
     const Hypotheses& hypotheses = translations[next++];
-    const std::string& chosen = k < hypotheses.size() ? hypotheses[k] : hypotheses.front();
+    const std::string& chosen = (k < hypotheses.size() ? hypotheses[k] : hypotheses.front()).text;
     text += piece.encode ? encode_html(chosen) : chosen;
   }
   return text;

@@ -23,12 +23,14 @@ class Document {
   /// The text from the k-th hypothesis of each sentence, or the best where a sentence has fewer.
   std::string join(std::span<const Hypotheses> translations, std::size_t k) const;
 
- private:
   struct Piece {
-    std::string text;       // as it stands in the result
-    bool sentence = false;  // else
-    bool encode = false;    // the translation is text of an HTML document
+    std::string text;       ///< as it stands in the result
+    bool sentence = false;  ///< the next of sentences(); the text is empty
+    bool encode = false;    ///< the translation is text of an HTML document
   };
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+ private:
   void add_text(std::string_view text, const std::string& language, std::size_t max_characters);
   void add_html(std::string_view html, const std::string& language, std::size_t max_characters);
 

@@ -34,6 +34,9 @@ std::string version_of(const std::string& directory) {
   return error ? "" : version;
 }
 
+constexpr auto tick_interval = std::chrono::seconds(1);
+constexpr auto retry_interval = std::chrono::seconds(1);  // after a model could not be loaded
+
 std::string key_of(const Direction& direction) {
   return direction.source + " " + direction.target;
 }
@@ -60,133 +63,270 @@ ModelPool::ModelPool(const ModelPoolOptions& options)
     Glossary::load(file);
     glossaries_[key_of(direction)] = file;
   }
+  thread_ = std::thread([this] { run(); });
 }
 
-ModelPool::~ModelPool() = default;
+ModelPool::~ModelPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+}
 
 std::shared_ptr<const ModelMap> ModelPool::map() const {
   const std::lock_guard lock(mutex_);
   return map_;
 }
 
-std::unique_ptr<app::OpenTranslator> ModelPool::load(const ModelEntry& entry) {
+void ModelPool::listen(std::function<void()> listener) {
+  const std::lock_guard lock(listener_mutex_);
+  listener_ = std::move(listener);
+}
+
+void ModelPool::notify(std::unique_lock<std::mutex>& lock) {
+  changed_.notify_all();
+  lock.unlock();
+  {
+    const std::lock_guard listening(listener_mutex_);
+    if (listener_) listener_();
+  }
+  lock.lock();
+}
+
+// Whether a model is loaded or cannot be loaded; else the thread of the pool is told to load it.
+bool ModelPool::can_begin(int model) {
+  if (loaded_.contains(model)) return true;
+  const auto failed = failures_.find(model);
+  if (failed != failures_.end() && Clock::now() - failed->second.time < retry_interval) return true;
+  const std::vector<ModelEntry>& entries = map_->entries();
+  if (std::none_of(entries.begin(), entries.end(),
+                   [&](const ModelEntry& entry) { return entry.id == model; }))
+    return true;
+  if (failed != failures_.end()) failures_.erase(failed);
+  wanted_.insert(model);
+  changed_.notify_all();
+  return false;
+}
+
+bool ModelPool::is_ready(int model) {
+  const std::lock_guard lock(mutex_);
+  return can_begin(model);
+}
+
+ModelPool::LoadedPtr ModelPool::acquire(std::unique_lock<std::mutex>& lock, int model) {
+  while (!can_begin(model)) changed_.wait(lock);
+  const auto found = loaded_.find(model);
+  if (found != loaded_.end()) return found->second;
+  const auto failed = failures_.find(model);
+  if (failed == failures_.end())
+    fail(ExitStatus::failed, "the model of this direction was removed");
+  fail(ExitStatus::failed, "{}", failed->second.message);
+}
+
+/// A lane of a loaded model, for one batch.
+class ModelPool::Lease {
+ public:
+  Lease(ModelPool& pool, int model) : pool_(pool) {
+    std::unique_lock lock(pool.mutex_);
+    entry_ = pool.acquire(lock, model);
+    pool.changed_.wait(lock, [&] { return !entry_->free_lanes.empty(); });
+    lane_ = entry_->free_lanes.back();
+    entry_->free_lanes.pop_back();
+    entry_->last_use = Clock::now();
+  }
+  ~Lease() {
+    const std::lock_guard lock(pool_.mutex_);
+    entry_->free_lanes.push_back(lane_);
+    entry_->last_use = Clock::now();
+    pool_.count_text(*entry_);
+    entry_.reset();  // before the thread of the pool looks
+    pool_.changed_.notify_all();
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  app::OpenTranslator& translator() { return *entry_->translator; }
+  int lane() const { return lane_; }
+
+ private:
+  ModelPool& pool_;
+  LoadedPtr entry_;
+  int lane_ = 0;
+};
+
+void ModelPool::count_text(Loaded& entry) {
+  const TextTranslator::Statistics& text = entry.translator->text_statistics();
+  const auto add = [](std::atomic<std::int64_t>& total, std::int64_t& added, std::int64_t now) {
+    total += now - std::exchange(added, now);
+  };
+  add(statistics_.in_parts, entry.in_parts, text.in_parts);
+  add(statistics_.replaced, entry.replaced, text.replaced);
+  add(statistics_.cut, entry.cut, text.cut);
+}
+
+std::vector<Hypotheses> ModelPool::translate(int model, Want want,
+                                             std::span<const std::string> sentences) {
+  Lease lease(*this, model);
+  app::OpenTranslator& open = lease.translator();
+  LineTranslator& translator = want == Want::best   ? open.translator(lease.lane())
+                               : want == Want::list ? open.n_best(lease.lane())
+                                                    : open.aligned(lease.lane());
+  std::vector<LineTranslation> translations = translator.translate(sentences);
+  open.trim(lease.lane());
+  std::vector<Hypotheses> results;
+  results.reserve(sentences.size());
+  for (LineTranslation& line : translations) {
+    Hypotheses& hypotheses = results.emplace_back();
+    for (Output& output : line.outputs) {
+      Hypothesis& hypothesis = hypotheses.emplace_back(std::move(output.text));
+      for (const AlignmentPoint& point : output.alignment)
+        hypothesis.alignment.emplace_back(point.source, point.target);
+    }
+  }
+  return results;
+}
+
+void ModelPool::run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    load_wanted(lock);
+    unload_idle();
+    free_retired(lock);
+    if (options_.reload_interval.count() > 0 &&
+        Clock::now() - last_check_ >= options_.reload_interval) {
+      check_directories(lock);
+      last_check_ = Clock::now();
+    }
+    if (!stopping_ && wanted_.empty()) changed_.wait_for(lock, tick_interval);
+  }
+}
+
+void ModelPool::load_wanted(std::unique_lock<std::mutex>& lock) {
+  while (!wanted_.empty() && !stopping_) {
+    const int model = *wanted_.begin();
+    const std::shared_ptr<const ModelMap> all = map_;
+    for (const ModelEntry& entry : all->entries()) {
+      if (entry.id != model) continue;
+      lock.unlock();
+      LoadedPtr loaded;
+      std::string message;
+      try {
+        loaded = load(entry);
+      } catch (const std::exception& error) {
+        message = error.what();
+      }
+      lock.lock();
+      if (loaded)
+        loaded_[model] = std::move(loaded);
+      else
+        failures_[model] = {message, Clock::now()};
+      statistics_.loaded = static_cast<std::int64_t>(loaded_.size());
+    }
+    wanted_.erase(model);
+    notify(lock);
+  }
+}
+
+ModelPool::LoadedPtr ModelPool::load(const ModelEntry& entry) {
   app::TranslateSpec spec = options_.translate;
   spec.models.models = {entry.directory};
   const auto glossary = glossaries_.find(key_of(entry.direction));
   if (glossary != glossaries_.end()) spec.text_rules.glossary = glossary->second;
   const Clock::time_point begin = Clock::now();
+  auto loaded = std::make_shared<Loaded>();
+  loaded->version = version_of(entry.directory);
   try {
-    auto translator = std::make_unique<app::OpenTranslator>(spec, "nmt-serve");
-    log::info("loaded model={} source={} target={} seconds={:.3f}", entry.directory,
-              entry.direction.source, entry.direction.target,
-              std::chrono::duration<double>(Clock::now() - begin).count());
-    ++statistics_.loads;
-    return translator;
+    loaded->translator = std::make_unique<app::OpenTranslator>(spec, "nmt-serve");
   } catch (const std::exception& error) {
     ++statistics_.failed_loads;
     throw;
   }
+  for (int lane = loaded->translator->lanes(); lane-- > 0;) loaded->free_lanes.push_back(lane);
+  loaded->last_use = Clock::now();
+  log::info("loaded model={} source={} target={} seconds={:.3f}", entry.directory,
+            entry.direction.source, entry.direction.target,
+            std::chrono::duration<double>(loaded->last_use - begin).count());
+  ++statistics_.loads;
+  return loaded;
 }
 
-ModelPool::Loaded& ModelPool::loaded(int model) {
-  const auto found = loaded_.find(model);
-  if (found != loaded_.end()) return found->second;
-  const std::shared_ptr<const ModelMap> all = map();
-  for (const ModelEntry& entry : all->entries()) {
-    if (entry.id != model) continue;
-    Loaded added;
-    added.version = version_of(entry.directory);
-    added.translator = load(entry);
-    statistics_.loaded = static_cast<std::int64_t>(loaded_.size()) + 1;
-    return loaded_.emplace(model, std::move(added)).first->second;
-  }
-  fail(ExitStatus::failed, "the model of this direction was removed");
-}
-
-std::vector<Hypotheses> ModelPool::translate(int model, bool n_best,
-                                             std::span<const std::string> sentences) {
-  Loaded& entry = loaded(model);
-  entry.last_use = Clock::now();
-  LineTranslator& translator = n_best ? entry.translator->n_best() : entry.translator->translator();
-  std::vector<Hypotheses> results;
-  results.reserve(sentences.size());
-  for (LineTranslation& line : translator.translate(sentences)) {
-    Hypotheses& hypotheses = results.emplace_back();
-    for (Output& output : line.outputs) hypotheses.push_back(std::move(output.text));
-  }
-  const TextTranslator::Statistics& text = entry.translator->text_statistics();
-  statistics_.in_parts += text.in_parts - std::exchange(entry.in_parts, text.in_parts);
-  statistics_.redecoded += text.redecoded - std::exchange(entry.redecoded, text.redecoded);
-  statistics_.cut += text.cut - std::exchange(entry.cut, text.cut);
-  entry.last_use = Clock::now();
-  return results;
-}
-
-void ModelPool::unload(int model) {
+void ModelPool::retire(int model) {
+  retired_.push_back(std::move(loaded_.at(model)));
   loaded_.erase(model);
-  ++statistics_.unloads;
   statistics_.loaded = static_cast<std::int64_t>(loaded_.size());
-  ::malloc_trim(0);
 }
 
-void ModelPool::tick() {
-  const Clock::time_point now = Clock::now();
-  unload_idle(now);
-  if (options_.reload_interval.count() == 0 || now - last_check_ < options_.reload_interval) return;
-  update_map();
-  find_changes();
-  last_check_ = Clock::now();
-}
-
-void ModelPool::unload_idle(Clock::time_point now) {
+void ModelPool::unload_idle() {
   if (options_.unload_after.count() == 0) return;
+  const Clock::time_point now = Clock::now();
   std::vector<int> idle;
   for (const auto& [model, entry] : loaded_)
-    if (now - entry.last_use >= options_.unload_after) idle.push_back(model);
+    if (now - entry->last_use >= options_.unload_after) idle.push_back(model);
   for (const int model : idle) {
-    unload(model);
+    retire(model);
     log::info("unloaded model={} reason=idle", model);
   }
 }
 
+void ModelPool::free_retired(std::unique_lock<std::mutex>& lock) {
+  std::vector<LoadedPtr> unused;
+  for (LoadedPtr& entry : retired_)
+    if (entry.use_count() == 1) unused.push_back(std::move(entry));
+  if (unused.empty()) return;
+  std::erase(retired_, nullptr);
+  lock.unlock();
+  statistics_.unloads += static_cast<std::int64_t>(unused.size());
+  unused.clear();
+  ::malloc_trim(0);
+  lock.lock();
+}
+
+void ModelPool::check_directories(std::unique_lock<std::mutex>& lock) {
+  update_map(lock);
+  reload_changed(lock);
+}
+
 // Loads the models again whose directories have changed.
-void ModelPool::find_changes() {
-  const std::shared_ptr<const ModelMap> all = map();
+void ModelPool::reload_changed(std::unique_lock<std::mutex>& lock) {
+  const std::shared_ptr<const ModelMap> all = map_;
   for (const ModelEntry& entry : all->entries()) {
     const auto found = loaded_.find(entry.id);
     if (found == loaded_.end()) continue;
-    Loaded& present = found->second;
+    const LoadedPtr present = found->second;
+    lock.unlock();
     const std::string version = version_of(entry.directory);
-    if (version.empty() || version == present.version || version == present.failed_version)
-      continue;
-    try {
-      std::unique_ptr<app::OpenTranslator> translator = load(entry);
-      Loaded changed;
-      changed.version = version;
-      changed.last_use = present.last_use;
-      changed.translator = std::move(translator);
-      present = std::move(changed);
-      ++statistics_.unloads;
-      ::malloc_trim(0);
-    } catch (const std::exception& error) {
-      log::warn("{}: the changed model cannot be loaded, the previous one stays: {}",
-                entry.directory, error.what());
-      present.failed_version = version;
+    LoadedPtr changed;
+    if (!version.empty() && version != present->version && version != present->failed_version) {
+      try {
+        changed = load(entry);
+      } catch (const std::exception& error) {
+        log::warn("{}: the changed model cannot be loaded, the previous one stays: {}",
+                  entry.directory, error.what());
+        present->failed_version = version;
+      }
     }
+    lock.lock();
+    if (!changed) continue;
+    changed->last_use = present->last_use;
+    retired_.push_back(std::exchange(loaded_.at(entry.id), std::move(changed)));
   }
 }
 
 // Models that came to a folder or left it.
-void ModelPool::update_map() {
+void ModelPool::update_map(std::unique_lock<std::mutex>& lock) {
+  const std::shared_ptr<const ModelMap> before = map_;
+  lock.unlock();
   std::vector<ModelEntry> entries;
-  const std::shared_ptr<const ModelMap> before = map();
+  std::string problem;
   try {
     entries = find_models(options_.models);
   } catch (const std::exception& error) {
-    log::warn("{}; the models stay as they are", error.what());
-    last_check_ = Clock::now();
-    return;
+    problem = error.what();
   }
+  lock.lock();
+  if (!problem.empty()) return log::warn("{}; the models stay as they are", problem);
   for (ModelEntry& entry : entries) {
     entry.id = -1;
     for (const ModelEntry& old : before->entries())
@@ -201,11 +341,11 @@ void ModelPool::update_map() {
     if (std::none_of(entries.begin(), entries.end(),
                      [&](const ModelEntry& entry) { return entry.id == old.id; })) {
       log::info("removed model={}", old.directory);
-      if (loaded_.contains(old.id)) unload(old.id);
+      if (loaded_.contains(old.id)) retire(old.id);
+      failures_.erase(old.id);
     }
-  auto map = std::make_shared<const ModelMap>(std::move(entries));
-  const std::lock_guard lock(mutex_);
-  map_ = std::move(map);
+  map_ = std::make_shared<const ModelMap>(std::move(entries));
+  notify(lock);
 }
 
 }  // namespace nmt::serve

@@ -6,12 +6,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace nmt::serve {
@@ -27,26 +31,31 @@ struct ModelPoolOptions {
 /// The models of a server: loaded on first use, unloaded when idle, loaded again when their
 /// directory has another checkpoint. A damaged new checkpoint leaves the old model in use.
 ///
-/// Thread safety: translate() and tick() belong to one thread, the other members to any.
+/// A thread of the pool loads and frees models. Batches that have begun finish with the model that
+/// they began with; later ones use the new model. Thread-safe.
 class ModelPool : public Engine {
  public:
   /// Reads no weights. Errors: as find_models() and Glossary::load; (usage) a glossary of no model.
   explicit ModelPool(const ModelPoolOptions& options);
+  /// No other member may run.
   ~ModelPool() override;
 
   /// The models that exist at present.
   std::shared_ptr<const ModelMap> map() const;
 
-  /// Errors: as OpenTranslator and BatchTranslator.
-  std::vector<Hypotheses> translate(int model, bool n_best,
+  /// Waits until the model is loaded. Errors: as OpenTranslator and BatchTranslator; (failed) the
+  /// model was removed.
+  std::vector<Hypotheses> translate(int model, Want want,
                                     std::span<const std::string> sentences) override;
-  void tick() override;
+  /// True as well if translate() would fail.
+  bool is_ready(int model) override;
+  void listen(std::function<void()> listener) override;
 
   struct Statistics {
     std::atomic<std::int64_t> loaded{0};             ///< models in memory now
     std::atomic<std::int64_t> loads{0}, unloads{0};  ///< a reload is both
     std::atomic<std::int64_t> failed_loads{0};
-    std::atomic<std::int64_t> in_parts{0}, redecoded{0}, cut{0};  ///< TextTranslator::Statistics
+    std::atomic<std::int64_t> in_parts{0}, replaced{0}, cut{0};  ///< TextTranslator::Statistics
   };
   const Statistics& statistics() const { return statistics_; }
 
@@ -56,23 +65,49 @@ class ModelPool : public Engine {
     std::string version;         // of the directory when it was loaded
     std::string failed_version;  // that could not be loaded
     Clock::time_point last_use;
-    std::int64_t in_parts = 0, redecoded = 0, cut = 0;  // already added to the statistics
+    std::vector<int> free_lanes;
+    std::int64_t in_parts = 0, replaced = 0, cut = 0;  // already added to the statistics
   };
-  Loaded& loaded(int model);
-  std::unique_ptr<app::OpenTranslator> load(const ModelEntry& entry);
-  void unload(int model);
-  void unload_idle(Clock::time_point now);
-  void find_changes();
-  void update_map();
+  using LoadedPtr = std::shared_ptr<Loaded>;
+  struct Failure {
+    std::string message;
+    Clock::time_point time;
+  };
+  class Lease;
+
+  // In the threads of translate(); `lock` holds mutex_.
+  bool can_begin(int model);
+  LoadedPtr acquire(std::unique_lock<std::mutex>& lock, int model);
+  void count_text(Loaded& entry);
+
+  // In the thread of the pool.
+  void run();
+  void load_wanted(std::unique_lock<std::mutex>& lock);
+  void free_retired(std::unique_lock<std::mutex>& lock);
+  void check_directories(std::unique_lock<std::mutex>& lock);
+  void update_map(std::unique_lock<std::mutex>& lock);
+  void reload_changed(std::unique_lock<std::mutex>& lock);
+  void unload_idle();
+  void retire(int model);
+  LoadedPtr load(const ModelEntry& entry);
+  void notify(std::unique_lock<std::mutex>& lock);
 
   const ModelPoolOptions options_;
   std::map<std::string, std::string> glossaries_;  // file by "source target"
   Statistics statistics_;
-  mutable std::mutex mutex_;  // of map_
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
   std::shared_ptr<const ModelMap> map_;
+  std::map<int, LoadedPtr> loaded_;
+  std::map<int, Failure> failures_;
+  std::set<int> wanted_;            // to load
+  std::vector<LoadedPtr> retired_;  // to free once no batch uses them
+  std::function<void()> listener_;
+  std::mutex listener_mutex_;
   int next_id_ = 0;
-  std::map<int, Loaded> loaded_;
   Clock::time_point last_check_;
+  bool stopping_ = false;
+  std::thread thread_;
 };
 
 }  // namespace nmt::serve

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "server/translate_call.h"
+#include "server/web_files.h"
 #include "text/lines.h"
 
 #include <algorithm>
@@ -23,6 +24,10 @@ constexpr Endpoint endpoints[] = {
     {"/languages", "GET, HEAD, OPTIONS"}, {"/health", "GET, HEAD, OPTIONS"},
     {"/metrics", "GET, HEAD, OPTIONS"},   {"/frontend/settings", "GET, HEAD, OPTIONS"},
     {"/translate_file", "POST, OPTIONS"}, {"/suggest", "POST, OPTIONS"}};
+
+const WebFile* find_web_file(const ServeSpec& spec, const std::string& path) {
+  return spec.web_ui ? web_file(path) : nullptr;
+}
 
 const Endpoint* find_endpoint(const std::string& path) {
   for (const Endpoint& endpoint : endpoints)
@@ -93,7 +98,8 @@ void Api::handle(const HttpRequest& request, Canceled canceled, const Respond& r
   call->canceled = std::move(canceled);
   call->respond = respond;
   const Endpoint* const endpoint = find_endpoint(request.path);
-  call->path = endpoint ? endpoint->path : "other";
+  const bool is_page = find_web_file(spec_, request.path);
+  call->path = endpoint ? endpoint->path : is_page ? "/" : "other";
   for (const char* known : {"GET", "HEAD", "POST", "OPTIONS"})
     if (request.method == known) call->method = known;
   if (call->method.empty()) call->method = "other";
@@ -121,7 +127,9 @@ HttpResponse Api::refuse(const HttpRequest& request, HttpResponse response) {
 
 void Api::route(const CallPtr& call) {
   const HttpRequest& request = *call->request;
-  const Endpoint* const endpoint = find_endpoint(request.path);
+  static constexpr Endpoint page{"/", "GET, HEAD, OPTIONS"};
+  const WebFile* const file = find_web_file(spec_, request.path);
+  const Endpoint* const endpoint = file ? &page : find_endpoint(request.path);
   if (!endpoint) return answer(call, error_response(404, "Not found"));
   if (!allows(*endpoint, request.method)) {
     HttpResponse response = error_response(405, "Method not allowed");
@@ -134,6 +142,7 @@ void Api::route(const CallPtr& call) {
     response.headers.emplace_back("Allow", endpoint->methods);
     return answer(call, std::move(response));
   }
+  if (file) return answer(call, web_response(*file, request.if_none_match));
   if (call->path == "/translate") return translate(call);
   if (call->path == "/detect") return detect(call);
   if (call->path == "/languages") return answer(call, languages());
@@ -196,7 +205,7 @@ void Api::translate(const CallPtr& call) {
   }
   serve::BatchJob job;
   job.route = translation.route();
-  job.n_best = translation.alternatives() > 0;
+  job.want = translation.want();
   job.sentences = translation.sentences();
   job.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(spec_.limits.request_timeout));

@@ -12,6 +12,7 @@ struct HttpRequest {
   std::string path;    ///< without the query
   std::string query;   ///< behind the "?"
   std::string content_type;
+  std::string if_none_match;
   std::string body;
   std::string client;  ///< address, for limits alone
 };

@@ -204,6 +204,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     request.path = target.substr(0, question);
     if (question != std::string::npos) request.query = target.substr(question + 1);
     request.content_type = text_of(head[http::field::content_type]);
+    request.if_none_match = text_of(head[http::field::if_none_match]);
     request.client = client_;
     return request;
   }
@@ -235,7 +236,7 @@ class HttpServer::Impl::Connection : public std::enable_shared_from_this<Connect
     message_->set(http::field::content_type, response.content_type);
     for (const auto& [name, value] : response.headers) message_->set(name, value);
     message_->keep_alive(keep_alive && !owner_.draining);
-    if (response.status != 204) {
+    if (response.status != 204 && response.status != 304) {
       message_->body() = std::move(response.body);
       message_->prepare_payload();
     } else {

@@ -82,9 +82,9 @@ std::string Metrics::text(const serve::Batcher::Statistics& batcher,
   out.head("nmt_repetitions_total", "counter",
            "Degenerate translations, replaced by another hypothesis or cut.");
   fmt::format_to(back(),
-                 "nmt_repetitions_total{{action=\"redecoded\"}} {}\n"
+                 "nmt_repetitions_total{{action=\"replaced\"}} {}\n"
                  "nmt_repetitions_total{{action=\"cut\"}} {}\n",
-                 pool.redecoded.load(), pool.cut.load());
+                 pool.replaced.load(), pool.cut.load());
   out.add("nmt_translated_in_parts_total", "counter",
           "Sentences translated around their preserved spans.", pool.in_parts.load());
   out.add("nmt_models_loaded", "gauge", "Models in memory.", pool.loaded.load());

@@ -128,6 +128,18 @@ std::optional<long long> RequestFields::integer(const std::string& name) const {
   refuse(fmt::format("parameter {} must be an integer", name));
 }
 
+bool RequestFields::flag(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end() || found->is_null()) return false;
+  if (found->is_boolean()) return found->get<bool>();
+  if (found->is_string()) {
+    const std::string& text = found->get_ref<const std::string&>();
+    if (text == "true" || text == "1") return true;
+    if (text == "false" || text == "0" || text.empty()) return false;
+  }
+  refuse(fmt::format("parameter {} must be true or false", name));
+}
+
 std::vector<std::string> RequestFields::texts(const std::string& name, std::size_t most,
                                               bool& is_array) const {
   const auto found = values_.find(name);

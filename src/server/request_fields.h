@@ -24,6 +24,10 @@ class RequestFields {
   /// A number without fraction, also as text; nothing where the field is missing, null or "".
   /// Throws RequestError (400).
   std::optional<long long> integer(const std::string& name) const;
+  /// true, also as text ("true", "1"); false where the field is missing, null, false, "false", "0"
+  /// or
+  /// "". Throws RequestError (400).
+  bool flag(const std::string& name) const;
   /// A text or an array of texts; `is_array` says which. Throws RequestError (400): missing, of
   /// another type, or more than `most` texts.
   std::vector<std::string> texts(const std::string& name, std::size_t most, bool& is_array) const;

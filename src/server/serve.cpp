@@ -1,11 +1,14 @@
 #include "server/serve.h"
 
+#include "config/device.h"
 #include "core/log.h"
+#include "core/thread_pool.h"
 #include "serve/batcher.h"
 #include "serve/model_pool.h"
 #include "server/api.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
+#include "tensor/cuda_device.h"
 
 #include <csignal>
 
@@ -20,10 +23,22 @@ serve::ModelPoolOptions pool_options(const ServeSpec& spec) {
           std::chrono::seconds(spec.reload_interval)};
 }
 
+// The lanes of each model (OpenTranslator::lanes).
+int batches_at_a_time(const ComputeSpec& compute) {
+  std::string why;
+  const DeviceChoice::Kind device = parse_device(compute.device, "--device").kind;
+  if (device == DeviceChoice::Kind::cuda ||
+      (device == DeviceChoice::Kind::automatic && CudaDevice::count(why) > 0))
+    return 1;
+  if (compute.workers > 0) return compute.workers;
+  return compute.cpu_threads > 0 ? compute.cpu_threads : allowed_processors();
+}
+
 serve::BatcherOptions batcher_options(const ServeSpec& spec) {
   return {static_cast<std::size_t>(spec.translate.search.mini_batch),
           static_cast<std::size_t>(spec.limits.max_queue),
-          std::chrono::microseconds(static_cast<std::int64_t>(1000 * spec.latency_target))};
+          std::chrono::microseconds(static_cast<std::int64_t>(1000 * spec.latency_target)),
+          batches_at_a_time(spec.translate.compute)};
 }
 
 // A connection is a file descriptor; the soft limit of many systems is 1024.

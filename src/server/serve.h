@@ -37,6 +37,7 @@ struct ServeSpec {
   std::string cors_origin = "*";
   int http_threads = 1;
   bool access_log = true;
+  bool web_ui = true;
   double latency_target = 100;  ///< milliseconds
   int unload_after = 0;         ///< seconds; 0: never
   int reload_interval = 5;      ///< seconds; 0: models are not checked

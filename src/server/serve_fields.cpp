@@ -71,6 +71,7 @@ std::vector<Option> fields(ServeSpec& spec) {
                 .meta("ORIGIN"),
             Option("http-threads", &spec.http_threads, "threads for connections").range(1, 256),
             Option("access-log", &spec.access_log, "log one line per request, without texts"),
+            Option("web-ui", &spec.web_ui, "web page at /"),
             Option("latency-target", &spec.latency_target,
                    "milliseconds within which batches start and finish if possible")
                 .range(0, 60000),

@@ -62,6 +62,9 @@ TranslateCall::TranslateCall(const RequestFields& fields, const serve::ModelMap&
     refuse(fmt::format("alternatives is {}; this server gives 0 to {}", alternatives,
                        limits.max_alternatives));
   alternatives_ = static_cast<int>(alternatives);
+  segments_ = fields.flag("segments");
+  if (segments_ && format_ == serve::TextFormat::html)
+    refuse("segments are for texts, not for html");
   for (const std::string& text : originals_) characters_ += count_characters(text);
   if (limits.max_characters > 0 && characters_ > static_cast<std::size_t>(limits.max_characters))
     refuse(fmt::format("Invalid request: {} characters exceed the text limit of {}", characters_,
@@ -97,17 +100,43 @@ void TranslateCall::cut(const Limits& limits) {
            413);
 }
 
+nlohmann::ordered_json TranslateCall::segments(
+    const serve::Document& document, std::span<const serve::Hypotheses> translations) const {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  std::size_t next = 0;
+  for (const serve::Document::Piece& piece : document.pieces()) {
+    if (!piece.sentence) {
+      list.push_back({{"text", piece.text}});
+      continue;
+    }
+    Json hypotheses = Json::array();
+    std::vector<std::string> seen;
+    for (const serve::Hypothesis& hypothesis : translations[next]) {
+      if (hypotheses.size() > static_cast<std::size_t>(alternatives_)) break;
+      if (contains(seen, hypothesis.text)) continue;
+      seen.push_back(hypothesis.text);
+      hypotheses.push_back({{"text", hypothesis.text}, {"alignment", hypothesis.alignment}});
+    }
+    list.push_back({{"source", document.sentences()[next++]}, {"translations", hypotheses}});
+  }
+  return list;
+}
+
 nlohmann::ordered_json TranslateCall::response(
     std::span<const serve::Hypotheses> translations) const {
   using Json = nlohmann::ordered_json;
-  Json alternatives = Json::array(), detected = Json::array(), translated = Json::array();
+  Json alternatives = Json::array(), detected = Json::array(), translated = Json::array(),
+       segmented = Json::array();
   std::size_t first = 0;
   for (std::size_t i = 0; i < originals_.size(); ++i) {
     std::vector<std::string> results{originals_[i]};
+    Json parts = Json::array({{{"text", originals_[i]}}});
     if (!documents_.empty()) {
       const std::size_t count = documents_[i].sentences().size();
       const std::span<const serve::Hypotheses> part = translations.subspan(first, count);
       first += count;
+      if (segments_) parts = segments(documents_[i], part);
       results.clear();
       std::size_t most = 1;
       for (const serve::Hypotheses& hypotheses : part) most = std::max(most, hypotheses.size());
@@ -118,6 +147,7 @@ nlohmann::ordered_json TranslateCall::response(
       }
     }
     translated.push_back(results.front());
+    segmented.push_back(std::move(parts));
     alternatives.push_back(Json(std::vector<std::string>(results.begin() + 1, results.end())));
     if (detected_)
       detected.push_back(
@@ -127,6 +157,7 @@ nlohmann::ordered_json TranslateCall::response(
   Json response = Json::object();
   if (alternatives_ > 0) response["alternatives"] = shape(alternatives);
   if (detected_ && !originals_.empty()) response["detectedLanguage"] = shape(detected);
+  if (segments_) response["segments"] = shape(segmented);
   response["translatedText"] = shape(translated);
   return response;
 }

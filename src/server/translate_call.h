@@ -26,7 +26,12 @@ class TranslateCall {
   /// Of all texts, in order; none where there is nothing to translate.
   const std::vector<std::string>& sentences() const { return sentences_; }
   const std::vector<int>& route() const { return route_; }
-  int alternatives() const { return alternatives_; }
+  /// Of the last model of the route. Words of a third language are no alignment, so a longer route
+  /// has none.
+  serve::Want want() const {
+    if (segments_ && route_.size() == 1) return serve::Want::aligned;
+    return alternatives_ > 0 ? serve::Want::list : serve::Want::best;
+  }
   std::size_t texts() const { return originals_.size(); }
   std::size_t characters() const { return characters_; }
   const std::string& source() const { return source_; }
@@ -38,11 +43,14 @@ class TranslateCall {
  private:
   void detect_source(const std::vector<std::string>& candidates);
   void cut(const Limits& limits);
+  nlohmann::ordered_json segments(const serve::Document& document,
+                                  std::span<const serve::Hypotheses> translations) const;
 
   std::vector<std::string> originals_;
   bool is_array_ = false;
   serve::TextFormat format_ = serve::TextFormat::text;
   int alternatives_ = 0;
+  bool segments_ = false;  // are part of the answer
   std::size_t characters_ = 0;
   std::string source_, target_;
   std::optional<serve::Detection> detected_;  // where the source was "auto"

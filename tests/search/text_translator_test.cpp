@@ -101,11 +101,9 @@ class TextTranslatorTest : public testing::Test {
                                      const std::vector<std::string>& lines) {
     TableScorer table = scorer_of(copier);
     BatchTranslatorOptions options = translator_options(SearchSpec{}, Cpu{&pool});
+    options.search.all_finished = rules.repetition_guard;
     BatchTranslator plain(table, test_vocabulary(), test_vocabulary(), options);
-    options.search.n_best = true;
-    BatchTranslator lists(table, test_vocabulary(), test_vocabulary(), options);
-    TextTranslator translator(plain, lists, test_vocabulary(), test_vocabulary(), rules,
-                              statistics);
+    TextTranslator translator(plain, test_vocabulary(), test_vocabulary(), rules, statistics);
     std::vector<std::string> texts;
     for (const LineTranslation& line : translator.translate(lines))
       texts.push_back(line.outputs.at(0).text);
@@ -146,7 +144,7 @@ TEST_F(TextTranslatorTest, AnotherHypothesisReplacesARepetition) {
   EXPECT_EQ(translate({.echo = 1}, rules, {"fox"}), Lines{"fox fox"});
   rules.repetition_guard = true;
   EXPECT_EQ(translate({.echo = 1}, rules, {"fox", "dog"}), (Lines{"fox", "dog"}));
-  EXPECT_EQ(statistics.redecoded, 2);
+  EXPECT_EQ(statistics.replaced, 2);
   EXPECT_EQ(statistics.cut, 0);
 }
 
@@ -155,7 +153,7 @@ TEST_F(TextTranslatorTest, WithoutAnotherHypothesisTheRepetitionIsCut) {
   rules.repetition_guard = true;
   EXPECT_EQ(translate({.echo = 2, .only_echo = true}, rules, {"fox", "the lazy dog"}),
             (Lines{"fox", "the lazy dog"}));
-  EXPECT_EQ(statistics.redecoded, 0);
+  EXPECT_EQ(statistics.replaced, 0);
   EXPECT_EQ(statistics.cut, 2);
 }
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 /// sentence "bad".
 class FakeEngine : public Engine {
  public:
-  std::vector<Hypotheses> translate(int model, bool n_best,
+  std::vector<Hypotheses> translate(int model, Want want,
                                     std::span<const std::string> sentences) override {
     std::unique_lock lock(mutex);
     ++calls;
@@ -31,10 +31,12 @@ class FakeEngine : public Engine {
       order.push_back(sentence);
       Hypotheses& hypotheses = results.emplace_back();
       hypotheses.push_back(sentence + std::to_string(model));
-      if (n_best) hypotheses.push_back(sentence + "'");
+      if (want != Want::best) hypotheses.push_back(sentence + "'");
     }
     return results;
   }
+  bool is_ready(int model) override { return model != loading; }
+  void listen(std::function<void()> given) override { listener = std::move(given); }
   void hold() {
     const std::lock_guard lock(mutex);
     held = true;
@@ -51,6 +53,8 @@ class FakeEngine : public Engine {
 
   std::mutex mutex;
   std::condition_variable changed;
+  std::atomic<int> loading{-1};  // a model
+  std::function<void()> listener;
   bool held = false;
   int calls = 0;
   std::vector<std::size_t> sizes;
@@ -69,12 +73,12 @@ struct Sent {
 };
 
 Sent send(Batcher& batcher, std::vector<std::string> sentences, std::vector<int> route = {1},
-          Clock::duration time = 1h, bool n_best = false,
+          Clock::duration time = 1h, Want want = Want::best,
           std::shared_ptr<const std::atomic<bool>> canceled = nullptr) {
   auto promise = std::make_shared<std::promise<Answer>>();
   BatchJob job;
   job.route = std::move(route);
-  job.n_best = n_best;
+  job.want = want;
   job.sentences = std::move(sentences);
   job.deadline = Clock::now() + time;
   job.canceled = std::move(canceled);
@@ -85,7 +89,7 @@ Sent send(Batcher& batcher, std::vector<std::string> sentences, std::vector<int>
   return {batcher.submit(std::move(job)), std::move(answer)};
 }
 
-constexpr BatcherOptions options{4, 10, 20ms};
+constexpr BatcherOptions options{4, 10, 20ms, 1};
 
 TEST(Batcher, AnswersInTheOrderOfTheSentences) {
   FakeEngine engine;
@@ -94,7 +98,7 @@ TEST(Batcher, AnswersInTheOrderOfTheSentences) {
   EXPECT_EQ(answer.status, JobStatus::done);
   EXPECT_EQ(answer.results,
             (std::vector<Hypotheses>{{"a1"}, {"b1"}, {"c1"}, {"d1"}, {"e1"}, {"f1"}}));
-  answer = send(batcher, {"x"}, {1}, 1h, true).answer.get();
+  answer = send(batcher, {"x"}, {1}, 1h, Want::list).answer.get();
   EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"x1", "x'"}}));
   EXPECT_EQ(batcher.statistics().sentences, 7u);
   EXPECT_EQ(batcher.statistics().waiting, 0u);
@@ -103,7 +107,7 @@ TEST(Batcher, AnswersInTheOrderOfTheSentences) {
 TEST(Batcher, RouteGoesThroughSeveralModels) {
   FakeEngine engine;
   Batcher batcher(engine, options);
-  const Answer answer = send(batcher, {"a", "b"}, {1, 2}, 1h, true).answer.get();
+  const Answer answer = send(batcher, {"a", "b"}, {1, 2}, 1h, Want::list).answer.get();
   EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"a12", "a1'"}, {"b12", "b1'"}}));
 }
 
@@ -169,7 +173,7 @@ TEST(Batcher, JobsExpireAndAreCanceled) {
   engine.wait_for_calls(1);
   auto flag = std::make_shared<std::atomic<bool>>(false);
   Sent late = send(batcher, {"b"}, {1}, 1ms);
-  Sent gone = send(batcher, {"c"}, {1}, 1h, false, flag);
+  Sent gone = send(batcher, {"c"}, {1}, 1h, Want::best, flag);
   *flag = true;
   std::this_thread::sleep_for(5ms);
   engine.release();
@@ -207,7 +211,7 @@ TEST(Batcher, StopFinishesWhatWasTaken) {
 
 TEST(Batcher, ManyThreadsSubmit) {
   FakeEngine engine;
-  Batcher batcher(engine, {64, 100000, 1ms});
+  Batcher batcher(engine, {64, 100000, 1ms, 3});
   std::atomic<int> good{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t)
@@ -221,6 +225,49 @@ TEST(Batcher, ManyThreadsSubmit) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 400);
   EXPECT_EQ(batcher.statistics().done, 400u);
+}
+
+TEST(Batcher, ThreadsTranslateAtATimeAndShareWhatWaits) {
+  FakeEngine engine;
+  Batcher batcher(engine, {64, 1000, 20ms, 2});
+  engine.hold();
+  Sent sent = send(batcher, std::vector<std::string>(40, "a"));
+  engine.wait_for_calls(2);  // both are held
+  {
+    const std::lock_guard lock(engine.mutex);
+    EXPECT_EQ(engine.sizes, (std::vector<std::size_t>{20, 20}));
+  }
+  engine.release();
+  EXPECT_EQ(sent.answer.get().results, std::vector<Hypotheses>(40, {"a1"}));
+}
+
+TEST(Batcher, AModelThatIsLoadedDoesNotBlockOthers) {
+  FakeEngine engine;
+  engine.loading = 2;
+  Batcher batcher(engine, options);
+  Sent slow = send(batcher, {"s"}, {2});
+  Sent other = send(batcher, {"o"}, {1});
+  EXPECT_EQ(other.answer.get().results.front().front(), "o1");
+  EXPECT_EQ(slow.answer.wait_for(0s), std::future_status::timeout);
+  Sent late = send(batcher, {"l"}, {2}, 5ms);
+  EXPECT_EQ(late.answer.get().status, JobStatus::expired);
+  engine.loading = -1;
+  engine.listener();
+  EXPECT_EQ(slow.answer.get().results.front().front(), "s2");
+}
+
+TEST(Batcher, AFailedBatchEndsAJobWhoseOtherBatchIsInWork) {
+  FakeEngine engine;
+  Batcher batcher(engine, {8, 1000, 20ms, 2});
+  engine.hold();
+  std::vector<std::string> sentences(16, "a");
+  sentences[3] = "bad";
+  Sent sent = send(batcher, sentences);
+  engine.wait_for_calls(2);
+  engine.release();
+  EXPECT_EQ(sent.answer.get().status, JobStatus::failed);
+  EXPECT_EQ(send(batcher, {"b"}).answer.get().status, JobStatus::done);
+  EXPECT_EQ(batcher.statistics().waiting, 0u);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -97,11 +98,11 @@ def serving(*arguments):
         server.stop()
 
 
-def train(home, model, source, target, seed):
+def train(home, model, source, target, seed, updates=120):
     done = subprocess.run(
         [str(BIN / "nmt-train"), home / f"train.{source}", home / f"train.{target}", "--valid-sets",
          home / f"valid.{source}", home / f"valid.{target}", "--model", model, "--dim-vocabs", "400",
-         "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1", "--dec-depth", "1", "--after", "120u",
+         "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1", "--dec-depth", "1", "--after", f"{updates}u",
          "--mini-batch-words", "600", "--learn-rate", "0.003", "--lr-warmup", "20u", "--seed", str(seed),
          "--cpu-threads", "2"], capture_output=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr.decode()
@@ -190,6 +191,92 @@ class Serve(unittest.TestCase):
         text = " \n".join(self.lines[:5]) + "\n\n\t" + self.lines[5]
         out = " \n".join(expected[:5]) + "\n\n\t" + expected[5]
         self.assertEqual(self.server.translate(text)["translatedText"], out)
+
+    def test_segments(self):
+        text = "  " + self.lines[0] + ".\n" + self.lines[1]
+        answer = self.server.translate(text, segments=True, alternatives=2)
+        segments = answer["segments"]
+        self.assertEqual("".join(each.get("text", each.get("source")) for each in segments), text)
+        self.assertEqual("".join(each["text"] if "text" in each else each["translations"][0]["text"] for each in segments),
+                         answer["translatedText"])
+        sentences = [each for each in segments if "source" in each]
+        self.assertEqual(len(sentences), 2)
+        for each in sentences:
+            self.assertLessEqual(len(each["translations"]), 3)
+            self.assertGreater(len(each["translations"]), 1)
+            for translation in each["translations"]:
+                for source, target in translation["alignment"]:
+                    self.assertLess(source, len(each["source"].split()))
+                    self.assertLess(target, len(translation["text"].split()))
+        self.assertEqual(self.alignment(self.lines[1]), sentences[1]["translations"][0]["alignment"])
+        self.assertEqual(self.server.translate([text], segments="true")["segments"][0][0], {"text": "  "})
+        chained = self.server.translate(self.lines[0], target="fr", segments=True)["segments"][0]
+        self.assertEqual(chained["translations"][0]["alignment"], [])
+        self.assertEqual(self.server.translate("as is", target="en", segments=True)["segments"], [{"text": "as is"}])
+        self.assertNotIn("segments", self.server.translate("a"))
+        good = {"q": "a", "source": "en", "target": "de"}
+        for change in ({"segments": "maybe"}, {"segments": True, "format": "html"}):
+            self.refused(400, "POST", "/translate", json.dumps({**good, **change}), {"Content-Type": "application/json"})
+
+    def alignment(self, line):
+        """The alignment of nmt-translate."""
+        done = subprocess.run([str(BIN / "nmt-translate"), "-m", self.models / "en-de", "--alignment"], input=line + "\n",
+                              capture_output=True, text=True, timeout=SECONDS, check=True)
+        return sorted(([int(number) for number in pair.split("-")] for pair in done.stdout.split(" ||| ")[1].split()), key=lambda pair: pair)
+
+    def test_page_can_be_turned_off(self):
+        self.assertEqual(self.server.ask("GET", "/")[0], 200)
+        with serving(self.models, "--no-web-ui") as server:
+            for path in ("/", "/ui/page.js"):
+                self.assertEqual(server.ask("GET", path)[0], 404)
+
+    def test_reloading_does_not_stop_translating(self):
+        """Requests are answered by the old model while the new one is loaded, and none fails."""
+        model = self.home / "reloaded"
+        shutil.copytree(self.models / "en-de", model, symlinks=True)
+        config = model / "config.json"
+        with serving(f"en-de={model}", "--reload-interval", "1") as server:
+            expected = server.translate(self.lines[:4])
+            stop, answers = threading.Event(), []
+
+            def ask():
+                while not stop.is_set():
+                    answers.append(server.translate(self.lines[:4]))
+
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                asked = [pool.submit(ask) for _ in range(4)]
+                end = time.monotonic() + 20
+                while server.metric("nmt_model_loads_total") < 4 and time.monotonic() < end:
+                    config.touch()
+                    time.sleep(0.2)
+                stop.set()
+                for each in asked:
+                    each.result()
+            self.assertGreaterEqual(server.metric("nmt_model_loads_total"), 4)
+            self.assertTrue(all(answer == expected for answer in answers))
+            end = time.monotonic() + 10
+            while server.metric("nmt_models_loaded") != 1 and time.monotonic() < end:
+                time.sleep(0.1)
+            self.assertEqual(server.metric('nmt_jobs_total{result="failed"}'), 0)
+
+    def test_memory_is_flat(self):
+        """Many texts of many lengths, canceled and refused requests: resident memory stays the same after a start."""
+        with serving(self.models, "--cpu-threads", "2") as server:
+            def load(rounds, seed):
+                generator = random.Random(seed)
+                for _ in range(rounds):
+                    texts = [" ".join(generator.choices(self.lines, k=generator.randrange(1, 4))) for _ in range(generator.randrange(1, 40))]
+                    server.translate(texts)
+                    body = json.dumps({"q": texts, "source": "en", "target": "de"}).encode()
+                    server.raw(b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                               % (len(body), body), wait=False)
+                    server.raw(b"POST /translate HTTP/1.1\r\nConnection: close\r\nContent-Length: 4\r\n\r\n{[{[")
+
+            load(20, 1)
+            before = server.metric("process_resident_memory_bytes")
+            load(20, 2)
+            after = server.metric("process_resident_memory_bytes")
+            self.assertLess(after, before + 4_000_000)
 
     def test_spans_survive(self):
         spans = "{name} %s https://a.org/b?c=d me@x.org 12,345.6"

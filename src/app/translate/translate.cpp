@@ -26,8 +26,8 @@ void log_summary(const TranslateSpec& spec, const TranslateResult& result,
               statistics.repeating, min_reported_repetitions);
   if (const std::int64_t parts = result.in_parts; parts > 0)
     log::info("{} lines were translated around their preserved spans and terms", parts);
-  if (result.redecoded + result.cut > 0)
-    log::info("repetitions: {} replaced by another hypothesis, {} cut", result.redecoded,
+  if (result.replaced + result.cut > 0)
+    log::info("repetitions: {} replaced by another hypothesis, {} cut", result.replaced,
               result.cut);
   const double seconds = progress.seconds();
   log::info(
@@ -65,18 +65,43 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
               shortlist_->size());
     options.search.shortlist = &*shortlist_;
   }
-  const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
-  plain_.emplace(models.scorer(), source, target, options);
+  options.search.all_finished = rules_.repetition_guard;
+  open(whole_, models.scorer(), options, spec.alternatives);
+  options.crew = {};
+  options.on_batch = nullptr;
+  for (const Worker& worker : models_->workers.crew().workers) {
+    options.search.cpu = worker.cpu;
+    open(lanes_.emplace_back(), *worker.scorer, options, spec.alternatives);
+  }
+}
+
+void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options,
+                          int alternatives) {
+  const Vocabulary& source = models_->inference.models.source_vocabulary();
+  const Vocabulary& target = models_->inference.models.target_vocabulary();
+  lane.plain.emplace(scorer, source, target, options);
   options.search.n_best = true;
-  options.search.beam_size = std::max(options.search.beam_size, 1 + spec.alternatives);
-  n_best_.emplace(models.scorer(), source, target, options);
-  best_ = &*plain_;
-  lists_ = &*n_best_;
+  options.search.beam_size = std::max(options.search.beam_size, 1 + alternatives);
+  lane.n_best.emplace(scorer, source, target, options);
+  options.alignment = AlignmentKind::word;
+  lane.aligned.emplace(scorer, source, target, options);
+  lane.best = &*lane.plain;
+  lane.lists = &*lane.n_best;
+  lane.aligned_lists = &*lane.aligned;
   if (!rules_.any()) return;
-  guarded_plain_.emplace(*plain_, *n_best_, source, target, rules_, text_statistics_);
-  guarded_n_best_.emplace(*n_best_, *n_best_, source, target, rules_, text_statistics_);
-  best_ = &*guarded_plain_;
-  lists_ = &*guarded_n_best_;
+  lane.ruled_plain.emplace(*lane.plain, source, target, rules_, text_statistics_);
+  lane.ruled_n_best.emplace(*lane.n_best, source, target, rules_, text_statistics_);
+  lane.ruled_aligned.emplace(*lane.aligned, source, target, rules_, text_statistics_);
+  lane.best = &*lane.ruled_plain;
+  lane.lists = &*lane.ruled_n_best;
+  lane.aligned_lists = &*lane.ruled_aligned;
+}
+
+void OpenTranslator::trim(int lane) {
+  constexpr std::size_t spare = 4 << 20;
+  Arena& arena = lanes_.empty() ? *models_->inference.arena : models_->workers.arena(lane);
+  const Arena::Statistics& memory = arena.statistics();
+  if (memory.reserved > memory.peak + memory.peak / 4 + spare) arena.trim();
 }
 
 TranslateResult translate(const TranslateSpec& spec) {
@@ -95,7 +120,7 @@ TranslateResult translate(const TranslateSpec& spec) {
   result.statistics = open.statistics();
   const TextTranslator::Statistics& text = open.text_statistics();
   result.in_parts = text.in_parts;
-  result.redecoded = text.redecoded;
+  result.replaced = text.replaced;
   result.cut = text.cut;
   writer.commit();
   input.warn();

@@ -6,7 +6,9 @@
 #include "search/beam/shortlist.h"
 #include "search/text/text_translator.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,10 +29,22 @@ class OpenTranslator {
 
   /// For lines in memory (translate()) and for streams of lines (translate_stream), with the rules
   /// for text of the spec.
-  LineTranslator& translator() { return *best_; }
+  LineTranslator& translator() { return *whole_.best; }
   /// The same with n-best lists of at least 1 + TranslateSpec::alternatives hypotheses.
-  LineTranslator& n_best() { return *lists_; }
-  const BatchTranslator::Statistics& statistics() const { return plain_->statistics(); }
+  LineTranslator& n_best() { return *whole_.lists; }
+  const BatchTranslator::Statistics& statistics() const { return whole_.plain->statistics(); }
+
+  /// Translators for several threads: each lane is one worker. Lanes may be used at a time, but not
+  /// with translator() and n_best(). Without workers, translator() and n_best() are the only lane.
+  int lanes() const { return std::max(1, static_cast<int>(lanes_.size())); }
+  LineTranslator& translator(int lane) { return *lane_at(lane).best; }
+  LineTranslator& n_best(int lane) { return *lane_at(lane).lists; }
+  /// n_best(lane) with word alignments, which hypotheses that the text rules change lack.
+  LineTranslator& aligned(int lane) { return *lane_at(lane).aligned_lists; }
+  /// Frees idle memory of a lane if it holds much more than its largest batch needed: the sizes of
+  /// batches differ, and free chunks of one do not fit the tensors of the next.
+  void trim(int lane);
+
   const TextTranslator::Statistics& text_statistics() const { return text_statistics_; }
   /// Called after each batch with its number of sentences, by one thread at a time.
   void on_batch(std::function<void(std::int64_t sentences)> listener) {
@@ -40,21 +54,31 @@ class OpenTranslator {
   const std::shared_ptr<OpenModels>& models() const { return models_; }
 
  private:
+  struct Lane {
+    std::optional<BatchTranslator> plain, n_best, aligned;
+    std::optional<TextTranslator> ruled_plain, ruled_n_best, ruled_aligned;
+    LineTranslator* best = nullptr;
+    LineTranslator* lists = nullptr;
+    LineTranslator* aligned_lists = nullptr;
+  };
+  void open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options, int alternatives);
+  Lane& lane_at(int lane) {
+    return lanes_.empty() ? whole_ : lanes_[static_cast<std::size_t>(lane)];
+  }
+
   TextRules rules_;
   std::shared_ptr<OpenModels> models_;
   std::optional<Shortlist> shortlist_;
   std::function<void(std::int64_t)> on_batch_;
   TextTranslator::Statistics text_statistics_;
-  std::optional<BatchTranslator> plain_, n_best_;
-  std::optional<TextTranslator> guarded_plain_, guarded_n_best_;
-  LineTranslator* best_ = nullptr;
-  LineTranslator* lists_ = nullptr;
+  Lane whole_;  // all workers
+  std::deque<Lane> lanes_;
 };
 
 struct TranslateResult {
   std::int64_t lines = 0;  ///< read and written
   BatchTranslator::Statistics statistics;
-  std::int64_t in_parts = 0, redecoded = 0, cut = 0;  ///< lines: TextTranslator::Statistics
+  std::int64_t in_parts = 0, replaced = 0, cut = 0;  ///< lines: TextTranslator::Statistics
 };
 
 /// Translates the lines of spec.input or spec.text to spec.output and logs progress and speed. If

@@ -24,6 +24,9 @@ std::vector<LineTranslation> TextTranslator::translate(std::span<const std::stri
     plain.push_back(without_markers(line, spans.back()));
   }
   std::vector<LineTranslation> translations = guarded(plain, first_line);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (plain[i] != lines[i])  // the words of the line are others
+      for (Output& output : translations[i].outputs) output.alignment.clear();
 
   struct Cut {
     std::size_t line;
@@ -69,6 +72,7 @@ void TextTranslator::cut(const std::string& line, Output& output) const {
   // Removing one repetition may leave another; each round makes the text shorter.
   for (OutputRepetition found;
        (found = find_output_repetition(line, source, output.text, output.ids), found.found);) {
+    output.alignment.clear();
     const std::size_t size = output.ids.size();
     if (found.of_words) {
       output.text = without_repeated_words(output.text, found);
@@ -84,14 +88,14 @@ void TextTranslator::cut(const std::string& line, Output& output) const {
   }
 }
 
-void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs,
-                           std::vector<Output> list) const {
-  Output shorter = std::move(outputs.front());
+void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs) const {
+  Output shorter = outputs.front();
   cut(line, shorter);
+  std::vector<Output> list = std::move(outputs);
   std::erase_if(list, [&](const Output& output) { return repeats(line, output); });
   // A hypothesis that says less than the text without its repetition has lost more than that.
   if (!list.empty() && list.front().text.size() >= shorter.text.size()) {
-    ++statistics_.redecoded;
+    ++statistics_.replaced;
   } else {
     std::erase_if(list, [&](const Output& output) { return output.text == shorter.text; });
     list.insert(list.begin(), std::move(shorter));
@@ -102,30 +106,18 @@ void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs
 
 std::vector<LineTranslation> TextTranslator::guarded(std::span<const std::string> lines,
                                                      std::int64_t first_line) {
-  std::vector<LineTranslation> translations = plain_.translate(lines, first_line);
+  std::vector<LineTranslation> translations = translator_.translate(lines, first_line);
   if (!rules_.repetition_guard) return translations;
-  const bool has_lists = plain_.options().search.n_best;
-  std::vector<std::size_t> bad;
-  std::vector<std::string> again;
+  const bool has_lists = translator_.options().search.n_best;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<Output>& outputs = translations[i].outputs;
     translations[i].repeated = 0;
     const bool is_bad = repeats(lines[i], outputs.front());
-    if (has_lists && is_bad) {
-      guard(lines[i], outputs, outputs);
-    } else if (has_lists) {
+    if (is_bad)
+      guard(lines[i], outputs);
+    else if (has_lists)
       std::erase_if(outputs, [&](const Output& output) { return repeats(lines[i], output); });
-    } else if (is_bad) {
-      bad.push_back(i);
-      again.push_back(lines[i]);
-    }
-  }
-  if (bad.empty()) return translations;
-  std::vector<LineTranslation> lists = n_best_.translate(again, first_line);
-  for (std::size_t k = 0; k < bad.size(); ++k) {
-    std::vector<Output>& outputs = translations[bad[k]].outputs;
-    guard(again[k], outputs, std::move(lists[k].outputs));
-    outputs.resize(1);
+    if (!has_lists) outputs.resize(1);
   }
   return translations;
 }

@@ -19,22 +19,21 @@ namespace nmt {
 /// translated on their own and joined with the spans in the source's order and white space.
 ///
 /// Repetition guard (find_output_repetition): a degenerate best hypothesis is replaced by the best
-/// of an n-best list that is none and no shorter than the text without the repetition; without one
-/// the repetition is cut from the text. Scores remain those of the hypothesis before the cut.
+/// finished one that is none and no shorter than the text without the repetition; without one the
+/// repetition is cut from the text. Scores remain those of the hypothesis before the cut.
 class TextTranslator : public LineTranslator {
  public:
   struct Statistics {
-    std::atomic<std::int64_t> in_parts{0};   ///< lines translated around their spans
-    std::atomic<std::int64_t> redecoded{0};  ///< repetitions replaced by another hypothesis
-    std::atomic<std::int64_t> cut{0};        ///< repetitions removed from the text
+    std::atomic<std::int64_t> in_parts{0};  ///< lines translated around their spans
+    std::atomic<std::int64_t> replaced{0};  ///< repetitions replaced by another hypothesis
+    std::atomic<std::int64_t> cut{0};       ///< repetitions removed from the text
   };
 
-  /// `n_best` is `plain` with SearchOptions::n_best; both may be the same. All references outlive
-  /// this object.
-  TextTranslator(BatchTranslator& plain, BatchTranslator& n_best, const Vocabulary& source,
-                 const Vocabulary& target, const TextRules& rules, Statistics& statistics)
-      : plain_(plain),
-        n_best_(n_best),
+  /// The repetition guard needs SearchOptions::all_finished or n_best of the translator. All
+  /// references outlive this object.
+  TextTranslator(BatchTranslator& translator, const Vocabulary& source, const Vocabulary& target,
+                 const TextRules& rules, Statistics& statistics)
+      : translator_(translator),
         source_(source),
         target_(target),
         rules_(rules),
@@ -42,8 +41,8 @@ class TextTranslator : public LineTranslator {
 
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
                                          std::int64_t first_line = 1) override;
-  std::size_t window() const override { return plain_.window(); }
-  const BatchTranslatorOptions& options() const override { return plain_.options(); }
+  std::size_t window() const override { return translator_.window(); }
+  const BatchTranslatorOptions& options() const override { return translator_.options(); }
 
  private:
   std::vector<TextSpan> spans_of(const std::string& line) const;
@@ -51,11 +50,10 @@ class TextTranslator : public LineTranslator {
   std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line);
   bool repeats(const std::string& line, const Output& output) const;
   void cut(const std::string& line, Output& output) const;
-  /// Replaces outputs, of which the best repeats something, by those of the list that do not.
-  void guard(const std::string& line, std::vector<Output>& outputs, std::vector<Output> list) const;
+  /// Removes repetitions from outputs, of which the best has one.
+  void guard(const std::string& line, std::vector<Output>& outputs) const;
 
-  BatchTranslator& plain_;
-  BatchTranslator& n_best_;
+  BatchTranslator& translator_;
   const Vocabulary& source_;
   const Vocabulary& target_;
   const TextRules& rules_;

@@ -1,0 +1,188 @@
+"use strict";
+// Files whose structure stays: each is cut into pieces, of which those to translate are sent.
+// A reader returns {format, pieces: [{text, translate}], join(translations)}; translations are those
+// of the pieces to translate, in order.
+
+const Files = (() => {
+  const translatable = (text) => /[\p{L}]/u.test(text);
+
+  const joined = (pieces, format = "text") => ({
+    format,
+    pieces,
+    join: (translations) => {
+      let next = 0;
+      return pieces.map((piece) => (piece.translate ? translations[next++] : piece.text)).join("");
+    },
+  });
+
+  // Line ends are pieces of their own; the server would keep them too, but requests stay small.
+  const lines = (text) => text.split(/(\r\n|\n|\r)/).filter((part) => part !== "");
+
+  const plain = (text) => joined(lines(text).map((line) => ({ text: line, translate: translatable(line) })));
+
+  const html = (text) => joined([{ text, translate: true }], "html");
+
+  // Markup inside a line of Markdown: code, images, links, addresses, HTML and emphasis.
+  const inline =
+    /(`+[^`]*`+|!\[[^\]]*\]\([^)]*\)|\]\([^)]*\)|\]\[[^\]]*\]|\[|\]|<[^>]*>|https?:\/\/\S+|\*{1,3}|(?<![\p{L}\p{N}])_{1,3}|_{1,3}(?![\p{L}\p{N}])|~~|\\.|\|)/u;
+  const block = /^(\s*(?:>\s?)*\s*(?:#{1,6}\s+|[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)?)(.*)$/s;
+
+  const markdown = (text) => {
+    const pieces = [];
+    let fence = null;
+    let front = false;
+    lines(text).forEach((line, number) => {
+      const open = /^\s*(`{3,}|~{3,})/.exec(line);
+      if (number === 0 && line === "---") front = true;
+      else if (front && (line === "---" || line === "...")) {
+        pieces.push({ text: line });
+        front = false;
+        return;
+      }
+      const verbatim =
+        front || fence || open || /^( {4}|\t)/.test(line) || /^\s*\[[^\]]+\]:/.test(line) || /^[\s|:-]*$/.test(line) || !translatable(line);
+      if (open && !fence) fence = open[1];
+      else if (open && fence && open[1].startsWith(fence)) fence = null;
+      if (verbatim) {
+        pieces.push({ text: line });
+        return;
+      }
+      const [, head, rest] = block.exec(line);
+      pieces.push({ text: head });
+      rest.split(inline).forEach((part, i) => pieces.push({ text: part ?? "", translate: i % 2 === 0 && translatable(part ?? "") }));
+    });
+    return joined(pieces.filter((piece) => piece.text !== ""));
+  };
+
+  // Lines of a cue are one text; the translation gets as many lines again.
+  const wrap = (text, count) => {
+    const words = text.split(" ");
+    const result = [];
+    for (let left = count; left > 0; left--) {
+      const goal = words.join(" ").length / left;
+      let line = words.shift() ?? "";
+      while (words.length > 0 && (left === 1 || line.length + words[0].length / 2 < goal)) line += " " + words.shift();
+      result.push(line);
+    }
+    return result.filter((line) => line !== "");
+  };
+
+  const subtitles = (text) => {
+    const end = text.includes("\r\n") ? "\r\n" : "\n";
+    const pieces = [];
+    const cues = [];
+    let cue = null;
+    const close = () => {
+      if (cue) cues.push(cue);
+      cue = null;
+    };
+    for (const line of text.split(/\r\n|\n|\r/)) {
+      if (/^\s*\d+:\d+:\d+[,.]\d+\s+-->/.test(line)) {
+        close();
+        cues.push({ verbatim: line });
+        cue = { lines: [] };
+      } else if (cue && line.trim() !== "") cue.lines.push(line);
+      else {
+        close();
+        cues.push({ verbatim: line });
+      }
+    }
+    close();
+    const markup = /(<[^>]*>|\{\\[^}]*\})/;
+    for (const each of cues) {
+      if (each.verbatim !== undefined) continue;
+      each.parts = each.lines.join(" ").split(markup).map((part, i) => ({ text: part, translate: i % 2 === 0 && translatable(part) }));
+      pieces.push(...each.parts);
+    }
+    return {
+      format: "text",
+      pieces,
+      join: (translations) => {
+        let next = 0;
+        return cues
+          .map((each) => {
+            if (each.verbatim !== undefined) return each.verbatim;
+            const whole = each.parts.map((part) => (part.translate ? translations[next++] : part.text)).join("");
+            return wrap(whole, each.lines.length).join(end);
+          })
+          .filter((part, i) => part !== "" || cues[i].verbatim !== undefined)
+          .join(end);
+      },
+    };
+  };
+
+  const unquote = (text) => JSON.parse(`"${text.replace(/\\([^"\\/bfnrtu])/g, "$1")}"`);
+  const quoted = (text) => {
+    const quote = (part) => `"${part.replace(/\\/g, "\\\\").replace(/"/g, '\\"').replace(/\n/g, "\\n").replace(/\t/g, "\\t").replace(/\r/g, "\\r")}"`;
+    const parts = text.split(/(?<=\n)/);
+    return parts.length > 1 ? ['""', ...parts.map(quote)] : [quote(text)];
+  };
+
+  // Empty translations are filled in; the others, the header and comments stay.
+  const messages = (text) => {
+    const end = text.includes("\r\n") ? "\r\n" : "\n";
+    const rows = text.split(/\r\n|\n/);
+    const out = []; // lines, or {keyword, piece}
+    const pieces = [];
+    let entry = {};
+    for (let i = 0; i < rows.length; ) {
+      const found = /^(msgctxt|msgid|msgid_plural|msgstr(?:\[\d+\])?)\s+"((?:[^"\\]|\\.)*)"\s*$/.exec(rows[i]);
+      if (!found) {
+        if (rows[i].trim() === "") entry = {};
+        out.push(rows[i++]);
+        continue;
+      }
+      const first = i++;
+      let value = found[2];
+      for (let more; i < rows.length && (more = /^\s*"((?:[^"\\]|\\.)*)"\s*$/.exec(rows[i])); i++) value += more[1];
+      const keyword = found[1];
+      if (keyword === "msgctxt") entry = {};
+      if (keyword === "msgid") entry = { one: unquote(value) };
+      if (keyword === "msgid_plural") entry.many = unquote(value);
+      const source = keyword.startsWith("msgstr") ? (keyword === "msgstr" || keyword === "msgstr[0]" ? entry.one : (entry.many ?? entry.one)) : "";
+      if (source && value === "" && translatable(source)) {
+        const piece = { text: source, translate: true };
+        pieces.push(piece);
+        out.push({ keyword });
+      } else out.push(...rows.slice(first, i));
+    }
+    return {
+      format: "text",
+      pieces,
+      join: (translations) => {
+        let next = 0;
+        return out
+          .flatMap((row) => {
+            if (typeof row === "string") return [row];
+            const [head, ...rest] = quoted(translations[next++]);
+            return [`${row.keyword} ${head}`, ...rest];
+          })
+          .join(end);
+      },
+    };
+  };
+
+  const readers = { txt: plain, md: markdown, html, htm: html, srt: subtitles, po: messages };
+  const read = (name, text) => {
+    const reader = readers[name.split(".").pop().toLowerCase()];
+    if (!reader) throw new Error(`${name}: expected a file ending in .txt, .md, .html, .srt or .po`);
+    return reader(text);
+  };
+
+  // Parts of an array that make one request each.
+  const batches = (texts, most = 100, characters = 20000) => {
+    const result = [];
+    let size = 0;
+    for (const text of texts) {
+      if (result.length === 0 || result[result.length - 1].length === most || size + text.length > characters) {
+        result.push([]);
+        size = 0;
+      }
+      result[result.length - 1].push(text);
+      size += text.length;
+    }
+    return result;
+  };
+
+  return { read, batches };
+})();
