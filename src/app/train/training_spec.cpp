@@ -81,7 +81,13 @@ void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string
   for (const config::Option& option : options) {
     if (!spec.is_given(option.name) || set_with_others(spec, options, option.name)) continue;
     std::string why = option.idle_rule ? option.idle_rule() : "";
-    if (std::find(idle_names.begin(), idle_names.end(), option.name) != idle_names.end())
+    const bool by_shorthand =  // --unit also sets the unit of a side that the task lacks
+        std::any_of(options.begin(), options.end(), [&](const config::Option& other) {
+          return spec.is_given(other.name) &&
+                 std::find(other.sets.begin(), other.sets.end(), option.name) != other.sets.end();
+        });
+    if (!by_shorthand &&
+        std::find(idle_names.begin(), idle_names.end(), option.name) != idle_names.end())
       why = fmt::format("task is {}", name_of(spec.model.task));
     if (!why.empty() && config::values(option) != option.initial)
       idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);

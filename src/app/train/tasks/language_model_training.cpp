@@ -210,7 +210,8 @@ VocabularyPair LanguageModelTraining::make_vocabularies(const TrainingSpec& spec
     std::string storage;
     vocabulary = std::make_shared<const Vocabulary>(
         train(
-            lines_, [&](std::int64_t i) { return text_->line(i, storage); }, training, "vocabulary")
+            lines_, [&](std::int64_t i) { return text_->line(i, storage); }, training,
+            text_->path())
             .vocabulary);
     log::info("vocabulary: {} {}", grouped(vocabulary->size()),
               data.vocab_type == VocabularyKind::words ? "words" : "pieces");
