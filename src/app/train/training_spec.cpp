@@ -56,30 +56,12 @@ void check(const TrainingSpec& spec) {
   config::check(spec.model, spec.data);
 }
 
-namespace {
-
-// Whether a shorthand such as --unit set the option, together with others that have an effect.
-bool set_with_others(const TrainingSpec& spec, std::vector<config::Option>& options,
-                     const std::string& name) {
-  const std::vector<std::string> value = config::values(config::named(options, name));
-  return std::any_of(options.begin(), options.end(), [&](const config::Option& shorthand) {
-    const std::vector<std::string>& names = shorthand.sets;
-    return names.size() > 1 && spec.is_given(shorthand.name) &&
-           std::find(names.begin(), names.end(), name) != names.end() &&
-           std::all_of(names.begin(), names.end(), [&](const std::string& other) {
-             return config::values(config::named(options, other)) == value;
-           });
-  });
-}
-
-}  // namespace
-
 void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string>& idle_names) {
   TrainingSpec copy = spec;
-  std::vector<config::Option> options = fields(copy);
+  const std::vector<config::Option> options = fields(copy);
   std::string idle;
   for (const config::Option& option : options) {
-    if (!spec.is_given(option.name) || set_with_others(spec, options, option.name)) continue;
+    if (!spec.is_given(option.name)) continue;
     std::string why = option.idle_rule ? option.idle_rule() : "";
     const bool by_shorthand =  // --unit also sets the unit of a side that the task lacks
         std::any_of(options.begin(), options.end(), [&](const config::Option& other) {
