@@ -1,4 +1,4 @@
-// Prints the units of a build. Checks the gradients of MinGru (examples/custom_unit) in double
+// Prints the units of a build. Checks the gradients of Qrnn (examples/custom_unit) in double
 // against central differences; exits 1 if one differs.
 
 #include "units/all.h"
@@ -9,7 +9,7 @@
 namespace nmt::units {
 namespace {
 
-using Unit = MinGru;
+using Unit = Qrnn;
 
 double forward(const Step<double, Unit>& step) {
   double next[Unit::states];
@@ -45,7 +45,7 @@ int main() {
 #define NMT_UNIT(name, ...) std::puts(name);
 #include "units/units.def"
 #undef NMT_UNIT
-  nmt::units::Step<double, nmt::units::MinGru> step{};
+  nmt::units::Step<double, nmt::units::Qrnn> step{};
   for (int i = 0; i < 20; ++i) {
     step.x[0] = std::sin(i);
     step.x[1] = std::cos(3 * i);

@@ -37,7 +37,7 @@ def main():
         assert compiled.returncode == 0, compiled.stdout
         told = run(program)
         assert told.returncode == 0, f"wrong gradients: {told.stdout}"
-        assert told.stdout.split()[-1] == "mingru" and "gru" in told.stdout.split(), told.stdout
+        assert told.stdout.split()[-1] == "qrnn" and "gru" in told.stdout.split(), told.stdout
     print("the unit is known, and its gradients are right")
 
 

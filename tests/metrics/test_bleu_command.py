@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused(3, [short, ref, "1", "2"], ref, "-i", short)
     refused(2, ["13b", "intl"], ref, "-i", hyp, "--tokenize", "13b")
     refused(2, ["linear", "add-k"], ref, "-i", hyp, "-s", "linear")
-    refused(2, ["ter", "chrf"], ref, "-i", hyp, "-m", "ter")
+    refused(2, ["meteor", "chrf"], ref, "-i", hyp, "-m", "meteor")
     refused(2, ["-w", "x"], ref, "-i", hyp, "-w", "x")
     refused(2, ["xml", "text"], ref, "-i", hyp, "-f", "xml")
     refused(2, ["smooth-value"], ref, "-i", hyp, "--smooth-value", "1")

@@ -108,7 +108,7 @@ class BenchTest(unittest.TestCase):
         self.assertIn("no row of any table matches 'nothing'", run("--quick", "nothing", status=2).stderr)
         self.assertIn("not a regular expression", run("--quick", "--filter", "(", status=2).stderr)
         self.assertIn("json", run("--format", "xml", status=2).stderr)
-        self.assertIn("--out: /nonexistent/x", run("--quick", "--out", "/nonexistent/x", status=2).stderr)
+        self.assertIn("/nonexistent/x: cannot be written", run("--quick", "--out", "/nonexistent/x", status=2).stderr)
 
 
 class ProcessorTable(unittest.TestCase):

@@ -121,7 +121,7 @@ class LanguageModelTest(unittest.TestCase):
             for target in [ids.get(word, 0) for word in line.split()] + [2]:
                 x = table[last]
                 for k in range(2):
-                    q, i, v = np.split(x @ t[f"decoder.layer_{k}.input_projection"], 3)
+                    q, i, v = np.split(x @ t[f"decoder.layer_{k}.input_projection"] + t[f"decoder.layer_{k}.input_projection_bias"], 3)
                     h[k] = np.tanh(sigmoid(i + h[k]) * v + sigmoid(q - h[k]) * h[k])
                     x = h[k]
                 y = np.tanh(x @ t["decoder.readout"] + t["decoder.readout_bias"])

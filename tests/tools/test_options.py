@@ -20,7 +20,8 @@ SPREAD = {"src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
 FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
            "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
-           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to"}  # the last six: of mpirun and srun
+           "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to",  # of mpirun and srun
+           "read-only", "cap-drop"}  # of podman
 
 
 def run(program, *arguments):

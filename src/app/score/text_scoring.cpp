@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -115,7 +116,10 @@ std::string text_of(const LineScore& score, bool word_scores) {
 
 bool scores_text(const ScoreSpec& spec) {
   check(spec.models);
-  return ModelDirectory::open(spec.models.models.front()).spec().task == Task::language_model;
+  const std::string& model = spec.models.models.front();
+  // A missing directory is an error once the device is open.
+  return std::filesystem::exists(model) &&
+         ModelDirectory::open(model).spec().task == Task::language_model;
 }
 
 void score_text(const ScoreSpec& spec) {

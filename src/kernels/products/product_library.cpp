@@ -1,5 +1,6 @@
 #include "kernels/products/product_library.h"
 
+#include "core/blocked_signals.h"
 #include "core/dynamic_library.h"
 #include "core/error.h"
 #include "kernels/products/product.h"
@@ -64,6 +65,9 @@ void ProductLibrary::run(const Product& p, std::int64_t m_begin, std::int64_t m_
   thread_local bool single = false;
   if (!single && functions_->set_threads) functions_->set_threads(1);
   single = true;
+  // Its kernels move the stack pointer into a heap buffer, where a signal handler would overwrite
+  // what is next to the buffer (oneDNN issue 4845; fixed in 3.11.2).
+  const BlockedSignals blocked;
   const int status = functions_->sgemm(
       p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', m_end - m_begin, n_end - n_begin, p.k,
       1.0f, p.transpose_a ? p.a + m_begin : p.a + m_begin * p.lda, p.lda,
