@@ -115,14 +115,14 @@ def memory(files, args):
 
 def gradients(files, args):
     curves = []
-    for data in files:
+    for path, data in zip(args.json, files):
         numbers = [n for n in (data["overall"][i] for i in range(len(data["units"])) if args.unit in (None, data["units"][i]["name"])) if n and n["gradient"]]
         if numbers:
-            curves.append((data["units"][0]["unit"] + (f" ({data['model']['name']})" if args.names else ""), numbers[0]["gradient"][:args.distance]))
+            curves.append((path.stem if args.names else data["units"][0]["unit"], numbers[0]["gradient"][:args.distance]))
     if not curves:
         sys.exit("error: no element-wise unit in these files")
     low = min(max(v, 1e-6) for _, curve in curves for v in curve)
-    chart = Chart("norm of the derivative of a state with respect to an earlier one, relative to the identity", (1, max(len(c) for _, c in curves)), (math.floor(math.log10(low)), 0.2), "distance, steps", "log10 of the norm", size=(460, 240))
+    chart = Chart("gradient of a state with respect to an earlier one", (1, max(len(c) for _, c in curves)), (math.floor(math.log10(low)), 0.2), "distance, steps", "log10 of the norm (identity: 0)", size=(460, 240))
     for (name, curve), color in zip(curves, COLORS):
         chart.line([(d, math.log10(max(v, 1e-6))) for d, v in enumerate(curve, 1)], color, 1.5, name)
     return [chart]
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--line", type=int, help="line of the sentence (default: the first)")
     parser.add_argument("--at-least", type=int, default=100, help="sentences that reach a position for it to count (%(default)s)")
     parser.add_argument("--distance", type=int, default=20, help="largest distance (%(default)s)")
-    parser.add_argument("--names", action="store_true", help="name the model directories in the legend")
+    parser.add_argument("--names", action="store_true", help="name the files in the legend instead of the units")
     args = parser.parse_args()
     if (args.figure == "surface") == bool(args.json):
         parser.error(f"{args.figure} takes {'no file' if args.json else 'a file'} of nmt-explain --json")

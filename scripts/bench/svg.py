@@ -24,6 +24,10 @@ class Chart:
         self.x_name, self.y_name, self.axes, self.x_labels = x_name, y_name, axes, x_labels
         self.shapes, self.labels, self.legend = [], [], []
 
+    def right(self):
+        """Pixels right of the plotting area: the legend."""
+        return self.RIGHT + (30 + 6 * max(len(name) for name, _ in self.legend) if self.legend else 0)
+
     def at(self, x, y):
         (x0, x1), (y0, y1) = self.x_range, self.y_range
         return f"{(x - x0) / (x1 - x0) * self.width:.1f},{(y1 - y) / (y1 - y0) * self.height:.1f}"
@@ -71,17 +75,17 @@ class Chart:
             out.append(f'<text transform="translate(-40,{self.height / 2}) rotate(-90)" text-anchor="middle">{html.escape(self.y_name)}</text>')
         for place, (name, color) in enumerate(self.legend):
             y = 14 + 14 * place
-            out.append(f'<path d="M{self.width - 24},{y - 4}h16" stroke="{color}" stroke-width="2"/><text x="{self.width - 30}" y="{y}" text-anchor="end">{html.escape(name)}</text>')
+            out.append(f'<path d="M{self.width + 10},{y - 4}h16" stroke="{color}" stroke-width="2"/><text x="{self.width + 30}" y="{y}">{html.escape(name)}</text>')
         return "\n".join(out)
 
 
 def write(path, charts):
     """Writes charts side by side into one file."""
-    width = sum(c.width + Chart.LEFT + Chart.RIGHT for c in charts)
+    width = sum(c.width + Chart.LEFT + c.right() for c in charts)
     height = max(c.height for c in charts) + Chart.TOP + Chart.BOTTOM
     out, x = [], 0
     for place, chart in enumerate(charts):
         out.append(f'<g transform="translate({x + Chart.LEFT},{Chart.TOP})">{chart.svg(f"c{place}")}</g>')
-        x += chart.width + Chart.LEFT + Chart.RIGHT
+        x += chart.width + Chart.LEFT + chart.right()
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
                     f'font-family="sans-serif" font-size="10" fill="#222">\n<rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(out) + "\n</svg>\n", encoding="utf-8")
