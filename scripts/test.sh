@@ -23,7 +23,7 @@ echo "== tests with threads, thread sanitizer"
 GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.ChangedBytesAreRefusedOrHarmless' \
   TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/tests/tsan.supp" ctest --preset tsan --timeout 600 -j "$jobs"
 
-configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
+configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,tasks,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
 echo "== unit tests, address and undefined-behavior sanitizers"
 ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
@@ -31,4 +31,4 @@ configure_and_build release
 echo "== unit tests"
 ctest --preset release --timeout 900 -j "$jobs" -LE programs
 echo "== tests of the programs"
-ctest --preset release --timeout 900 -L programs
+ctest --preset release --timeout 900 -j "$jobs" -L programs
