@@ -1,6 +1,7 @@
 #include "app/train/training_text.h"
 
 #include "core/error.h"
+#include "core/lines_hash.h"
 #include "core/log.h"
 #include "train/reporter.h"
 
@@ -57,14 +58,10 @@ train::CorpusSize TrainingText::size() const {
 }
 
 std::string TrainingText::development_hash() const {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const auto add = [&](const std::string& line) {
-    for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ '\n') * 0x100000001b3u;
-  };
-  for (const auto& line : development.sources) add(line);
-  for (const auto& line : development.references) add(line);
-  return fmt::format("{:016x}", hash);
+  LinesHash hash;
+  for (const auto& line : development.sources) hash.add(line);
+  for (const auto& line : development.references) hash.add(line);
+  return hash.text();
 }
 
 TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,

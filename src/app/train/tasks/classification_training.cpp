@@ -1,12 +1,13 @@
 #include "app/train/tasks/classification_training.h"
 
 #include "app/train/tasks/error_rate_validator.h"
+#include "app/train/tasks/labeled_examples.h"
 #include "core/error.h"
+#include "core/lines_hash.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "text/train_vocabulary.h"
 #include "text/word_vocabulary.h"
-#include "train/optimization/optimizer.h"
 
 #include <algorithm>
 #include <set>
@@ -18,13 +19,11 @@ namespace nmt::app {
 namespace {
 
 std::string hash_of(const LabeledTexts& texts) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  LinesHash hash;
   for (const LabeledText& example : texts.examples)
-    for (const std::string* text : {&example.label, &example.text, &example.second}) {
-      for (const char c : *text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-      hash = (hash ^ '\n') * 0x100000001b3u;
-    }
-  return fmt::format("{:016x}", hash);
+    for (const std::string* text : {&example.label, &example.text, &example.second})
+      hash.add(*text);
+  return hash.text();
 }
 
 LabeledTexts read(const std::string& path) {
@@ -51,105 +50,22 @@ std::vector<TrainingTask::Default> ClassificationTraining::defaults() const {
 }
 
 std::vector<std::string> ClassificationTraining::idle_options() const {
-  return {"type",
-          "context-aware",
-          "dense-first-decoder-layer",
-          "dim-enc-upper",
-          "dec-depth",
-          "attention",
-          "heads",
-          "attention-projections",
-          "upper-context",
-          "attention-query",
-          "tied-embeddings",
-          "tied-embeddings-src",
-          "tied-embeddings-all",
-          "joint-vocab",
-          "max-length-unit",
-          "max-length-crop",
-          "valid-metrics",
-          "valid-max-sentences",
-          "beam-size",
-          "normalize",
-          "length-penalty",
-          "coverage-penalty",
-          "max-length-factor",
-          "max-length-offset",
-          "allow-unk",
-          "valid-max-length",
-          "valid-mini-batch"};
-}
-
-// Evenly spaced texts.
-void ClassificationTraining::hold_out(DataSpec& data, std::vector<train::Choice>& choices) {
-  const std::int64_t all = std::ssize(texts_.examples);
-  if (data.valid_lines <= 0) {
-    data.valid_lines = train::held_out_pairs(all);
-    choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines),
-                       "no valid-sets; evenly spaced training texts"});
-  }
-  if (data.valid_lines >= all)
-    fail(ExitStatus::data, "valid-lines: {} of the {} texts of {} would leave none to train on",
-         data.valid_lines, all, data.train_sets[0]);
-  std::vector<LabeledText> kept;
-  for (std::int64_t i = 0; i < all; ++i) {
-    LabeledText& example = texts_.examples[static_cast<std::size_t>(i)];
-    const bool held = (i + 1) * data.valid_lines / all > i * data.valid_lines / all;
-    (held ? development_.examples : kept).push_back(std::move(example));
-  }
-  texts_.examples = std::move(kept);
-  development_.has_pairs = texts_.has_pairs;
+  return idle_in_labeling({"max-length-crop"});
 }
 
 void ClassificationTraining::choose(TrainingSpec& spec, std::vector<train::Choice>& choices) const {
-  ModelSpec& model = spec.model;
   DataSpec& data = spec.data;
-  TrainSpec& train = spec.train;
-  const auto number = [&](const char* name, auto& setting, auto value, const std::string& why,
-                          auto unset) {
-    if (setting != unset) return;
-    setting = value;
-    choices.push_back({name, fmt::format("{}", value), why});
-  };
-  const auto text = [&](const char* name, std::string& setting, const std::string& value,
-                        const std::string& why) {
-    if (!setting.empty()) return;
-    setting = value;
-    choices.push_back({name, value, why});
-  };
   const bool is_small = bytes_ < 1'000'000;
   const std::string by_size =
       fmt::format("{:.1f} MB of training text", static_cast<double>(bytes_) * 1e-6);
-  number("dim-emb", model.dim_emb, is_small ? 64 : 128, by_size, 0);
-  number("dim-rnn", model.dim_rnn, is_small ? 64 : 128, by_size, 0);
-  number("enc-depth", model.enc_depth, 1, "usual", 0);
-  if (model.dec_depth == 0) model.dec_depth = 1;  // unused
-  for (auto [name, dropout] :
-       {std::pair{"dropout-emb", &model.dropout_emb}, {"dropout-rnn", &model.dropout_rnn}})
-    number(name, *dropout, 0.4, "usual", -1.0);
-  if (model.dropout_readout < 0) model.dropout_readout = 0;  // unused
-  if (train::choose_positions(model, data))
-    choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
-  if (train::choose_gate_init(model))
-    choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
+  choose_model(spec, is_small ? LabelingSizes{64, 64, 512} : LabelingSizes{128, 128, 1024}, by_size,
+               choices);
   if (data.dim_vocabs.empty() && data.vocabs.empty()) {
     data.dim_vocabs = {is_small ? 2'000 : 8'000};
     choices.push_back({"dim-vocabs", fmt::format("{}", data.dim_vocabs[0]), by_size});
   }
-  number("mini-batch-words", data.mini_batch_words, is_small ? 512 : 1024, by_size, 0);
   constexpr std::int64_t bytes_a_token = 4;
-  const std::int64_t updates = std::max<std::int64_t>(
-      1, bytes_ / bytes_a_token / (data.mini_batch_words * train.optimizer_delay));
-  const std::string by_epoch = fmt::format("an epoch is about {} updates", grouped(updates));
-  const std::optional<double> usual = train::Optimizer::usual_rate(train.optimizer);
-  number("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0);
-  text("lr-warmup", train.lr_warmup, usual ? "0u" : fmt::format("{}u", updates), "one epoch");
-  text("valid-freq", train.valid_freq, "1e", "every epoch");
-  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
-  text("disp-freq", train.disp_freq, fmt::format("{}u", std::max<std::int64_t>(1, updates / 2)),
-       by_epoch);
-  text("after", train.after, "20e", "early stopping mostly comes first");
+  choose_schedule(spec, bytes_ / bytes_a_token, choices);
 }
 
 void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
@@ -163,10 +79,13 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
          data.vocabs.size() > 1 ? "vocabs" : "dim-vocabs",
          std::max(data.vocabs.size(), data.dim_vocabs.size()));
   texts_ = app::read(data.train_sets[0]);
-  if (data.valid_sets.empty())
-    hold_out(data, choices);
-  else
+  if (data.valid_sets.empty()) {
+    hold_out(texts_.examples, development_.examples,
+             held_out(data, std::ssize(texts_.examples), "texts", choices));
+    development_.has_pairs = texts_.has_pairs;
+  } else {
     development_ = app::read(data.valid_sets[0]);
+  }
   if (development_.has_pairs != texts_.has_pairs)
     fail(ExitStatus::data, "{} has {}, but {} has {}", data.train_sets[0],
          texts_.has_pairs ? "pairs of texts" : "texts", data.valid_sets[0],

@@ -34,7 +34,6 @@ class ClassificationTraining : public TrainingTask {
   std::string next_step(const std::string& directory) const override;
 
  private:
-  void hold_out(DataSpec& data, std::vector<train::Choice>& choices);
   void choose(TrainingSpec& spec, std::vector<train::Choice>& choices) const;
 
   LabeledTexts texts_, development_;

@@ -2,6 +2,7 @@
 
 #include "config/fields.h"
 #include "core/error.h"
+#include "core/lines_hash.h"
 #include "core/log.h"
 #include "text/word_vocabulary.h"
 #include "train/optimization/optimizer.h"
@@ -186,12 +187,9 @@ std::string LanguageModelTraining::batching(const TrainingSpec& spec) const {
 }
 
 std::string LanguageModelTraining::development_hash() const {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const std::string& line : development_) {
-    for (const char c : line) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ '\n') * 0x100000001b3u;
-  }
-  return fmt::format("{:016x}", hash);
+  LinesHash hash;
+  for (const std::string& line : development_) hash.add(line);
+  return hash.text();
 }
 
 VocabularyPair LanguageModelTraining::make_vocabularies(const TrainingSpec& spec,

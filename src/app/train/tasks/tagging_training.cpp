@@ -1,13 +1,13 @@
 #include "app/train/tasks/tagging_training.h"
 
+#include "app/train/tasks/labeled_examples.h"
 #include "core/error.h"
+#include "core/lines_hash.h"
 #include "core/log.h"
 #include "core/number_text.h"
 #include "text/word_vocabulary.h"
-#include "train/optimization/optimizer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -20,16 +20,11 @@ namespace {
 constexpr std::size_t max_word_bytes = 200;  // longer words are <unk>
 
 std::string hash_of(const std::vector<TaggedSentence>& sentences) {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  const auto add = [&hash](const std::string& text) {
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ '\n') * 0x100000001b3u;
-  };
-  for (const TaggedSentence& sentence : sentences) {
-    for (const std::string& word : sentence.words) add(word);
-    for (const std::string& tag : sentence.tags) add(tag);
-  }
-  return fmt::format("{:016x}", hash);
+  LinesHash hash;
+  for (const TaggedSentence& sentence : sentences)
+    for (const std::vector<std::string>* side : {&sentence.words, &sentence.tags})
+      for (const std::string& text : *side) hash.add(text);
+  return hash.text();
 }
 
 ColumnFile read(const std::string& path, const TaggingSpec& spec) {
@@ -47,37 +42,8 @@ std::vector<TrainingTask::Default> TaggingTraining::defaults() const {
 }
 
 std::vector<std::string> TaggingTraining::idle_options() const {
-  return {"type",
-          "context-aware",
-          "dense-first-decoder-layer",
-          "dim-enc-upper",
-          "dec-depth",
-          "attention",
-          "heads",
-          "dim-attention",
-          "attention-projections",
-          "upper-context",
-          "attention-query",
-          "tied-embeddings",
-          "tied-embeddings-src",
-          "tied-embeddings-all",
-          "vocabs",
-          "vocab-type",
-          "dim-vocabs",
-          "joint-vocab",
-          "sentencepiece-max-lines",
-          "max-length-unit",
-          "valid-metrics",
-          "valid-max-sentences",
-          "beam-size",
-          "normalize",
-          "length-penalty",
-          "coverage-penalty",
-          "max-length-factor",
-          "max-length-offset",
-          "allow-unk",
-          "valid-max-length",
-          "valid-mini-batch"};
+  return idle_in_labeling(
+      {"dim-attention", "vocabs", "vocab-type", "dim-vocabs", "sentencepiece-max-lines"});
 }
 
 void TaggingTraining::drop_long_sentences(const DataSpec& data) {
@@ -100,68 +66,11 @@ void TaggingTraining::drop_long_sentences(const DataSpec& data) {
          limit);
 }
 
-// Evenly spaced sentences.
-void TaggingTraining::hold_out(DataSpec& data, std::vector<train::Choice>& choices) {
-  const std::int64_t all = std::ssize(sentences_);
-  if (data.valid_lines <= 0) {
-    data.valid_lines = train::held_out_pairs(all);
-    choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines),
-                       "no valid-sets; evenly spaced training sentences"});
-  }
-  if (data.valid_lines >= all)
-    fail(ExitStatus::data, "valid-lines: {} of the {} sentences of {} would leave none to train on",
-         data.valid_lines, all, data.train_sets[0]);
-  std::vector<TaggedSentence> kept;
-  for (std::int64_t i = 0; i < all; ++i) {
-    TaggedSentence& sentence = sentences_[static_cast<std::size_t>(i)];
-    const bool held = (i + 1) * data.valid_lines / all > i * data.valid_lines / all;
-    (held ? development_ : kept).push_back(std::move(sentence));
-  }
-  sentences_ = std::move(kept);
-}
-
 void TaggingTraining::choose(TrainingSpec& spec, std::vector<train::Choice>& choices) const {
-  ModelSpec& model = spec.model;
-  TrainSpec& train = spec.train;
-  const auto number = [&](const char* name, auto& setting, auto value, const std::string& why,
-                          auto unset) {
-    if (setting != unset) return;
-    setting = value;
-    choices.push_back({name, fmt::format("{}", value), why});
-  };
-  const auto text = [&](const char* name, std::string& setting, const std::string& value,
-                        const std::string& why) {
-    if (!setting.empty()) return;
-    setting = value;
-    choices.push_back({name, value, why});
-  };
   const bool is_small = words_ < 50'000;
-  const std::string by_size = grouped(words_) + " training words";
-  number("dim-emb", model.dim_emb, is_small ? 64 : 128, by_size, 0);
-  number("dim-rnn", model.dim_rnn, is_small ? 128 : 256, by_size, 0);
-  number("enc-depth", model.enc_depth, 1, "usual", 0);
-  if (model.dec_depth == 0) model.dec_depth = 1;  // unused
-  for (auto [name, dropout] :
-       {std::pair{"dropout-emb", &model.dropout_emb}, {"dropout-rnn", &model.dropout_rnn}})
-    number(name, *dropout, 0.4, "usual", -1.0);
-  if (model.dropout_readout < 0) model.dropout_readout = 0;  // unused
-  if (train::choose_positions(model, spec.data))
-    choices.push_back({"positions", fmt::format("{}", model.positions), "max-length"});
-  if (train::choose_gate_init(model))
-    choices.push_back(
-        {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
-  number("mini-batch-words", spec.data.mini_batch_words, is_small ? 256 : 512, by_size, 0);
-  const std::int64_t updates =
-      std::max<std::int64_t>(1, words_ / (spec.data.mini_batch_words * train.optimizer_delay));
-  const std::string by_epoch = fmt::format("an epoch is about {} updates", grouped(updates));
-  const std::optional<double> usual = train::Optimizer::usual_rate(train.optimizer);
-  number("learn-rate", train.learn_rate, usual.value_or(0.002), "usual", 0.0);
-  text("lr-warmup", train.lr_warmup, usual ? "0u" : fmt::format("{}u", updates), "one epoch");
-  text("valid-freq", train.valid_freq, "1e", "every epoch");
-  text("save-freq", train.save_freq, train.valid_freq, "with every validation");
-  text("disp-freq", train.disp_freq, fmt::format("{}u", std::max<std::int64_t>(1, updates / 2)),
-       by_epoch);
-  text("after", train.after, "20e", "early stopping mostly comes first");
+  choose_model(spec, is_small ? LabelingSizes{64, 128, 256} : LabelingSizes{128, 256, 512},
+               grouped(words_) + " training words", choices);
+  choose_schedule(spec, words_, choices);
 }
 
 void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>& choices,
@@ -175,7 +84,8 @@ void TaggingTraining::read(TrainingSpec& spec, bool, std::vector<train::Choice>&
          spec.train.label_smoothing);
   sentences_ = app::read(data.train_sets[0], spec.model.tagging).sentences;
   if (data.valid_sets.empty())
-    hold_out(data, choices);
+    hold_out(sentences_, development_,
+             held_out(data, std::ssize(sentences_), "sentences", choices));
   else
     development_ = app::read(data.valid_sets[0], spec.model.tagging).sentences;
   drop_long_sentences(data);

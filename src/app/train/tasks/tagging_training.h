@@ -36,7 +36,6 @@ class TaggingTraining : public TrainingTask {
 
  private:
   void drop_long_sentences(const DataSpec& data);
-  void hold_out(DataSpec& data, std::vector<train::Choice>& choices);
   void choose(TrainingSpec& spec, std::vector<train::Choice>& choices) const;
 
   std::vector<TaggedSentence> sentences_, development_;
