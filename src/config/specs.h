@@ -99,6 +99,7 @@ struct TrainSpec {
   std::vector<double> rnmt_schedule{4, 500, 600000,
                                     1200000};  ///< n, p, s, e of RNMT+ (Chen et al. 2018)
   double lr_floor = 0.0;                       ///< lowest rate of schedule and decays; 0: none
+  double lr_cooldown = 0.0;  ///< last share of the training, in which the rate falls to 0; 0: none
   CostType cost_type = CostType::ce_mean_words;
   double clip_norm = 5.0;  ///< 0: off
   double label_smoothing = 0.1;

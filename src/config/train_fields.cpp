@@ -86,6 +86,9 @@ std::vector<Option> learning_rate(TrainSpec& s) {
           .idle_when(unless_schedule(RateSchedule::rnmt)),
       Option("lr-floor", &s.lr_floor, "lowest learning rate of schedule and decays; 0: none")
           .range(0, 100),
+      Option("lr-cooldown", &s.lr_cooldown,
+             "last share of the training, in which the rate falls to 0")
+          .range(0, 1),
       Option("lr-decay", &s.lr_decay, "learning rate factor of each decay; 0: no decay")
           .range(0, 0.999999),
       Option("lr-decay-strategy", &s.lr_decay_strategy, "event that decays the learning rate")

@@ -70,6 +70,8 @@ void Trainer::check(const TrainSpec& spec) {
   if (spec.early_stopping < 0)
     fail(ExitStatus::usage, "early-stopping: {} is below 0", spec.early_stopping);
   const Schedule schedule(spec);
+  if (schedule.cools_down() && spec.max_minutes == 0 && parse_periods(spec.after, "after").empty())
+    fail(ExitStatus::usage, "lr-cooldown: the training has no end: needs after or max-minutes");
   Optimizer::check(spec);
   parse_periods(spec.after, "after");
   for (const auto& [text, option] : {std::pair{&spec.disp_freq, "disp-freq"},
@@ -99,6 +101,16 @@ std::string Trainer::finished() const {
   if (allowed > 0 && seconds() + validation_seconds_ >= allowed)
     return fmt::format("{:.1f} of {:.1f} minutes (max-minutes)", seconds() / 60, spec_.max_minutes);
   return "";
+}
+
+// By the nearest stop rule that is known in advance; early stopping is none.
+double Trainer::share_done() const {
+  double done = 0;
+  for (const Period& period : after_)
+    done = std::max(done, period.measure(state_.progress) / period.count);
+  if (spec_.max_minutes > 0)
+    done = std::max(done, (seconds() + validation_seconds_) / (spec_.max_minutes * 60));
+  return std::min(done, 1.0);
 }
 
 ExitStatus Trainer::run() {
@@ -149,17 +161,19 @@ ExitStatus Trainer::run() {
   }
 }
 
-// What all ranks do next. A request to stop that any of them got counts for all; what ends by the
-// clock ends by rank 0's.
+// What all ranks do next. A request to stop that any of them got counts for all; what ends or cools
+// down by the clock does so by rank 0's.
 ExitStatus Trainer::agree(bool& over) {
   const ExitStatus signal = parts_.stop.pending();
+  done_ = schedule_.cools_down() ? share_done() : 0;
   Communicator& ranks = parts_.communicator;
   if (ranks.size() == 1) return signal;
   double votes[] = {signal == ExitStatus::terminated ? 1.0 : 0.0,
                     signal == ExitStatus::interrupted ? 1.0 : 0.0,
-                    over && ranks.rank() == 0 ? 1.0 : 0.0};
+                    over && ranks.rank() == 0 ? 1.0 : 0.0, ranks.rank() == 0 ? done_ : 0.0};
   ranks.all_reduce_sum(votes, std::size(votes));
   over = votes[2] > 0;
+  done_ = votes[3];
   return votes[0] > 0   ? ExitStatus::terminated
          : votes[1] > 0 ? ExitStatus::interrupted
                         : ExitStatus::ok;
@@ -233,8 +247,9 @@ void Trainer::update() {
   counts = sum_over_ranks(counts);
   state_.progress.epochs = parts_.source.epochs();
   state_.progress.labels += counts.target;
-  rate_ = schedule_.rate(
-      {state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels}, state_.stalls);
+  rate_ =
+      schedule_.rate({state_.progress.updates + 1, state_.progress.epochs, state_.progress.labels},
+                     state_.stalls, done_);
   UpdateResult result = optimizer_.update(
       rate_, spec_.cost_type == CostType::ce_mean ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {

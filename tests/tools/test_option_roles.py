@@ -47,7 +47,7 @@ PROCEDURE = {
     "mini-batch-words": "150", "maxi-batch": "50", "optimizer-delay": "2",
     "optimizer-params": "0.8", "learn-rate": "0.1", "schedule": "constant", "lr-warmup": "7u",
     "lr-decay-inv-sqrt": "9u", "rnmt-schedule": ["4", "5", "6", "7"],
-    "lr-floor": "0.0001", "lr-decay": "0.5",
+    "lr-floor": "0.0001", "lr-cooldown": "0.5", "lr-decay": "0.5",
     "lr-decay-strategy": "epoch", "lr-decay-start": ["2", "1"], "cost-type": "ce-mean",
     "clip-norm": "1", "label-smoothing": "0.2", "after": "1u", "max-minutes": "99",
     "disp-freq": "3u", "save-freq": "3u", "keep-last": "3", "keep-best": "2", "valid-freq": "3u",

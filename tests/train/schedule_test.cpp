@@ -126,6 +126,24 @@ TEST(Schedule, TheFloorLiesBelowTheWarmUp) {
   EXPECT_THROW(Schedule{spec}, Error);
 }
 
+// Expected: over the last quarter a straight line from the rate of the schedule to 0.
+TEST(Schedule, CoolsDownToZeroOverTheLastShare) {
+  TrainSpec spec = constant(0.8);
+  spec.lr_cooldown = 0.25;
+  const Schedule schedule(spec);
+  EXPECT_DOUBLE_EQ(schedule.rate({100, 0, 0}, {}, 0.0), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({100, 0, 0}, {}, 0.75), 0.8);
+  EXPECT_DOUBLE_EQ(schedule.rate({100, 0, 0}, {}, 0.875), 0.4);
+  EXPECT_DOUBLE_EQ(schedule.rate({100, 0, 0}, {}, 1.0), 0.0);
+  spec.schedule = RateSchedule::inv_sqrt;
+  spec.lr_warmup = "100u";
+  spec.lr_floor = 0.2;
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({400, 0, 0}, {}, 0.875), 0.2);
+  EXPECT_DOUBLE_EQ(Schedule(spec).rate({40000, 0, 0}, {}, 0.95), 0.2 * 0.2);  // below the floor
+  spec.lr_cooldown = 1.5;
+  EXPECT_THROW(Schedule{spec}, Error);
+}
+
 // Marian counts epochs from 1, and after each counts on and then decays if the number is at least
 // the start.
 TEST(Schedule, HalvesPerEpochAsMarianDoes) {

@@ -13,7 +13,8 @@ Schedule::Schedule(const TrainSpec& spec)
       warmup_(parse_period(spec.lr_warmup, "lr-warmup")),
       inv_sqrt_(parse_period(spec.lr_decay_inv_sqrt, "lr-decay-inv-sqrt")),
       decay_(spec.lr_decay),
-      floor_(spec.lr_floor) {
+      floor_(spec.lr_floor),
+      cooldown_(spec.lr_cooldown) {
   if (!(base_ > 0) || !std::isfinite(base_))
     fail(ExitStatus::usage, "learn-rate: {} is not above 0", base_);
   if (!(decay_ >= 0 && decay_ < 1))
@@ -21,6 +22,8 @@ Schedule::Schedule(const TrainSpec& spec)
   if (!(floor_ >= 0 && floor_ <= base_))
     fail(ExitStatus::usage, "lr-floor: {} is not in [0, learn-rate], learn-rate is {}", floor_,
          base_);
+  if (!(cooldown_ >= 0 && cooldown_ <= 1))
+    fail(ExitStatus::usage, "lr-cooldown: {} is not in [0, 1]", cooldown_);
   if (shape_ == RateSchedule::inv_sqrt && !inv_sqrt_) inv_sqrt_ = warmup_;
   if (shape_ == RateSchedule::rnmt) {
     if (spec.rnmt_schedule.size() != 4)
@@ -44,13 +47,14 @@ Schedule::Schedule(const TrainSpec& spec)
   stall_start_ = start.back();
 }
 
-double Schedule::rate(const Progress& progress, const Stalls& stalls) const {
+double Schedule::rate(const Progress& progress, const Stalls& stalls, double done) const {
   double rate = base_ * shape(progress), warm_up = 1.0;
   if (shape_ != RateSchedule::rnmt && warmup_)
     warm_up = std::min(1.0, warmup_.measure(progress) / warmup_.count);
   rate *= warm_up;
   if (decay_ > 0) rate *= std::pow(decay_, decay_steps(progress, stalls));
   rate = std::max(rate, floor_ * warm_up);
+  if (cools_down()) rate *= std::clamp((1 - done) / cooldown_, 0.0, 1.0);
   return std::ldexp(rate, -static_cast<int>(std::min<std::int64_t>(stalls.recoveries, 1000)));
 }
 

@@ -15,7 +15,8 @@ struct Stalls {
 };
 
 /// The learning rate, a pure function of the progress and the stalls.
-///   rate = max(learn_rate * shape * lr_decay^(decay steps), lr_floor) * warm-up * 1/2^(recoveries)
+///   rate = max(learn_rate * shape * lr_decay^(decay steps), lr_floor) * warm-up * cool-down
+///          * 1/2^(recoveries)
 /// warm-up: min(1, progress / lr_warmup), in the unit of lr_warmup (Marian's --lr-warmup). Not with
 /// rnmt+, which has its own.
 /// shape:
@@ -24,6 +25,8 @@ struct Stalls {
 ///             --lr-decay-inv-sqrt; Vaswani et al. 2017, eq. 3)
 ///   rnmt+     min(1 + t(n-1)/(np), n, n(2n)^((s-nt)/(e-s))), t the number of updates (Chen et al.
 ///             2018, section 3.3, which holds 5e-5 after the decay: lr_floor)
+/// cool-down: min(1, (1 - done) / lr_cooldown), `done` the share of the training that is over: a
+///             linear fall to 0 at its end (Zhai et al. 2022, section 3.5; Haegele et al. 2024).
 /// decay steps (lr_decay > 0), by lr_decay_strategy with Marian's names and meanings:
 ///   epoch          at the start of every epoch from lr_decay_start[0] on, but not before the
 ///                  second: with 4, epoch 4 is the first with a decayed rate (Marian's
@@ -38,7 +41,9 @@ class Schedule {
   /// Errors (usage): a value is out of range.
   explicit Schedule(const TrainSpec& spec);
 
-  double rate(const Progress& progress, const Stalls& stalls) const;
+  /// `done`: the share of the training that is over, from 0 to 1; only a cool-down asks for it.
+  double rate(const Progress& progress, const Stalls& stalls, double done = 0) const;
+  bool cools_down() const { return cooldown_ > 0; }
   /// Whether this number of consecutive stalled validations is a decay step of `stalled`, or the
   /// start of `epoch+stalled`.
   bool stall_counts(std::int64_t stalled) const {
@@ -53,7 +58,7 @@ class Schedule {
   RateSchedule shape_;
   Period warmup_, inv_sqrt_;
   double n_ = 1, p_ = 1, s_ = 0, e_ = 1;  // of RNMT+
-  double decay_, floor_;
+  double decay_, floor_, cooldown_;
   bool at_epochs_, at_stalls_;
   std::int64_t epoch_start_, stall_start_;
 };
