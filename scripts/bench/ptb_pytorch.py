@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Trains the language model of configs/language-models/ptb.yaml in PyTorch on the CPU, for comparison
+with nmt-train in the same time, and prints the perplexity of the validation text after each epoch.
+
+The model: two LSTM layers of width 650 (medium size of Zaremba et al. 2014), tied softmax with a bias,
+dropout 0.5 at the input and after each layer, matrices drawn from U(-0.05, 0.05), forget gates that
+start with the bias 1. Recipe: 20 streams, 35 steps with carried states, SGD with the rate 35 and the
+gradient norm 0.143 of the mean loss per word (1 and 5 of the sum over 35 steps), divided by 1.2 in
+each epoch from the seventh on. The words, the windows and the perplexity are those of nmt-train:
+validation reads 16 parts of whole lines side by side, and </s> counts as a word.
+
+The clock starts before the text is read and includes the validations, as that of `nmt-train
+--max-minutes`. When it ends within an epoch, the last line has the perplexity at that time. Each line
+has wall and CPU time, so that another program on the same core can be seen. Both programs on two
+cores, side by side:
+
+    taskset -c 0 nmt-train ptb/train.txt --valid-sets ptb/valid.txt --cpu-threads 1 \\
+        --config configs/language-models/ptb.yaml --max-minutes 60 --model ptb
+    taskset -c 1 scripts/bench/ptb_pytorch.py --data ptb --minutes 60
+
+Data: $NMT_DATA/ptb, or --data FOLDER with train.txt and valid.txt. If PyTorch is missing, the script
+installs it in .venv."""
+import argparse
+import collections
+import math
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from compare_pytorch import ensure_packages  # noqa: E402
+
+START = time.perf_counter()
+VALIDATION_PARTS = 16
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", help="folder with train.txt and valid.txt (default: $NMT_DATA/ptb)")
+    parser.add_argument("--minutes", type=float, default=60, help="wall time of the run (%(default)s); 0: no limit")
+    parser.add_argument("--epochs", type=int, default=39, help="largest number of epochs (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (%(default)s)")
+    parser.add_argument("--width", type=int, default=650, help="width of embeddings and layers (%(default)s)")
+    parser.add_argument("--layers", type=int, default=2, help="LSTM layers (%(default)s)")
+    parser.add_argument("--dropout", type=float, default=0.5, help="dropout (%(default)s)")
+    parser.add_argument("--streams", type=int, default=20, help="streams of a batch (%(default)s)")
+    parser.add_argument("--bptt", type=int, default=35, help="steps of an update (%(default)s)")
+    parser.add_argument("--learn-rate", type=float, default=35, help="first learning rate (%(default)s)")
+    parser.add_argument("--lr-decay", type=float, default=0.8333, help="factor of each decay (%(default)s)")
+    parser.add_argument("--lr-decay-start", type=int, default=7, help="first epoch with a decayed rate (%(default)s)")
+    parser.add_argument("--clip-norm", type=float, default=0.143, help="largest gradient norm (%(default)s)")
+    parser.add_argument("--forget-bias", type=float, default=1, help="initial bias of the forget gates (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1234, help="seed (%(default)s)")
+    parser.add_argument("--display", type=int, default=200, help="updates between two lines of progress (%(default)s)")
+    args = parser.parse_args()
+    if not args.data and "NMT_DATA" not in os.environ:
+        parser.error("no data: give --data FOLDER or set NMT_DATA")
+    args.data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "ptb")
+    return args
+
+
+def read_lines(path):
+    """The words of each line that has some."""
+    return [line.split() for line in path.read_text(encoding="utf-8").split("\n") if line.split()]
+
+
+def parts_of(lines, count):
+    """Divides lines of ids into at most `count` runs of whole lines with nearly equal numbers of ids."""
+    share = -(-sum(map(len, lines)) // count)
+    parts = []
+    for line in lines:
+        if not parts or len(parts[-1]) >= share:
+            parts.append([])
+        parts[-1].extend(line)
+    return parts
+
+
+def main():
+    args = options()
+    ensure_packages("torch", "numpy")
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    sides = {name: read_lines(args.data / f"{name}.txt") for name in ("train", "valid")}
+    counts = collections.Counter(word for line in sides["train"] for word in line)
+    counts.pop("<unk>", None)
+    numbers = {word: i for i, word in enumerate(["</s>", "<unk>", *counts])}
+    eos = 0
+    encode = lambda line: [numbers.get(word, 1) for word in line] + [eos]  # noqa: E731
+
+    class LanguageModel(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(len(numbers), args.width)
+            self.lstm = nn.LSTM(args.width, args.width, args.layers, dropout=args.dropout)
+            self.bias = nn.Parameter(torch.zeros(len(numbers)))
+            self.drop = nn.Dropout(args.dropout)
+            with torch.no_grad():
+                for parameter in self.parameters():
+                    parameter.uniform_(-0.05, 0.05) if parameter.dim() == 2 else parameter.zero_()
+                for layer in range(args.layers):  # PyTorch's gates: i, f, g, o
+                    getattr(self.lstm, f"bias_ih_l{layer}")[args.width : 2 * args.width] = args.forget_bias
+
+        def forward(self, ids, state):
+            """ids [T,B] -> logits [T,B,V], state"""
+            y, state = self.lstm(self.drop(self.embedding(ids)), state)
+            return F.linear(self.drop(y), self.embedding.weight, self.bias), state
+
+    model = LanguageModel()
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.learn_rate)
+    text = torch.tensor([eos] + [i for line in sides["train"] for i in encode(line)])
+    length = (len(text) - 1) // args.streams
+    inputs, targets = [text[at : at + length * args.streams].view(args.streams, length).t().contiguous() for at in (0, 1)]
+
+    parts = parts_of([encode(line) for line in sides["valid"]], VALIDATION_PARTS)
+    longest, valid_words = max(map(len, parts)), sum(map(len, parts))
+    valid_in = torch.tensor([[eos] + part[:-1] + [eos] * (longest - len(part)) for part in parts]).t()
+    valid_out = torch.tensor([part + [-100] * (longest - len(part)) for part in parts]).t()
+
+    def perplexity():
+        model.eval()
+        total, state = 0.0, None
+        with torch.no_grad():
+            for t in range(0, longest, 64):
+                logits, state = model(valid_in[t : t + 64], state)
+                total += F.cross_entropy(logits.flatten(0, 1), valid_out[t : t + 64].flatten(), reduction="sum").item()
+        model.train()
+        return math.exp(total / valid_words)
+
+    seconds = lambda: time.perf_counter() - START  # noqa: E731
+    limit = args.minutes * 60 or math.inf
+    weights = sum(p.numel() for p in model.parameters())
+    windows = -(-length // args.bptt)
+    print(f"PyTorch {torch.__version__}, {args.threads} CPU thread{'s' * (args.threads > 1)}, {weights:,} weights, {len(numbers):,} words, "
+          f"{len(text) - 1:,} tokens, {windows:,} updates per epoch", flush=True)  # fmt: skip
+    updates, words, begun = 0, 0, seconds()
+
+    def validate(epochs):
+        value = perplexity()
+        print(f"epoch {epochs:.2f} | update {updates} | perplexity {value:.2f} | {seconds() / 60:.1f} min wall, {time.process_time() / 60:.1f} min CPU",
+              flush=True)  # fmt: skip
+
+    for epoch in range(args.epochs):
+        decays = max(0, epoch + 1 - max(args.lr_decay_start, 2) + 1)
+        for group in optimizer.param_groups:
+            group["lr"] = args.learn_rate * args.lr_decay**decays
+        state = None
+        for window, t in enumerate(range(0, length, args.bptt)):
+            if seconds() >= limit:
+                return validate(epoch + window / windows)
+            logits, state = model(inputs[t : t + args.bptt], state)
+            state = tuple(s.detach() for s in state)
+            loss = F.cross_entropy(logits.flatten(0, 1), targets[t : t + args.bptt].flatten())
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm)
+            optimizer.step()
+            updates += 1
+            words += logits.shape[0] * logits.shape[1]
+            if updates % args.display == 0:
+                speed = words / (seconds() - begun)
+                print(f"update {updates} | rate {args.learn_rate * args.lr_decay**decays:.3g} | loss {loss.item():.3f} | {speed:.0f} words/s", flush=True)
+                words, begun = 0, seconds()
+        validate(epoch + 1)
+        words, begun = 0, seconds()
+
+
+if __name__ == "__main__":
+    main()
