@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Generates src/eval/unicode_tables.inc: the general categories P, S and N for BLEU's international
+"""Generates src/text/unicode_tables.inc: the general categories P, S and N for BLEU's international
 tokenization, white space as in str.split(), and the tables of str.lower(). The categories come from the
 package "regex", which sacreBLEU uses, everything else from Python.
-Usage: make_unicode_tables.py > src/eval/unicode_tables.inc"""
+Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
 import sys
 import unicodedata
 

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "eval/bleu_formula.h"
-#include "eval/unicode.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 #include "eval/rouge.h"
 
 #include "core/error.h"
-#include "eval/unicode.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <cmath>

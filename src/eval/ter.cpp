@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "eval/edit_distance.h"
 #include "eval/tokenize.h"
-#include "eval/unicode.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <limits>

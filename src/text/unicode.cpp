@@ -1,4 +1,4 @@
-#include "eval/unicode.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +13,7 @@ struct Pair {
   char32_t from, to;
 };
 
-#include "eval/unicode_tables.inc"
+#include "text/unicode_tables.inc"
 
 template <std::size_t n>
 bool within(const Range (&table)[n], char32_t c) {
