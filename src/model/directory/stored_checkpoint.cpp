@@ -35,7 +35,9 @@ StoredCheckpoint::StoredCheckpoint(const std::string& folder) : folder_(folder) 
   best_ = manifest.boolean("best");
   const nlohmann::ordered_json& files = manifest.at("files");
   if (!files.is_object()) manifest.wrong("files", "an object");
-  for (const auto& [name, record] : files.items()) {
+  for (const auto& item : files.items()) {
+    const std::string& name = item.key();
+    const nlohmann::ordered_json& record = item.value();
     const auto number = [&](const char* key) {
       if (!record.is_object() || !record.contains(key) || !record[key].is_number_unsigned())
         manifest.wrong(name, "bytes and crc32");
