@@ -1,9 +1,8 @@
 #include "app/page.h"
 
 #include "app/pages/embedded.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

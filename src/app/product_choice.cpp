@@ -1,6 +1,7 @@
 #include "app/product_choice.h"
 
 #include "app/compute.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
 

@@ -1,9 +1,10 @@
 #include "config/json.h"
 
+#include "config/nlohmann.h"
+
 #include <algorithm>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::config {
 namespace {

@@ -1,12 +1,11 @@
 #pragma once
 
+#include "config/nlohmann.h"
 #include "server/http_message.h"
 
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::server {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/nlohmann.h"
 #include "serve/document.h"
 #include "serve/languages.h"
 #include "serve/model_map.h"
@@ -11,8 +12,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::server {
 

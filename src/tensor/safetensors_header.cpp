@@ -1,3 +1,4 @@
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "tensor/safetensors.h"
 
@@ -6,7 +7,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::safetensors {
 namespace {

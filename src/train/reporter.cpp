@@ -1,5 +1,6 @@
 #include "train/reporter.h"
 
+#include "config/nlohmann.h"
 #include "core/log.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstring>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 

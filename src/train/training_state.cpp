@@ -1,8 +1,7 @@
 #include "train/training_state.h"
 
+#include "config/nlohmann.h"
 #include "core/error.h"
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::train {
 namespace {

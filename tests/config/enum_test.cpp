@@ -1,9 +1,9 @@
 #include "config/json.h"
+#include "config/nlohmann.h"
 #include "config/precision.h"
 #include "config/settings.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt {
 namespace {

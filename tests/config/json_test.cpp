@@ -1,9 +1,9 @@
 #include "config/json.h"
 
 #include "config/fields.h"
+#include "config/nlohmann.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::config {
 namespace {

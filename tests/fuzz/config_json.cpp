@@ -1,8 +1,7 @@
 #include "config/fields.h"
 #include "config/json.h"
+#include "config/nlohmann.h"
 #include "tests/fuzz/target.h"
-
-#include <nlohmann/json.hpp>
 
 // The settings stored in a model directory.
 void nmt::fuzz::config_json(std::string_view bytes) {

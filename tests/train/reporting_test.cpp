@@ -1,3 +1,4 @@
+#include "config/nlohmann.h"
 #include "train/heartbeat.h"
 #include "train/reporter.h"
 #include "train/signals.h"
@@ -10,7 +11,6 @@
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <signal.h>
 #include <sys/resource.h>
 

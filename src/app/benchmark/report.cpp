@@ -1,9 +1,9 @@
 #include "app/benchmark/report.h"
 
+#include "config/nlohmann.h"
 #include "core/error.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::app::bench {
 namespace {

@@ -1,5 +1,6 @@
 #include "app/bleu/bleu_report.h"
 
+#include "config/nlohmann.h"
 #include "core/log.h"
 #include "eval/metric.h"
 #include "eval/rouge.h"
@@ -11,8 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

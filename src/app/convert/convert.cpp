@@ -3,6 +3,7 @@
 #include "app/common_options.h"
 #include "app/convert/convert_check.h"
 #include "config/fields.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/thread_pool.h"
@@ -10,8 +11,6 @@
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
 #include "model/model.h"
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 

@@ -1,6 +1,7 @@
 #include "app/convert/convert_check.h"
 
 #include "app/compute.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -12,8 +13,6 @@
 
 #include <filesystem>
 #include <memory>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -6,6 +6,7 @@
 #include "app/line_input.h"
 #include "app/page.h"
 #include "config/fields.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "model/directory/loaded_model.h"
@@ -13,8 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "app/explain/gate_memory.h"
 #include "app/model_text.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "data/batch.h"
 #include "tensor/safetensors.h"
@@ -9,8 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

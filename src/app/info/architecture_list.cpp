@@ -1,9 +1,9 @@
 #include "app/info/architecture_list.h"
 
+#include "config/nlohmann.h"
 #include "model/architecture.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

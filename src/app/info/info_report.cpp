@@ -1,11 +1,11 @@
 #include "app/info/info_report.h"
 
+#include "config/nlohmann.h"
 #include "model/check.h"
 #include "model/encoder.h"
 #include "train/reporter.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

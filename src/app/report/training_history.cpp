@@ -1,6 +1,7 @@
 #include "app/report/training_history.h"
 
 #include "app/model_text.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -12,8 +13,6 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {
@@ -63,14 +62,18 @@ std::vector<Json> read_log(const std::string& path) {
   return lines;
 }
 
+bool is_event(const Json& line, std::string_view name) {
+  return line["event"].get_ref<const std::string&>() == name;
+}
+
 // A training resumed from a checkpoint repeats the updates after it; their earlier lines are
 // dropped.
 void drop_undone(std::vector<Json>& lines) {
   std::vector<Json> kept;
   for (Json& line : lines) {
-    if (line["event"] == "recovery" || line["event"] == "resume")
+    if (is_event(line, "recovery") || is_event(line, "resume"))
       std::erase_if(kept, [&](const Json& k) {
-        return (k["event"] == "display" || k["event"] == "validation") &&
+        return (is_event(k, "display") || is_event(k, "validation")) &&
                k["updates"].get<double>() > line["updates"].get<double>();
       });
     kept.push_back(std::move(line));
@@ -88,7 +91,7 @@ Json columns(const std::vector<Json>& lines) {
   for (const char* name : figures) {
     Json& column = displays[name] = Json::array();
     for (const Json& line : lines)
-      if (line["event"] == "display") column.push_back(number_of(line, name));
+      if (is_event(line, "display")) column.push_back(number_of(line, name));
   }
   return displays;
 }
@@ -99,7 +102,7 @@ Json validations(const std::vector<Json>& lines) {
               {"took", Json::array()},
               {"metrics", Json::object()}};
   for (const Json& line : lines) {
-    if (line["event"] != "validation") continue;
+    if (!is_event(line, "validation")) continue;
     for (const char* name : {"updates", "epochs", "took"})
       result[name].push_back(number_of(line, name));
   }
@@ -107,7 +110,7 @@ Json validations(const std::vector<Json>& lines) {
     Json column = Json::array();
     bool any = false;
     for (const Json& line : lines) {
-      if (line["event"] != "validation") continue;
+      if (!is_event(line, "validation")) continue;
       column.push_back(number_of(line, name));
       any = any || !column.back().is_null();
     }
@@ -120,7 +123,7 @@ Json validations(const std::vector<Json>& lines) {
 Json best(const std::vector<Json>& lines) {
   Json result;
   for (const Json& line : lines) {
-    if (line["event"] != "validation" || !line.contains("best") || line["best"] != true) continue;
+    if (!is_event(line, "validation") || !line.contains("best") || line["best"] != true) continue;
     for (const auto& [key, value] : line.items())
       if (std::find(metrics.begin(), metrics.end(), key) != metrics.end()) {
         result = {{"metric", key}, {"value", value}, {"updates", line["updates"]}};
@@ -134,7 +137,7 @@ Json best(const std::vector<Json>& lines) {
 Json mean_speed(const std::vector<Json>& lines) {
   double tokens = 0, seconds = 0, before = 0;
   for (const Json& line : lines) {
-    if (line["event"] != "display") continue;
+    if (!is_event(line, "display")) continue;
     const Json labels = number_of(line, "labels"),
                speed = number_of(line, "target_tokens_per_second");
     if (labels.is_null() || speed.is_null() || speed.get<double>() <= 0) continue;

@@ -1,6 +1,7 @@
 #include "app/train/run_record.h"
 
 #include "app/compute.h"
+#include "config/nlohmann.h"
 #include "kernels/instruction_set.h"
 
 #include <cmath>
@@ -8,7 +9,6 @@
 #include <filesystem>
 
 #include <gnu/libc-version.h>
-#include <nlohmann/json.hpp>
 #include <sys/utsname.h>
 #include <unistd.h>
 

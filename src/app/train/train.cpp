@@ -2,14 +2,13 @@
 
 #include "app/train/run_record.h"
 #include "app/train/training_vocabularies.h"
+#include "config/nlohmann.h"
 #include "core/log.h"
 #include "train/parallel/shared.h"
 #include "train/signals.h"
 #include "train/trainer.h"
 
 #include <algorithm>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -1,6 +1,7 @@
 #include "app/train/validation.h"
 
 #include "app/workers.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

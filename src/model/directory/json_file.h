@@ -1,9 +1,9 @@
 #pragma once
 
+#include "config/nlohmann.h"
+
 #include <cstdint>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt {
 

@@ -1,3 +1,4 @@
+#include "config/nlohmann.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
@@ -6,8 +7,6 @@
 
 #include <algorithm>
 #include <filesystem>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt {
 namespace {

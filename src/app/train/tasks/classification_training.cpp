@@ -2,6 +2,7 @@
 
 #include "app/train/tasks/error_rate_validator.h"
 #include "app/train/tasks/labeled_examples.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -1,6 +1,7 @@
 #include "app/train/tasks/language_model_training.h"
 
 #include "config/fields.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
@@ -10,8 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -1,6 +1,7 @@
 #include "app/train/tasks/tagging_training.h"
 
 #include "app/train/tasks/labeled_examples.h"
+#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
@@ -11,8 +12,6 @@
 #include <map>
 #include <set>
 #include <utility>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {

@@ -1,12 +1,11 @@
 #include "app/train/tasks/translation_training.h"
 
 #include "app/train/training_vocabularies.h"
+#include "config/nlohmann.h"
 #include "core/log.h"
 
 #include <algorithm>
 #include <map>
-
-#include <nlohmann/json.hpp>
 
 namespace nmt::app {
 namespace {
