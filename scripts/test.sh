@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs dependencies, builds, and runs all tests: the release build, the unit tests under address
 # and undefined-behavior sanitizers, and the multi-threaded tests under the thread sanitizer. Tests
-# that need real data are skipped unless $NMT_DATA names it.
+# that need real data are skipped unless $NMT_DATA names it. $NMT_FUZZ_SECONDS is how long each fuzz
+# target runs on mutations under sanitizers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +26,7 @@ GTEST_FILTER='-Vocabulary.MillionBytesOfNoTextAreQuick:Vocabulary.ChangedBytesAr
 
 configure_and_build asan-ubsan {core,config,tensor,kernels,text,serve,autograd,data,nn,model,search,train,eval,tasks,app,library,fuzz,cuda_emulated,emulator,device_emulated}_tests
 echo "== unit tests, address and undefined-behavior sanitizers"
-ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
+NMT_FUZZ_SECONDS=${NMT_FUZZ_SECONDS:-10} ctest --preset asan-ubsan --timeout 900 -j "$jobs" -LE programs
 
 configure_and_build release
 echo "== unit tests"
