@@ -1,8 +1,8 @@
 #include "app/page.h"
 
 #include "app/pages/embedded.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 
 namespace nmt::app {
 namespace {

@@ -1,10 +1,10 @@
 #include "app/product_choice.h"
 
 #include "app/compute.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm.h"

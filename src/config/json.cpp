@@ -1,6 +1,6 @@
 #include "config/json.h"
 
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "serve/document.h"
 #include "serve/languages.h"
 #include "serve/model_map.h"

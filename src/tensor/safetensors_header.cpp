@@ -1,5 +1,5 @@
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 #include "tensor/safetensors.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "train/reporter.h"
 
-#include "config/nlohmann.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 
 #include <algorithm>
 #include <array>

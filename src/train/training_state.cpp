@@ -1,7 +1,7 @@
 #include "train/training_state.h"
 
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 
 namespace nmt::train {
 namespace {

@@ -1,7 +1,7 @@
 #include "config/json.h"
-#include "config/nlohmann.h"
 #include "config/precision.h"
 #include "config/settings.h"
+#include "core/nlohmann.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "config/json.h"
 
 #include "config/fields.h"
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "config/fields.h"
 #include "config/json.h"
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "tests/fuzz/target.h"
 
 // The settings stored in a model directory.

@@ -1,4 +1,4 @@
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "train/heartbeat.h"
 #include "train/reporter.h"
 #include "train/signals.h"

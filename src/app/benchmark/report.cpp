@@ -1,7 +1,7 @@
 #include "app/benchmark/report.h"
 
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "app/bleu/bleu_report.h"
 
-#include "config/nlohmann.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "eval/metric.h"
 #include "eval/rouge.h"
 #include "eval/significance.h"

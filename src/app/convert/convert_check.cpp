@@ -1,10 +1,10 @@
 #include "app/convert/convert_check.h"
 
 #include "app/compute.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "eval/bleu.h"
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"

@@ -6,9 +6,9 @@
 #include "app/line_input.h"
 #include "app/page.h"
 #include "config/fields.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "model/directory/loaded_model.h"
 #include "search/batch_translator.h"
 

@@ -2,8 +2,8 @@
 
 #include "app/explain/gate_memory.h"
 #include "app/model_text.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 #include "data/batch.h"
 #include "tensor/safetensors.h"
 

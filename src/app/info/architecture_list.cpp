@@ -1,6 +1,6 @@
 #include "app/info/architecture_list.h"
 
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "model/architecture.h"
 
 #include <fmt/format.h>

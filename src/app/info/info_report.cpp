@@ -1,6 +1,6 @@
 #include "app/info/info_report.h"
 
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "model/check.h"
 #include "model/encoder.h"
 #include "train/reporter.h"

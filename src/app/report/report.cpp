@@ -3,8 +3,8 @@
 #include "app/common_options.h"
 #include "app/page.h"
 #include "app/report/training_history.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
+#include "core/nlohmann.h"
 
 namespace nmt::app {
 

@@ -1,10 +1,10 @@
 #include "app/report/training_history.h"
 
 #include "app/model_text.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "eval/significance.h"
 #include "model/directory/model_directory.h"
 

@@ -1,7 +1,7 @@
 #include "app/train/run_record.h"
 
 #include "app/compute.h"
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 #include "kernels/instruction_set.h"
 
 #include <cmath>

@@ -2,8 +2,8 @@
 
 #include "app/train/run_record.h"
 #include "app/train/training_vocabularies.h"
-#include "config/nlohmann.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "train/parallel/shared.h"
 #include "train/signals.h"
 #include "train/trainer.h"

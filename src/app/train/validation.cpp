@@ -1,10 +1,10 @@
 #include "app/train/validation.h"
 
 #include "app/workers.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
 #include "model/model_scorer.h"

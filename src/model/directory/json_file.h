@@ -1,6 +1,6 @@
 #pragma once
 
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 
 #include <cstdint>
 #include <string>

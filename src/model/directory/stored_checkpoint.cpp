@@ -1,7 +1,7 @@
-#include "config/nlohmann.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/nlohmann.h"
 #include "model/directory/json_file.h"
 #include "model/directory/model_directory.h"
 

@@ -2,10 +2,10 @@
 
 #include "app/train/tasks/error_rate_validator.h"
 #include "app/train/tasks/labeled_examples.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "core/number_text.h"
 #include "text/train_vocabulary.h"
 #include "text/word_vocabulary.h"

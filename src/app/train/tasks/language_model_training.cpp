@@ -1,10 +1,10 @@
 #include "app/train/tasks/language_model_training.h"
 
 #include "config/fields.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "text/word_vocabulary.h"
 #include "train/optimization/optimizer.h"
 #include "train/reporter.h"

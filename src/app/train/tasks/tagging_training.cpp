@@ -1,10 +1,10 @@
 #include "app/train/tasks/tagging_training.h"
 
 #include "app/train/tasks/labeled_examples.h"
-#include "config/nlohmann.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 #include "core/number_text.h"
 #include "text/word_vocabulary.h"
 

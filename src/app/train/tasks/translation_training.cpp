@@ -1,8 +1,8 @@
 #include "app/train/tasks/translation_training.h"
 
 #include "app/train/training_vocabularies.h"
-#include "config/nlohmann.h"
 #include "core/log.h"
+#include "core/nlohmann.h"
 
 #include <algorithm>
 #include <map>

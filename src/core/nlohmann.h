@@ -1,7 +1,7 @@
 #pragma once
 
 // nlohmann-json, compiled once: with <nlohmann/json.hpp> alone every file compiles the parser and
-// the writer again, which takes 2 to 6 seconds. config/nlohmann.cpp has what is declared here.
+// the writer again, which takes 2 to 6 seconds. core/nlohmann.cpp has what is declared here.
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "config/nlohmann.h"
+#include "core/nlohmann.h"
 
 template class nlohmann::basic_json<>;
 template class nlohmann::basic_json<nlohmann::ordered_map>;
