@@ -19,9 +19,9 @@ LINES = "".join(f"{line}\n" for line in ("a man sleeps .", "two dogs run over th
 HIDDEN = ("", "-AVX512F", "-AVX2")
 
 
-def run(model, hidden, *options, **variables):
+def run(model, hidden, *options, text=LINES, **variables):
     environment = {**os.environ, "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={hidden}", **variables}
-    done = subprocess.run([BIN / "nmt-translate", "-m", model, "--n-best", *map(str, options)], input=LINES, capture_output=True, timeout=120,
+    done = subprocess.run([BIN / "nmt-translate", "-m", model, "--n-best", *map(str, options)], input=text, capture_output=True, timeout=120,
                           env=environment)
     if done.returncode:
         raise AssertionError(done.stderr.decode())
@@ -32,7 +32,9 @@ class Levels(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.model = golden.unpack(ROOT / "tests/golden/0.1", "rnnsearch-gru", pathlib.Path(cls.folder.name) / "model")
+        cls.release = ROOT / "tests/golden/0.1"
+        cls.model = golden.unpack(cls.release, "rnnsearch-gru", pathlib.Path(cls.folder.name) / "model")
+        cls.stored = golden.unpack(cls.release, "rnnsearch-gru-int8", pathlib.Path(cls.folder.name) / "stored")
 
     @classmethod
     def tearDownClass(cls):
@@ -51,6 +53,14 @@ class Levels(unittest.TestCase):
                 for mine, other in zip(best, scores.setdefault(precision, best)):
                     self.assertLessEqual(abs(mine - other), 1e-3 * abs(other) + 1e-5, (level, precision))
         print("levels:", ", ".join(dict.fromkeys(loaded)))
+
+    def test_translations_are_the_same_at_each_level(self):
+        """On this text: docs/guide/translate.md says how often they differ elsewhere."""
+        text = (self.release / "source.en").read_bytes()
+        for model, precision in ((self.model, "float32"), (self.model, "int8"), (self.stored, "auto")):
+            found = [run(model, hidden, "--precision", precision, text=text)[0].decode() for hidden in HIDDEN]
+            best = {tuple(line.split(" ||| ")[1] for line in out.splitlines()) for out in found}
+            self.assertEqual(len(best), 1, (precision, best))
 
     def test_int8_without_vnni_gives_the_same_bits(self):
         options = ("--precision", "int8")

@@ -73,6 +73,23 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
   }
 }
 
+// With fused multiply-add or without: a float product may round to a tie that it is not.
+TEST(GemmInt8, RoundsTheExactProductOnEveryInstructionSet) {
+  ThreadPool pool(1);
+  const std::int64_t k = 65536, n = 32;
+  const Floats b = random_floats(k * n, 7);
+  std::vector<std::int8_t> q(b.size());
+  Floats scales(n);
+  round_int8(Cpu{&pool}, true, k, n, b.data(), k, q.data(), scales.data());
+  for (std::int64_t j = 0; j < n; ++j) {
+    float most = 0;
+    for (std::int64_t i = 0; i < k; ++i) most = std::max(most, std::abs(b[at(j, k, i)]));
+    const double inverse = 127.0f / most;  // of float operands: a float
+    for (std::int64_t i = 0; i < k; ++i)
+      ASSERT_EQ(q[at(j, k, i)], std::nearbyint(double{b[at(j, k, i)]} * inverse)) << j << ',' << i;
+  }
+}
+
 TEST(GemmInt8, IsNearTheProductThatItStandsFor) {
   ThreadPool pool(2);
   const std::int64_t m = 20, n = 100, k = 512;

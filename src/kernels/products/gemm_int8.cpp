@@ -29,14 +29,22 @@ const float* scales_of(std::int64_t k, std::int64_t n, const std::byte* packed) 
                                         rounded(n, dot_columns) / dot_columns * panel_bytes(k));
 }
 
-// Rounds to the nearest integer by adding and subtracting 1.5 * 2^23, which vectorizes on every
-// target. |scaled| is at most 127.
-std::int32_t nearest(float scaled) {
-  constexpr float magic = 12582912.0f;
-  const float shifted = scaled + magic;
+// The integer nearest to the exact product x scale, ties to even: the same on every instruction
+// set. |x scale| is at most about 127. Adding 1.5 * 2^23, or 1.5 * 2^52 in double, rounds to an
+// integer and vectorizes on every target.
+std::int32_t nearest(float x, float scale) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  const float shifted = std::fma(x, scale, 12582912.0f);
   std::int32_t bits;
   std::memcpy(&bits, &shifted, sizeof bits);
   return bits - 0x4B400000;
+#else
+  // A product of two floats is exact in double.
+  const double shifted = static_cast<double>(x) * static_cast<double>(scale) + 6755399441055744.0;
+  std::int64_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  return static_cast<std::int32_t>(bits - 0x4338000000000000);
+#endif
 }
 
 // The largest |x[i]|; not finite if any x[i] is not finite, because magnitudes are compared by
@@ -68,7 +76,7 @@ float quantize_row(const float* x, std::int64_t k, std::int64_t stride, std::int
   const float scale = 127.0f / most;
   std::int32_t total = 0;
   for (std::int64_t i = 0; i < k; ++i) {
-    const std::int32_t q = nearest(x[i] * scale);
+    const std::int32_t q = nearest(x[i], scale);
     out[i] = static_cast<std::int8_t>(q);
     total += q;
   }
@@ -153,7 +161,7 @@ struct Column {
     inverse = most >= 1e-36f ? 127.0f / most : 0.0f;
   }
   std::int8_t rounded(std::int64_t i) const {
-    return static_cast<std::int8_t>(nearest(first[i * stride] * inverse));
+    return static_cast<std::int8_t>(nearest(first[i * stride], inverse));
   }
 
   const float* first;
