@@ -247,6 +247,18 @@ class Page(unittest.TestCase):
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read()
 
+    def test_alternatives_of_a_word_stand_in_its_place(self):
+        segment = {"source": "a b", "translations": [{"text": "A B", "alignment": [[0, 0], [1, 1]]},
+                                                     {"text": "A C D", "alignment": [[0, 0], [1, 0], [1, 1], [1, 2]]},
+                                                     {"text": "A x C", "alignment": [[1, 0], [1, 2]]},
+                                                     {"text": "A B", "alignment": []}]}
+        self.assertEqual(self.browser.evaluate(f"Output.wordAlternatives({json.dumps(segment)}, 1)"),
+                         [{"text": "A C D", "chosen": 1}, {"text": "A", "chosen": 2}])
+        segment["translations"][2]["alignment"] = [[1, 0], [1, 3]]
+        segment["translations"][2]["text"] = "A x y C"
+        segment["translations"][0] = {"text": "A x y B", "alignment": [[1, 3]]}
+        self.assertEqual(self.browser.evaluate(f"Output.wordAlternatives({json.dumps(segment)}, 3)")[1], {"text": "C", "chosen": 2})
+
     def test_headers(self):
         status, headers, page = self.ask("/")
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
@@ -271,7 +283,7 @@ def pictures(folder, model, text):
         browser.type(text)
         browser.until("output.querySelector('.word') && !output.classList.contains('stale')")
         if dark:
-            browser.mouse(".word", click=True, index=5)
+            browser.mouse(".word", click=True, index=9)
         else:
             browser.mouse(".word", index=4)
         time.sleep(0.5)

@@ -42,7 +42,19 @@ const Output = (() => {
     return found;
   };
 
-  // What other translations have where this one has a word: [{text, chosen}], each text once.
+  // Of ascending numbers, the run of consecutive ones that is nearest to a number.
+  const nearestRun = (numbers, place) => {
+    const runs = [];
+    numbers.forEach((number, i) => {
+      if (i === 0 || number !== numbers[i - 1] + 1) runs.push([]);
+      runs.at(-1).push(number);
+    });
+    const distance = (run) => Math.min(...run.map((number) => Math.abs(number - place)));
+    return runs.reduce((best, run) => (distance(run) < distance(best) ? run : best), runs[0] ?? []);
+  };
+
+  // What other translations have where this one has a word: [{text, chosen}], each text once. A source word may also be linked to
+  // words elsewhere, which do not stand in this place.
   const wordAlternatives = (segment, word) => {
     const shown = segment.chosen ?? 0;
     const current = segment.translations[shown];
@@ -53,7 +65,7 @@ const Output = (() => {
       if (chosen === shown) return;
       const places = words(translation.text);
       const targets = [...new Set(translation.alignment.filter(([source]) => sources.has(source)).map(([, target]) => target))];
-      const text = targets.sort((a, b) => a - b).map((target) => places[target]?.text ?? "").join(" ");
+      const text = nearestRun(targets.sort((a, b) => a - b), word).map((target) => places[target]?.text ?? "").join(" ");
       if (text && text !== own && !found.some((each) => each.text === text)) found.push({ text, chosen });
     });
     return found;
