@@ -2,6 +2,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
+#include "kernels/activation.h"
 #include "kernels/attention.h"
 #include "kernels/recurrent/unit.h"
 
@@ -44,6 +45,8 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes =
 Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows = {});
 Var add(Tape& tape, Var x, const Var& y);
 Var tanh(Tape& tape, Var x);
+/// activation(g) * x, or activation(g) where x is null.
+Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x = nullptr);
 /// Concatenation along the last axis.
 Var concat(Tape& tape, const std::vector<Var>& parts);
 /// Rows rows[i] of x viewed as [rows, width] -> [R, width]; rows must be distinct while the tape
@@ -141,6 +144,16 @@ struct Attended {
 /// sentence of each row; empty: row b reads sentence b.
 Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query,
                    const Tensor& sentence);
+
+/// Multi-head self-attention within each sentence: x [T,B,3W], the query, key and value of each
+/// head side by side (kernels/self_attention.h) -> the heads' weighted values [T,B,W], 0 at
+/// padding. lengths: i32 [B].
+Var self_attention(Tape& tape, const Var& x, std::int64_t heads, const Tensor& lengths);
+/// The turns [T,size] of rotate() for heads of an even size: channel i turns by t 10000^(-2i/size)
+/// at step t (Su et al. 2021, eq. 15).
+Tensor turns(const Context& context, std::int64_t steps, std::int64_t size);
+/// Rotary positions: turns the queries and keys of x [T,B,3W] as self_attention() reads it.
+Var rotate(Tape& tape, Var x, std::int64_t heads, const Tensor& turns);
 
 /// The parameters of a conditional layer (kernels/recurrent/conditional.h).
 struct Conditional {

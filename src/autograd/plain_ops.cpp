@@ -244,6 +244,39 @@ Var tanh(Tape& tape, Var x) {
   return out;
 }
 
+Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x) {
+  NMT_CHECK(!x || g->value.shape() == x->value.shape(), "a gate {} for {}", g->value.shape().text(),
+            x ? x->value.shape().text() : "");
+  Tensor y = tape.reuse(g);
+  const std::int64_t n = y.elements();
+  const Region region(tape.context().profile, "activations and gates", traffic(y, x ? 3 : 2));
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::gate_forward(backend, activation, n, g->value.f32(), x ? x->value.f32() : nullptr,
+                          y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
+  tape.record([&tape, activation, g, x, out, n] {
+    if (!out->gradient) return;
+    const Context& at = tape.context();
+    const Region back(at.profile, "activations and gates, back", traffic(out->value, x ? 5 : 3));
+    kernels::GateGradient gradient{.dy = out->gradient.f32()};
+    const auto place = [&at](Node& node, bool& adds) {
+      adds = static_cast<bool>(node.gradient);
+      if (!adds) node.gradient = at.empty(node.value.shape());
+      return node.gradient.f32();
+    };
+    gradient.dgate = place(*g, gradient.adds_gate);
+    if (x) gradient.dx = place(*x, gradient.adds_x);
+    dispatch(at, [&](const auto& backend) {
+      kernels::gate_backward(backend, activation, n, g->value.f32(), x ? x->value.f32() : nullptr,
+                             gradient);
+    });
+    out->gradient = {};
+  });
+  return out;
+}
+
 Var concat(Tape& tape, const std::vector<Var>& parts) {
   std::int64_t width = 0;
   const std::int64_t rows = parts.front()->value.rows();

@@ -20,14 +20,15 @@ constexpr double smallest_fault = 1e-3;
 
 // Functions of ops.h that have no gradient.
 const std::set<std::string> without_gradient = {"send_symbols", "freeze", "freeze_blocks",
-                                                "remember",     "logits", "select_packed_columns"};
+                                                "remember",     "logits", "select_packed_columns",
+                                                "turns"};
 // It needs cuDNN and a device: tests/nn/cudnn_test.cpp holds it against linear() and recurrence().
 const std::set<std::string> on_a_device = {"cudnn_layer"};
 
 std::vector<OpRow> all_rows() {
   std::vector<OpRow> rows = test::plain_op_rows();
-  for (const auto& more :
-       {test::attention_op_rows(), test::recurrent_op_rows(), test::label_op_rows()})
+  for (const auto& more : {test::attention_op_rows(), test::self_attention_op_rows(),
+                           test::recurrent_op_rows(), test::label_op_rows()})
     rows.insert(rows.end(), more.begin(), more.end());
   return rows;
 }

@@ -23,6 +23,7 @@ inline std::ostream& operator<<(std::ostream& out, const OpRow& row) {
 
 std::vector<OpRow> plain_op_rows();
 std::vector<OpRow> attention_op_rows();
+std::vector<OpRow> self_attention_op_rows();
 std::vector<OpRow> recurrent_op_rows();
 std::vector<OpRow> label_op_rows();
 

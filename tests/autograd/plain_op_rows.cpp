@@ -211,6 +211,34 @@ void check_tanh(Engine& engine) {
   });
 }
 
+double activated(kernels::Activation kind, double x) {
+  switch (kind) {
+    case kernels::Activation::relu: return std::max(x, 0.0);
+    case kernels::Activation::silu: return x / (1 + std::exp(-x));
+    default: break;
+  }
+  const double pi = std::acos(-1.0);
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / pi) * (x + 0.044715 * std::pow(x, 3))));
+}
+
+void check_gate(Engine& engine, kernels::Activation kind, bool with_input) {
+  Tape tape(engine.context, true);
+  const Shape shape = rows_of(engine, between(engine, 4, 40));
+  const Var g = tape.result(engine.random(shape, 2)), x = tape.result(engine.random(shape));
+  Row gs = doubles(g->value), xs = doubles(x->value);
+  const Var y = ops::gate(tape, kind, g, with_input ? x : nullptr);
+  GradientCheck check(engine, {one_function, 4});
+  check.reads("g", gs, g);
+  if (with_input) check.reads("x", xs, x);
+  check.gives("y", y);
+  check.run(tape, [&] {
+    Row out;
+    for (std::size_t i = 0; i < gs.size(); ++i)
+      out.push_back(activated(kind, gs[i]) * (with_input ? xs[i] : 1));
+    return out;
+  });
+}
+
 void check_concat(Engine& engine) {
   Tape tape(engine.context, true);
   const std::int64_t rows = between(engine, 1, 20), parts = between(engine, 1, 4);
@@ -330,6 +358,11 @@ std::vector<OpRow> plain_op_rows() {
       {"dropout", "shared_over_steps", [](Engine& e) { check_dropout(e, true); }},
       {"add", "", check_add},
       {"tanh", "", check_tanh},
+      {"gate", "relu", [](Engine& e) { check_gate(e, kernels::Activation::relu, false); }},
+      {"gate", "relu_input", [](Engine& e) { check_gate(e, kernels::Activation::relu, true); }},
+      {"gate", "silu", [](Engine& e) { check_gate(e, kernels::Activation::silu, false); }},
+      {"gate", "silu_input", [](Engine& e) { check_gate(e, kernels::Activation::silu, true); }},
+      {"gate", "gelu_input", [](Engine& e) { check_gate(e, kernels::Activation::gelu, true); }},
       {"concat", "", check_concat},
       {"select_rows", "", check_select_rows},
       {"step", "", check_step},

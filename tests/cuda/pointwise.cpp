@@ -1,5 +1,6 @@
 #include "kernels/pointwise.h"
 
+#include "kernels/activation.h"
 #include "tests/cuda/table.h"
 
 namespace nmt::test {
@@ -19,6 +20,14 @@ void matrices(Parity& p, const std::function<void(std::int64_t, std::int64_t)>& 
     for (std::int64_t width : {1, 3, 31, 33, 64, 257}) {
       p.sizes("rows {} width {}", rows, width);
       body(rows, width);
+    }
+}
+
+void activations(Parity& p, const std::function<void(Activation, std::int64_t)>& body) {
+  for (const Activation activation : {Activation::relu, Activation::silu, Activation::gelu})
+    for (const std::int64_t n : {7, 33, 5003}) {
+      p.sizes("activation {} n {}", static_cast<int>(activation), n);
+      body(activation, n);
     }
 }
 
@@ -79,6 +88,32 @@ std::vector<ParityRow> pointwise_parity() {
          elementwise(p, [&](std::int64_t n) {
            const auto y = p.floats(n), dy = p.floats(n), dx = p.floats(n);
            p.run([&](const auto& on) { tanh_backward(on, n, y(on), dy(on), dx(on)); });
+         });
+       }},
+      {"gate_forward",
+       [](Parity& p) {
+         activations(p, [&](Activation activation, std::int64_t n) {
+           const auto gate = p.floats(n), x = p.floats(n), y = p.floats(n), z = p.floats(n);
+           p.run([&](const auto& on) {
+             gate_forward(on, activation, n, gate(on), x(on), y(on));
+             gate_forward(on, activation, n, gate(on), nullptr, z(on));
+           });
+         });
+       }},
+      {"gate_backward",
+       [](Parity& p) {
+         activations(p, [&](Activation activation, std::int64_t n) {
+           const auto gate = p.floats(n), x = p.floats(n), dy = p.floats(n);
+           const auto first = p.floats(n), second = p.floats(n), third = p.floats(n),
+                      dx = p.floats(n), dx2 = p.floats(n);
+           p.run([&](const auto& on) {
+             gate_backward(on, activation, n, gate(on), x(on),
+                           {dy(on), first(on), dx(on), true, false});
+             gate_backward(on, activation, n, gate(on), x(on),
+                           {dy(on), second(on), dx2(on), false, true});
+             gate_backward(on, activation, n, gate(on), nullptr,
+                           {.dy = dy(on), .dgate = third(on)});
+           });
          });
        }},
       {"dropout",
