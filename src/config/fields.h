@@ -10,6 +10,10 @@ namespace nmt::config {
 /// The options of a spec, bound to its members: name, aliases, help, allowed values, group. Options
 /// are declared here only; the command line, YAML, --help, --dump-config and JSON read these lists.
 std::vector<Option> fields(ModelSpec& spec);
+/// Those of fields(ModelSpec&) that architectures of gated blocks alone read.
+std::vector<Option> block_fields(BlockSpec& spec);
+/// Their names.
+std::vector<std::string> block_option_names();
 std::vector<Option> fields(DataSpec& spec);
 std::vector<Option> fields(TrainSpec& spec);
 std::vector<Option> fields(SearchSpec& spec, const SearchSpec& defaults = {});

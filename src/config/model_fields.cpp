@@ -72,6 +72,45 @@ std::vector<Option> shape(ModelSpec& s) {
       });
 }
 
+std::vector<Option> block(BlockSpec& s) {
+  const auto only_for = [&s](EncoderMixer wanted) {
+    return [&s, wanted] {
+      return s.encoder_mixer == wanted
+                 ? ""
+                 : fmt::format("encoder-mixer is {}", name_of(s.encoder_mixer));
+    };
+  };
+  const auto without_layers = [&s] {
+    return s.feed_forward == FeedForwardKind::none &&
+                   s.decoder_feed_forward.value_or(s.feed_forward) == FeedForwardKind::none
+               ? "feed-forward is none"
+               : "";
+  };
+  return with_role(
+      Role::shape,
+      {
+          Option("encoder-mixer", &s.encoder_mixer,
+                 "blocks: encoder layers of units, or of self-attention"),
+          Option("encoder-directions", &s.encoder_directions,
+                 "blocks: recurrent encoder layers of alternating, or of both directions")
+              .idle_when(only_for(EncoderMixer::recurrent)),
+          Option("encoder-heads", &s.encoder_heads, "blocks: heads of self-attention")
+              .range(1, 1024)
+              .idle_when(only_for(EncoderMixer::attention)),
+          Option("encoder-positions", &s.encoder_positions, "blocks: positions of self-attention")
+              .idle_when(only_for(EncoderMixer::attention)),
+          Option("gate-branch", &s.gate_branch,
+                 "blocks: activation of the branch that gates a unit's output"),
+          Option("feed-forward", &s.feed_forward, "blocks: feed-forward layers"),
+          Option("decoder-feed-forward", &s.decoder_feed_forward,
+                 "blocks: feed-forward layers of the decoder; auto: as feed-forward"),
+          Option("feed-forward-width", &s.feed_forward_width,
+                 "blocks: inner size of feed-forward layers; 0: 4 dim-emb")
+              .range(0, 65536)
+              .idle_when(without_layers),
+      });
+}
+
 std::vector<Option> regularization(ModelSpec& s) {
   const auto dropout = [](const char* name, double* member, const char* help) {
     return Option(name, member, help).range(0, 0.99).chosen_by_default();
@@ -121,11 +160,22 @@ std::vector<Option> initialization(ModelSpec& s) {
 }
 
 std::vector<Option> list(ModelSpec& s) {
-  return in_group("model", joined({shape(s), regularization(s), initialization(s),
+  return in_group("model", joined({shape(s), block(s.block), regularization(s), initialization(s),
                                    language_model_fields(s), tagging_fields(s)}));
 }
 
 }  // namespace
+
+std::vector<Option> block_fields(BlockSpec& spec) {
+  return with_defaults(spec, [](auto& s) { return block(s); });
+}
+
+std::vector<std::string> block_option_names() {
+  BlockSpec spec;
+  std::vector<std::string> names;
+  for (const Option& option : block(spec)) names.push_back(option.name);
+  return names;
+}
 
 std::vector<Option> fields(ModelSpec& spec) {
   return with_defaults(spec, [](auto& s) { return list(s); });

@@ -18,6 +18,18 @@ namespace nmt {
 // sees neither YAML nor option text; values of a fixed set are enumerations. "chosen": nmt-train
 // replaces 0, -1 or "" by a value for the corpus size and logs it; users write "auto".
 
+/// Settings of an architecture of gated blocks (ResidualKind::pre_norm).
+struct BlockSpec {
+  EncoderMixer encoder_mixer{};
+  EncoderDirections encoder_directions{};  ///< recurrent
+  int encoder_heads = 8;                   ///< attention
+  EncoderPositions encoder_positions{};    ///< attention
+  GateBranch gate_branch{};                ///< of units
+  FeedForwardKind feed_forward{};
+  std::optional<FeedForwardKind> decoder_feed_forward;  ///< none ("auto"): as feed_forward
+  int feed_forward_width = 0;                           ///< 0: 4 E
+};
+
 struct ModelSpec {
   Task task{};                   ///< what the model is trained for
   ModelType type{};              ///< architecture
@@ -59,6 +71,7 @@ struct ModelSpec {
   std::optional<GateInit> gate_init;  ///< none ("auto"): nmt-train takes usual_gate_init
   double gate_bias = 0.0;             ///< constant: X, the start of forget gates; 0: the unit's own
   int gate_steps = 30;                ///< chrono: T, the longest memory in tokens
+  BlockSpec block;
   LanguageModelSpec language_model;
   TaggingSpec tagging;
 };

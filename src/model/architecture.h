@@ -15,7 +15,8 @@ namespace nmt {
 enum class ResidualKind {
   none,       ///< the output is h, [..,H]
   projected,  ///< after every layer, LN(x + dropout(hW)) for its input x, [..,E]
-  sum         ///< from layer `first_sum` on h + x for the output x of the layer below, [..,H]
+  sum,        ///< from layer `first_sum` on h + x for the output x of the layer below, [..,H]
+  pre_norm    ///< blocks: x + dropout(f(LN(x))) around every part f of a layer, [..,E]
 };
 
 /// Initial states of the decoder, from the final state of the encoder's top layer.
@@ -38,9 +39,10 @@ struct LayerLimits {
 };
 constexpr int max_layers = std::numeric_limits<int>::max();
 
-/// One row of config/enums/architectures.def: all in which architectures differ. What all share:
-/// the first encoder layer reads both directions, the others go forward; attention stands in the
-/// first decoder layer, and the layers above read its context c too.
+/// One row of config/enums/architectures.def: all in which architectures differ. What all but those
+/// of blocks (model/block) share: the first encoder layer reads both directions, the others go
+/// forward; attention stands in the first decoder layer, and the layers above read its context c
+/// too.
 struct Architecture {
   ModelType type{};
   const char* description = "";
@@ -60,11 +62,13 @@ struct Architecture {
 
   std::string_view name() const { return name_of(type); }
   bool is_projected() const { return residual == ResidualKind::projected; }
+  /// Whether encoder and decoder consist of gated blocks, and BlockSpec has a meaning.
+  bool has_blocks() const { return residual == ResidualKind::pre_norm; }
   bool adds_input(int layer) const { return residual == ResidualKind::sum && layer >= first_sum; }
   bool drops_top() const { return drops_top_output && !is_projected(); }
   /// Width of a layer's output.
   std::int64_t output_width(const ModelSpec& spec) const {
-    return is_projected() ? spec.dim_emb : spec.dim_rnn;
+    return is_projected() || has_blocks() ? spec.dim_emb : spec.dim_rnn;
   }
   /// Both sides' limits in one, for a depth that both are to have.
   constexpr LayerLimits common_layers() const {

@@ -1,5 +1,6 @@
 #include "model/check.h"
 
+#include "config/fields.h"
 #include "core/error.h"
 #include "model/architecture.h"
 
@@ -49,6 +50,41 @@ void check_layers(const char* name, int value, const LayerLimits& limits, const 
        allowed);
 }
 
+// Options of blocks that are set mean nothing for other architectures.
+void check_without_blocks(const ModelSpec& spec) {
+  BlockSpec block = spec.block;
+  for (const config::Option& option : config::block_fields(block))
+    if (config::values(option) != option.initial)
+      fail(ExitStatus::usage, "{}: {} means nothing for type {}; allowed for type {}", option.name,
+           config::joined_values(option), name_of(spec.type),
+           architecture_names([](const Architecture& a) { return a.has_blocks(); }));
+}
+
+void check_blocks(const ModelSpec& spec) {
+  const std::string type(name_of(spec.type));
+  if (spec.attention_query == AttentionQuery::recurrent)
+    fail(ExitStatus::usage, "attention-query: recurrent means nothing for type {}; leave it auto",
+         type);
+  if (spec.attention_projections)
+    fail(ExitStatus::usage, "attention-projections: type {} always has them; leave it false", type);
+  if (!spec.upper_context)
+    fail(ExitStatus::usage, "upper-context: every decoder layer of type {} reads the context",
+         type);
+  if (spec.dim_enc_upper > 0)
+    fail(ExitStatus::usage, "dim-enc-upper: all encoder layers of type {} have width dim-rnn",
+         type);
+  BlockSpec block = spec.block;
+  const bool attends = block.encoder_mixer == EncoderMixer::attention;
+  const std::vector<std::string> idle =
+      attends ? std::vector<std::string>{"encoder-directions"}
+              : std::vector<std::string>{"encoder-heads", "encoder-positions"};
+  for (const config::Option& option : config::only(idle, config::block_fields(block)))
+    if (config::values(option) != option.initial)
+      fail(ExitStatus::usage, "{}: {} means nothing beside encoder-mixer {}; leave it {}",
+           option.name, config::joined_values(option), name_of(block.encoder_mixer),
+           option.initial.front());
+}
+
 }  // namespace
 
 void check_model(const ModelSpec& spec) {
@@ -61,6 +97,7 @@ void check_model(const ModelSpec& spec) {
   if (spec.attention == AttentionType::none) check_without_attention(spec);
   check_layers("enc-depth", spec.enc_depth, architecture.encoder_layers, spec);
   check_layers("dec-depth", spec.dec_depth, architecture.decoder_layers, spec);
+  architecture.has_blocks() ? check_blocks(spec) : check_without_blocks(spec);
   if (spec.context_aware && !spec.upper_context)
     fail(ExitStatus::usage,
          "upper-context: context-aware decoder layers read the context with their second unit");

@@ -1,6 +1,7 @@
 #include "model/decoder.h"
 
 #include "kernels/pointwise.h"
+#include "model/block/block_decoder.h"
 #include "model/check.h"
 
 namespace nmt {
@@ -15,8 +16,23 @@ std::string layer_name(std::size_t layer) {
 
 }  // namespace
 
-Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
-                 std::int64_t final_width)
+std::unique_ptr<Decoder> Decoder::make(const Builder& builder, const ModelSpec& spec,
+                                       std::int64_t memory_width, std::int64_t final_width) {
+  if (architecture_of(spec).has_blocks())
+    return std::make_unique<BlockDecoder>(builder, spec, memory_width);
+  return std::make_unique<StackedDecoder>(builder, spec, memory_width, final_width);
+}
+
+Var zero_state(Tape& tape, std::int64_t rows, std::int64_t width) {
+  Tensor zeros = tape.context().empty({rows, width});
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f);
+  });
+  return tape.constant(std::move(zeros));
+}
+
+StackedDecoder::StackedDecoder(const Builder& builder, const ModelSpec& spec,
+                               std::int64_t memory_width, std::int64_t final_width)
     : architecture_(architecture_of(spec)),
       settings_(unit_settings(spec, spec.dec_cell)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
@@ -32,7 +48,7 @@ Decoder::Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t mem
 }
 
 // Groups need not begin in the first layer (Gao et al., NAACL 2018, footnote 2).
-UnitSettings Decoder::first_settings(const ModelSpec& spec) const {
+UnitSettings StackedDecoder::first_settings(const ModelSpec& spec) const {
   UnitSettings settings = settings_;
   if (spec.dense_first_decoder_layer) {
     settings.groups = 1;
@@ -41,7 +57,7 @@ UnitSettings Decoder::first_settings(const ModelSpec& spec) const {
   return settings;
 }
 
-void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
+void StackedDecoder::make_attention(const Builder& first, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t space = spec.dim_attention > 0 ? spec.dim_attention : m;
   const std::int64_t values = spec.attention_projections ? space : m;
   if (space % spec.heads != 0 || values % spec.heads != 0)
@@ -68,7 +84,7 @@ void Decoder::make_attention(const Builder& first, const ModelSpec& spec, std::i
   }
 }
 
-void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
+void StackedDecoder::make_layers(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t e = spec.dim_emb, h = spec.dim_rnn;
   const std::int64_t below = architecture_.output_width(spec);
   for (std::size_t layer = 0; layer < layers_; ++layer) {
@@ -85,7 +101,7 @@ void Decoder::make_layers(const Builder& builder, const ModelSpec& spec, std::in
   }
 }
 
-void Decoder::make_readout(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
+void StackedDecoder::make_readout(const Builder& builder, const ModelSpec& spec, std::int64_t m) {
   const std::int64_t e = spec.dim_emb;
   features_ = architecture_.output_width(spec);
   if (architecture_.readout == ReadoutKind::none) return;
@@ -97,7 +113,8 @@ void Decoder::make_readout(const Builder& builder, const ModelSpec& spec, std::i
     readout_bias_ = &builder.add("readout_bias", {e}, Init::zero);
 }
 
-void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, std::int64_t from) {
+void StackedDecoder::make_initial_states(const Builder& builder, std::int64_t layers,
+                                         std::int64_t from) {
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     for (int state = 0; state < settings_.unit->initial_states(); ++state) {
       const std::string name =
@@ -108,24 +125,21 @@ void Decoder::make_initial_states(const Builder& builder, std::int64_t layers, s
   }
 }
 
-ops::Memory Decoder::remember(Tape& tape, const Var& annotations, const Tensor& lengths) const {
-  if (!memory_projection_) return {nullptr, nullptr, lengths, {}};
-  return ops::remember(
+SourceMemory StackedDecoder::remember(Tape& tape, const Var& annotations,
+                                      const Tensor& lengths) const {
+  if (!memory_projection_) return {{nullptr, nullptr, lengths, {}}};
+  return {ops::remember(
       tape, attention_.kind,
       value_projection_ ? ops::linear(tape, annotations, *value_projection_) : annotations,
-      ops::linear(tape, annotations, *memory_projection_), lengths);
+      ops::linear(tape, annotations, *memory_projection_), lengths)};
 }
 
-DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
+DecoderState StackedDecoder::start(Tape& tape, const Var& final_state) const {
   const std::size_t states = static_cast<std::size_t>(settings_.unit->initial_states());
   DecoderState start(layers_);
   for (std::size_t i = 0; i < layers_ * states; ++i) {
     if (initial_.empty()) {
-      Tensor zeros = tape.context().empty({final_state->value.rows(), settings_.width});
-      dispatch(tape.context(), [&](const auto& backend) {
-        kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f);
-      });
-      start[i / states].push_back(tape.constant(std::move(zeros)));
+      start[i / states].push_back(zero_state(tape, final_state->value.rows(), settings_.width));
       continue;
     }
     Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
@@ -136,9 +150,10 @@ DecoderState Decoder::start(Tape& tape, const Var& final_state) const {
   return start;
 }
 
-std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory,
-                                      const std::vector<Var>& initial, const Tensor& sentence,
-                                      std::int64_t position, ops::Attended& attended) const {
+std::vector<Var> StackedDecoder::first_layer(Tape& tape, const Var& y, const ops::Memory& memory,
+                                             const std::vector<Var>& initial,
+                                             const Tensor& sentence, std::int64_t position,
+                                             ops::Attended& attended) const {
   if (conditional_) {
     ops::ConditionalResult out = (*conditional_)(tape, y, memory, initial, sentence, position);
     attended = out.attended;
@@ -151,9 +166,9 @@ std::vector<Var> Decoder::first_layer(Tape& tape, const Var& y, const ops::Memor
   return states;
 }
 
-std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& x, const Var& c,
-                                      const std::vector<Var>& initial,
-                                      std::int64_t position) const {
+std::vector<Var> StackedDecoder::upper_layer(Tape& tape, std::size_t layer, const Var& x,
+                                             const Var& c, const std::vector<Var>& initial,
+                                             std::int64_t position) const {
   const float p = architecture_.is_projected() ? 0.0f : dropout_;
   if (!aware_.empty())
     return aware_[layer - 1](tape, ops::dropout(tape, x, p), c, initial, {}, false, position);
@@ -161,8 +176,10 @@ std::vector<Var> Decoder::upper_layer(Tape& tape, std::size_t layer, const Var& 
   return upper_[layer - 1](tape, ops::dropout(tape, input, p), initial, {}, false, position);
 }
 
-Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory& memory,
-                                    const DecoderState& state, const Tensor& sentence) const {
+StackedDecoder::Result StackedDecoder::operator()(Tape& tape, const Var& y,
+                                                  const SourceMemory& memory,
+                                                  const DecoderState& state,
+                                                  const Tensor& sentence) const {
   Result result;
   // Units that do not ask have every step the same.
   if (settings_.unit->position_vectors > 0)
@@ -171,7 +188,7 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     ops::Attended attended;
     const std::vector<Var> states =
-        layer == 0 ? first_layer(tape, y, memory, state[0], sentence, state.position, attended)
+        layer == 0 ? first_layer(tape, y, memory[0], state[0], sentence, state.position, attended)
                    : upper_layer(tape, layer, x, c, state[layer], state.position);
     if (layer == 0) {
       c = attended.context;
@@ -196,7 +213,7 @@ Decoder::Result Decoder::operator()(Tape& tape, const Var& y, const ops::Memory&
   return result;
 }
 
-std::int64_t Decoder::saved_floats(std::int64_t source_tokens) const {
+std::int64_t StackedDecoder::saved_floats(std::int64_t source_tokens) const {
   const bool projected = architecture_.is_projected();
   const std::int64_t h = settings_.width;
   const auto dropped = [&](std::int64_t width) { return dropout_ > 0 && !projected ? width : 0; };
@@ -221,7 +238,7 @@ std::int64_t Decoder::saved_floats(std::int64_t source_tokens) const {
   return sum + embedding_ + features_;  // their gradients when the backward pass begins
 }
 
-std::int64_t Decoder::saved_source_floats() const {
+std::int64_t StackedDecoder::saved_source_floats() const {
   if (!memory_projection_) return 0;
   // Additive attention keeps the exponentials of the keys as well (attention_exp_keys).
   const int keys = attention_.kind == kernels::AttentionKind::additive ? 2 : 1;
@@ -229,7 +246,7 @@ std::int64_t Decoder::saved_source_floats() const {
          (value_projection_ ? value_projection_->shape[1] : 0);
 }
 
-Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {
+Var StackedDecoder::readout(Tape& tape, const Var& features, const Tensor& rows) const {
   if (!readout_) return ops::dropout(tape, features, dropout_readout_, rows);
   Var out = ops::linear(tape, features, *readout_, readout_bias_);
   if (readout_normalization_)
@@ -238,7 +255,7 @@ Var Decoder::readout(Tape& tape, const Var& features, const Tensor& rows) const 
   return ops::dropout(tape, ops::tanh(tape, std::move(out)), dropout_readout_, rows);
 }
 
-void Decoder::freeze(const Context& context) const {
+void StackedDecoder::freeze(const Context& context) const {
   for (Parameter* p : initial_) ops::freeze(context, *p);
   if (memory_projection_) ops::freeze(context, *memory_projection_);
   if (value_projection_) ops::freeze(context, *value_projection_);

@@ -15,40 +15,71 @@ struct DecoderState : std::vector<std::vector<Var>> {
   std::int64_t position = 0;
 };
 
+/// The encoded source as the decoder's attentions read it: one memory for each of them, in order of
+/// the layers. Without attention, a memory with lengths alone.
+struct SourceMemory : std::vector<ops::Memory> {
+  using vector::vector;
+  const Tensor& lengths() const { return front().lengths; }
+  /// Source positions S; 0 without attention.
+  std::int64_t steps() const { return front().values ? front().values->value.shape()[0] : 0; }
+};
+
 /// Maps target embeddings and an encoded source to readout vectors, for any number of steps at
-/// once: all of them in training, one in search. With attention, the first layer is conditional
-/// (attention-query: recurrent), or a plain one whose outputs query the source; the layers above
-/// read [x; c], or, if context-aware, x with their first unit and c with their second. Without
-/// attention, the source enters only through the initial states. The architecture determines
-/// residuals, initial states and the readout (model/architecture.h).
+/// once: all of them in training, one in search.
 class Decoder {
  public:
-  Decoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
-          std::int64_t final_width);
+  /// The decoder of the spec's architecture, over annotations of width `memory_width` and a final
+  /// state of width `final_width`.
+  static std::unique_ptr<Decoder> make(const Builder& builder, const ModelSpec& spec,
+                                       std::int64_t memory_width, std::int64_t final_width);
+  virtual ~Decoder() = default;
 
-  /// The memory of attention: the annotations [S,B,M], or their value projections, and their keys,
-  /// computed once per source. Empty without attention.
-  ops::Memory remember(Tape& tape, const Var& annotations, const Tensor& lengths) const;
+  /// The annotations [S,B,M], or their value projections, and their keys, computed once per source.
+  virtual SourceMemory remember(Tape& tape, const Var& annotations,
+                                const Tensor& lengths) const = 0;
   /// Initial states, from the encoder's final state [B,F] or zero.
-  DecoderState start(Tape& tape, const Var& final_state) const;
+  virtual DecoderState start(Tape& tape, const Var& final_state) const = 0;
 
   struct Result {
     Var features;        ///< [T,B,..] what the readout reads
     DecoderState state;  ///< after the last step
-    Tensor weights;      ///< [T,B,heads,S]; empty without attention
+    /// [T,B,heads,S], of the last layer that has an attention; empty without attention.
+    Tensor weights;
   };
   /// y [T,B,E]; sentence: i32 [B], in search the source sentence of each row; empty: row b reads
   /// sentence b.
-  Result operator()(Tape& tape, const Var& y, const ops::Memory& memory, const DecoderState& state,
-                    const Tensor& sentence) const;
+  virtual Result operator()(Tape& tape, const Var& y, const SourceMemory& memory,
+                            const DecoderState& state, const Tensor& sentence) const = 0;
   /// The readout of features [R,..] -> [R,E], with layer normalization and dropout. `rows` i32 [R]:
   /// their rows in [T,B], for dropout.
-  Var readout(Tape& tape, const Var& features, const Tensor& rows = {}) const;
+  virtual Var readout(Tape& tape, const Var& features, const Tensor& rows = {}) const = 0;
   /// As RecurrentLayer::saved_floats(), for a target position of all layers and the readout with a
   /// source of this length, plus the memory's share per source position.
-  std::int64_t saved_floats(std::int64_t source_tokens) const;
-  std::int64_t saved_source_floats() const;
-  void freeze(const Context& context) const;
+  virtual std::int64_t saved_floats(std::int64_t source_tokens) const = 0;
+  virtual std::int64_t saved_source_floats() const = 0;
+  virtual void freeze(const Context& context) const = 0;
+};
+
+/// A state [rows,width] of zeros.
+Var zero_state(Tape& tape, std::int64_t rows, std::int64_t width);
+
+/// Stacked recurrent layers. With attention, the first layer is conditional (attention-query:
+/// recurrent), or a plain one whose outputs query the source; the layers above read [x; c], or, if
+/// context-aware, x with their first unit and c with their second. Without attention, the source
+/// enters only through the initial states. The architecture determines residuals, initial states
+/// and the readout (model/architecture.h).
+class StackedDecoder : public Decoder {
+ public:
+  StackedDecoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
+                 std::int64_t final_width);
+  SourceMemory remember(Tape& tape, const Var& annotations, const Tensor& lengths) const override;
+  DecoderState start(Tape& tape, const Var& final_state) const override;
+  Result operator()(Tape& tape, const Var& y, const SourceMemory& memory, const DecoderState& state,
+                    const Tensor& sentence) const override;
+  Var readout(Tape& tape, const Var& features, const Tensor& rows = {}) const override;
+  std::int64_t saved_floats(std::int64_t source_tokens) const override;
+  std::int64_t saved_source_floats() const override;
+  void freeze(const Context& context) const override;
 
  private:
   UnitSettings first_settings(const ModelSpec& spec) const;

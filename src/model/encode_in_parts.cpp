@@ -34,7 +34,11 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
   for (const Ids& source : sources)
     longest = std::max(longest, static_cast<std::int64_t>(source.size()) + 1);
   std::vector<std::int32_t> all_lengths;
-  Tensor values, keys, exp_keys, final_state;
+  struct Whole {
+    Tensor values, keys, exp_keys;
+  };
+  std::vector<Whole> wholes;
+  Tensor final_state;
   for (std::int64_t first = 0, count = 0; first < sentences; first += count) {
     std::vector<const Ids*> pointers;
     std::vector<std::int32_t> lengths;
@@ -55,16 +59,23 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
     const auto place_memory = [&](const Tensor& of_part, Tensor& whole) {
       place(context, of_part, first, {longest, sentences, of_part.width()}, whole);
     };
-    if (part.memory.values) place_memory(part.memory.values->value, values);
-    if (part.memory.keys) place_memory(part.memory.keys->value, keys);
-    if (part.memory.exp_keys) place_memory(part.memory.exp_keys, exp_keys);
+    wholes.resize(part.memory.size());
+    for (std::size_t i = 0; i < wholes.size(); ++i) {
+      const ops::Memory& memory = part.memory[i];
+      if (memory.values) place_memory(memory.values->value, wholes[i].values);
+      if (memory.keys) place_memory(memory.keys->value, wholes[i].keys);
+      if (memory.exp_keys) place_memory(memory.exp_keys, wholes[i].exp_keys);
+    }
     const Tensor& final_of_part = part.final_state->value;
     place(context, final_of_part.reshape({1, count, final_of_part.width()}), first,
           {1, sentences, final_of_part.width()}, final_state);
   }
-  const auto memory = [&](const Tensor& whole) { return whole ? tape.constant(whole) : nullptr; };
-  return {{memory(values), memory(keys), upload(context, all_lengths, {sentences}), exp_keys},
-          tape.constant(final_state.reshape({sentences, final_state.width()}))};
+  const auto constant = [&](const Tensor& whole) { return whole ? tape.constant(whole) : nullptr; };
+  const Tensor lengths = upload(context, all_lengths, {sentences});
+  SourceMemory memory;
+  for (const Whole& whole : wholes)
+    memory.push_back({constant(whole.values), constant(whole.keys), lengths, whole.exp_keys});
+  return {std::move(memory), tape.constant(final_state.reshape({sentences, final_state.width()}))};
 }
 
 }  // namespace nmt

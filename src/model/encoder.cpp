@@ -1,5 +1,6 @@
 #include "model/encoder.h"
 
+#include "model/block/block_encoder.h"
 #include "nn/unit_registry.h"
 #include "tensor/branches.h"
 
@@ -89,7 +90,12 @@ void BidirectionalLayer::freeze(const Context& context) const {
   if (aware_) aware_->freeze(context);
 }
 
-Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
+std::unique_ptr<Encoder> Encoder::make(const Builder& builder, const ModelSpec& spec) {
+  if (architecture_of(spec).has_blocks()) return std::make_unique<BlockEncoder>(builder, spec);
+  return std::make_unique<StackedEncoder>(builder, spec);
+}
+
+StackedEncoder::StackedEncoder(const Builder& builder, const ModelSpec& spec)
     : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb,
              spec.context_aware),
       architecture_(architecture_of(spec)),
@@ -113,8 +119,8 @@ Encoder::Encoder(const Builder& builder, const ModelSpec& spec)
   }
 }
 
-Encoder::Result Encoder::operator()(Tape& tape, Var x,
-                                    const ops::PaddedSentences& sentences) const {
+StackedEncoder::Result StackedEncoder::operator()(Tape& tape, Var x,
+                                                  const ops::PaddedSentences& sentences) const {
   const bool projected = architecture_.is_projected();
   // The state of a shorter sentence is carried to the last step.
   const std::int64_t last = x->value.shape()[0] - 1;
@@ -133,7 +139,7 @@ Encoder::Result Encoder::operator()(Tape& tape, Var x,
   return {architecture_.drops_top() ? ops::dropout(tape, out, dropout_) : out, final_state};
 }
 
-std::int64_t Encoder::saved_floats() const {
+std::int64_t StackedEncoder::saved_floats(std::int64_t) const {
   std::int64_t sum = first_.saved_floats();
   for (const Residual& residual : residuals_) sum += residual.saved_floats(dropout_ > 0);
   const bool drops_inputs = dropout_ > 0 && !architecture_.is_projected();
@@ -146,7 +152,7 @@ std::int64_t Encoder::saved_floats() const {
   return sum + (dropout_ > 0 && architecture_.drops_top() ? width : 0);
 }
 
-void Encoder::freeze(const Context& context) const {
+void StackedEncoder::freeze(const Context& context) const {
   first_.freeze(context);
   for (const RecurrentLayer& layer : upper_) layer.freeze(context);
   for (const Residual& residual : residuals_) residual.freeze(context);

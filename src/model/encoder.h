@@ -4,6 +4,7 @@
 #include "nn/recurrent_layer.h"
 
 #include <deque>
+#include <memory>
 #include <optional>
 
 namespace nmt {
@@ -52,23 +53,36 @@ class BidirectionalLayer {
   std::int64_t width_;
 };
 
-/// Maps source embeddings to annotations. The first layer is bidirectional, the others run forward.
-/// The architecture (model/architecture.h) determines what is between and after them.
+/// Maps source embeddings to annotations.
 class Encoder {
  public:
-  Encoder(const Builder& builder, const ModelSpec& spec);
+  /// The encoder of the spec's architecture.
+  static std::unique_ptr<Encoder> make(const Builder& builder, const ModelSpec& spec);
+  virtual ~Encoder() = default;
   struct Result {
     Var annotations;  ///< [S,B,M]
     /// [B, final_width()]: of the top layer; of both directions if it is bidirectional.
     Var final_state;
   };
   /// x [S,B,E]. Callers move x in, so that without recording no value outlives its last use.
-  Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const;
-  std::int64_t width() const { return width_; }  ///< M
-  std::int64_t final_width() const { return final_width_; }
-  /// As RecurrentLayer::saved_floats(), of all layers.
-  std::int64_t saved_floats() const;
-  void freeze(const Context& context) const;
+  virtual Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const = 0;
+  virtual std::int64_t width() const = 0;  ///< M
+  virtual std::int64_t final_width() const = 0;
+  /// As RecurrentLayer::saved_floats(), of all layers for sentences of so many tokens.
+  virtual std::int64_t saved_floats(std::int64_t source_tokens) const = 0;
+  virtual void freeze(const Context& context) const = 0;
+};
+
+/// Stacked recurrent layers. The first one is bidirectional, the others run forward. The
+/// architecture (model/architecture.h) determines what is between and after them.
+class StackedEncoder : public Encoder {
+ public:
+  StackedEncoder(const Builder& builder, const ModelSpec& spec);
+  Result operator()(Tape& tape, Var x, const ops::PaddedSentences& sentences) const override;
+  std::int64_t width() const override { return width_; }
+  std::int64_t final_width() const override { return final_width_; }
+  std::int64_t saved_floats(std::int64_t source_tokens) const override;
+  void freeze(const Context& context) const override;
 
  private:
   BidirectionalLayer first_;

@@ -44,10 +44,16 @@ Inventory take_inventory(Model& model) {
     part.parameters += n;
     if (p.is_matrix || (p.role == Role::softmax && p.shape.rank() == 2)) part.weights += n;
     if (p.role == Role::attention_keys && p.is_matrix) {
-      const bool values = p.name.ends_with("value_projection");  // after the keys' projection
-      inventory.memory_width = values ? p.shape[1] : p.shape[0];
-      inventory.attention_space = p.shape[1];
+      // A projection of the values follows that of the keys and replaces the annotations.
+      if (p.name.ends_with("value_projection")) {
+        inventory.memory_width += p.shape[1] - p.shape[0];
+      } else {
+        inventory.memory_width += p.shape[0];
+        inventory.attention_space += p.shape[1];
+      }
     }
+    // Scores and weighted values: two products of this width.
+    if (p.name.ends_with("joined_projection")) inventory.self_attention_products += 2 * p.shape[0];
   }
   for (Inventory::Part& part : inventory.parts)
     if (!part.once.empty()) part.products = part.weights;

@@ -24,9 +24,12 @@ struct Inventory {
     std::int64_t products = 0;
   };
   std::vector<Part> parts;
-  /// Of the values: M of the annotations, or their projection's; 0 without attention.
+  /// Of the values: M of the annotations, or their projection's; 0 without attention. With an
+  /// attention in every decoder layer, this and the space are sums over the layers.
   std::int64_t memory_width = 0;
   std::int64_t attention_space = 0;  ///< A; 0 without attention
+  /// Of the encoder's self-attention per pair of source tokens; 0 without it.
+  std::int64_t self_attention_products = 0;
 
   std::int64_t parameters() const;
   std::int64_t embeddings()

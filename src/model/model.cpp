@@ -77,9 +77,9 @@ Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size,
                      ? target_table
                      : &softmax.add("decoder.output", {target_size, e}, Builder::Init::embedding);
   output_bias = &softmax.add("decoder.output_bias", {target_size}, Builder::Init::zero);
-  encoder = std::make_unique<Encoder>(Builder(builder.at(Role::encoder), "encoder"), spec);
-  decoder = std::make_unique<Decoder>(Builder(builder.at(Role::decoder), "decoder"), spec,
-                                      encoder->width(), encoder->final_width());
+  encoder = Encoder::make(Builder(builder.at(Role::encoder), "encoder"), spec);
+  decoder = Decoder::make(Builder(builder.at(Role::decoder), "decoder"), spec, encoder->width(),
+                          encoder->final_width());
 }
 
 Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols,
@@ -203,7 +203,7 @@ std::int64_t Model::saved_floats(std::int64_t sentences, std::int64_t source_tok
   const Impl& m = *impl_;
   const std::int64_t embedded = m.spec.dim_emb * (m.spec.dropout_emb > 0 ? 2 : 1);
   const std::int64_t source =
-      embedded + m.encoder->saved_floats() + m.decoder->saved_source_floats();
+      embedded + m.encoder->saved_floats(source_tokens) + m.decoder->saved_source_floats();
   const std::int64_t target = embedded + m.decoder->saved_floats(source_tokens);
   const std::int64_t positions = sentences * target_tokens;
   return sentences * source_tokens * source + positions * target +

@@ -15,7 +15,7 @@ struct Model::Impl {
 
   /// Embedded, encoded and projected source: symbols [S,B], mask [S,B], lengths [B].
   struct Encoded {
-    ops::Memory memory;
+    SourceMemory memory;
     Var final_state;
   };
   Encoded encode(Tape& tape, const ops::Symbols& symbols, const Tensor& mask,

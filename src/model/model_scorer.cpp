@@ -45,7 +45,7 @@ using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
 class ModelDecoding : public Decoding {
  public:
   ModelDecoding(const Context& context, const Decoder& decoder, TargetEmbedding embed,
-                Parameter& table, Parameter& bias, ops::Memory memory, DecoderState state,
+                Parameter& table, Parameter& bias, SourceMemory memory, DecoderState state,
                 bool want_attention)
       : context_(context),
         decoder_(decoder),
@@ -55,7 +55,7 @@ class ModelDecoding : public Decoding {
         memory_(std::move(memory)),
         state_(std::move(state)),
         want_attention_(want_attention) {
-    sentence_.resize(memory_.lengths.elements());
+    sentence_.resize(memory_.lengths().elements());
     for (std::size_t b = 0; b < sentence_.size(); ++b) sentence_[b] = static_cast<std::int32_t>(b);
   }
 
@@ -135,7 +135,7 @@ class ModelDecoding : public Decoding {
   // A step: named(first, count) gives the rows [first, first + count), tokens as [1,count].
   template <class Named>
   DecodingStep extend(std::int64_t rows, Named&& named) {
-    const std::int64_t steps = memory_.values ? memory_.values->value.shape()[0] : 0;
+    const std::int64_t steps = memory_.steps();
     if (want_attention_) attention_.resize(static_cast<std::size_t>(rows * steps));
     DecoderState next;
     const auto work = [&] {
@@ -238,7 +238,7 @@ class ModelDecoding : public Decoding {
   TargetEmbedding embed_;
   Parameter& table_;
   Parameter& bias_;
-  ops::Memory memory_;
+  SourceMemory memory_;
   DecoderState state_;
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row

@@ -36,6 +36,13 @@ class Builder {
     return builder;
   }
 
+  /// The same builder for parameters whose drawn values are multiplied by a factor.
+  Builder scaled(float factor) const {
+    Builder builder(*this);
+    builder.initializer_.scale *= factor;
+    return builder;
+  }
+
   Parameter& add(const std::string& name, Shape shape, Init init, int planes = 1) const;
   /// Overwrites the initial values of a parameter. Does nothing where they are not set at all: in
   /// models for inference and for counting.

@@ -44,6 +44,10 @@ std::vector<ModelSpec> specs() {
     all.back().attention_query = query;
     all.back().heads = 4;
   }
+  all.push_back(medium(ModelType::block, "ssru"));
+  all.back().block.encoder_mixer = EncoderMixer::attention;
+  all.back().block.feed_forward = FeedForwardKind::relu;
+  all.back().heads = 4;
   all.push_back(medium(ModelType::seq2seq, "lstm"));
   all.back().groups = 4;
   all.back().dense_first_decoder_layer = true;

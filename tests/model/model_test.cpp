@@ -163,6 +163,30 @@ std::vector<ModelSpec> specs() {
   all.push_back(spec);
   spec.upper_context = false;
   all.push_back(spec);
+  for (const char* unit : {"ssru", "lstm"})
+    for (const EncoderMixer mixer : {EncoderMixer::recurrent, EncoderMixer::attention}) {
+      spec = small("block", unit);
+      spec.block.encoder_mixer = mixer;
+      if (mixer == EncoderMixer::attention)
+        spec.block.encoder_heads = 3;
+      else
+        spec.block.encoder_directions = EncoderDirections::joined;
+      if (spec.dec_cell == "lstm") {
+        spec.heads = 2;
+        spec.attention = AttentionType::dot;
+        spec.dim_attention = 8;
+        spec.block.gate_branch = GateBranch::none;
+        spec.block.feed_forward = FeedForwardKind::relu;
+        spec.block.decoder_feed_forward = FeedForwardKind::none;
+      } else {
+        spec.layer_normalization = false;
+        spec.block.gate_branch = GateBranch::silu;
+        spec.block.feed_forward_width = 9;
+      }
+      all.push_back(spec);
+    }
+  spec.enc_cell = spec.dec_cell = "elstm1";  // vectors of each position
+  all.push_back(spec);
   spec = small("deep", "gru");
   spec.groups = 2;
   spec.rearrange = true;
@@ -178,7 +202,11 @@ std::string name_of(const ModelSpec& s) {
          " " + (s.attention_query ? std::string(name_of(*s.attention_query)) : "auto") + " " +
          std::string(name_of(s.attention)) + (s.layer_normalization ? " normalized" : "") +
          (s.attention_projections ? " projected" : "") + (s.groups > 1 ? " groups" : "") +
-         (s.rearrange ? " rearranged" : "") + (s.dense_first_decoder_layer ? " first dense" : "");
+         (s.rearrange ? " rearranged" : "") +
+         (architecture_of(s).has_blocks()
+              ? fmt::format(" {} {}", name_of(s.block.encoder_mixer), name_of(s.block.feed_forward))
+              : "") +
+         (s.dense_first_decoder_layer ? " first dense" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.
@@ -285,7 +313,7 @@ TEST(Model, teacher_forcing_equals_step_by_step_and_no_row_sees_its_neighbors) {
 // More sentences than pass at a time through the encoder, the decoder or the softmax: parts say
 // what the sentence alone says.
 TEST(Model, parts_of_a_batch_change_no_bit) {
-  for (const char* type : {"rnnsearch", "deep"}) {
+  for (const char* type : {"rnnsearch", "deep", "block"}) {
     test::Engine engine(2);
     Model model(small(type, "gru"), source_size, target_size, engine.context, 3);
     model.freeze();

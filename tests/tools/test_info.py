@@ -47,6 +47,25 @@ class InfoTest(unittest.TestCase):
                 self.assertEqual(round(told["total"] / 1e6), millions)
                 self.assertEqual(info("wmt14-en-de-lrn", unit)["parameters"]["embeddings"], 2 * 32_000 * 1024)
 
+    def test_totals_of_the_students(self):
+        # Blocks by hand: tables, softmax bias, layers and last norms. The published total of tiny11 is 16.9M.
+        def layers(count, mixer, inner, norms, e=256):
+            return count * (mixer + inner + norms * 2 * e) + 2 * e
+
+        e, symbols = 256, 32_000
+        attention, relu = 4 * e * e, 2 * e * 1536 + 1536 + e
+        ssru = 2 * e * e + e + e * e
+        tiny = symbols * (e + 1) + layers(6, attention, relu, 2) + layers(2, ssru + attention, relu, 3)
+        self.assertEqual(info("students/tiny11")["parameters"]["total"], tiny)
+        self.assertAlmostEqual((tiny - 2 * e * e) / 1e6, 16.9, delta=0.05)
+        h = 344
+        gated, swiglu = e * 3 * h + 3 * h + h + 2 * e * h, 3 * e * 768
+        griffin = symbols * (e + 1) + layers(6, gated, swiglu, 2) + layers(2, gated + attention, swiglu, 3)
+        self.assertEqual(info("students/griffin")["parameters"]["total"], griffin)
+        page = (ROOT / "docs/reference/models.md").read_text(encoding="utf-8")
+        for total in (tiny, griffin):
+            self.assertIn(f"{total:,}", page)
+
     def test_totals_of_the_group_paper(self):
         # GROUP paper, table 2: 6.0M dense and 2.7M with 16 groups. What is counted is not said; here all but tables and softmax, by hand.
         d = 256

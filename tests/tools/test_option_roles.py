@@ -28,6 +28,9 @@ SHAPE = {
     "upper-context": False, "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,
     "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
+    "encoder-mixer": "attention", "encoder-directions": "joined", "encoder-heads": "4",
+    "encoder-positions": "none", "gate-branch": "silu", "feed-forward": "relu",
+    "decoder-feed-forward": "none", "feed-forward-width": "9",
     "lm-output": "tanh",
     "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",
 }

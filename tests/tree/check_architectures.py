@@ -29,8 +29,8 @@ def named_in(text, word):
     """Whether a text names an architecture."""
     if re.search(rf'"{word}"|ModelType::{word}\b', text):
         return True
-    # "deep" is plain English, and gnmt is a length penalty too.
-    return word not in {"deep", "gnmt"} and re.search(rf"\b{word}\b", text) is not None
+    # "deep" and "block" are plain English, and gnmt is a length penalty too.
+    return word not in {"deep", "block", "gnmt"} and re.search(rf"\b{word}\b", text) is not None
 
 
 def main():

@@ -18,6 +18,7 @@ std::string residual_of(const Architecture& a) {
   switch (a.residual) {
     case ResidualKind::none: return "none";
     case ResidualKind::projected: return "LN(x + hW) after every layer";
+    case ResidualKind::pre_norm: return "x + f(LN(x)) around every part of a layer";
     case ResidualKind::sum: break;
   }
   return fmt::format("h + x from layer {} on", a.first_sum + 1);

@@ -1,6 +1,7 @@
 #include "app/info/info_report.h"
 
 #include "core/nlohmann.h"
+#include "model/architecture.h"
 #include "model/check.h"
 #include "model/encoder.h"
 #include "train/reporter.h"
@@ -36,11 +37,27 @@ nlohmann::ordered_json unit_json(const kernels::Unit& u) {
 
 std::string attention_text(const ModelInfo& info) {
   if (info.inventory.memory_width == 0) return "no attention";
+  if (architecture_of(info.spec).has_blocks())
+    return fmt::format("attention {}, {} head{} in every decoder layer",
+                       name_of(info.spec.attention), info.spec.heads,
+                       info.spec.heads == 1 ? "" : "s");
   return fmt::format(
       "attention {}, {} head{}{}, queried by {}", name_of(info.spec.attention), info.spec.heads,
       info.spec.heads == 1 ? "" : "s",
       info.spec.attention_projections ? " with value and output projections" : "",
       asks_recurrently(info.spec) ? "a conditional first layer" : "a plain first layer");
+}
+
+// Whether the encoder's layers have no unit.
+bool has_self_attention(const ModelInfo& info) {
+  return info.inventory.self_attention_products > 0;
+}
+
+std::string encoder_text(const ModelInfo& info) {
+  if (has_self_attention(info))
+    return fmt::format("encoder of self-attention, {} heads, positions {}\n",
+                       info.spec.block.encoder_heads, name_of(info.spec.block.encoder_positions));
+  return "unit of the encoder " + unit_text(unit_of(info, info.spec.enc_cell));
 }
 
 }  // namespace
@@ -55,8 +72,7 @@ std::string text_of(const ModelInfo& info) {
       s.dec_depth, s.dim_emb, s.dim_rnn, attention_text(info), grouped(info.source_vocabulary),
       grouped(info.target_vocabulary),
       info.precision == "float32" ? "" : "; weights in " + info.precision);
-  out += "unit of the encoder " + unit_text(unit_of(info, s.enc_cell)) + "unit of the decoder " +
-         unit_text(unit_of(info, s.dec_cell));
+  out += encoder_text(info) + "unit of the decoder " + unit_text(unit_of(info, s.dec_cell));
   out +=
       fmt::format("\n{:<16} {:>14} {:>14}  {}\n", "part", "parameters", "weights", "multiply-adds");
   for (const Inventory::Part& part : inventory.parts)
@@ -72,6 +88,9 @@ std::string text_of(const ModelInfo& info) {
     out += fmt::format("  per {:<12} {:>14}\n", once, grouped(inventory.products(once)));
   out += fmt::format("  attention        {:>14} in addition per target token and source token\n",
                      grouped(inventory.attention_products()));
+  if (has_self_attention(info))
+    out += fmt::format("  self-attention   {:>14} in addition per pair of source tokens\n",
+                       grouped(inventory.self_attention_products));
   const auto batch = [](const BatchSize& b) {
     return fmt::format("{} sentences of {} source and {} target tokens", b.sentences,
                        b.source_tokens, b.target_tokens);
@@ -107,8 +126,10 @@ std::string json_of(const ModelInfo& info) {
   json["precision"] = info.precision;
   json["type"] = name_of(info.spec.type);
   json["vocabulary"] = {{"source", info.source_vocabulary}, {"target", info.target_vocabulary}};
-  json["units"] = {{"encoder", unit_json(unit_of(info, info.spec.enc_cell))},
-                   {"decoder", unit_json(unit_of(info, info.spec.dec_cell))}};
+  json["units"] = {
+      {"encoder", has_self_attention(info) ? nlohmann::ordered_json()
+                                           : unit_json(unit_of(info, info.spec.enc_cell))},
+      {"decoder", unit_json(unit_of(info, info.spec.dec_cell))}};
   json["parameters"] = {{"total", inventory.parameters()},
                         {"embeddings", inventory.embeddings()},
                         {"without-embeddings", inventory.parameters() - inventory.embeddings()},
@@ -116,7 +137,8 @@ std::string json_of(const ModelInfo& info) {
   json["products"] = {{"source-token", inventory.products("source token")},
                       {"target-token", inventory.products("target token")},
                       {"sentence", inventory.products("sentence")},
-                      {"attention", inventory.attention_products()}};
+                      {"attention", inventory.attention_products()},
+                      {"self-attention", inventory.self_attention_products}};
   json["memory"]["training"] = {
       {"optimizer-rule", info.optimizer},         {"batch", batch(info.training_batch)},
       {"weights", info.training.weights},         {"gradients", info.training.gradients},

@@ -68,6 +68,42 @@ struct EnumNames<AttentionQuery> {
   static constexpr auto names = std::to_array<std::string_view>({"recurrent", "first-layer"});
 };
 
+/// What mixes the positions of an encoder layer of gated blocks.
+enum class EncoderMixer { recurrent, attention };
+template <>
+struct EnumNames<EncoderMixer> {
+  static constexpr auto names = std::to_array<std::string_view>({"recurrent", "attention"});
+};
+
+/// Directions of recurrent encoder layers of gated blocks: forward and backward layers by turns, or
+/// two units in each layer.
+enum class EncoderDirections { alternating, joined };
+template <>
+struct EnumNames<EncoderDirections> {
+  static constexpr auto names = std::to_array<std::string_view>({"alternating", "joined"});
+};
+
+/// Positions of self-attention: rotary (Su et al. 2021).
+enum class EncoderPositions { rotary, none };
+template <>
+struct EnumNames<EncoderPositions> {
+  static constexpr auto names = std::to_array<std::string_view>({"rotary", "none"});
+};
+
+/// Activation of the gate branch that multiplies the output of a unit (De et al. 2024).
+enum class GateBranch { gelu, silu, none };
+template <>
+struct EnumNames<GateBranch> {
+  static constexpr auto names = std::to_array<std::string_view>({"gelu", "silu", "none"});
+};
+
+/// Feed-forward layers: SwiGLU (Shazeer 2020) or with ReLU (Vaswani et al. 2017).
+enum class FeedForwardKind { swiglu, relu, none };
+template <>
+struct EnumNames<FeedForwardKind> {
+  static constexpr auto names = std::to_array<std::string_view>({"swiglu", "relu", "none"});
+};
+
 /// Initialization of the weight matrices. standard: recurrent ones orthogonal, embeddings normal
 /// with deviation width^-1/2, others as Glorot & Bengio 2010.
 enum class Initialization { standard, orthogonal, glorot_uniform, uniform, normal };

@@ -1,5 +1,6 @@
 #include "app/train/tasks/labeled_examples.h"
 
+#include "config/fields.h"
 #include "core/error.h"
 #include "core/number_text.h"
 #include "train/optimization/optimizer.h"
@@ -47,7 +48,8 @@ std::vector<std::string> idle_in_labeling(std::vector<std::string> more) {
                                    "allow-unk",
                                    "valid-max-length",
                                    "valid-mini-batch"};
-  idle.insert(idle.end(), more.begin(), more.end());
+  for (const std::vector<std::string>& others : {more, config::block_option_names()})
+    idle.insert(idle.end(), others.begin(), others.end());
   return idle;
 }
 

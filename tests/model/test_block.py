@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Blocks from end to end: scores against numpy, batches, programs over a block model, bad settings.
+Usage: test_block.py BIN_DIR [test names]"""
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: no numpy")
+    sys.exit(77)
+
+BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-")
+                   else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+E, H = 12, 10
+SMALL = ["--type", "block", "--dim-emb", str(E), "--dim-rnn", str(H), "--enc-depth", "2",
+         "--dec-depth", "2", "--no-layer-normalization", "--vocab-type", "words", "--dropout", "0.1",
+         "--learn-rate", "0.02", "--lr-warmup", "0u", "--mini-batch-words", "300", "--after", "30u",
+         "--disp-freq", "30u", "--valid-freq", "30u", "--save-freq", "30u", "--valid-metrics",
+         "cross-entropy", "--cpu-threads", "1", "--products", "own", "--quiet"]
+ATTENTION = ["--encoder-mixer", "attention", "--encoder-heads", "3", "--feed-forward", "relu",
+             "--decoder-feed-forward", "none", "--gate-branch", "none", "--unit", "ssru",
+             "--attention", "dot", "--heads", "2"]
+SETTINGS = {
+    "attention": ATTENTION,
+    "alternating": ["--unit", "rglru", "--feed-forward-width", "18"],
+    "joined": ["--unit", "ssru", "--encoder-directions", "joined", "--gate-branch", "silu",
+               "--decoder-feed-forward", "relu", "--dim-attention", "8"],
+}
+
+
+def run(tool, *args, status=0, stdin=None):
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, timeout=300,
+                          input=stdin)
+    if done.returncode != status:
+        raise AssertionError(f"{tool} {' '.join(map(str, args))}: status {done.returncode}, not "
+                             f"{status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def tensors(model):
+    """The tensors of the published checkpoint in double, read without the code under test."""
+    raw = (model / "latest" / "model.safetensors").read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    body = raw[8 + size:]
+    return {name: np.frombuffer(body[slice(*d["data_offsets"])], "<f4").reshape(d["shape"])
+            .astype(np.float64)
+            for name, d in json.loads(raw[8:8 + size]).items() if name != "__metadata__"}
+
+
+def words_of(model):
+    """The words of a vocabulary of type WORD, from its protocol buffer."""
+    raw = next(model.glob("*.spm")).read_bytes()
+    names, at = [], 0
+    while at < len(raw) and raw[at] == 0x0A:
+        piece = raw[at + 2:at + 2 + raw[at + 1]]
+        names.append(piece[2:2 + piece[1]].decode("utf-8").replace("\u2581", ""))
+        at += 2 + raw[at + 1]
+    return names
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def normalize(x, t, name):
+    centered = x - x.mean(-1, keepdims=True)
+    return (centered / np.sqrt((centered ** 2).mean(-1, keepdims=True) + 1e-6)
+            * t[name + "_gain"] + t[name + "_bias"])
+
+
+def softmax(x):
+    x = np.exp(x - x.max(-1, keepdims=True))
+    return x / x.sum(-1, keepdims=True)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))
+
+
+GATES = {"gelu": gelu, "silu": lambda x: x * sigmoid(x)}
+
+
+class Reference:
+    """A block model in double, from the equations of docs/reference/models.md, sentence by sentence."""
+
+    def __init__(self, model):
+        self.t = tensors(model)
+        self.s = json.loads((model / "config.json").read_text())["model"]
+
+    def unit(self, name, x, backward=False):
+        """Equations of Kim et al. 2019 and of De et al. 2024."""
+        t, out, state = self.t, np.zeros((len(x), H)), np.zeros(H)
+        projected = x @ t[name + ".input_projection"] + t.get(name + ".input_projection_bias", 0)
+        vector = t[name + ".vectors"].reshape(H)
+        for step in reversed(range(len(x))) if backward else range(len(x)):
+            planes = np.split(projected[step], len(projected[step]) // H)
+            if len(planes) == 2:
+                f = sigmoid(planes[0] + vector)
+                state = f * state + (1 - f) * planes[1]
+                out[step] = np.maximum(state, 0)
+            else:
+                a = np.exp(-8 * np.log1p(np.exp(vector)) * sigmoid(planes[0]))
+                state = a * state + np.sqrt(1 - a * a) * sigmoid(planes[1]) * planes[2]
+                out[step] = state
+        return out
+
+    def gated(self, name, x, directions):
+        t = self.t
+        if directions == "both":
+            h = np.concatenate([self.unit(name + ".forward", x), self.unit(name + ".backward", x, True)], -1)
+        else:
+            h = self.unit(name, x, directions == "backward")
+        if self.s["gate-branch"] != "none":
+            h = GATES[self.s["gate-branch"]](x @ t[name + ".gate_projection"]) * h
+        return h @ t[name + ".output_projection"]
+
+    def self_attention(self, name, x):
+        heads, size = self.s["encoder-heads"], E // self.s["encoder-heads"]
+        joined = (x @ self.t[name + ".joined_projection"]).reshape(len(x), heads, 3, size)
+        angle = np.exp(1j * np.arange(len(x))[:, None] * 10000.0 ** (-2 * np.arange(size // 2) / size))
+        out = []
+        for head in range(heads):
+            q, k, v = (joined[:, head, part] for part in range(3))
+            q, k = ((y[:, :size // 2] + 1j * y[:, size // 2:]) * angle for y in (q, k))
+            weights = softmax((q @ k.conj().T).real / np.sqrt(size))
+            out.append(weights @ v)
+        return np.concatenate(out, -1) @ self.t[name + ".output_projection"]
+
+    def attention(self, name, x, memory):
+        t, heads = self.t, self.s["heads"]
+        q, k, v = x @ t[name + ".query_projection"], memory @ t[name + ".memory_projection"], memory @ t[name + ".value_projection"]
+        out = []
+        for part in np.split(np.arange(q.shape[1]), heads):
+            if self.s["attention"] == "dot":
+                scores = q[:, part] @ k[:, part].T / np.sqrt(len(part))
+            else:
+                scores = np.tanh(q[:, None, part] + k[None, :, part]) @ t[name + ".v"][part, 0]
+            out.append(softmax(scores) @ v[:, part])
+        return np.concatenate(out, -1) @ t[name + ".output_projection"]
+
+    def feed_forward(self, name, x, kind):
+        t, gate = self.t, x @ self.t[name + ".gate_projection"]
+        if kind == "swiglu":
+            return (gate * sigmoid(gate) * (x @ t[name + ".input_projection"])) @ t[name + ".output_projection"]
+        return np.maximum(gate + t[name + ".gate_projection_bias"], 0) @ t[name + ".output_projection"] + t[name + ".output_projection_bias"]
+
+    def score(self, source, target):
+        """log p of a target with </s>, whose first input is <s>."""
+        t, s = self.t, self.s
+        x = t.get("encoder.embedding", t["decoder.embedding"])[source]
+        for layer in range(2):
+            at = f"encoder.layer_{layer}"
+            directions = "both" if s["encoder-directions"] == "joined" else ("forward", "backward")[layer]
+            f = normalize(x, t, at + ".mixer_norm")
+            x = x + (self.self_attention(at + ".self_attention", f) if s["encoder-mixer"] == "attention"
+                     else self.gated(at + ".unit", f, directions))
+            x = x + self.feed_forward(at + ".feed_forward", normalize(x, t, at + ".feed_forward_norm"), s["feed-forward"])
+        memory, y = normalize(x, t, "encoder.norm"), t["decoder.embedding"][[1, *target[:-1]]]
+        kind = s["feed-forward"] if s["decoder-feed-forward"] == "auto" else s["decoder-feed-forward"]
+        for layer in range(2):
+            at = f"decoder.layer_{layer}"
+            y = y + self.gated(at + ".unit", normalize(y, t, at + ".unit_norm"), "forward")
+            y = y + self.attention(at + ".attention", normalize(y, t, at + ".attention_norm"), memory)
+            if kind != "none":
+                y = y + self.feed_forward(at + ".feed_forward", normalize(y, t, at + ".feed_forward_norm"), kind)
+        logits = normalize(y, t, "decoder.norm") @ t.get("decoder.output", t["decoder.embedding"]).T + t["decoder.output_bias"]
+        return sum(np.log(softmax(logits)[range(len(target)), target]))
+
+
+class BlockTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.dir = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "3", cls.dir], check=True)
+        cls.valid = [cls.dir / "valid.en", cls.dir / "valid.de"]
+        for name, options in SETTINGS.items():
+            run("nmt-train", cls.dir / "train.en", cls.dir / "train.de", "--valid-sets", *cls.valid, "--model", cls.dir / name, *SMALL, *options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_scores_are_numpys(self):
+        for name in SETTINGS:
+            with self.subTest(name):
+                model = self.dir / name
+                reference, ids = Reference(model), {word: i for i, word in enumerate(words_of(model))}
+                expected = [reference.score(*([ids.get(word, 0) for word in line.split()] + [2] for line in pair))
+                            for pair in zip(*(file.read_text(encoding="utf-8").splitlines() for file in self.valid))]
+                scores = [float(line) for line in run("nmt-score", "-m", model, *self.valid).stdout.split()]
+                self.assertEqual(len(scores), len(expected))
+                np.testing.assert_allclose(scores, expected, rtol=2e-5)
+
+    def test_batches_and_threads_change_no_byte(self):
+        text = self.valid[0].read_text(encoding="utf-8")
+        for name in SETTINGS:
+            outputs = {run("nmt-translate", "-m", self.dir / name, "--n-best", "--quiet", *options, stdin=text).stdout
+                       for options in (["--mini-batch", "1", "--cpu-threads", "1"], ["--cpu-threads", "2", "--workers", "1"],
+                                       ["--mini-batch", "7", "--maxi-batch-sort", "none", "--cpu-threads", "1"])}
+            self.assertEqual(len(outputs), 1, name)
+
+    def test_programs(self):
+        text = self.valid[0].read_text(encoding="utf-8")
+        for name in SETTINGS:
+            model, int8 = self.dir / name, self.dir / (name + "-int8")
+            run("nmt-convert", "-m", model, "-o", int8, "--precision", "int8", "--no-check", "--quiet")
+            lines = run("nmt-translate", "-m", int8, "--quiet", stdin=text).stdout.splitlines()
+            self.assertEqual(len(lines), 20)
+            run("nmt-average", "-m", model, "-o", self.dir / (name + "-mean"), "--quiet")
+            same = run("nmt-translate", "-m", self.dir / (name + "-mean"), "--quiet", stdin=text).stdout
+            self.assertEqual(same, run("nmt-translate", "-m", model, "--quiet", stdin=text).stdout)
+            page, numbers = self.dir / "page.html", self.dir / "page.json"
+            run("nmt-explain", "-m", model, "-o", page, "--json", numbers, "--quiet", stdin=text)
+            self.assertEqual(len(json.loads(numbers.read_text())["sentences"]), 20)
+            told = json.loads(run("nmt-info", "--json", model).stdout)
+            self.assertEqual(told["parameters"]["total"], sum(tensor.size for tensor in tensors(model).values()))
+            self.assertEqual(told["units"]["encoder"] is None, name == "attention")
+
+    def test_meaningless_settings(self):
+        for options, said in ((["--type", "deep", "--encoder-heads", "4"], "encoder-heads: 4 means nothing for type deep"),
+                              (["--type", "rnnsearch", "--decoder-feed-forward", "relu"], "decoder-feed-forward: relu means nothing"),
+                              (["--encoder-positions", "none"], "encoder-positions: none means nothing beside encoder-mixer recurrent"),
+                              ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions: joined means nothing"),
+                              ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
+                              ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
+                              (["--heads", "5"], "heads: 5 must divide"),
+                              (["--attention", "none"], "attention none"),
+                              (["--attention-projections"], "attention-projections"),
+                              (["--attention-query", "recurrent"], "attention-query"),
+                              (["--no-upper-context"], "upper-context"),
+                              (["--context-aware"], "context-aware"),
+                              (["--dim-enc-upper", "20"], "dim-enc-upper")):
+            with self.subTest(options):
+                done = run("nmt-info", *SMALL, "--dim-vocabs", "100", *options, status=2)
+                self.assertIn(said, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
