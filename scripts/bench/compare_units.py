@@ -11,6 +11,9 @@ interrupted ones are resumed: stop the script at any time (Ctrl-C, SIGTERM, kill
 command again. A unit that fails gets a row with the reason; the others continue, and the next run
 retries it.
 
+With --until-converged each training ends by the early stopping of --config: after that many validations
+without a better value. More than one pair of --test-sets adds columns to the table.
+
 The directory --work receives table.md, table.csv, PNG figures, vocab.spm, and a directory for every
 unit and seed (model, train.log, hypothesis, result.json). Figures need matplotlib, which is installed
 into .venv if it is missing.
@@ -76,7 +79,8 @@ class Task:
     def __init__(self, args, unit, seed):
         self.args, self.unit, self.seed = args, unit, seed
         self.folder = args.work / unit.folder / f"seed-{seed}"
-        self.model, self.hypothesis, self.result_file = (self.folder / n for n in ("model", "hypothesis", "result.json"))
+        self.model, self.result_file = self.folder / "model", self.folder / "result.json"
+        self.hypotheses = [self.folder / units_table.hypothesis(test) for test in range(len(args.tests))]
         self.command = train_command(args, unit, self.model, seed)
         self.steps, self.process = None, None
 
@@ -88,16 +92,16 @@ class Task:
             result = json.loads(self.result_file.read_text())
         except (OSError, ValueError):
             return False
-        return result["status"] == "ok" and result["command"] == self.command and self.hypothesis.exists()
+        return result["status"] == "ok" and result["command"] == self.command and all(file.exists() for file in self.hypotheses)
 
     def begin(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         # A finished training with different settings: discard its results.
-        for path in (self.result_file, self.hypothesis):
+        for path in (self.result_file, *self.hypotheses):
             path.unlink(missing_ok=True)
-        translate = [BIN / "nmt-translate", "-m", self.model, "-i", self.args.test_sets[0], "-o", self.hypothesis,
-                     "--cpu-threads", self.args.threads]  # fmt: skip
-        self.steps = [("train.log", [BIN / "nmt-train", *self.command]), ("translate.log", translate)]
+        self.steps = [("train.log", [BIN / "nmt-train", *self.command])]
+        for (source, _), hypothesis in zip(self.args.tests, self.hypotheses):
+            self.steps.append(("translate.log", [BIN / "nmt-translate", "-m", self.model, "-i", source, "-o", hypothesis, "--cpu-threads", self.args.threads]))
         self.next()
 
     def next(self):
@@ -142,6 +146,8 @@ def train_command(args, unit, model, seed, after=None):
     command += ["--seed", str(seed), "--cpu-threads", str(args.threads)]
     if after or args.updates:
         command += ["--after", f"{after or args.updates}u"]
+    elif args.until_converged:
+        command += ["--after", NEVER]
     else:
         command += ["--after", NEVER, "--max-minutes", str(args.minutes)]
     return command
@@ -228,7 +234,7 @@ def measure_speed(args, units):
     """Measures all units in alternation over several rounds, so that other load affects all equally; the
     table has the medians."""
     source = args.work / "speed.source"
-    lines = pathlib.Path(args.test_sets[0]).read_bytes().split(b"\n")[: args.speed_sentences]
+    lines = pathlib.Path(args.tests[0][0]).read_bytes().split(b"\n")[: args.speed_sentences]
     lines = [line for line in lines if line]
     source.write_bytes(b"\n".join(lines) + b"\n")
     sentences = len(lines)
@@ -258,13 +264,15 @@ def parse():
     parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:activation=identity, gru:groups=4,rearrange=true, overlay.yaml ...")
     parser.add_argument("--work", required=True, type=pathlib.Path, metavar="DIR", help="output directory; an interrupted run resumes from it")
     parser.add_argument("-c", "--config", action="append", default=[], metavar="FILE", help="settings of nmt-train for all units (repeatable)")
-    for name, required in (("train", True), ("valid", False), ("test", True)):
+    for name, required in (("train", True), ("valid", False)):
         parser.add_argument(f"--{name}-sets", nargs=2, required=required, metavar=("SRC", "TRG"))
+    parser.add_argument("--test-sets", nargs=2, required=True, action="append", metavar=("SRC", "TRG"), help="repeatable; the first decides")
     parser.add_argument("--vocabs", type=pathlib.Path, metavar="FILE", help="shared vocabulary (default: train a joint one)")
     parser.add_argument("--pieces", type=int, default=4000, help="size of the trained vocabulary (%(default)s)")
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--updates", type=int, help="updates of each training (2000 unless --minutes is given)")
     budget.add_argument("--minutes", type=float, help="wall time of each training instead; only fair on an idle machine with --jobs 1")
+    budget.add_argument("--until-converged", action="store_true", help="train until the early stopping of --config")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
     parser.add_argument("--baseline", default="gru", metavar="UNIT", help="reference of p-values and ratios (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="concurrent trainings (%(default)s)")
@@ -275,19 +283,24 @@ def parse():
     parser.add_argument("--speed-sentences", type=int, default=200, help="test sentences decoded per round (%(default)s)")
     parser.add_argument("--no-figures", action="store_true", help="write only the table")
     args = parser.parse_args()
-    if not args.updates and not args.minutes:
+    if not args.updates and not args.minutes and not args.until_converged:
         args.updates = 2000
     for name in ("updates", "minutes", "jobs", "threads", "rounds", "speed_updates", "speed_sentences", "pieces"):
         value = getattr(args, name)
         if value is not None and value <= 0:
             parser.error(f"--{name.replace('_', '-')}: {value}, must be above 0")
     args.work = args.work.resolve()
-    for name in ("train_sets", "valid_sets", "test_sets"):
-        files = getattr(args, name)
-        setattr(args, name, files and [str(pathlib.Path(file).resolve()) for file in files])
+    if args.until_converged and not args.valid_sets:
+        parser.error("--until-converged needs --valid-sets")
+
+    def whole_paths(option, files):
         for file in files or []:
             if not pathlib.Path(file).is_file():
-                parser.error(f"--{name.replace('_', '-')}: {file} is no file")
+                parser.error(f"{option}: {file} is no file")
+        return files and [str(pathlib.Path(file).resolve()) for file in files]
+
+    args.train_sets, args.valid_sets = whole_paths("--train-sets", args.train_sets), whole_paths("--valid-sets", args.valid_sets)
+    args.tests = [whole_paths("--test-sets", pair) for pair in args.test_sets]
     args.vocabs = args.vocabs and args.vocabs.resolve()
     units = [Unit(item) for item in args.units]
     twice = {unit.folder for unit in units if sum(other.folder == unit.folder for other in units) > 1}

@@ -16,6 +16,11 @@ COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_secon
            "p_value", "dev_bleu", "brevity", "why"]  # fmt: skip
 
 
+def hypothesis(test):
+    """File name of the translation of a test set, from 0."""
+    return f"hypothesis.{test + 1}" if test else "hypothesis"
+
+
 def write_whole(path, text):
     """Writes a file atomically."""
     temporary = path.with_name(path.name + ".tmp")
@@ -58,24 +63,24 @@ def result_of(args, unit, seed):
     return json.loads(file.read_text())
 
 
-def score(programs, args, unit, seeds):
+def score(programs, args, unit, seeds, test=0):
     """BLEU and its 95 % interval for each seed: sacreBLEU's bootstrap with 1,000 resamples."""
     scores = []
     for seed in seeds:
-        one = bleu(programs, args.test_sets[1], [args.work / unit.folder / f"seed-{seed}" / "hypothesis"], "--confidence")
+        one = bleu(programs, args.tests[test][1], [args.work / unit.folder / f"seed-{seed}" / hypothesis(test)], "--confidence")
         brevity = float(re.search(r"BP = ([\d.]+)", one["verbose_score"])[1])
         interval = float(one.get("confidence_var", 0))  # missing when every sentence scores 0
         scores.append((float(one["score"]), interval, brevity))
     return scores
 
 
-def p_values(programs, args, unit, baseline, seeds):
+def p_values(programs, args, unit, baseline, seeds, test=0):
     """p-value of the paired bootstrap against the baseline with the same seed."""
     values = []
     for seed in seeds:
-        systems = [args.work / one.folder / f"seed-{seed}" / "hypothesis" for one in (baseline, unit)]
+        systems = [args.work / one.folder / f"seed-{seed}" / hypothesis(test) for one in (baseline, unit)]
         if systems[0].exists():
-            values.append(bleu(programs, args.test_sets[1], systems, "--paired-bs")[1]["BLEU"]["p_value"])
+            values.append(bleu(programs, args.tests[test][1], systems, "--paired-bs")[1]["BLEU"]["p_value"])
     return values
 
 
@@ -92,7 +97,7 @@ def rows(programs, args, units):
         row["why"] = "; ".join(f"seed {seed}: {result['why']}" for seed, result in results.items() if result["status"] != "ok") or None
         if good:
             scores = score(programs, args, unit, good)
-            row["parameters"], row["updates"] = results[good[0]]["parameters"], results[good[0]]["updates"]
+            row["parameters"], row["updates"] = results[good[0]]["parameters"], round(statistics.mean(results[seed]["updates"] for seed in good))
             row["bleu"], row["ci"] = statistics.mean(s[0] for s in scores), statistics.median(s[1] for s in scores)
             row["brevity"] = statistics.mean(s[2] for s in scores)
             row["bleu_sd"] = statistics.stdev(s[0] for s in scores) if len(scores) > 1 else None
@@ -102,6 +107,10 @@ def rows(programs, args, units):
             if baseline and unit is not baseline:
                 values = p_values(programs, args, unit, baseline, good)
                 row["p_value"] = statistics.median(values) if values else None
+            row["other_tests"] = []  # mean BLEU, median p-value
+            for test in range(1, len(args.tests)):
+                values = p_values(programs, args, unit, baseline, good, test) if baseline and unit is not baseline else []
+                row["other_tests"].append((statistics.mean(s[0] for s in score(programs, args, unit, good, test)), statistics.median(values) if values else None))
         mine = speeds.get(unit.name, {})
         row["tokens_per_second"], row["ms_batch_1"], row["ms_batch_64"] = mine.get("tokens"), mine.get("ms_1"), mine.get("ms_batch")
         base = speeds.get(args.baseline, {}).get("tokens")
@@ -126,15 +135,18 @@ def processor():
 
 def markdown(args, table, command):
     base = args.baseline
-    head = ["unit", "parameters", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "best dev BLEU"]
+    head = ["unit", "parameters", "updates", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "best dev BLEU"]
+    head += [f"{pathlib.Path(reference).name} (p)" for _, reference in args.tests[1:]]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in table:
         score_text = shown(row, "bleu", "{:.1f}") + shown(row, "ci", " ± {:.1f}") + shown(row, "bleu_sd", " (sd {:.2f})")
-        cells = [f"`{row['unit']}`", shown(row, "parameters", "{:,}"), shown(row, "tokens_per_second", "{:,.0f}"), shown(row, "tokens_ratio", "{:.2f}"),
+        cells = [f"`{row['unit']}`", shown(row, "parameters", "{:,}"), shown(row, "updates", "{:,}"), shown(row, "tokens_per_second", "{:,.0f}"), shown(row, "tokens_ratio", "{:.2f}"),
                  shown(row, "ms_batch_1", "{:.1f}"), shown(row, "ms_batch_64", "{:.2f}"), score_text if row["status"] == "ok" else "failed",
                  shown(row, "p_value", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
+        others = row.get("other_tests", [(None, None)] * (len(args.tests) - 1))
+        cells += ["" if mean is None else f"{mean:.1f}" + (f" ({p:.3f})" if p is not None else "") for mean, p in others]
         lines.append("| " + " | ".join(cells) + " |")
-    budget = f"{args.updates:,} updates" if args.updates else f"{args.minutes:g} minutes"
+    budget = f"{args.updates:,} updates" if args.updates else "until early stopping" if args.until_converged else f"{args.minutes:g} minutes"
     notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
     speed_file = args.work / "speed.json"
     if speed_file.exists():
@@ -175,5 +187,5 @@ def draw(args, root):
     if python is None:
         print(f"no figures: matplotlib is missing and could not be installed into {root / '.venv'}; the table is complete", flush=True)
         return
-    done = subprocess.run([python, root / "scripts" / "plot_units.py", args.work, args.baseline], capture_output=True, text=True)
+    done = subprocess.run([python, root / "scripts/bench/plot_units.py", args.work, args.baseline], capture_output=True, text=True)
     print(done.stdout.strip() if done.returncode == 0 else f"no figures: {done.stderr.strip().splitlines()[-1]}", flush=True)

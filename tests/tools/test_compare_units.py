@@ -48,7 +48,8 @@ class CompareUnits(unittest.TestCase):
     def command(self, *arguments, updates=20):
         sets = [word for name, file in (("train", "train"), ("valid", "valid"), ("test", "test"))
                 for word in (f"--{name}-sets", self.folder / f"{file}.en", self.folder / f"{file}.de")]  # fmt: skip
-        command = [sys.executable, ROOT / "scripts/bench/compare_units.py", "--config", self.folder / "base.yaml", "--updates", updates, "--pieces", 200,
+        command = [sys.executable, ROOT / "scripts/bench/compare_units.py", "--config", self.folder / "base.yaml",
+                   *(["--updates", updates] if updates else []), "--pieces", 200,
                    "--work", self.folder / "work", "--no-figures", *sets, *arguments]  # fmt: skip
         return [str(word) for word in command]
 
@@ -106,6 +107,20 @@ class CompareUnits(unittest.TestCase):
         self.assertAlmostEqual(float(after["gru"]["tokens_ratio"]), 1)
         self.assertEqual(after["overlay"]["bleu"], rows["overlay"]["bleu"])
         self.assertEqual(after["gru:reset=never"]["status"], "failed")
+
+    def test_until_early_stopping_on_two_tests(self):
+        (self.folder / "stop.yaml").write_text("early-stopping: 2\nlearn-rate: 0.5\nvalid-metrics: [cross-entropy]\n")  # a rate at which nothing is learned
+        other = [self.folder / "valid.en", self.folder / "valid.de"]
+        self.run_it("gru", "ssru", "--config", self.folder / "stop.yaml", "--until-converged", "--test-sets", *other, updates=None)
+        for unit, row in self.rows().items():
+            self.assertEqual(row["status"], "ok")
+            self.assertIn("(early-stopping)", (self.folder / "work" / unit / "seed-1/train.log").read_text(encoding="utf-8"))
+        table = (self.folder / "work/table.md").read_text(encoding="utf-8").splitlines()
+        self.assertTrue(table[0].endswith("| valid.de (p) |"))
+        for unit, line in (("gru", table[2]), ("ssru", table[3])):
+            score = subprocess.run([BIN / "nmt-bleu", other[1], "-i", self.folder / "work" / unit / "seed-1/hypothesis.2", "-b", "-w", "1"],
+                                   capture_output=True, text=True, check=True)  # fmt: skip
+            self.assertEqual(line.split("|")[-2].split()[0], score.stdout.strip())
 
     def test_a_killed_run_goes_on(self):
         # More updates than it can do before it is killed, however late the machine lets us see that it has begun to save.
