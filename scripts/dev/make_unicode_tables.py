@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates src/text/unicode_tables.inc: the general categories P, S and N for BLEU's international
-tokenization, white space as in str.split(), and the tables of str.lower(). The categories come from the
-package "regex", which sacreBLEU uses, everything else from Python.
+tokenization, white space as in str.split(), and the tables of str.lower(), str.upper() and str.title().
+The categories come from the package "regex", which sacreBLEU uses, everything else from Python.
 Usage: make_unicode_tables.py > src/text/unicode_tables.inc"""
 import sys
 import unicodedata
@@ -61,6 +61,11 @@ def main():
         if text != chr(code) and len(text) == 1:
             lower.append((code, ord(text)))
     table("lowercase", "Pair", lower, 7)
+    every = [chr(code) for code in range(sys.maxunicode + 1)]
+    table("uppercase", "Pair", [(ord(c), ord(c.upper())) for c in every if len(c.upper()) == 1 and c.upper() != c], 7)
+    table("long_uppercase", "Mapping", [(ord(c), *map(ord, c.upper())) for c in every if len(c.upper()) > 1], 5)
+    # Title case where it differs from upper case.
+    table("titlecase", "Mapping", [(ord(c), *map(ord, c.title())) for c in every if c.title() != c.upper()], 5)
 
 
 main()

@@ -1,5 +1,6 @@
 #include "data/window.h"
 #include "text/lines.h"
+#include "text/unicode.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,8 +34,12 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
     std::string storage;
     std::string_view text = file.line(line, storage);
     if (!in_words) text = text.substr(0, kMaxPieceBytes * limit);
-    const Ids ids = loading.measure(vocabulary, text).first;
-    return static_cast<std::int64_t>(std::max(ids.size(), std::size_t{1})) + 1;
+    std::size_t pieces = std::max(loading.measure(vocabulary, text).first.size(), std::size_t{1});
+    if (loading.noise.any()) {
+      const std::string upper = encode_utf8(uppercase_of(decode_utf8(text)));
+      pieces = std::max(pieces, loading.measure(vocabulary, upper).first.size());
+    }
+    return static_cast<std::int64_t>(pieces) + 1;
   };
   Steps found;
   if (by_bytes.empty()) return found;

@@ -50,7 +50,8 @@ std::uint32_t PairStream::next_line() {
 EncodedPair PairStream::next() {
   if (share_.size == 1) {
     exchange_.encoding();
-    return loading_.encode(next_line());
+    const std::uint32_t line = next_line();  // before epoch_ is read
+    return loading_.encode(line, epoch_);
   }
   while (ready_.empty()) {
     if (asked_.empty()) ask(std::min(kPiece, static_cast<std::int64_t>(lines_.size())));
@@ -73,7 +74,7 @@ void PairStream::ask(std::int64_t pairs) {
     lines.push_back(next_line());
     if (asked_pairs_++ % share_.size != share_.rank) continue;
     exchange_.encoding();
-    append(mine, loading_.encode(lines.back()));
+    append(mine, loading_.encode(lines.back(), epoch_));
   }
   under_way_ += pairs;
   asked_.push_back(std::move(lines));

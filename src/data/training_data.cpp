@@ -167,9 +167,10 @@ void TrainingData::Impl::produce(LoaderState at) {
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source,
                            const Vocabulary& target, const DataSpec& spec,
                            std::span<const std::int64_t> excluded, const Share& share,
-                           Gather gather)
+                           Gather gather, const NoiseSpec& noise)
     : impl_(
-          std::make_unique<Impl>(Loading{corpus, source, target, spec}, share, std::move(gather))) {
+          std::make_unique<Impl>(Loading{corpus, source, target, spec, TextNoise(noise, spec.seed)},
+                                 share, std::move(gather))) {
   NMT_CHECK(share.rank >= 0 && share.rank < share.size,
             "training data: rank {} is not below the number of processes {}", share.rank,
             share.size);

@@ -5,6 +5,7 @@
 #include "data/corpus.h"
 #include "data/loader_state.h"
 #include "nmt/vocabulary.h"
+#include "text/noise.h"
 
 #include <cstdint>
 #include <functional>
@@ -21,8 +22,8 @@ using Gather = std::function<std::vector<Ids>(const Ids& mine)>;
 /// An endless stream of training batches, epoch after epoch in random order. Windows of maxi_batch
 /// batches are sorted by length and cut at mini_batch_words padded target tokens (twice as many
 /// source tokens) and mini_batch sentences; the batches of a window come in random order. A
-/// background thread encodes ahead. The sequence depends only on the corpus, the vocabularies, the
-/// settings and the seed.
+/// background thread encodes ahead. Each epoch draws its own noise (TextNoise). The sequence
+/// depends only on the corpus, the vocabularies, the settings and the seed.
 class TrainingData {
  public:
   /// Lines in `excluded` (sorted, from 0) are not used. The corpus and the vocabularies must
@@ -32,7 +33,7 @@ class TrainingData {
   /// Errors: (usage) a setting is out of range; (data) no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
                const DataSpec& spec, std::span<const std::int64_t> excluded = {},
-               const Share& share = {}, Gather gather = {});
+               const Share& share = {}, Gather gather = {}, const NoiseSpec& noise = {});
   ~TrainingData();
   TrainingData(const TrainingData&) = delete;
   TrainingData& operator=(const TrainingData&) = delete;

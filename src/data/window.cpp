@@ -46,13 +46,26 @@ std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary,
   return {std::move(ids), ids.empty() ? 0 : static_cast<std::int32_t>(words.count)};
 }
 
-EncodedPair Loading::encode(std::int64_t line) const {
-  std::string storage;
-  EncodedPair pair{.line = line};
-  std::tie(pair.source, pair.source_length) =
-      measure(source, corpus.line(Side::source, line, storage));
-  std::tie(pair.target, pair.target_length) =
-      measure(target, corpus.line(Side::target, line, storage));
+EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
+  std::string source_storage, target_storage;
+  const std::string_view source_text = corpus.line(Side::source, line, source_storage),
+                         target_text = corpus.line(Side::target, line, target_storage);
+  const auto encoded = [&](std::string_view from, std::string_view to) {
+    EncodedPair pair{.line = line};
+    std::tie(pair.source, pair.source_length) = measure(source, from);
+    std::tie(pair.target, pair.target_length) = measure(target, to);
+    return pair;
+  };
+  if (noise.any()) {
+    std::string from(source_text), to(target_text);
+    if (noise.apply(from, to, epoch, line)) {
+      EncodedPair pair = encoded(from, to);
+      if (!drops(pair.source_length, pair.target_length) &&
+          std::max(pair.source_length, pair.target_length) <= spec.max_length)
+        return pair;
+    }
+  }
+  EncodedPair pair = encoded(source_text, target_text);
   if (drops(pair.source_length, pair.target_length)) {
     pair.source.clear();
     pair.target.clear();

@@ -5,6 +5,7 @@
 #include "data/corpus.h"
 #include "data/loader_state.h"
 #include "nmt/vocabulary.h"
+#include "text/noise.h"
 
 #include <cstdint>
 #include <functional>
@@ -38,11 +39,13 @@ struct Loading {
   const Vocabulary& source;
   const Vocabulary& target;
   DataSpec spec;
+  TextNoise noise = TextNoise();
 
   /// Checks the settings. Errors (usage): a value is out of range.
   void check() const;
-  /// Encodes the pair at a line.
-  EncodedPair encode(std::int64_t line) const;
+  /// Encodes the pair at a line, with the noise of that epoch. A pair that noise makes too long
+  /// stays without.
+  EncodedPair encode(std::int64_t line, std::int64_t epoch) const;
   /// Whether a pair with these lengths is dropped.
   bool drops(std::int32_t source_length, std::int32_t target_length) const;
   /// The ids of a sentence, cropped, and its length before.

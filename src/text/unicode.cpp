@@ -12,6 +12,9 @@ struct Range {
 struct Pair {
   char32_t from, to;
 };
+struct Mapping {
+  char32_t from, to[3];  // then zeros
+};
 
 #include "text/unicode_tables.inc"
 
@@ -22,10 +25,37 @@ bool within(const Range (&table)[n], char32_t c) {
   return at != std::begin(table) && c <= std::prev(at)->last;
 }
 
+template <class Row, std::size_t n>
+const Row* row_of(const Row (&table)[n], char32_t c) {
+  const Row* at = std::lower_bound(std::begin(table), std::end(table), c,
+                                   [](const Row& row, char32_t x) { return row.from < x; });
+  return at != std::end(table) && at->from == c ? at : nullptr;
+}
+
 char32_t lower(char32_t c) {
-  const Pair* at = std::lower_bound(std::begin(lowercase), std::end(lowercase), c,
-                                    [](const Pair& p, char32_t x) { return p.from < x; });
-  return at != std::end(lowercase) && at->from == c ? at->to : c;
+  const Pair* at = row_of(lowercase, c);
+  return at ? at->to : c;
+}
+
+void append(std::u32string& out, const Mapping& mapping) {
+  for (const char32_t c : mapping.to)
+    if (c != 0) out += c;
+}
+
+void append_upper(std::u32string& out, char32_t c) {
+  if (const Mapping* at = row_of(long_uppercase, c)) {
+    append(out, *at);
+  } else {
+    const Pair* simple = row_of(uppercase, c);
+    out += simple ? simple->to : c;
+  }
+}
+
+void append_title(std::u32string& out, char32_t c) {
+  if (const Mapping* at = row_of(titlecase, c))
+    append(out, *at);
+  else
+    append_upper(out, c);
 }
 
 // The condition Final_Sigma of Unicode 15, table 3-17, as str.lower() applies it.
@@ -100,6 +130,27 @@ std::u32string lowercase_of(std::u32string_view text) {
       out += is_final_sigma(text, i) ? U'\u03C2' : U'\u03C3';
     else
       out += lower(text[i]);
+  }
+  return out;
+}
+
+std::u32string uppercase_of(std::u32string_view text) {
+  std::u32string out;
+  out.reserve(text.size());
+  for (const char32_t c : text) append_upper(out, c);
+  return out;
+}
+
+std::u32string capitalized_words_of(std::u32string_view text) {
+  std::u32string out;
+  out.reserve(text.size());
+  bool at_begin = true;
+  for (const char32_t c : text) {
+    if (at_begin)
+      append_title(out, c);
+    else
+      out += c;
+    at_begin = is_space(c) || (at_begin && (is_punctuation(c) || is_symbol(c)));
   }
   return out;
 }

@@ -17,5 +17,10 @@ bool is_space(char32_t c);        ///< as Python's str.isspace()
 
 /// Python's str.lower(): simple case mapping, I with dot above (two characters), final sigma.
 std::u32string lowercase_of(std::u32string_view text);
+/// Python's str.upper(): full case mapping, such as two letters for sharp s.
+std::u32string uppercase_of(std::u32string_view text);
+/// Every word between white space begins with a title case letter, behind punctuation and symbols;
+/// its other letters stay.
+std::u32string capitalized_words_of(std::u32string_view text);
 
 }  // namespace nmt

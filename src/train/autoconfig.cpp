@@ -71,6 +71,25 @@ bool choose_gate_init(ModelSpec& model) {
   return true;
 }
 
+std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, NoiseSpec& noise) {
+  constexpr std::int64_t min_pairs = 500'000;
+  const bool in_words = data.vocabs.empty() && data.vocab_type == VocabularyKind::words;
+  const bool is_usual = !in_words && size.pairs >= min_pairs;
+  const NoiseSpec rates = is_usual ? usual_noise : NoiseSpec{0, 0, 0, 0};
+  std::vector<Choice> choices;
+  const auto choose = [&](const char* name, double& rate, double value) {
+    if (rate >= 0) return;
+    rate = value;
+    if (value > 0)
+      choices.push_back({name, fmt::format("{}", value), grouped(size.pairs) + " training pairs"});
+  };
+  choose("noise-upper", noise.upper, rates.upper);
+  choose("noise-title", noise.title, rates.title);
+  choose("noise-typos", noise.typos, rates.typos);
+  choose("noise-punctuation", noise.punctuation, rates.punctuation);
+  return choices;
+}
+
 std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& data,
                            TrainSpec& train) {
   std::vector<Choice> choices;

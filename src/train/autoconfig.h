@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "text/noise.h"
 
 #include <cstdint>
 #include <string>
@@ -37,6 +38,15 @@ bool choose_attention_query(ModelSpec& model);
 
 /// Resolves `gate-init: auto`; returns whether it did.
 bool choose_gate_init(ModelSpec& model);
+
+/// The noise of new trainings on large corpora: rates of the Firefox Translations students.
+inline constexpr NoiseSpec usual_noise{
+    .upper = 0.07, .title = 0.05, .typos = 0.05, .punctuation = 0.2};
+
+/// Resolves the rates of noise; returns those above 0. Usual rates from 500,000 pairs on. None
+/// below, where a run sees too few noised pairs to learn from them, and none for a vocabulary of
+/// words, in which the spellings of a word have nothing in common.
+std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, NoiseSpec& noise);
 
 /// Fills settings that are not set (0, "", empty, or -1 for dropout) and logs what was chosen and
 /// why. By the size of the corpus:

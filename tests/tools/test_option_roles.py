@@ -58,6 +58,7 @@ PROCEDURE = {
     "beam-size": "3", "normalize": "0.5", "length-penalty": "0.7", "coverage-penalty": "0.1",
     "max-length-factor": "2", "max-length-offset": "9", "allow-unk": True,
     "valid-max-length": "99", "valid-mini-batch": "9", "bptt": "9", "dropout-weights": "0.1",
+    "noise-upper": "0.2", "noise-title": "0.2", "noise-typos": "0.2", "noise-punctuation": "0.3",
 }
 COMPUTE = {"products": "auto"}
 # Options that one of these switches off.

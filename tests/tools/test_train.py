@@ -81,14 +81,36 @@ class TrainTest(unittest.TestCase):
         self.train("killed", "--after", "40u")
         self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "killed"))
 
+    def test_noise_is_drawn_alike_by_a_resumed_training(self):
+        # A vocabulary of its own, so that only the noise of the training pairs tells the runs apart.
+        self.train("v", "--after", "1u", "--noise", "0")
+        vocabulary = self.dir / "v" / "vocab.spm"
+        noise = ["--vocabs", vocabulary, "--noise-upper", "0.3", "--noise-title", "0.2", "--noise-typos", "0.4", "--noise-punctuation", "0.5",
+                 "--mini-batch-words", "700"]
+        self.train("whole", *noise, "--after", "60u")
+        for after in ("23u", "47u", "60u"):  # in several epochs
+            self.train("parts", *noise, "--after", after)
+        self.assertGreater(events(self.dir / "whole", "display")[-1]["epochs"], 2)
+        self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "parts"))
+        self.train("threads", *noise, "--after", "60u", "--cpu-threads", "1")
+        figures = [[(e["labels"], e["updates"]) for e in events(self.dir / name, "display")] for name in ("whole", "threads")]
+        self.assertEqual(*figures)  # the same batches
+        for name, more in (("clean", ["--noise", "0"]), ("seed", [*noise[2:], "--seed", "3"])):
+            self.train(name, "--vocabs", vocabulary, *more, "--after", "60u")
+            self.assertNotEqual(weights(self.dir / "whole"), weights(self.dir / name))
+        done = self.train("whole", *noise, "--noise-typos", "0.1", "--after", "61u")
+        self.assertIn("override noise-typos: 0.4 -> 0.1", done.stderr)
+        self.assertIn("sum is above 1", run(self.en, self.de, "--noise-upper", "0.7", "--noise-title", "0.4", status=2).stderr)
+
     def test_what_an_older_version_saved_goes_on(self):
         """Settings that it did not have, and those whose default came later: attention-query auto, embeddings tied."""
-        self.train("whole", "--after", "40u", "--no-tied-embeddings-all")
-        self.train("older", "--after", "20u", "--no-tied-embeddings-all")
+        self.train("whole", "--after", "40u", "--no-tied-embeddings-all", "--noise", "0")
+        self.train("older", "--after", "20u", "--no-tied-embeddings-all", "--noise", "0")
         checkpoint = self.dir / "older" / "latest"
         state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
         lines = state["settings"].splitlines(True)
-        unknown = ("groups:", "rearrange:", "dropout-variational:", "positions:", "init-scale:")
+        unknown = ("groups:", "rearrange:", "dropout-variational:", "positions:", "init-scale:",
+                   "noise-upper:", "noise-title:", "noise-typos:", "noise-punctuation:")
         older = [line for line in lines if not line.startswith(unknown)]
         self.assertEqual(len(older), len(lines) - len(unknown))
         for query, said in (("auto", []), ("auto", ["recurrent"]), ("recurrent", ["auto"]), ("recurrent", [])):

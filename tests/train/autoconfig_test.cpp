@@ -52,6 +52,23 @@ TEST(AutoConfig, OneVocabularyIsOneTable) {
   EXPECT_FALSE(ties([](DataSpec& d) { d.vocabs = {"en.spm", "de.spm"}; }));
 }
 
+TEST(AutoConfig, LargeCorporaHaveNoise) {
+  const auto rates = [](std::int64_t pairs, NoiseSpec noise, auto change) {
+    DataSpec data;
+    change(data);
+    const std::size_t choices = choose_noise({pairs, pairs * 60}, data, noise).size();
+    return std::vector<double>{noise.upper, noise.title, noise.typos, noise.punctuation,
+                               static_cast<double>(choices)};
+  };
+  const auto same = [](DataSpec&) {};
+  const auto words = [](DataSpec& d) { d.vocab_type = VocabularyKind::words; };
+  // github.com/mozilla/translations: 7 % upper case, 5 % title case, 5 % typos, 20 % punctuation.
+  EXPECT_EQ(rates(500'000, {}, same), (std::vector<double>{0.07, 0.05, 0.05, 0.2, 4}));
+  EXPECT_EQ(rates(499'999, {}, same), (std::vector<double>{0, 0, 0, 0, 0}));
+  EXPECT_EQ(rates(10'000'000, {}, words), (std::vector<double>{0, 0, 0, 0, 0}));
+  EXPECT_EQ(rates(10'000'000, {0, -1, 0.5, 0}, same), (std::vector<double>{0, 0.05, 0.5, 0, 1}));
+}
+
 TEST(AutoConfig, WhatAsksTheSourceIsSaid) {
   using Query = std::optional<AttentionQuery>;
   const auto query = [](ModelType type, AttentionType attention = AttentionType::additive,

@@ -25,8 +25,9 @@ bool TrainingSpec::ties_given() const {
 
 std::vector<config::Option> fields(TrainingSpec& spec) {
   std::vector<config::Option> options =
-      joined({config::fields(spec.model), config::fields(spec.data), config::fields(spec.train),
-              config::validation_fields(spec.search), config::training_fields(spec.compute)});
+      joined({config::fields(spec.model), config::fields(spec.data), config::fields(spec.noise),
+              config::fields(spec.train), config::validation_fields(spec.search),
+              config::training_fields(spec.compute)});
   for (config::Option& option : options)
     if (option.name == "unit" || option.name == "enc-cell" || option.name == "dec-cell")
       option.words = unit_names();
@@ -52,6 +53,7 @@ void note_given(TrainingSpec& spec, const config::Settings& settings) {
 
 void check(const TrainingSpec& spec) {
   config::check(spec.data, spec.model.task);
+  config::check(spec.noise);
   config::check(spec.search);
   config::check(spec.model, spec.data);
 }

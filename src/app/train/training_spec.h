@@ -3,6 +3,7 @@
 #include "config/option.h"
 #include "config/settings.h"
 #include "config/specs.h"
+#include "text/noise.h"
 
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@ namespace nmt::app {
 struct TrainingSpec {
   ModelSpec model;
   DataSpec data;
+  NoiseSpec noise;  ///< of the training text
   TrainSpec train;
   SearchSpec search;  ///< of validation
   ComputeSpec compute = float32_compute();

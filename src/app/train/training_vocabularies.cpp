@@ -1,6 +1,7 @@
 #include "app/train/training_vocabularies.h"
 
 #include "core/log.h"
+#include "text/noise.h"
 #include "text/train_vocabulary.h"
 #include "text/word_vocabulary.h"
 #include "train/reporter.h"
@@ -14,7 +15,8 @@ namespace nmt::app {
 namespace {
 
 std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vector<Side> sides,
-                                            const VocabularyTraining& training, VocabularyKind kind,
+                                            const VocabularyTraining& training,
+                                            const DataSpec& data, const TextNoise& noise,
                                             const char* name) {
   const ParallelCorpus& corpus = *text.corpus;
   const std::int64_t pairs = corpus.pairs() - std::ssize(text.excluded);
@@ -31,12 +33,18 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
     }
     return k + static_cast<std::int64_t>(low);
   };
-  std::string storage;
-  const auto train = kind == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
+  std::string storage, changed;
+  const auto train =
+      data.vocab_type == VocabularyKind::words ? train_word_vocabulary : train_vocabulary;
   TrainedVocabulary trained = train(
       pairs * std::ssize(sides),
       [&](std::int64_t i) {
-        return corpus.line(sides[static_cast<std::size_t>(i / pairs)], line_of(i % pairs), storage);
+        const std::int64_t number = line_of(i % pairs);
+        const std::string_view line =
+            corpus.line(sides[static_cast<std::size_t>(i / pairs)], number, storage);
+        if (!noise.any()) return line;
+        changed = line;
+        return noise.apply_case(changed, 0, number) ? std::string_view(changed) : line;
       },
       training, name);
   log::info("{}: {} pieces from {} lines{}", name, grouped(trained.vocabulary.size()),
@@ -50,8 +58,8 @@ std::shared_ptr<const Vocabulary> train_one(const TrainingText& text, std::vecto
 
 }  // namespace
 
-VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
-                                 train::Heartbeat& heartbeat) {
+VocabularyPair make_vocabularies(const DataSpec& data, const NoiseSpec& rates,
+                                 const TrainingText& text, train::Heartbeat& heartbeat) {
   VocabularyPair made;
   if (!data.vocabs.empty()) {
     made.source = made.target =
@@ -60,19 +68,20 @@ VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
       made.target = std::make_shared<const Vocabulary>(Vocabulary::load(data.vocabs[1]));
     return made;
   }
+  const TextNoise noise(rates, data.seed);
   VocabularyTraining training;
   training.size = data.dim_vocabs.front();
   training.max_lines = data.sentencepiece_max_lines;
   if (data.joint_vocab) {
     heartbeat.activity("training the joint vocabulary");
-    made.source = made.target = train_one(text, {Side::source, Side::target}, training,
-                                          data.vocab_type, "joint vocabulary");
+    made.source = made.target =
+        train_one(text, {Side::source, Side::target}, training, data, noise, "joint vocabulary");
   } else {
     heartbeat.activity("training the source vocabulary");
-    made.source = train_one(text, {Side::source}, training, data.vocab_type, "source vocabulary");
+    made.source = train_one(text, {Side::source}, training, data, noise, "source vocabulary");
     heartbeat.activity("training the target vocabulary");
     training.size = data.dim_vocabs.back();
-    made.target = train_one(text, {Side::target}, training, data.vocab_type, "target vocabulary");
+    made.target = train_one(text, {Side::target}, training, data, noise, "target vocabulary");
   }
   return made;
 }

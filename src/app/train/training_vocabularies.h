@@ -9,8 +9,8 @@
 namespace nmt::app {
 
 /// Reads data.vocabs, or learns vocabularies from the training lines if none are given.
-VocabularyPair make_vocabularies(const DataSpec& data, const TrainingText& text,
-                                 train::Heartbeat& heartbeat);
+VocabularyPair make_vocabularies(const DataSpec& data, const NoiseSpec& noise,
+                                 const TrainingText& text, train::Heartbeat& heartbeat);
 
 /// Sends the first rank's vocabularies to all ranks.
 void broadcast(train::Communicator& ranks, VocabularyPair& vocabularies);

@@ -3,6 +3,7 @@
 #include "app/train/training_vocabularies.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "text/noise.h"
 
 #include <algorithm>
 #include <map>
@@ -43,24 +44,30 @@ void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<trai
   text_ = open_training_text(spec.data, choices, ranks);
   for (train::Choice& choice : train::choose(text_.size(), spec.model, spec.data, spec.train))
     choices.push_back(std::move(choice));
+  for (train::Choice& choice : train::choose_noise(text_.size(), spec.data, spec.noise))
+    choices.push_back(std::move(choice));
   if (is_new && !spec.ties_given() && train::choose_tying(spec.model, spec.data))
     choices.push_back({"tied-embeddings-all", "true", "one vocabulary for both sides"});
 }
 
 std::string TranslationTraining::batching(const TrainingSpec& spec) const {
   const DataSpec& data = spec.data;
+  const NoiseSpec& noise = spec.noise;
   return fmt::format(
       "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
-      "maxi-batch {}",
+      "maxi-batch {}{}",
       text_.corpus->hash(), text_.excluded.size(), text_.corpus->pairs(), data.seed,
       data.max_length, data.max_length_unit == LengthUnit::words ? " words" : "",
       data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
-      data.maxi_batch);
+      data.maxi_batch,
+      TextNoise(noise, data.seed).any() ? fmt::format(", noise {} {} {} {}", noise.upper,
+                                                      noise.title, noise.typos, noise.punctuation)
+                                        : "");
 }
 
 VocabularyPair TranslationTraining::make_vocabularies(const TrainingSpec& spec,
                                                       train::Heartbeat& heartbeat) {
-  return app::make_vocabularies(spec.data, text_, heartbeat);
+  return app::make_vocabularies(spec.data, spec.noise, text_, heartbeat);
 }
 
 void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& vocabularies,
@@ -69,9 +76,9 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
   const Vocabulary &source = *vocabularies_.source, &target = *vocabularies_.target;
   train::Communicator& ranks = device.ranks();
   model_.emplace(spec.model, source.size(), target.size(), device.context(), spec.train.seed);
-  data_.emplace(*text_.corpus, source, target, spec.data, text_.excluded,
-                Share{ranks.rank(), ranks.size()},
-                [&ranks](const Ids& mine) { return ranks.all_gather(mine); });
+  data_.emplace(
+      *text_.corpus, source, target, spec.data, text_.excluded, Share{ranks.rank(), ranks.size()},
+      [&ranks](const Ids& mine) { return ranks.all_gather(mine); }, spec.noise);
   source_.emplace(*data_, spec.data);
   translations_.emplace(spec.model, spec.train.valid_metrics, spec.train.valid_max_sentences,
                         spec.search, source, target, text_.development, device.compute());
