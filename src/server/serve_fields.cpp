@@ -46,6 +46,7 @@ std::vector<Option> limit_fields(Limits& limits) {
 ServeSpec::ServeSpec() {
   translate.text_rules.preserve = {Preserved::all};
   translate.text_rules.repetition_guard = true;
+  translate.text_rules.recase = true;
 }
 
 std::vector<Option> fields(ServeSpec& spec) {

@@ -139,6 +139,23 @@ TEST_F(TextTranslatorTest, GlossaryTermsReplaceTheirSources) {
   EXPECT_EQ(statistics.in_parts, 1);
 }
 
+// The table copies its source, so an output shows what the model has read.
+TEST_F(TextTranslatorTest, LinesInCapitalsAreReadInSentenceCase) {
+  TextRules rules;
+  const Lines lines{"the FOX", "THE QUICK FOX", "The Quick Brown Fox Jumps", "A DOG 12 OVER IT"};
+  // The vocabulary has no capitals: what the model cannot read is lost.
+  EXPECT_NE(translate({}, rules, lines)[1], lines[1]);
+  rules.recase = true;
+  const Lines found = translate({}, rules, lines);
+  EXPECT_NE(found[0], lines[0]);
+  // Only the first letter of the sentence is a capital for the model.
+  EXPECT_NE(found[1].find("HE QUICK FOX"), std::string::npos) << found[1];
+  EXPECT_NE(found[2].find("Quick Brown Fox Jumps"), std::string::npos) << found[2];
+  EXPECT_NE(found[3].find("DOG 12 OVER IT"), std::string::npos) << found[3];
+  rules.preserve.numbers = true;  // a line with spans stays as it is
+  EXPECT_EQ(translate({}, rules, lines)[3].find("DOG"), std::string::npos);
+}
+
 TEST_F(TextTranslatorTest, AnotherHypothesisReplacesARepetition) {
   TextRules rules;
   EXPECT_EQ(translate({.echo = 1}, rules, {"fox"}), Lines{"fox fox"});

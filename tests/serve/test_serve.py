@@ -129,7 +129,7 @@ class Serve(unittest.TestCase):
 
     def expected(self, lines, *arguments, model="en-de"):
         done = subprocess.run([str(BIN / "nmt-translate"), "-m", str(self.models / model), "--quiet", "--preserve",
-                               "--repetition-guard", *arguments], input="\n".join(lines) + "\n",
+                               "--repetition-guard", "--recase", *arguments], input="\n".join(lines) + "\n",
                               capture_output=True, text=True, timeout=SECONDS)
         assert done.returncode == 0, done.stderr
         return done.stdout.split("\n")[:-1]

@@ -16,7 +16,9 @@ std::vector<config::Option> fields(TextSpec& spec) {
        Option("glossary", &spec.glossary, "terms and their translations, separated by a tab")
            .meta("FILE"),
        Option("repetition-guard", &spec.repetition_guard,
-              "replace translations that repeat words or pieces in a row")});
+              "replace translations that repeat words or pieces in a row"),
+       Option("recase", &spec.recase,
+              "translate lines in capitals and titles in sentence case, and restore")});
 }
 
 std::vector<config::Option> fields(TranslateSpec& spec) {
@@ -46,6 +48,7 @@ void check(const TranslateSpec& spec) {
   const char* const rule = !rules.preserve.empty()   ? "preserve"
                            : !rules.glossary.empty() ? "glossary"
                            : rules.repetition_guard  ? "repetition-guard"
+                           : rules.recase            ? "recase"
                                                      : nullptr;
   if (!rule) return;
   const auto refuse = [&](const char* other) {

@@ -14,6 +14,7 @@ TextRules TextRules::load(const TextSpec& spec) {
   }
   if (!spec.glossary.empty()) rules.glossary = Glossary::load(spec.glossary);
   rules.repetition_guard = spec.repetition_guard;
+  rules.recase = spec.recase;
   return rules;
 }
 

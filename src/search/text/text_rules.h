@@ -22,6 +22,7 @@ struct TextSpec {
   std::vector<Preserved> preserve;
   std::string glossary;  ///< file; "": none
   bool repetition_guard = false;
+  bool recase = false;
 };
 
 /// The same with its glossary read.
@@ -29,11 +30,12 @@ struct TextRules {
   SpanKinds preserve;
   Glossary glossary;
   bool repetition_guard = false;
+  bool recase = false;
 
   /// Errors: as Glossary::load.
   static TextRules load(const TextSpec& spec);
   /// Whether there is any rule.
-  bool any() const { return preserve.any() || glossary.size() > 0 || repetition_guard; }
+  bool any() const { return preserve.any() || glossary.size() > 0 || repetition_guard || recase; }
 };
 
 }  // namespace nmt

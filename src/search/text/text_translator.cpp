@@ -1,5 +1,6 @@
 #include "search/text/text_translator.h"
 
+#include "search/text/letter_case.h"
 #include "search/text/line_parts.h"
 #include "search/text/repetition_guard.h"
 
@@ -16,6 +17,27 @@ std::vector<TextSpan> TextTranslator::spans_of(const std::string& line) const {
 
 std::vector<LineTranslation> TextTranslator::translate(std::span<const std::string> lines,
                                                        std::int64_t first_line) {
+  if (!rules_.recase) return as_written(lines, first_line);
+  std::vector<std::string> texts(lines.begin(), lines.end());
+  std::vector<LetterCase> cases;
+  for (std::string& text : texts) {
+    cases.push_back(spans_of(text).empty() ? letter_case_of(text) : LetterCase::mixed);
+    if (cases.back() != LetterCase::mixed) text = in_sentence_case(text);
+  }
+  std::vector<LineTranslation> translations = as_written(texts, first_line);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (cases[i] == LetterCase::mixed) continue;
+    for (Output& output : translations[i].outputs) {
+      output.text = in_case(output.text, cases[i]);
+      output.ids = target_.encode(output.text);
+      output.alignment.clear();
+    }
+  }
+  return translations;
+}
+
+std::vector<LineTranslation> TextTranslator::as_written(std::span<const std::string> lines,
+                                                        std::int64_t first_line) {
   if (!rules_.preserve.any() && rules_.glossary.size() == 0) return guarded(lines, first_line);
   std::vector<std::vector<TextSpan>> spans;
   std::vector<std::string> plain;

@@ -21,6 +21,9 @@ namespace nmt {
 /// Repetition guard (find_output_repetition): a degenerate best hypothesis is replaced by the best
 /// finished one that is none and no shorter than the text without the repetition; without one the
 /// repetition is cut from the text. Scores remain those of the hypothesis before the cut.
+///
+/// Recasing: a line in capitals or in title case (letter_case_of), without spans, is translated in
+/// sentence case; its translations get the case of the line.
 class TextTranslator : public LineTranslator {
  public:
   struct Statistics {
@@ -45,6 +48,9 @@ class TextTranslator : public LineTranslator {
   const BatchTranslatorOptions& options() const override { return translator_.options(); }
 
  private:
+  /// translate() of lines whose case stays.
+  std::vector<LineTranslation> as_written(std::span<const std::string> lines,
+                                          std::int64_t first_line);
   std::vector<TextSpan> spans_of(const std::string& line) const;
   /// The model's translations behind the repetition guard.
   std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line);
