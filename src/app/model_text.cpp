@@ -7,6 +7,10 @@
 namespace nmt::app {
 
 std::string model_summary(const ModelSpec& spec) {
+  if (spec.task == Task::language_model)
+    return fmt::format("language model, {}, embeddings of {} and states of {}, {} layer{}",
+                       spec.dec_cell, spec.dim_emb, spec.dim_rnn, spec.dec_depth,
+                       spec.dec_depth == 1 ? "" : "s");
   const std::string cells = spec.enc_cell == spec.dec_cell
                                 ? spec.enc_cell
                                 : spec.enc_cell + " encoder and " + spec.dec_cell + " decoder";

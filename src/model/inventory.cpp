@@ -24,6 +24,10 @@ std::int64_t Inventory::products(const std::string& once) const {
 }
 
 Inventory take_inventory(Model& model) {
+  return take_inventory(model.parameters(), model.target_vocabulary(), model.spec().dim_emb);
+}
+
+Inventory take_inventory(ParameterSet& parameters, int target_vocabulary, int dim_emb) {
   using Role = Parameter::Role;
   Inventory inventory;
   std::map<Role, std::size_t> at;
@@ -38,7 +42,7 @@ Inventory take_inventory(Model& model) {
   add(Role::decoder, "decoder", "target token");
   add(Role::readout, "readout", "target token");
   add(Role::softmax, "softmax", "target token");
-  for (const Parameter& p : model.parameters().all()) {
+  for (const Parameter& p : parameters.all()) {
     Inventory::Part& part = inventory.parts[at.at(p.role)];
     const std::int64_t n = p.shape.elements();
     part.parameters += n;
@@ -57,8 +61,7 @@ Inventory take_inventory(Model& model) {
   }
   for (Inventory::Part& part : inventory.parts)
     if (!part.once.empty()) part.products = part.weights;
-  inventory.parts[at.at(Role::softmax)].products =
-      std::int64_t{model.target_vocabulary()} * model.spec().dim_emb;
+  inventory.parts[at.at(Role::softmax)].products = std::int64_t{target_vocabulary} * dim_emb;
   return inventory;
 }
 

@@ -42,5 +42,8 @@ struct Inventory {
 
 /// Counts a model, which needs no weights (Context without an arena).
 Inventory take_inventory(Model& model);
+/// The same of the parameters of any model with a softmax over `target_vocabulary` words, whose
+/// readout has the width dim_emb. Parts without parameters stay in the list.
+Inventory take_inventory(ParameterSet& parameters, int target_vocabulary, int dim_emb);
 
 }  // namespace nmt

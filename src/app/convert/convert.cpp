@@ -11,8 +11,23 @@
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
 #include "model/model.h"
+#include "tasks/language_model/language_model.h"
+
+#include <memory>
 
 namespace nmt::app {
+namespace {
+
+// The names and shapes of the model's parameters.
+std::unique_ptr<Trainable> without_weights(const ModelDirectory& directory) {
+  if (directory.spec().task == Task::language_model)
+    return std::make_unique<LanguageModel>(directory.spec(), directory.target_size(), Context{}, 1,
+                                           0, LanguageModel::Weights::none);
+  return std::make_unique<Model>(directory.spec(), directory.source_size(), directory.target_size(),
+                                 Context{}, 1);
+}
+
+}  // namespace
 
 std::vector<config::Option> fields(ConvertSpec& spec) {
   using config::Option;
@@ -21,17 +36,20 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
            "files",
            {model_option(&spec.model, "model directory; its best checkpoint, or else the latest"),
             model_output_option(&spec.output)}),
-       config::in_group("conversion",
-                        {Option("precision", &spec.precision, "stored precision of the weights")
-                             .one_of({"int8", "bfloat16", "float32"}),
-                         Option("check", &spec.check, "source and reference text for the check")
-                             .unset_means("the stored development set")
-                             .meta("FILE"),
-                         Option("no-check", &spec.no_check, "write the model unchecked"),
-                         Option("check-sentences", &spec.check_sentences, "sentences to check")
-                             .range(1, 1000000),
-                         Option("tolerance", &spec.tolerance, "maximum loss of BLEU in the check")
-                             .range(0, 100)}),
+       config::in_group(
+           "conversion",
+           {Option("precision", &spec.precision, "stored precision of the weights")
+                .one_of({"int8", "bfloat16", "float32"}),
+            Option("check", &spec.check,
+                   "text for the check: source and reference; one for a language model")
+                .unset_means("the stored development set")
+                .meta("FILE"),
+            Option("no-check", &spec.no_check, "write the model unchecked"),
+            Option("check-sentences", &spec.check_sentences, "sentences to check")
+                .range(1, 1000000),
+            Option("tolerance", &spec.tolerance,
+                   "maximum loss in the check: BLEU, or percent of perplexity")
+                .range(0, 100)}),
        config::in_group("conversion", config::only({"beam-size"}, config::fields(spec.search))),
        config::only({"cpu-threads"}, config::fields(spec.compute))});
 }
@@ -44,29 +62,33 @@ void convert(const ConvertSpec& spec) {
     fail(ExitStatus::usage, "check and no-check exclude each other");
   const Dtype to = *parse_weights(name_of(spec.precision));
   const ModelDirectory directory = ModelDirectory::open(spec.model);
-  directory.require(Task::translation);
+  const bool is_text = directory.spec().task == Task::language_model;
+  if (!is_text) directory.require(Task::translation);
   if (to != Dtype::f32 && directory.weights() != Dtype::f32)
     fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));
   expect_new(spec.output);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
   // Widening does not change the weights, so no check is needed.
-  if (to != Dtype::f32 && !spec.no_check) info["check"] = check_conversion(spec, to);
+  if (to != Dtype::f32 && !spec.no_check)
+    info["check"] = is_text ? check_language_model(spec, to) : check_conversion(spec, to);
   const StoredCheckpoint checkpoint = directory.published();
   const safetensors::File file = checkpoint.open_model();
-  Model names(directory.spec(), directory.source_size(), directory.target_size(), Context{}, 1);
-  check_weights(file, directory.weights(), names.parameters());
+  const std::unique_ptr<Trainable> model = without_weights(directory);
+  ParameterSet& parameters = model->parameters();
+  check_weights(file, directory.weights(), parameters);
   ThreadPool pool(spec.compute.cpu_threads);
   const ConvertedWeights weights =
-      convert_weights(file, directory.weights(), names.parameters(), to, {&pool});
+      convert_weights(file, directory.weights(), parameters, to, {&pool});
   write_model(spec.output, directory, weights.tensors, to, checkpoint.updates(), info.dump());
   log::info(
       "{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); translate with: nmt-translate -m {} < "
       "INPUT > OUTPUT",
-      spec.output, static_cast<double>(stored_bytes(names.parameters(), to)) * 1e-6,
+      spec.output, static_cast<double>(stored_bytes(parameters, to)) * 1e-6,
       name_of(spec.precision), spec.model,
-      static_cast<double>(stored_bytes(names.parameters(), directory.weights())) * 1e-6,
-      spec.output);
+      static_cast<double>(stored_bytes(parameters, directory.weights())) * 1e-6,
+      is_text ? fmt::format("score with: nmt-score -m {} TEXT", spec.output)
+              : fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output));
 }
 
 }  // namespace nmt::app

@@ -12,4 +12,9 @@ namespace nmt::app {
 /// data): no sentences for the check; (failed): BLEU falls by more than the tolerance.
 nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to);
 
+/// The same with a language model and its perplexity of the first lines of a text: {"lines",
+/// "perplexity-float32", "perplexity"}. Errors (usage): no text given; (data): no line with text;
+/// (failed): the perplexity rises by more than the tolerance, in percent.
+nlohmann::ordered_json check_language_model(const ConvertSpec& spec, Dtype to);
+
 }  // namespace nmt::app

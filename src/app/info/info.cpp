@@ -2,6 +2,7 @@
 
 #include "app/common_options.h"
 #include "app/info/architecture_list.h"
+#include "app/info/language_model_info.h"
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
@@ -28,7 +29,7 @@ void read_directory(TrainingSpec& spec, ModelInfo& info) {
       fail(ExitStatus::usage, "{}: --model {} has its own settings; give --model or --{}, not both",
            spec.train.model, spec.train.model, name);
   const ModelDirectory directory = ModelDirectory::open(spec.train.model);
-  directory.require(Task::translation);
+  if (directory.spec().task != Task::language_model) directory.require(Task::translation);
   info.origin = directory.path();
   info.spec = directory.spec();
   info.source_vocabulary = directory.source_size();
@@ -40,9 +41,11 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
   ModelSpec& spec = settings.model;
   DataSpec& data = settings.data;
   check(settings);
-  if (spec.task != Task::translation)
-    fail(ExitStatus::usage, "task: nmt-info describes translation models, not {}",
+  const bool is_text = spec.task == Task::language_model;
+  if (spec.task != Task::translation && !is_text)
+    fail(ExitStatus::usage, "task: nmt-info describes translation and language models, not {}",
          model_of(spec.task));
+  if (is_text && spec.enc_depth == 0) spec.enc_depth = 1;  // unused
   const LayerLimits layers = architecture_of(spec).common_layers();
   if (layers.min == layers.max)
     for (int* depth : {&spec.enc_depth, &spec.dec_depth})
@@ -55,6 +58,11 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
     return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
   };
   if (const char* name = missing()) {
+    if (is_text)
+      fail(ExitStatus::usage,
+           "{}: not set, and nmt-train chooses it by the training text: give it, or a model "
+           "directory",
+           name);
     if (data.train_sets.empty())
       fail(ExitStatus::usage,
            "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; "
@@ -65,9 +73,9 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
     train::choose(text.size(), spec, data, settings.train);
   }
   train::choose_positions(spec, data);
-  train::choose_attention_query(spec);
   train::choose_gate_init(spec);
-  if (!settings.ties_given()) train::choose_tying(spec, data);
+  if (!is_text) train::choose_attention_query(spec);
+  if (!is_text && !settings.ties_given()) train::choose_tying(spec, data);
   info.origin = "settings";
   info.spec = spec;
   if (data.vocabs.empty()) {
@@ -120,6 +128,7 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   for (double* dropout :
        {&info.spec.dropout_emb, &info.spec.dropout_rnn, &info.spec.dropout_readout})
     if (*dropout < 0) *dropout = 0.1;
+  if (info.spec.task == Task::language_model) return language_model_info(spec, std::move(info));
   Model model(info.spec, info.source_vocabulary, info.target_vocabulary, Context{}, 1);
   info.inventory = take_inventory(model);
   const DataSpec& data = spec.training.data;

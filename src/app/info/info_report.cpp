@@ -11,28 +11,8 @@
 namespace nmt::app {
 namespace {
 
-std::string mebibytes(std::int64_t bytes) {
-  return fmt::format("{:>12} MiB", grouped((bytes + (1 << 19)) >> 20));
-}
-
 const kernels::Unit& unit_of(const ModelInfo& info, const std::string& cell) {
   return *unit_settings(info.spec, cell).unit;
-}
-
-std::string unit_text(const kernels::Unit& u) {
-  return fmt::format(
-      "{}{}{}: {} weight matrices, {} over the input and {} over the state; {} state vector{}\n",
-      u.name, *u.variant ? " " : "", u.variant, u.inputs + u.recurrents + u.late, u.inputs,
-      u.recurrents + u.late, u.states, u.states == 1 ? "" : "s");
-}
-
-nlohmann::ordered_json unit_json(const kernels::Unit& u) {
-  return {{"name", u.name},
-          {"variant", u.variant},
-          {"matrices", u.inputs + u.recurrents + u.late},
-          {"input-matrices", u.inputs},
-          {"state-matrices", u.recurrents + u.late},
-          {"states", u.states}};
 }
 
 std::string attention_text(const ModelInfo& info) {
@@ -61,6 +41,26 @@ std::string encoder_text(const ModelInfo& info) {
 }
 
 }  // namespace
+
+std::string mebibytes(std::int64_t bytes) {
+  return fmt::format("{:>12} MiB", grouped((bytes + (1 << 19)) >> 20));
+}
+
+std::string unit_text(const kernels::Unit& u) {
+  return fmt::format(
+      "{}{}{}: {} weight matrices, {} over the input and {} over the state; {} state vector{}\n",
+      u.name, *u.variant ? " " : "", u.variant, u.inputs + u.recurrents + u.late, u.inputs,
+      u.recurrents + u.late, u.states, u.states == 1 ? "" : "s");
+}
+
+nlohmann::ordered_json unit_json(const kernels::Unit& u) {
+  return {{"name", u.name},
+          {"variant", u.variant},
+          {"matrices", u.inputs + u.recurrents + u.late},
+          {"input-matrices", u.inputs},
+          {"state-matrices", u.recurrents + u.late},
+          {"states", u.states}};
+}
 
 std::string text_of(const ModelInfo& info) {
   const ModelSpec& s = info.spec;

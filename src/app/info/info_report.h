@@ -1,10 +1,14 @@
 #pragma once
 
 #include "config/specs.h"
+#include "kernels/recurrent/unit.h"
 #include "model/inventory.h"
 #include "model/memory_estimate.h"
 
+#include <cstdint>
 #include <string>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace nmt::app {
 
@@ -21,6 +25,12 @@ struct ModelInfo {
   TrainingMemory training;
   DecodingMemory decoding;
 };
+
+/// One line about a unit, and its JSON.
+std::string unit_text(const kernels::Unit& unit);
+nlohmann::ordered_json unit_json(const kernels::Unit& unit);
+/// Bytes as a column of a table.
+std::string mebibytes(std::int64_t bytes);
 
 /// The report as text.
 std::string text_of(const ModelInfo& info);

@@ -12,6 +12,7 @@ function duration(seconds) {
 }
 
 // --- head
+const isText = data.task === "language-model";
 const model = data.model, last = d.updates.length - 1;
 document.title = `Training report: ${model.name}`;
 page.append(el("h1", {}, model.name),
@@ -42,13 +43,13 @@ page.append(el("h2", {}, "Curves"), el("div", {class: "cards"},
   curve({title: "Perplexity (logarithmic)", log: true, series: [
     {name: "training", color: C[0], points: zip(d.updates, d.perplexity)},
     {name: "development", color: C[1], dots: true, points: v.metrics.perplexity ? metric("perplexity") : metric("cross-entropy").map(([x, y]) => [x, Math.exp(y)])}]}),
-  curve({title: "BLEU and chrF on the development set", zero: true, empty: "Not selected by valid-metrics.", series: [
+  isText ? [] : curve({title: "BLEU and chrF on the development set", zero: true, empty: "Not selected by valid-metrics.", series: [
     {name: "BLEU", color: C[0], dots: true, points: metric("bleu")},
     {name: "chrF", color: C[2], dots: true, points: metric("chrf")}]}),
   curve({title: "Learning rate", zero: true, series: [{name: "at the last update of a log line", color: C[3], points: zip(d.updates, d.learn_rate)}]}),
   curve({title: "Gradient norm, before clipping", zero: true, series: [{name: "mean over the updates of a log line", color: C[1], points: zip(d.updates, d.gradient_norm)}]}),
   curve({title: "Speed (tokens per second, without padding)", zero: true, series: [
-    {name: "source", color: C[0], points: zip(d.updates, d.source_tokens_per_second)},
+    ...(isText ? [] : [{name: "source", color: C[0], points: zip(d.updates, d.source_tokens_per_second)}]),
     {name: "target", color: C[1], points: zip(d.updates, d.target_tokens_per_second)}]})));
 
 // --- lengths
@@ -82,8 +83,10 @@ function histogram(title, counts, sampled, most, kind) {
   facts.push(over ? `${show(over)} are longer than max-length ${most}` : `none longer than max-length ${most}`);
   return el("section", {class: "card"}, el("h3", {}, title), root, el("p", {class: "note"}, `${facts.join("; ")}.`));
 }
-page.append(el("h2", {}, "Lengths of the training sentences"));
-if (run && run.lengths && run.lengths.pairs > 0) {
+if (!isText) page.append(el("h2", {}, "Lengths of the training sentences"));
+if (isText) {
+  // The sentences of a language model are one stream.
+} else if (run && run.lengths && run.lengths.pairs > 0) {
   const most = run.data.max_length;
   page.append(el("p", {class: "note"}, run.lengths.pairs < run.data.pairs - run.data.held_out
       ? `Share of sentences (%) by length, from ${show(run.lengths.pairs)} evenly spaced pairs of ${show(run.data.pairs)}.`
@@ -95,7 +98,7 @@ if (run && run.lengths && run.lengths.pairs > 0) {
 }
 
 // --- development set
-page.append(el("h2", {}, "Development set"));
+if (!isText) page.append(el("h2", {}, "Development set"));
 const dev = data.development;
 if (dev) {
   const rows = [["translated", `${show(dev.sentences)} sentences at update ${show(dev.updates)}`],
@@ -113,7 +116,7 @@ if (dev) {
                    el("dt", {}, "source"), el("dd", {}, s.source), el("dt", {}, "reference"), el("dd", {}, s.reference), el("dt", {}, "output"),
                    el("dd", {}, s.output || el("span", {class: "soft"}, "(empty)"))));
   }
-} else {
+} else if (!isText) {
   page.append(el("p", {class: "note"}, "No translations: no validation with BLEU or chrF has finished, or the training was started by an older nmt-train."));
 }
 
@@ -133,8 +136,9 @@ for (const r of data.runs) {
                 ["versions", `nmt ${r.versions.nmt}; compiler ${r.versions.compiler}; ${r.versions.c_library}`],
                 ["machine", `${r.machine.processor || "unknown processor"}, ${r.machine.cores} cores, ${r.machine.memory_gb} GB; ${r.machine.system}`],
                 ["compute", `${r.machine.threads} threads, ${r.machine.instruction_set}`],
-                ["text", `${r.data.files.join(", ")}: ${show(r.data.pairs)} pairs, ${show(r.data.held_out)} held out; ${show(r.data.development_pairs)} development pairs`],
-                ["vocabulary", `${show(r.data.source_pieces)} source and ${show(r.data.target_pieces)} target pieces`]];
+                ["text", isText ? `${r.data.files.join(", ")}: ${show(r.data.lines)} lines, ${show(r.data.tokens)} tokens; ${show(r.data.development_lines)} development lines`
+                                : `${r.data.files.join(", ")}: ${show(r.data.pairs)} pairs, ${show(r.data.held_out)} held out; ${show(r.data.development_pairs)} development pairs`],
+                ["vocabulary", isText ? `${show(r.data.pieces)} pieces` : `${show(r.data.source_pieces)} source and ${show(r.data.target_pieces)} target pieces`]];
   page.append(el("pre", {}, r.command), el("table", {class: "facts"}, rows.map(([name, text]) => el("tr", {}, el("th", {}, name), el("td", {}, text)))),
               el("details", {}, el("summary", {}, "all settings"), el("pre", {}, r.settings)));
 }

@@ -217,10 +217,12 @@ Json development(const std::string& path, int worst) {
 
 Json training_report(const std::string& directory, int worst) {
   const ModelDirectory model = ModelDirectory::open(directory);
-  model.require(Task::translation);
+  const Task task = model.spec().task;
+  if (task != Task::language_model) model.require(Task::translation);
   std::vector<Json> lines = read_log(directory + "/train.jsonl");
   drop_undone(lines);
   Json report{{"format", "nmt-report"}, {"version", 1}, {"nmt", NMT_VERSION}};
+  report["task"] = name_of(task);
   report["model"] = {{"name", directory_name(directory)}, {"summary", model_summary(model.spec())}};
   report["progress"] = {{"updates", lines.back()["updates"]},
                         {"epochs", number_of(lines.back(), "epochs")}};

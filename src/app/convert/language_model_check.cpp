@@ -1,0 +1,61 @@
+#include "app/compute.h"
+#include "app/convert/convert_check.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/nlohmann.h"
+#include "model/directory/stored_weights.h"
+#include "tasks/language_model/loaded_language_model.h"
+#include "tasks/language_model/text_score.h"
+#include "text/lines.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace nmt::app {
+namespace {
+
+std::vector<std::string> lines_of(const ConvertSpec& spec) {
+  if (spec.check.size() != 1)
+    fail(ExitStatus::usage,
+         "check: {} files given; a language model needs --check TEXT, or "
+         "--no-check",
+         spec.check.size());
+  LineReader reader = LineReader::open(spec.check[0]);
+  std::vector<std::string> lines;
+  for (std::string line;
+       lines.size() < static_cast<std::size_t>(spec.check_sentences) && reader.next(line);)
+    if (!is_blank(line)) lines.push_back(line);
+  reader.notes().warn(spec.check[0]);
+  if (lines.empty()) fail(ExitStatus::data, "check: {} has no line with text", spec.check[0]);
+  return lines;
+}
+
+double perplexity_with(Dtype weights, const ConvertSpec& spec,
+                       const std::vector<std::string>& lines) {
+  ComputeSpec where = spec.compute;
+  where.precision = parse_enum<Precision>(precision_name(weights), "precision");
+  Compute compute(where);
+  const std::unique_ptr<Arena> arena = compute.new_arena();
+  LoadedLanguageModel loaded(spec.model, compute.context(*arena));
+  return perplexity(score_lines(loaded.model(), loaded.vocabulary(), lines, {}));
+}
+
+}  // namespace
+
+nlohmann::ordered_json check_language_model(const ConvertSpec& spec, Dtype to) {
+  const std::vector<std::string> lines = lines_of(spec);
+  const double before = perplexity_with(Dtype::f32, spec, lines),
+               after = perplexity_with(to, spec, lines), rise = 100 * (after / before - 1);
+  const std::string found =
+      fmt::format("perplexity {:.2f} in float32, {:.2f} in {} ({:+.2f} %), over {} lines of {}",
+                  before, after, name_of(spec.precision), rise, lines.size(), spec.check[0]);
+  if (!(rise <= spec.tolerance))
+    fail(ExitStatus::failed,
+         "{}: the perplexity rises too much in {}: {}; the limit is {} % (--tolerance); nothing "
+         "was written",
+         spec.model, name_of(spec.precision), found, spec.tolerance);
+  log::info("{}", found);
+  return {{"lines", lines.size()}, {"perplexity-float32", before}, {"perplexity", after}};
+}
+
+}  // namespace nmt::app
