@@ -1,6 +1,6 @@
 #include "app/train/tasks/labeled_examples.h"
 
-#include "config/fields.h"
+#include "app/train/tasks/idle_options.h"
 #include "core/error.h"
 #include "core/number_text.h"
 #include "train/optimization/optimizer.h"
@@ -22,39 +22,9 @@ void choose(const char* name, Setting& setting, Value value, const std::string& 
 }  // namespace
 
 std::vector<std::string> idle_in_labeling(std::vector<std::string> more) {
-  std::vector<std::string> idle = {"type",
-                                   "context-aware",
-                                   "dense-first-decoder-layer",
-                                   "dim-enc-upper",
-                                   "dec-depth",
-                                   "attention",
-                                   "heads",
-                                   "attention-projections",
-                                   "upper-context",
-                                   "attention-query",
-                                   "tied-embeddings",
-                                   "tied-embeddings-src",
-                                   "tied-embeddings-all",
-                                   "joint-vocab",
-                                   "noise-upper",
-                                   "noise-title",
-                                   "noise-typos",
-                                   "noise-punctuation",
-                                   "max-length-unit",
-                                   "valid-metrics",
-                                   "valid-max-sentences",
-                                   "beam-size",
-                                   "normalize",
-                                   "length-penalty",
-                                   "coverage-penalty",
-                                   "max-length-factor",
-                                   "max-length-offset",
-                                   "allow-unk",
-                                   "valid-max-length",
-                                   "valid-mini-batch"};
-  for (const std::vector<std::string>& others : {more, config::block_option_names()})
-    idle.insert(idle.end(), others.begin(), others.end());
-  return idle;
+  for (const char* name : {"dec-depth", "tied-embeddings", "valid-metrics"})
+    more.emplace_back(name);
+  return idle_outside_translation(std::move(more));
 }
 
 std::int64_t held_out(DataSpec& data, std::int64_t all, const char* examples,

@@ -1,6 +1,6 @@
 #include "app/train/tasks/language_model_training.h"
 
-#include "config/fields.h"
+#include "app/train/tasks/idle_options.h"
 #include "core/error.h"
 #include "core/lines_hash.h"
 #include "core/log.h"
@@ -41,43 +41,8 @@ std::vector<TrainingTask::Default> LanguageModelTraining::defaults() const {
 }
 
 std::vector<std::string> LanguageModelTraining::idle_options() const {
-  std::vector<std::string> idle = config::block_option_names();
-  for (const char* name : {"type",
-                           "context-aware",
-                           "enc-cell",
-                           "dense-first-decoder-layer",
-                           "dim-enc-upper",
-                           "enc-depth",
-                           "attention",
-                           "heads",
-                           "dim-attention",
-                           "attention-projections",
-                           "upper-context",
-                           "attention-query",
-                           "tied-embeddings-src",
-                           "tied-embeddings-all",
-                           "joint-vocab",
-                           "max-length",
-                           "max-length-unit",
-                           "max-length-crop",
-                           "mini-batch-words",
-                           "maxi-batch",
-                           "noise-upper",
-                           "noise-title",
-                           "noise-typos",
-                           "noise-punctuation",
-                           "valid-max-sentences",
-                           "beam-size",
-                           "normalize",
-                           "length-penalty",
-                           "coverage-penalty",
-                           "max-length-factor",
-                           "max-length-offset",
-                           "allow-unk",
-                           "valid-max-length",
-                           "valid-mini-batch"})
-    idle.emplace_back(name);
-  return idle;
+  return idle_outside_translation({"enc-cell", "enc-depth", "dim-attention", "max-length",
+                                   "max-length-crop", "mini-batch-words", "maxi-batch"});
 }
 
 // The last lines: neighbors belong to one text.

@@ -1,0 +1,40 @@
+#include "app/train/tasks/idle_options.h"
+
+#include "config/fields.h"
+
+namespace nmt::app {
+
+std::vector<std::string> idle_outside_translation(std::vector<std::string> more) {
+  std::vector<std::string> idle = {"type",
+                                   "context-aware",
+                                   "dense-first-decoder-layer",
+                                   "dim-enc-upper",
+                                   "attention",
+                                   "heads",
+                                   "attention-projections",
+                                   "upper-context",
+                                   "attention-query",
+                                   "tied-embeddings-src",
+                                   "tied-embeddings-all",
+                                   "joint-vocab",
+                                   "noise-upper",
+                                   "noise-title",
+                                   "noise-typos",
+                                   "noise-punctuation",
+                                   "max-length-unit",
+                                   "valid-max-sentences",
+                                   "beam-size",
+                                   "normalize",
+                                   "length-penalty",
+                                   "coverage-penalty",
+                                   "max-length-factor",
+                                   "max-length-offset",
+                                   "allow-unk",
+                                   "valid-max-length",
+                                   "valid-mini-batch"};
+  for (const std::vector<std::string>& others : {more, config::block_option_names()})
+    idle.insert(idle.end(), others.begin(), others.end());
+  return idle;
+}
+
+}  // namespace nmt::app

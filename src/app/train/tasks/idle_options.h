@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// Options of translation alone (attention, pairs of texts, search, noise, blocks), which determine
+/// nothing in other tasks, and those of `more`.
+std::vector<std::string> idle_outside_translation(std::vector<std::string> more);
+
+}  // namespace nmt::app
