@@ -115,6 +115,7 @@ def main():
     parser.add_argument("--languages", nargs=2, default=["en", "de"], help="source and target (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="seed of typos and short inputs (%(default)s)")
+    parser.add_argument("--recase", action="store_true", help="translate with --recase")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the noised texts and their translations")
     args = parser.parse_args()
     if not args.data and "NMT_DATA" not in os.environ:
@@ -133,7 +134,8 @@ def main():
             return folder / name
 
         def translate(model, source, name, *more):
-            subprocess.run([programs / "nmt-translate", "-m", model, "-i", source, "-o", folder / name, "--cpu-threads", str(args.threads), "--quiet", *more], check=True)
+            subprocess.run([programs / "nmt-translate", "-m", model, "-i", source, "-o", folder / name, "--cpu-threads", str(args.threads), "--quiet",
+                            *(["--recase"] if args.recase else []), *more], check=True)
             return folder / name
 
         print("| model | " + " | ".join(sets) + " | doubled | guard | long |")
