@@ -268,6 +268,7 @@ INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
                          testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
                                          "deep lrn aware dot", "seq2seq lstm none",
                                          "gnmt ran first-layer", "seq2seq lstm none cudnn",
+                                         "block ssru self-attention dot",
                                          "deep gru after first-layer bias cudnn"),
                          name_of_row);
 

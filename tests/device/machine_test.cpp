@@ -68,6 +68,11 @@ ModelSpec small_model(const std::string& text) {
       spec.attention_query = AttentionQuery::first_layer;
     } else if (word == "dot") {
       spec.attention = AttentionType::dot;
+    } else if (word == "self-attention") {
+      spec.dim_emb = spec.dim_rnn = 12;
+      spec.block.encoder_mixer = EncoderMixer::attention;
+      spec.block.encoder_heads = 3;
+      spec.block.feed_forward = FeedForwardKind::relu;
     } else if (word == "none") {
       spec.attention = AttentionType::none;
       spec.dim_attention = 0;

@@ -92,8 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values("rnnsearch gru", "rnnsearch lstm norm tied", "rnnsearch lrn variational chrono",
                     "deep olrn norm", "deep gru groups", "deep sru aware dot",
                     "deep atr first-layer norm", "seq2seq elstm2", "seq2seq gru none", "gnmt lstm",
-                    "rnnsearch lstm cudnn", "deep gru after bias tied cudnn",
-                    "seq2seq gru after none cudnn", "gnmt lstm bias first-layer cudnn"),
+                    "block ssru self-attention", "rnnsearch lstm cudnn",
+                    "deep gru after bias tied cudnn", "seq2seq gru after none cudnn",
+                    "gnmt lstm bias first-layer cudnn"),
     name_of_row);
 
 class PrecisionOnDevice : public ModelOnDevice {};

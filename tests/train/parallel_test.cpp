@@ -308,7 +308,8 @@ TEST_F(ParallelTrainer, SumsBeginInTheBackwardPass) {
   for (const Case& c : {Case{"rnnsearch", "gru", false, false},
                         {"deep", "lrn", true, true},
                         {"gnmt", "lstm", false, false},
-                        {"seq2seq", "atr", true, false}}) {
+                        {"seq2seq", "atr", true, false},
+                        {"block", "ssru", true, false}}) {
     SCOPED_TRACE(c.type);
     model.type = parse_enum<ModelType>(c.type, "type");
     model.enc_cell = model.dec_cell = c.cell;
