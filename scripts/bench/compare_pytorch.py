@@ -7,7 +7,9 @@ encoder layer, two decoder layers, additive attention, 8K joint BPE, batches of 
 tokens, Adam, clipping, dropout 0.2, label smoothing 0.1. Both sides have the same parameters: before
 the timing, our weights are copied into PyTorch and the losses of one batch are compared, in float32.
 With one thread CPU time is measured, with more wall time; on CUDA wall time with the device
-synchronized. Programs are taken from $NMT_BUILD, else build/. Data: $NMT_DATA/multi30k, or
+synchronized. `--precision bfloat16`: our mixed precision and PyTorch under autocast, which leaves
+weights, optimizer, loss and normalization in float32 on both sides. The first line names the
+processor and its class (docs/benchmarks/processors.md). Programs are taken from $NMT_BUILD, else build/. Data: $NMT_DATA/multi30k, or
 --data FOLDER with train.en, train.de.
 The last line is `ratio: N.NN`: ours over PyTorch's, medians over the rounds.
 
@@ -79,6 +81,15 @@ def child_seconds(clock, command, **more):
     return (used if clock.alone else wall), done.stdout
 
 
+def processor():
+    """The processor's name and its class, as in docs/benchmarks/processors.md."""
+    sys.path.insert(0, str(ROOT / "scripts/bench"))
+    import processor_table
+
+    names = [line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")]
+    return f"{names[0] if names else 'unknown processor'} ({processor_table.this_class()})"
+
+
 def describe_device(args):
     """One line about PyTorch; on CUDA with the version of cuDNN."""
     import torch
@@ -86,7 +97,8 @@ def describe_device(args):
     torch.set_num_threads(args.threads)
     if args.device == "cpu":
         how = "processor time" if args.threads == 1 else "wall time"
-        return f"PyTorch {torch.__version__}, CPU, {args.threads} thread{'s' * (args.threads > 1)}, {how}"
+        precision = "bfloat16" if getattr(args, "precision", "float32") == "bfloat16" else "float32"
+        return f"PyTorch {torch.__version__}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}, {precision}"
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     precision = "bfloat16 by autocast" if getattr(args, "precision", "float32") == "bfloat16" else "float32 without TF32"
@@ -217,7 +229,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     add_device_options(parser)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32",
-                        help="bfloat16, on CUDA: our --precision bfloat16 and PyTorch under autocast (%(default)s)")  # fmt: skip
+                        help="bfloat16: our --precision bfloat16 and PyTorch under autocast (%(default)s)")  # fmt: skip
     parser.add_argument("--no-fused-adam", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile the PyTorch model")
     args = parser.parse_args()
@@ -225,8 +237,6 @@ def main():
     sys.path.insert(0, str(ROOT / "scripts/bench"))
     import torch
 
-    if args.precision != "float32" and args.device != "cuda":
-        parser.error("--precision bfloat16 needs --device cuda")
     if not args.data and "NMT_DATA" not in os.environ:
         parser.error("no data: give --data FOLDER or set NMT_DATA")
     data = pathlib.Path(args.data or pathlib.Path(os.environ["NMT_DATA"]) / "multi30k")

@@ -37,12 +37,13 @@ std::string counted(int n, const char* what) {
 
 }  // namespace
 
-Compute::Compute(const ComputeSpec& spec)
+Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     : pool_(pool_threads(spec)),
       workers_(spec.workers > 0 ? spec.workers : pool_.size()),
       shares_threads_(spec.workers == 0),
       products_(spec.products),
-      precision_(spec.precision.value_or(Precision::float32)) {
+      precision_(spec.precision.value_or(Precision::float32)),
+      use_(use) {
   const DeviceChoice choice = parse_device(spec.device, "--device");
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (choice.kind == DeviceChoice::Kind::cpu ||
@@ -54,6 +55,9 @@ Compute::Compute(const ComputeSpec& spec)
     if (wants_cudnn) refuse("recurrences: cudnn");
     if (precision_ == Precision::tf32) refuse("precision: tf32");
     if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
+    if (precision_ == Precision::bfloat16 && products_ == ProductChoice::onednn)
+      fail(ExitStatus::usage,
+           "products: onednn is for precision: float32; with bfloat16 expected auto or own");
     return;
   }
   if (precision_ == Precision::int8)
@@ -72,13 +76,6 @@ Compute::Compute(const ComputeSpec& spec)
     fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; use --recurrences own", why);
 }
 
-void Compute::check_training() const {
-  if (cuda_ || precision_ == Precision::float32) return;
-  fail(ExitStatus::usage,
-       "precision: {} trains on a GPU (--device cuda); the CPU trains in float32{}",
-       name_of(precision_), why_.empty() ? "" : "; " + why_);
-}
-
 std::unique_ptr<Arena> Compute::new_arena() {
   if (!cuda_) return std::make_unique<Arena>();
   // Driver allocations are slow.
@@ -94,11 +91,18 @@ std::unique_ptr<Arena> Compute::new_training_arena() {
 
 Context Compute::context(Arena& arena) {
   Context context = make_context(arena, cpu(), cuda_.get(), cudnn_.get());
-  if (context.backend->low_precision_weights) {
+  if (context.backend->low_precision_weights && use_ == ComputeUse::inference) {
     if (precision_ == Precision::bfloat16) context.weights = Dtype::bf16;
     if (precision_ == Precision::int8) context.weights = Dtype::i8;
   }
   return context;
+}
+
+Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* products) {
+  Context result = context(arena);
+  result.weights = Dtype::f32;
+  result.cpu.products = products;
+  return result;
 }
 
 const kernels::ProductLibrary* Compute::products() {
@@ -106,6 +110,11 @@ const kernels::ProductLibrary* Compute::products() {
     if (products_ == ProductChoice::onednn)
       fail(ExitStatus::usage, "products: onednn is for the CPU, not for cuda:{}", cuda_->index());
     return nullptr;
+  }
+  if (precision_ == Precision::bfloat16) {
+    const kernels::ProductLibrary& rounding = kernels::ProductLibrary::bfloat16();
+    log::info("matrix products of training: {}", rounding.name());
+    return &rounding;
   }
   if (products_ == ProductChoice::own) return nullptr;
   std::string why;

@@ -16,15 +16,18 @@ namespace nmt::app {
 /// The processor's name from /proc/cpuinfo; "" if unknown.
 std::string processor();
 
+/// What --precision bfloat16 rounds on the CPU.
+enum class ComputeUse {
+  inference,  ///< weights of frozen models
+  training    ///< both inputs of products in training_context(); validation computes in float32
+};
+
 /// The compute resources of a program: its threads, and the GPU that --device selects.
 class Compute {
  public:
   /// Errors (usage): no such device, with the reason; int8 or several workers on a GPU; tf32, cuDNN
-  /// or CUDA graphs "on" on the CPU; cuDNN in bfloat16 or not installed.
-  explicit Compute(const ComputeSpec& spec);
-  /// Error (usage): training does not support the precision on this device; the CPU supports
-  /// float32 only.
-  void check_training() const;
+  /// or CUDA graphs "on" on the CPU; cuDNN in bfloat16 or not installed; oneDNN in bfloat16.
+  explicit Compute(const ComputeSpec& spec, ComputeUse use = ComputeUse::inference);
 
   /// The threads of one worker, or of all of them if shares_threads().
   ThreadPool& pool() { return pool_; }
@@ -41,10 +44,14 @@ class Compute {
   /// chunks of 1 GiB, of which only touched pages use memory. With one chunk per tensor, the free
   /// chunks of one batch would not fit the tensors of the next.
   std::unique_ptr<Arena> new_training_arena();
+  /// A context for models of inference and validation.
   Context context(Arena& arena);
-  /// The GEMM library for training, or null for the own GEMM; logs the choice. It computes the
-  /// products for which it is faster here (choose_products()). Errors (usage): oneDNN was requested
-  /// but is not installed, or the device is a GPU.
+  /// A context for training: weights are float32, and on the CPU products() computes products.
+  Context training_context(Arena& arena, const kernels::ProductLibrary* products);
+  /// The GEMM of training, or null for the own one in float32; logs the choice. It computes the
+  /// products for which it is faster here (choose_products()). Null with --precision bfloat16,
+  /// which only the own GEMM has. Errors (usage): oneDNN was requested but is not installed, or the
+  /// device is a GPU.
   const kernels::ProductLibrary* products();
   /// GPU memory statistics for the final log line: "GPU memory: 812 MB of tensors at most, ..."; ""
   /// on the CPU.
@@ -60,6 +67,7 @@ class Compute {
   bool shares_threads_;
   ProductChoice products_;
   Precision precision_;
+  ComputeUse use_;
   std::unique_ptr<CudaDevice> cuda_;       // null: the CPU
   std::unique_ptr<kernels::Cudnn> cudnn_;  // null: our own recurrent kernels
   std::string why_;                        // why "auto" selected the CPU

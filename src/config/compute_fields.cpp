@@ -53,7 +53,7 @@ std::vector<Option> training_fields(ComputeSpec& spec) {
   std::vector<Option> options = without({"workers"}, fields(spec, float32_compute()));
   named(options, "precision").words = {"float32", "tf32", "bfloat16"};
   named(options, "precision").help =
-      "matmul input precision on a GPU; tf32 and bfloat16: faster, less precise";
+      "matmul input precision; bfloat16: faster, less precise; tf32: GPU";
   return options;
 }
 

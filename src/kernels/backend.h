@@ -14,7 +14,7 @@ class ProductLibrary;
 /// The CPU. Kernels split their work over this pool; the handle does not own it.
 struct Cpu {
   ThreadPool* pool = nullptr;
-  /// GEMM library for training; null: own kernels (kernels/products/product_library.h).
+  /// GEMM of training: a library, or own tiles in bfloat16 (product_library.h); null: in float32.
   const kernels::ProductLibrary* products = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include "kernels/math.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
+#include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
 
 #include <algorithm>
@@ -114,9 +115,10 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
 
 // Logits, losses and the gradient of the readout for rows [begin, end); `logits` points to the
 // first of them.
-void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int64_t end,
-                           std::int64_t stride, float* logits, const float* by_symbol,
-                           const float* by_channel, double information, RowLoss* losses) {
+void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t begin,
+                           std::int64_t end, std::int64_t stride, float* logits,
+                           const float* by_symbol, const float* by_channel, double information,
+                           RowLoss* losses) {
   const std::int64_t rows = end - begin, width = loss.width, vocabulary = loss.vocabulary;
   product_part({.m = rows,
                 .n = vocabulary,
@@ -125,7 +127,8 @@ void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int
                 .lda = width,
                 .packed = by_symbol,
                 .c = logits,
-                .ldc = stride},
+                .ldc = stride,
+                .bfloat16 = rounds_inputs(cpu)},
                0, rows, 0, vocabulary);
   for (std::int64_t r = 0; r < rows; ++r)
     losses[begin + r] = row_loss(loss, loss.target[begin + r], information, logits + r * stride);
@@ -137,7 +140,8 @@ void rows_forward_backward(const SoftmaxLoss& loss, std::int64_t begin, std::int
                   .lda = stride,
                   .packed = by_channel,
                   .c = loss.dx + begin * width,
-                  .ldc = width},
+                  .ldc = width,
+                  .bfloat16 = rounds_inputs(cpu)},
                  0, rows, 0, width);
 }
 
@@ -156,7 +160,8 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
                 .accumulate = true,
                 .c = loss.dtable,
                 .ldc = loss.width,
-                .library = cpu.products},
+                .library = cpu.products,
+                .bfloat16 = rounds_inputs(cpu)},
                begin, end, 0, loss.width);
   if (loss.dbias)
     for (std::int64_t r = 0; r < rows; ++r)
@@ -195,7 +200,7 @@ void softmax_loss(const Cpu& cpu, const SoftmaxLoss& loss) {
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
     const std::int64_t count = rows - first < plan.chunk ? rows - first : plan.chunk;
     cpu.pool->parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-      rows_forward_backward(loss, first + begin, first + end, plan.stride,
+      rows_forward_backward(cpu, loss, first + begin, first + end, plan.stride,
                             logits + begin * plan.stride, by_symbol, by_channel, information,
                             losses);
     });

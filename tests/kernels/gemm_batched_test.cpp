@@ -135,9 +135,9 @@ TEST(GemmBatched, TheBitsDependNeitherOnThreadsNorOnPackingNorOnTheOtherRows) {
       // Row by row, added to zeros.
       Floats rowwise(y.size()), rowwise_dx(dx.size());
       for (std::int64_t r = 0; r < rows; ++r) {
-        gemm_packed_batched_rows(forward, 1, d.n, d.k, &x[r * in], in, packed.data(), true,
+        gemm_packed_batched_rows(cpu, forward, 1, d.n, d.k, &x[r * in], in, packed.data(), true,
                                  &rowwise[r * out], out);
-        gemm_packed_batched_rows(back, 1, d.k, d.n, &dy[r * out], out, transposed.data(), true,
+        gemm_packed_batched_rows(cpu, back, 1, d.k, d.n, &dy[r * out], out, transposed.data(), true,
                                  &rowwise_dx[r * in], in);
       }
       ASSERT_EQ(rowwise, y);

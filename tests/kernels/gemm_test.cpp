@@ -155,7 +155,8 @@ TEST(GemmPacked, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {
   Floats packed(static_cast<std::size_t>(packed_size(k, n))), reference = start;
   pack({&one}, false, k, n, b.data(), n, packed.data());
   for (std::int64_t r = 0; r < rows; ++r)
-    gemm_packed_rows(1, n, k, &a[at(r, k, 0)], k, packed.data(), true, &reference[at(r, n, 0)], n);
+    gemm_packed_rows({&one}, 1, n, k, &a[at(r, k, 0)], k, packed.data(), true,
+                     &reference[at(r, n, 0)], n);
   for (int threads : {1, 2, 3, 5}) {
     ThreadPool pool(threads);
     for (std::int64_t m = 1; m <= rows; ++m) {

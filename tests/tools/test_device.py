@@ -51,9 +51,10 @@ def main():
     for precision in ("float32", "bfloat16", "int8"):
         status, text = score("cpu", "--precision", precision)
         check(NO_MODEL in text and precision in text.splitlines()[0], f"{precision}: {status} {text}")
-    run = subprocess.run([PROGRAMS / "nmt-train", "--precision", "bfloat16", "--model", "/nonexistent/model", __file__, __file__],
-                         capture_output=True, text=True)
-    check(run.returncode == 2 and "precision: bfloat16 trains on a GPU (--device cuda)" in run.stderr, f"nmt-train: {run.stderr}")
+    for options, told in ((("--precision", "tf32"), "precision: tf32 is for a GPU"),
+                          (("--precision", "bfloat16", "--products", "onednn"), "products: onednn is for precision: float32")):  # fmt: skip
+        run = subprocess.run([PROGRAMS / "nmt-train", *options, "--model", "/nonexistent/model", __file__, __file__], capture_output=True, text=True)
+        check(run.returncode == 2 and told in run.stderr, f"nmt-train: {run.stderr}")
 
     # The driver and the toolkit's libraries are looked for when a GPU is asked for, never by the dynamic loader.
     loaded = subprocess.run(["ldd", PROGRAMS / "nmt-train"], capture_output=True, text=True).stdout

@@ -60,7 +60,7 @@ PROCEDURE = {
     "valid-max-length": "99", "valid-mini-batch": "9", "bptt": "9", "dropout-weights": "0.1",
     "noise-upper": "0.2", "noise-title": "0.2", "noise-typos": "0.2", "noise-punctuation": "0.3",
 }
-COMPUTE = {"products": "auto"}
+COMPUTE = {"products": "auto", "precision": "bfloat16"}
 # Options that one of these switches off.
 REPLACED = {"normalize": ["length-penalty"]}
 # Neither refused nor logged: where a run takes place.
@@ -69,7 +69,7 @@ LOCATION = {"cpu-threads": "2", "log-level": "debug", "rank-timeout": "99"}
 LOCATION_ELSEWHERE = {"model", "train-sets", "valid-sets", "device", "vocabs", "no-reload"}
 # Another task reads other files: test_language_model.py.
 TASK = {"task"}
-GPU = {"cuda-graphs": "on", "precision": "tf32", "recurrences": "cudnn"}
+GPU = {"cuda-graphs": "on", "recurrences": "cudnn"}
 
 FIRST = {"dim-vocabs": "80", "dim-emb": "8", "dim-rnn": "8", "enc-depth": "1", "dec-depth": "1",
          "mini-batch-words": "200", "valid-lines": "8", "learn-rate": "0.01", "lr-warmup": "5u",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zlib
 
 BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve()
@@ -101,6 +102,22 @@ class TrainTest(unittest.TestCase):
         done = self.train("whole", *noise, "--noise-typos", "0.1", "--after", "61u")
         self.assertIn("override noise-typos: 0.4 -> 0.1", done.stderr)
         self.assertIn("sum is above 1", run(self.en, self.de, "--noise-upper", "0.7", "--noise-title", "0.4", status=2).stderr)
+
+    def test_resume_in_bfloat16_is_bit_exact(self):
+        mixed = ("--precision", "bfloat16")
+        self.train("mixed", *mixed, "--after", "20u")
+        self.train("mixed parts", *mixed, "--after", "10u")
+        self.train("mixed parts", *mixed, "--after", "20u")
+        self.assertEqual(weights(self.dir / "mixed"), weights(self.dir / "mixed parts"))
+        # Without AVX-512 BF16, and in float32, the losses are the same up to rounding.
+        with unittest.mock.patch.dict(os.environ, NMT_BF16="0"):
+            told = self.train("emulated", *mixed, "--after", "20u").stderr
+        self.assertIn("without AVX-512 BF16 this is slower", told)
+        self.train("single", "--after", "20u")
+        last = {name: events(self.dir / name, "display")[-1]["loss"] for name in ("mixed", "emulated", "single")}
+        self.assertNotEqual(last["mixed"], last["single"])
+        for name in ("emulated", "single"):
+            self.assertAlmostEqual(last["mixed"] / last[name], 1, delta=2**-7, msg=str(last))
 
     def test_what_an_older_version_saved_goes_on(self):
         """Settings that it did not have, and those whose default came later: attention-query auto, embeddings tied."""

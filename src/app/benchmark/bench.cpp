@@ -28,8 +28,9 @@ Case::Case(Bench& bench, Result& result)
     : bench_(bench),
       result_(result),
       arena_(bench.compute().new_arena()),
-      context_(bench.compute().context(*arena_)) {
-  context_.cpu.products = bench.products();
+      context_(bench.compute().context(*arena_)),
+      training_(bench.compute().training_context(*arena_, bench.products())) {
+  if (!kernels::rounds_inputs(training_.cpu)) context_.cpu.products = bench.products();
 }
 
 bool Case::quick() const {

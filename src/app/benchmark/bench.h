@@ -4,6 +4,7 @@
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/report.h"
 #include "core/error.h"
+#include "kernels/products/product_library.h"
 #include "tensor/copy.h"
 
 #include <cmath>
@@ -23,10 +24,12 @@ class Case {
   Case(Bench& bench, Result& result);
 
   const Context& context() const { return context_; }
-  /// The context with own GEMM only.
+  /// The context of training passes: with --precision bfloat16 their products round inputs.
+  const Context& training() const { return training_; }
+  /// The context of training with own GEMM only.
   Context with_own_products() const {
-    Context own = context_;
-    own.cpu.products = nullptr;
+    Context own = training_;
+    if (!kernels::rounds_inputs(own.cpu)) own.cpu.products = nullptr;
     return own;
   }
   bool quick() const;
@@ -91,7 +94,7 @@ class Case {
   Bench& bench_;
   Result& result_;
   std::unique_ptr<Arena> arena_;
-  Context context_;
+  Context context_, training_;
 };
 
 /// An extended regular expression (POSIX: g++ 12 cannot compile <regex> with sanitizers and

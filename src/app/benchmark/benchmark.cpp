@@ -22,8 +22,8 @@ constexpr std::pair<const char*, Table> tables[] = {
     {"processor", processor}, {"products", products},   {"recurrences", recurrences},
     {"layers", layers},       {"groups", groups},       {"attention", attention},
     {"softmax", softmax},     {"pointwise", pointwise}, {"optimizer", optimizer},
-    {"training", training},   {"step", step},           {"growth", growth},
-    {"decoding", decoding}};
+    {"training", training},   {"mixed", mixed},         {"step", step},
+    {"growth", growth},       {"decoding", decoding}};
 
 // The report file, which appears when it is complete.
 class ReportFile {

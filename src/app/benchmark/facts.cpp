@@ -44,8 +44,10 @@ Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clo
           {"compiler", __VERSION__},
           {"kernels", kernels::instruction_set()},
           {"products", compute.cuda() ? "cuBLAS"
-                       : products     ? products->name() + " where it is faster, own tiles"
-                                      : "own tiles"},
+                       : products
+                           ? products->name() +
+                                 (products->rounds_inputs() ? "" : " where it is faster, own tiles")
+                           : "own tiles"},
           {"OpenBLAS", openblas_name()},
           {"clock", clock.name()},
           {"precision", std::string(name_of(*spec.compute.precision))},

@@ -16,14 +16,12 @@ ComputeSpec of_rank(ComputeSpec spec, const Processes& processes) {
 
 TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& processes,
                                train::Communicator& hosts)
-    : hosts_(hosts), compute_(of_rank(spec.compute, processes)) {
-  compute_.check_training();
+    : hosts_(hosts), compute_(of_rank(spec.compute, processes), ComputeUse::training) {
   log::info("{}{}; seed {}", compute_.describe("nmt-train"),
             are_several() ? fmt::format(", one of {} processes", hosts.size()) : "",
             spec.train.seed);
   arena_ = compute_.new_training_arena();
-  context_ = compute_.context(*arena_);
-  context_.cpu.products = compute_.products();
+  context_ = compute_.training_context(*arena_, compute_.products());
   if (are_several() && context_.cuda.device) {
     gpus_ = train::over_nccl(hosts, *context_.cuda.device);
     gpus_->wait_at_most(spec.compute.rank_timeout);

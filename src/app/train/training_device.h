@@ -13,8 +13,7 @@ namespace nmt::app {
 /// The compute resources of a training: device and memory of this process, and the ranks.
 class TrainingDevice {
  public:
-  /// Opens the device and logs it. `hosts`: processes.join(). Errors: as Compute and over_nccl;
-  /// (usage): the device does not support training in this precision.
+  /// Opens the device and logs it. `hosts`: processes.join(). Errors: as Compute and over_nccl.
   TrainingDevice(const TrainingSpec& spec, const Processes& processes, train::Communicator& hosts);
   TrainingDevice(const TrainingDevice&) = delete;
 

@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/product.h"
+#include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
 
 namespace nmt::kernels {
@@ -13,6 +14,7 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
           float beta, float* c, std::int64_t ldc) {
   Product product = plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
   product.library = cpu.products;
+  product.bfloat16 = rounds_inputs(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
 
@@ -26,7 +28,8 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) {
 
 void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
           std::int64_t ldb, float* packed) {
-  cpu.pool->parallel_for(n, panel_width, [=](std::int64_t begin, std::int64_t end) {
+  cpu.pool->parallel_for(n, panel_width, [&](std::int64_t begin, std::int64_t end) {
+    if (rounds_inputs(cpu)) return pack_rounded(transpose_b, k, begin, end, b, ldb, packed);
     pack_panels(transpose_b, 0, k, begin, end, b, ldb, packed + begin * k, k * panel_width);
   });
 }
@@ -34,7 +37,9 @@ void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, cons
 void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                  std::int64_t lda, const float* packed, bool accumulate, float* c,
                  std::int64_t ldc) {
-  if (m > 0 && n > 0) run_product(cpu, packed_product(m, n, k, a, lda, packed, accumulate, c, ldc));
+  Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
+  product.bfloat16 = rounds_inputs(cpu);
+  if (m > 0 && n > 0) run_product(cpu, product);
 }
 
 void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k, const float* x,
@@ -49,10 +54,12 @@ void gemm_packed_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::in
   add_bias(cpu, rows, n, y, bias, y);
 }
 
-void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                      std::int64_t lda, const float* packed, bool accumulate, float* c,
-                      std::int64_t ldc) {
-  product_part(packed_product(m, n, k, a, lda, packed, accumulate, c, ldc), 0, m, 0, n);
+void gemm_packed_rows(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
+                      const float* a, std::int64_t lda, const float* packed, bool accumulate,
+                      float* c, std::int64_t ldc) {
+  Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
+  product.bfloat16 = rounds_inputs(cpu);
+  product_part(product, 0, m, 0, n);
 }
 
 void unpack_column(std::int64_t k, std::int64_t column, const float* packed, float* out) {

@@ -12,7 +12,8 @@ namespace nmt::kernels {
 /// [M,K]: A is stored [M,K], or [K,M] when transpose_a. op(B) is [K,N]: B is stored [K,N], or [N,K]
 /// when transpose_b. The CPU uses Cpu::products where it is faster (docs/design/products.md), else
 /// the same tiles as below with B packed block by block; results of the latter do not depend on the
-/// number of threads.
+/// number of threads. With ProductLibrary::bfloat16() the CPU rounds A and B
+/// and uses own tiles.
 NMT_KERNEL(gemm, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k,
            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
            std::int64_t ldc);
@@ -25,7 +26,9 @@ NMT_KERNEL(gemm_bias, std::int64_t rows, std::int64_t n, std::int64_t k, const f
 // Packed GEMM, for weights that are used many times: B is stored once in panels of packed_panel()
 // columns. On CUDA a packed matrix is op(B) transposed, [n,k] row-major. Every output is one FMA
 // chain along ascending k, so a row's result does not depend on the number of rows, its index or
-// the number of threads. This makes decoding on the CPU batch-invariant.
+// the number of threads. This makes decoding on the CPU batch-invariant. With
+// ProductLibrary::bfloat16() all of this holds for the rounded inputs, and a panel has its own
+// layout (pairs.h), which takes at most as much memory.
 
 /// Columns of a panel (depends on the instruction set).
 std::int64_t packed_panel();
@@ -42,7 +45,7 @@ NMT_KERNEL(gemm_packed_bias, std::int64_t rows, std::int64_t n, std::int64_t k, 
            const float* packed, const float* bias, float* y);
 /// gemm_packed() on the calling thread, for callers that already run on every thread. [CPU only: a
 /// building block]
-void gemm_packed_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+void gemm_packed_rows(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                       std::int64_t lda, const float* packed, bool accumulate, float* c,
                       std::int64_t ldc);
 /// Copies column `column` of a packed [k,n] matrix to out[k]: a row of a tied embedding, without a

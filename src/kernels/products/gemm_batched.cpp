@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/product.h"
+#include "kernels/products/product_library.h"
 
 #include <numeric>
 
@@ -36,7 +37,8 @@ void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, s
 
 // Distributes the outputs evenly over the threads; where they do not divide evenly, their rows are
 // split as well.
-void run_batch(const Cpu& cpu, const GemmBatch& batch, const Product& product) {
+void run_batch(const Cpu& cpu, const GemmBatch& batch, Product product) {
+  product.bfloat16 = rounds_inputs(cpu);
   ThreadPool& pool = *cpu.pool;
   const std::int64_t all = outputs(batch), workers = pool.size();
   if (product.m <= 0 || product.n <= 0) return;
@@ -73,12 +75,17 @@ std::int64_t packed_batched_size(const GemmBatch& batch, std::int64_t k, std::in
 void pack_batched(const Cpu& cpu, const GemmBatch& batch, bool transpose_b, std::int64_t k,
                   std::int64_t n, const float* b, std::int64_t ldb, float* packed) {
   const std::int64_t size = packed_size(k, n), stride = k * packed_panel();
-  cpu.pool->parallel_for(batch.groups * batch.planes, 1, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const float* from = b + i / batch.planes * batch.b_group + i % batch.planes * batch.b_plane;
-      pack_panels(transpose_b, 0, k, 0, n, from, ldb, packed + i * size, stride);
-    }
-  });
+  cpu.pool->parallel_for(
+      batch.groups * batch.planes, 1, [&, b](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const float* from =
+              b + i / batch.planes * batch.b_group + i % batch.planes * batch.b_plane;
+          if (rounds_inputs(cpu))
+            pack_rounded(transpose_b, k, 0, n, from, ldb, packed + i * size);
+          else
+            pack_panels(transpose_b, 0, k, 0, n, from, ldb, packed + i * size, stride);
+        }
+      });
 }
 
 void gemm_packed_batched(const Cpu& cpu, const GemmBatch& batch, std::int64_t m, std::int64_t n,
@@ -87,10 +94,11 @@ void gemm_packed_batched(const Cpu& cpu, const GemmBatch& batch, std::int64_t m,
   run_batch(cpu, batch, packed_product(m, n, k, a, lda, packed, accumulate, c, ldc));
 }
 
-void gemm_packed_batched_rows(const GemmBatch& batch, std::int64_t m, std::int64_t n,
-                              std::int64_t k, const float* a, std::int64_t lda, const float* packed,
-                              bool accumulate, float* c, std::int64_t ldc) {
-  const Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
+void gemm_packed_batched_rows(const Cpu& cpu, const GemmBatch& batch, std::int64_t m,
+                              std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
+                              const float* packed, bool accumulate, float* c, std::int64_t ldc) {
+  Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
+  product.bfloat16 = rounds_inputs(cpu);
   for (std::int64_t i = 0; i < outputs(batch); ++i) output_part(batch, product, i, 0, m);
 }
 

@@ -51,7 +51,7 @@ NMT_KERNEL(gemm_packed_batched, const GemmBatch& batch, std::int64_t m, std::int
            std::int64_t k, const float* a, std::int64_t lda, const float* packed, bool accumulate,
            float* c, std::int64_t ldc);
 /// gemm_packed_batched() on the calling thread. [CPU only: a building block]
-void gemm_packed_batched_rows(const GemmBatch& batch, std::int64_t m, std::int64_t n,
+void gemm_packed_batched_rows(const Cpu&, const GemmBatch& batch, std::int64_t m, std::int64_t n,
                               std::int64_t k, const float* a, std::int64_t lda, const float* packed,
                               bool accumulate, float* c, std::int64_t ldc);
 

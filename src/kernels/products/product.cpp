@@ -2,10 +2,12 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "kernels/products/pairs.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace nmt::kernels {
 namespace {
@@ -35,6 +37,11 @@ struct Tiles {
 template <int rows, bool along_k, class B>
 constexpr Tiles<B> tiles_for = {tile<rows, 1, along_k, B>, tile<rows, wide<rows>, along_k, B>,
                                 wide<rows>};
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+template <int rows, bool along_k>
+constexpr Tiles<Pair> tiles_for<rows, along_k, Pair> = {
+    pair_tile<rows, 1, along_k>, pair_tile<rows, wide<rows>, along_k>, wide<rows>};
+#endif
 
 template <bool along_k, class B>
 Tiles<B> tiles(int rows) {
@@ -64,6 +71,10 @@ Tiles<B> tiles(int rows) {
 std::int64_t whole_panels(std::int64_t columns) {
   return columns / panel_width * panel_width;
 }
+// Columns of the panels of a packed matrix.
+std::int64_t packed_columns(std::int64_t columns) {
+  return whole_panels(columns + panel_width - 1);
+}
 
 // A block of B over one stretch of k. A partial last panel may be stored elsewhere.
 template <class B>
@@ -78,24 +89,74 @@ Range tile_range(std::int64_t begin, std::int64_t end, std::int64_t tiles_, std:
   return {begin + (end - begin) * t / tiles_, begin + (end - begin) * (t + 1) / tiles_};
 }
 
-// Copies rows of A over [k, k+depth) for tile(); A is not transposed.
-void copy_rows(const Product& p, Range rows, std::int64_t k, std::int64_t depth, float* out) {
-  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride)
-    std::memcpy(out, p.a + r * p.lda + k, static_cast<std::size_t>(depth) * sizeof(float));
+// A stretch of k: `depth` elements of panels of B from element `first` on. A Pair has two rows of
+// B; the last one may have one.
+template <class B>
+struct Stretch {
+  std::int64_t first, depth;
+  std::int64_t k() const { return first * along_k_per<B>; }
+  std::int64_t k_end(const Product& p) const {
+    return smaller(p.k, (first + depth) * along_k_per<B>);
+  }
+};
+
+// Copies rows of A over a stretch of k for tile(); A is not transposed.
+template <class B>
+void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
+  const std::int64_t k = stretch_.k(), count = stretch_.k_end(p) - k;
+  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride) {
+    const float* from = p.a + r * p.lda + k;
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+    if constexpr (std::is_same_v<B, Pair>) {
+      pairs_of_row(from, count, out);
+      continue;
+    }
+#endif
+    std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float));
+    if (p.bfloat16) round_to_bf16(out, count);
+  }
 }
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+// copy_columns() of `tiles_` tiles as pairs of the rows [k, k_end) of A.
+[[gnu::target("avx512bf16")]] void copy_column_pairs(const Product& p, const std::int64_t* row,
+                                                     const std::int64_t* rows, std::int64_t tiles_,
+                                                     std::int64_t k, std::int64_t k_end,
+                                                     float* out) {
+  for (; k < k_end; k += 2, out += tile_rows) {
+    const float* even = p.a + k * p.lda;
+    const float* odd = k + 1 < k_end ? even + p.lda : nullptr;
+    for (std::int64_t line = row[0]; line < row[tiles_ - 1] + tile_rows; line += 16) {
+      __builtin_prefetch(even + 8 * p.lda + line);
+      __builtin_prefetch(even + 9 * p.lda + line);
+    }
+    for (std::int64_t t = 0; t < tiles_; ++t) {
+      const __mmask16 used = lanes_below(rows[t]);
+      _mm512_mask_storeu_epi32(
+          out + t * tile_rows * stretch, used,
+          pairs_of_two_rows(even + row[t], odd ? odd + row[t] : nullptr, used));
+    }
+  }
+}
+#endif
 
 // For A stored [k,m]: copies several tiles at once, so that each cache line of A is read once for
 // all of them.
 constexpr std::int64_t tile_group = 8;
+template <class B>
 void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::int64_t row_tiles,
-                  std::int64_t first, std::int64_t last, std::int64_t k, std::int64_t depth,
-                  float* out) {
+                  std::int64_t first, std::int64_t last, Stretch<B> stretch_, float* out) {
   std::int64_t row[tile_group], rows[tile_group];
   for (std::int64_t t = first; t < last; ++t) {
     const Range range = tile_range(begin, end, row_tiles, t);
     row[t - first] = range.begin;
     rows[t - first] = range.end - range.begin;
   }
+  const std::int64_t k = stretch_.k(), depth = stretch_.depth;
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  if constexpr (std::is_same_v<B, Pair>)
+    return copy_column_pairs(p, row, rows, last - first, k, stretch_.k_end(p), out);
+#endif
   for (std::int64_t i = 0; i < depth; ++i) {
     const float* from = p.a + (k + i) * p.lda;
     for (std::int64_t line = 0; line < tile_group * tile_rows; line += 16)
@@ -108,6 +169,7 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
       } else {
         for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
       }
+      if (p.bfloat16) round_to_bf16(to, rows[t]);
     }
   }
 }
@@ -161,39 +223,63 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
 }
 
-// Columns [n, n+columns) of a packed B from row k on, in place.
+// Elements of a column of a packed B.
 template <class B>
-Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns,
-                      std::int64_t k) {
-  const B* first = packed + n * p.k + k * panel_width;
-  return {first, p.k * panel_width, panel_width, first + whole_panels(columns) * p.k};
+std::int64_t column_elements(std::int64_t k) {
+  return (k + along_k_per<B> - 1) / along_k_per<B>;
 }
 
-// Columns [n, n+columns) of B over [k, k+depth): in place, or packed into `buffer`.
-Block<float> take_block(const Product& p, std::int64_t n, std::int64_t columns, std::int64_t k,
-                        std::int64_t depth, bool direct, float* buffer) {
-  const std::int64_t whole = whole_panels(columns);
-  if (p.packed) return packed_block(p, p.packed, n, columns, k);
-  if (direct) {
-    if (whole < columns)
-      pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
-    return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
+// Columns [n, n+columns) of a packed B from element `first` of a column on, in place.
+template <class B>
+Block<B> packed_block(const Product& p, const B* packed, std::int64_t n, std::int64_t columns,
+                      std::int64_t first) {
+  const std::int64_t height = column_elements<B>(p.k);
+  const B* at = packed + n * height + first * panel_width;
+  return {at, height * panel_width, panel_width, at + whole_panels(columns) * height};
+}
+
+// Columns [n, n+columns) of B over a stretch of k: in place, or packed into `buffer`.
+template <class B>
+Block<B> take_block(const Product& p, std::int64_t n, std::int64_t columns, Stretch<B> stretch_,
+                    bool direct, float* buffer) {
+  const std::int64_t k = stretch_.k(), depth = stretch_.depth, whole = whole_panels(columns);
+  if constexpr (std::is_same_v<B, std::uint16_t>) {
+    return packed_block(p, p.packed_bf16, n, columns, k);
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  } else if constexpr (std::is_same_v<B, Pair>) {
+    if (p.packed)
+      return packed_block(p, reinterpret_cast<const Pair*>(p.packed), n, columns, stretch_.first);
+    Pair* const pairs = reinterpret_cast<Pair*>(buffer);
+    pack_pairs(p.transpose_b, k, stretch_.k_end(p), n, n + columns, p.b, p.ldb, pairs,
+               depth * panel_width);
+    return {pairs, depth * panel_width, panel_width, pairs + whole * depth};
+#endif
+  } else {
+    if (p.packed) return packed_block(p, p.packed, n, columns, k);
+    if (direct) {
+      if (whole < columns)
+        pack_panels(false, k, k + depth, n + whole, n + columns, p.b, p.ldb, buffer, 0);
+      return {p.b + k * p.ldb + n, panel_width, p.ldb, buffer};
+    }
+    pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer,
+                depth * panel_width);
+    if (p.bfloat16) round_to_bf16(buffer, depth * packed_columns(columns));
+    return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
   }
-  pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer, depth * panel_width);
-  return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
 }
 
 // All rows for one block of B. a_copy holds tile_group tiles of A.
 template <class B>
 void multiply_block(const Product& p, Range all, const Block<B>& block, std::int64_t n,
-                    std::int64_t columns, std::int64_t k, std::int64_t depth, float* a_copy) {
+                    std::int64_t columns, Stretch<B> stretch_, float* a_copy) {
+  const std::int64_t k = stretch_.k();
   const std::int64_t row_tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
   const std::int64_t group = p.transpose_a ? tile_group : 1;
   for (std::int64_t first = 0; first < row_tiles; first += group) {
     const std::int64_t last = smaller(first + group, row_tiles);
     Ahead ahead = {};
     if (p.transpose_a) {
-      copy_columns(p, all.begin, all.end, row_tiles, first, last, k, depth, a_copy);
+      copy_columns(p, all.begin, all.end, row_tiles, first, last, stretch_, a_copy);
       const std::int64_t row = tile_range(all.begin, all.end, row_tiles, last).begin;
       if (last < row_tiles)
         ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
@@ -201,13 +287,37 @@ void multiply_block(const Product& p, Range all, const Block<B>& block, std::int
     for (std::int64_t t = first; t < last; ++t) {
       const Range rows = tile_range(all.begin, all.end, row_tiles, t);
       if (!p.transpose_a) {
-        copy_rows(p, rows, k, depth, a_copy);
+        copy_rows(p, rows, stretch_, a_copy);
         if (t + 1 < row_tiles)
           ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
       }
-      multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, depth,
+      multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, stretch_.depth,
                     a_copy + (t - first) * tile_rows * stretch, block, columns,
                     p.accumulate || k > 0, p.c + rows.begin * p.ldc + n, p.ldc, ahead);
+    }
+  }
+}
+
+// product_part() with a B of one type.
+template <class B>
+void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
+                   std::int64_t n_end) {
+  alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
+  alignas(64) float b_block[block_floats];
+  const std::int64_t height = column_elements<B>(p.k);
+  const std::int64_t stretches = (height + stretch - 1) / stretch;
+  const std::int64_t depth_step = (height + stretches - 1) / stretches;
+  // Blocks of about equal width, so that no copy of A serves only a few columns.
+  const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
+  const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
+  // Packing B pays off from a few rows of tiles.
+  const bool direct = !p.bfloat16 && !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
+  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
+    const std::int64_t columns = smaller(columns_step, n_end - n);
+    for (std::int64_t first = 0; first < height; first += depth_step) {
+      const Stretch<B> here{first, smaller(depth_step, height - first)};
+      multiply_block(p, {m_begin, m_end}, take_block<B>(p, n, columns, here, direct, b_block), n,
+                     columns, here, a_copy);
     }
   }
 }
@@ -225,29 +335,29 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
     return;
   }
   if (p.library && p.library->takes(p)) return p.library->run(p, m_begin, m_end, n_begin, n_end);
-  alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
-  alignas(64) float b_block[block_floats];
-  const std::int64_t stretches = (p.k + stretch - 1) / stretch;
-  const std::int64_t depth_step = (p.k + stretches - 1) / stretches;
-  // Blocks of about equal width, so that no copy of A serves only a few columns.
-  const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
-  const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
-  // Packing B pays off from a few rows of tiles.
-  const bool direct = !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
-  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
-    const std::int64_t columns = smaller(columns_step, n_end - n);
-    for (std::int64_t k = 0; k < p.k; k += depth_step) {
-      const std::int64_t depth = smaller(depth_step, p.k - k);
-      const auto multiply = [&](const auto& block) {
-        multiply_block(p, {m_begin, m_end}, block, n, columns, k, depth, a_copy);
-      };
-      if (p.packed_bf16) {
-        multiply(packed_block(p, p.packed_bf16, n, columns, k));
-      } else {
-        multiply(take_block(p, n, columns, k, depth, direct, b_block));
-      }
-    }
+  if (p.packed_bf16) return multiply_part<std::uint16_t>(p, m_begin, m_end, n_begin, n_end);
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  if (p.bfloat16 && has_pairs()) return multiply_part<Pair>(p, m_begin, m_end, n_begin, n_end);
+#endif
+  multiply_part<float>(p, m_begin, m_end, n_begin, n_end);
+}
+
+bool bfloat16_is_native() {
+  return has_pairs();
+}
+
+void pack_rounded(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
+                  const float* b, std::int64_t ldb, float* packed) {
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  if (has_pairs()) {
+    const std::int64_t height = column_elements<Pair>(k);
+    return pack_pairs(transpose_b, 0, k, n_begin, n_end, b, ldb,
+                      reinterpret_cast<Pair*>(packed) + n_begin * height, height * panel_width);
   }
+#endif
+  float* const first = packed + n_begin * k;
+  pack_panels(transpose_b, 0, k, n_begin, n_end, b, ldb, first, k * panel_width);
+  round_to_bf16(first, k * packed_columns(n_end - n_begin));
 }
 
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,

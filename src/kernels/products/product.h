@@ -16,7 +16,7 @@ struct Product {
   const float* a = nullptr;
   std::int64_t lda = 0;
   bool transpose_a = false;                    ///< A is stored [k,m]
-  const float* packed = nullptr;               ///< B in panels, or null
+  const float* packed = nullptr;               ///< B in panels of pack(), or null
   const std::uint16_t* packed_bf16 = nullptr;  ///< B in bfloat16 panels, or null
   const float* b = nullptr;                    ///< [k,n]
   std::int64_t ldb = 0;
@@ -25,6 +25,9 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0;
   const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
+  /// Inputs are rounded to bfloat16 (ProductLibrary::bfloat16()); `packed` is of pack() with the
+  /// same value.
+  bool bfloat16 = false;
 };
 
 /// The product of plain matrices. Error: beta is neither 0 nor 1.
@@ -37,7 +40,8 @@ Product packed_product(std::int64_t m, std::int64_t n, std::int64_t k, const flo
                        std::int64_t ldc);
 
 /// Computes rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread; n_begin is a
-/// multiple of packed_panel(). Every output is one FMA chain along k, however the product is split.
+/// multiple of packed_panel(). Every output is one chain of multiply-adds along k, however the
+/// product is split.
 void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                   std::int64_t n_end);
 
@@ -50,6 +54,14 @@ void run_product(const Cpu& cpu, const Product& p);
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,
                  std::int64_t n_end, const float* b, std::int64_t ldb, float* packed,
                  std::int64_t panel_stride);
+/// Packs columns [n_begin, n_end) of op(B) [k,n] for products whose inputs are rounded to bfloat16
+/// into their place in `packed`, which has packed_size(k, n) floats. n_begin is a multiple of
+/// packed_panel().
+void pack_rounded(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
+                  const float* b, std::int64_t ldb, float* packed);
+/// Whether products with inputs in bfloat16 run on AVX-512 BF16. Otherwise inputs are rounded and
+/// multiplied in float32, which is slower than float32.
+bool bfloat16_is_native();
 
 /// How a product is split over threads: row parts x column parts.
 struct Grid {

@@ -37,6 +37,19 @@ ProductLibrary::ProductLibrary(const Functions& functions) : functions_(&functio
   name_ = fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
+ProductLibrary::ProductLibrary()
+    : functions_(nullptr),
+      name_(
+          bfloat16_is_native()
+              ? "own tiles, bfloat16 by AVX-512 BF16"
+              : "own tiles, inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 "
+                "BF16 this is slower than --precision float32)") {}
+
+const ProductLibrary& ProductLibrary::bfloat16() {
+  static const ProductLibrary rounding;
+  return rounding;
+}
+
 const ProductLibrary* ProductLibrary::open(std::string* why) {
   static const Functions& functions = *new Functions;
   if (!functions.library.error().empty()) {
@@ -48,7 +61,7 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 }
 
 bool ProductLibrary::takes(const Product& p) const {
-  if (p.packed || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
+  if (p.packed || p.bfloat16 || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
   return kinds_[static_cast<std::size_t>(kind_of(p))];
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/backend.h"
 #include "kernels/products/product_kind.h"
 
 #include <cstdint>
@@ -12,16 +13,23 @@ namespace nmt::kernels {
 /// bits of its results may depend on the number of rows and threads, so decoding, which uses packed
 /// weights, never uses it. It is loaded with dlopen() on request: programs that do not train do not
 /// need it.
+///
+/// bfloat16() is not a library: with it, gemm(), pack(), gemm_packed(), their batched forms, the
+/// recurrent layers and softmax_loss() round the inputs of products to bfloat16 and compute them by
+/// own tiles with sums in float32. Matrices packed with it must be multiplied with it.
 class ProductLibrary {
  public:
+  static const ProductLibrary& bfloat16();
+  bool rounds_inputs() const { return !functions_; }
   /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
   static const ProductLibrary* open(std::string* why);
-  /// For example "oneDNN 2.6.3".
+  /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AVX-512 BF16".
   const std::string& name() const { return name_; }
   /// From now on it computes the products of these kinds; zen4_kinds initially. Not while products
   /// are computed.
   void use_for(const LibraryKinds& kinds) const { kinds_ = kinds; }
-  /// Whether it computes this product: one of its kinds, with plain matrices of at least 32 rows.
+  /// Whether it computes this product: one of its kinds in float32, with plain matrices of at least
+  /// 32 rows.
   bool takes(const Product& p) const;
   /// product_part() by oneDNN: rows [m_begin, m_end) and columns [n_begin, n_end) on the calling
   /// thread. Error (failed): oneDNN returns an error status.
@@ -31,10 +39,16 @@ class ProductLibrary {
  private:
   struct Functions;
   explicit ProductLibrary(const Functions& functions);
+  ProductLibrary();
 
-  const Functions* functions_;
+  const Functions* functions_;  // null: bfloat16()
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;
 };
+
+/// Whether products of training round their inputs to bfloat16.
+inline bool rounds_inputs(const Cpu& cpu) {
+  return cpu.products && cpu.products->rounds_inputs();
+}
 
 }  // namespace nmt::kernels

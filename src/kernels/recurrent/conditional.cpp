@@ -43,13 +43,13 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
                      width = a.context_width();
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     for (std::int64_t t = 0; t < a.steps; ++t) {
       const std::int64_t row = t * a.batch + begin, at = (a.keep ? t * a.batch : 0) + begin;
-      cell_forward(idle, a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
-      product_rows(idle, 1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false,
+      cell_forward(on, a.lower, a.lower_record, at, lower_step(a, t, at, begin, rows));
+      product_rows(on, 1, 1, rows, h, att.space, a.middle[0] + at * h, a.query, false,
                    a.queries + at * att.space);
       float* const attended = a.headed ? a.headed + at * att.width : a.contexts + row * att.width;
       for (std::int64_t r = 0; r < rows; ++r)
@@ -57,7 +57,7 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
             att, a.sentence ? a.sentence[begin + r] : begin + r, a.queries + (at + r) * att.space,
             a.weights + (row + r) * att.heads * att.steps, attended + r * att.width);
       if (a.headed)
-        product_rows(idle, 1, 1, rows, att.width, width, attended, a.output, false,
+        product_rows(on, 1, 1, rows, att.width, width, attended, a.output, false,
                      a.contexts + row * width);
       float* xc = a.xc + at * wide;
       if (a.context_bias)
@@ -68,13 +68,13 @@ void conditional_forward(const Cpu& cpu, const Conditional& a) {
         rearrange_rows(rows, a.higher.groups, width, context, rearranged);
         context = rearranged;
       }
-      product_rows(idle, a.higher.groups, inputs, rows, width, h, context, a.context,
+      product_rows(on, a.higher.groups, inputs, rows, width, h, context, a.context,
                    a.context_bias != nullptr, xc);
       if (a.context_gain)
         layer_norm_rows(rows, inputs, h, xc, a.context_gain, a.context_norm_bias, xc,
                         a.xc_normal ? a.xc_normal + at * wide : nullptr,
                         a.xc_rstd ? a.xc_rstd + at * inputs : nullptr);
-      cell_forward(idle, a.higher, a.higher_record, at, higher_step(a, t, at, begin, rows));
+      cell_forward(on, a.higher, a.higher_record, at, higher_step(a, t, at, begin, rows));
     }
   });
 }
@@ -110,7 +110,7 @@ std::int64_t conditional_scratch(const Cpu& cpu, const Conditional& a) {
 void conditional_backward(const Cpu& cpu, const Conditional& a, const ConditionalGradient& g) {
   const Attention& att = a.attention;
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   const Layout layout(a);
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
                      width = a.context_width();
@@ -129,7 +129,7 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
     for (std::int64_t t = a.steps - 1; t >= 0; --t) {
       const std::int64_t row = t * a.batch + begin;
       add_floats(rows * h, g.dh + row * h, carry[0]);
-      cell_backward(idle, a.higher, a.higher_record, g.higher, row,
+      cell_backward(on, a.higher, a.higher_record, g.higher, row,
                     higher_step(a, t, row, begin, rows), carry, sums + layout.higher, temporary);
       float* dxc = g.higher.dx + row * wide;
       if (a.context_gain)
@@ -140,15 +140,15 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
       if (g.dcontexts) std::copy_n(g.dcontexts + row * width, rows * width, dcontext);
       const bool add = g.dcontexts != nullptr;
       if (a.higher.rearrange) {
-        product_transposed_rows(idle, a.higher.groups, inputs, rows, width, h, dxc,
+        product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc,
                                 a.context_transposed, false, rearranged);
         rearrange_back_rows(rows, a.higher.groups, width, rearranged, add, dcontext);
       } else {
-        product_transposed_rows(idle, a.higher.groups, inputs, rows, width, h, dxc,
+        product_transposed_rows(on, a.higher.groups, inputs, rows, width, h, dxc,
                                 a.context_transposed, add, dcontext);
       }
       if (a.headed)
-        product_transposed_rows(idle, 1, 1, rows, att.width, width, dcontext, a.output_transposed,
+        product_transposed_rows(on, 1, 1, rows, att.width, width, dcontext, a.output_transposed,
                                 false, dheads);
       const float* const dattended = a.headed ? dheads : dcontext;
       for (std::int64_t r = 0; r < rows; ++r)
@@ -156,9 +156,9 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
                                a.weights + (row + r) * att.heads * att.steps,
                                dattended + r * att.width, g.dqueries + (row + r) * att.space,
                                g.dkeys, g.dmemory, sums + layout.v, sums + layout.softmax);
-      product_transposed_rows(idle, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
+      product_transposed_rows(on, 1, 1, rows, h, att.space, g.dqueries + row * att.space,
                               a.query_transposed, true, carry[0]);
-      cell_backward(idle, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows),
+      cell_backward(on, a.lower, a.lower_record, g.lower, row, lower_step(a, t, row, begin, rows),
                     carry, sums, temporary);
     }
   });

@@ -31,33 +31,39 @@ void multiply(std::int64_t n, const float* factors, float* x) {
 
 }  // namespace
 
-void product_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes, std::int64_t rows,
+void product_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes, std::int64_t rows,
                   std::int64_t in, std::int64_t width, const float* from,
                   const PackedWeight& packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
   if (packed.i8)
-    return idle ? gemm_int8(*idle, rows, wide, in, from, in, packed.i8, accumulate, to, wide)
-                : gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
+    return on.all_threads
+               ? gemm_int8(on.cpu, rows, wide, in, from, in, packed.i8, accumulate, to, wide)
+               : gemm_int8_rows(rows, wide, in, from, in, packed.i8, accumulate, to, wide);
   if (packed.bf16)
-    return idle ? gemm_bf16(*idle, rows, wide, in, from, in, packed.bf16, accumulate, to, wide)
-                : gemm_bf16_rows(rows, wide, in, from, in, packed.bf16, accumulate, to, wide);
+    return on.all_threads
+               ? gemm_bf16(on.cpu, rows, wide, in, from, in, packed.bf16, accumulate, to, wide)
+               : gemm_bf16_rows(rows, wide, in, from, in, packed.bf16, accumulate, to, wide);
   if (groups == 1)
-    return idle ? gemm_packed(*idle, rows, wide, in, from, in, packed.f32, accumulate, to, wide)
-                : gemm_packed_rows(rows, wide, in, from, in, packed.f32, accumulate, to, wide);
+    return on.all_threads
+               ? gemm_packed(on.cpu, rows, wide, in, from, in, packed.f32, accumulate, to, wide)
+               : gemm_packed_rows(on.cpu, rows, wide, in, from, in, packed.f32, accumulate, to,
+                                  wide);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
-  gemm_packed_batched_rows(d.product(), rows, d.n, d.k, from, in, packed.f32, accumulate, to, wide);
+  gemm_packed_batched_rows(on.cpu, d.product(), rows, d.n, d.k, from, in, packed.f32, accumulate,
+                           to, wide);
 }
 
-void product_transposed_rows(const Cpu* idle, std::int64_t groups, std::int64_t planes,
+void product_transposed_rows(const ShareCpu& on, std::int64_t groups, std::int64_t planes,
                              std::int64_t rows, std::int64_t in, std::int64_t width,
                              const float* from, const float* packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
   if (groups == 1)
-    return idle ? gemm_packed(*idle, rows, in, wide, from, wide, packed, accumulate, to, in)
-                : gemm_packed_rows(rows, in, wide, from, wide, packed, accumulate, to, in);
+    return on.all_threads
+               ? gemm_packed(on.cpu, rows, in, wide, from, wide, packed, accumulate, to, in)
+               : gemm_packed_rows(on.cpu, rows, in, wide, from, wide, packed, accumulate, to, in);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
-  gemm_packed_batched_rows(d.input_gradient(), rows, d.k, d.n, from, wide, packed, accumulate, to,
-                           in);
+  gemm_packed_batched_rows(on.cpu, d.input_gradient(), rows, d.k, d.n, from, wide, packed,
+                           accumulate, to, in);
 }
 
 void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, std::int64_t n,
@@ -67,7 +73,7 @@ void add_shares(const float* parts, std::int64_t shares, std::int64_t stride, st
     for (std::int64_t i = 0; i < n; ++i) destination[i] += parts[share * stride + i];
 }
 
-void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, std::int64_t at,
+void cell_forward(const ShareCpu& on, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitStep step) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows;
@@ -77,7 +83,7 @@ void cell_forward(const Cpu* idle, const Cell& cell, const CellRecord& record, s
                            int first_plane, float* to, float* normal, float* rstd) {
     const std::int64_t width = planes * h, skip = first_plane * h;
     const bool add = start_with_bias(cell.bias ? cell.bias + skip : nullptr, rows, width, to);
-    product_rows(idle, cell.groups, planes, rows, h, h, from, packed, add, to);
+    product_rows(on, cell.groups, planes, rows, h, h, from, packed, add, to);
     if (cell.gain)
       layer_norm_rows(rows, planes, h, to, cell.gain + skip, cell.norm_bias + skip, to, normal,
                       rstd);
@@ -128,7 +134,7 @@ std::int64_t cell_space(const Cell& cell) {
   return cell.rearrange ? 2 * cell.width : cell.width;
 }
 
-void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
+void cell_backward(const ShareCpu& on, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitStep step,
                    float* const* carry, float* sums, float* temporary) {
   const Unit& unit = *cell.unit;
@@ -165,7 +171,7 @@ void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
   if (l > 0) {
     if (cell.gain)
       normal_backward(d.dlate, l, r, part(record.late_normal, l * h), part(record.late_rstd, l));
-    product_transposed_rows(idle, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
+    product_transposed_rows(on, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
                             temporary);
     multiply(rows * h, dropout, temporary);
     float* dvalue = cell.rearrange ? temporary + rows * h : temporary;
@@ -177,7 +183,7 @@ void cell_backward(const Cpu* idle, const Cell& cell, const CellRecord& record,
       normal_backward(d.du, r, 0, part(record.u_normal, r * h), part(record.u_rstd, r));
     const bool is_plain = !cell.rearrange && !dropout;
     float* dh = is_plain ? carry[0] : temporary;
-    product_transposed_rows(idle, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed,
+    product_transposed_rows(on, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed,
                             is_plain, dh);
     if (is_plain) return;
     multiply(rows * h, dropout, dh);
@@ -221,11 +227,11 @@ UnitStep unit_step(const Recurrence& a, const StepOffsets& at, std::int64_t begi
 
 void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const StepOffsets at = step_offsets(a, i, begin);
-      cell_forward(idle, a.cell, a.record, at.at, unit_step(a, at, begin, end));
+      cell_forward(on, a.cell, a.record, at.at, unit_step(a, at, begin, end));
     }
   });
 }
@@ -237,7 +243,7 @@ std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
 
 void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);
   std::fill_n(g.scratch, shares.count * sums, 0.0f);
   float* temporary = g.scratch + shares.count * sums;
@@ -248,7 +254,7 @@ void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGr
     for (std::int64_t i = a.steps - 1; i >= 0; --i) {
       const StepOffsets at = step_offsets(a, i, begin);
       add_floats(n, g.dh + at.row * h, carry[0]);
-      cell_backward(idle, a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry,
+      cell_backward(on, a.cell, a.record, g.cell, at.row, unit_step(a, at, begin, end), carry,
                     g.scratch + share * sums, temporary + begin * cell_space(a.cell));
     }
   });

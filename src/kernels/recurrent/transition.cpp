@@ -32,12 +32,12 @@ UnitStep higher_step(const Transition& a, const StepOffsets& at, std::int64_t ro
 
 void transition_forward(const Cpu& cpu, const Transition& a) {
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = 0; i < a.steps; ++i) {
       const StepOffsets at = step_offsets(a, i, begin);
-      cell_forward(idle, a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
-      cell_forward(idle, a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
+      cell_forward(on, a.lower, a.lower_record, at.at, lower_step(a, at, begin, end - begin));
+      cell_forward(on, a.higher, a.higher_record, at.at, higher_step(a, at, end - begin));
     }
   });
 }
@@ -50,7 +50,7 @@ std::int64_t transition_scratch(const Cpu& cpu, const Transition& a) {
 
 void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGradient& g) {
   const Shares shares(cpu, a.batch);
-  const Cpu* const idle = shares.idle(cpu);
+  const ShareCpu on = shares.cpu(cpu);
   const std::int64_t h = a.lower.width, space = cell_space(a.lower),
                      lower_sums = cell_sums(a.lower), stride = lower_sums + cell_sums(a.higher);
   std::fill_n(g.scratch, shares.count * stride, 0.0f);
@@ -63,9 +63,9 @@ void transition_backward(const Cpu& cpu, const Transition& a, const TransitionGr
     for (std::int64_t i = a.steps - 1; i >= 0; --i) {
       const StepOffsets at = step_offsets(a, i, begin);
       add_floats(n, g.dh + at.row * h, carry[0]);
-      cell_backward(idle, a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows),
+      cell_backward(on, a.higher, a.higher_record, g.higher, at.row, higher_step(a, at, rows),
                     carry, sums + lower_sums, temporary + begin * space);
-      cell_backward(idle, a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows),
+      cell_backward(on, a.lower, a.lower_record, g.lower, at.row, lower_step(a, at, begin, rows),
                     carry, sums, temporary + begin * space);
     }
   });

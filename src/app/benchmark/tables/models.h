@@ -41,7 +41,10 @@ Batch random_batch(const ModelCase& model);
 double forward_flops(Model& model, const Batch& batch);
 
 /// Fails the row unless the gradients of a 16-channel version of the model, without dropout, match
-/// central differences of its loss.
+/// central differences of its loss, on the CPU in float32.
 void check_gradients(Case& c, const ModelCase& model);
+
+/// The context with products in bfloat16 or float32.
+Context with_bfloat16(Context context, bool bfloat16);
 
 }  // namespace nmt::app::bench

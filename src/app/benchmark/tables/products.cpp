@@ -1,5 +1,6 @@
 #include "app/benchmark/tables/openblas.h"
 #include "app/benchmark/tables/tables.h"
+#include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
 
 #include <array>
@@ -62,9 +63,12 @@ void check(const Case& c, const Shape& s, const std::vector<float>& a, const std
 }
 
 void time(Case& c, const Shape& s, bool packed) {
-  const std::vector<float> a_host = Case::values(s.m * s.k, 1), b_host = Case::values(s.k * s.n, 2);
-  const Tensor a = upload(c.context(), a_host, {s.m * s.k}),
-               b = upload(c.context(), b_host, {s.k * s.n});
+  std::vector<float> a_host = Case::values(s.m * s.k, 1), b_host = Case::values(s.k * s.n, 2);
+  if (kernels::rounds_inputs(c.training().cpu))  // values that products need not round
+    for (std::vector<float>* values : {&a_host, &b_host})
+      for (float& x : *values) x = kernels::from_bf16(kernels::to_bf16(x));
+  const Tensor a = upload(c.training(), a_host, {s.m * s.k}),
+               b = upload(c.training(), b_host, {s.k * s.n});
   const Tensor out = c.zeros(s.m * s.n);
   const std::int64_t lda = s.transpose_a ? s.m : s.k, ldb = s.transpose_b ? s.k : s.n;
   const double mkn = static_cast<double>(s.m * s.n) * static_cast<double>(s.k);
@@ -81,18 +85,18 @@ void time(Case& c, const Shape& s, bool packed) {
     });
   };
   if (packed) {
-    panels = c.context().empty({kernels::packed_size(s.k, s.n)});
-    dispatch(c.context(), [&](const auto& backend) {
+    panels = c.training().empty({kernels::packed_size(s.k, s.n)});
+    dispatch(c.training(), [&](const auto& backend) {
       kernels::pack(backend, s.transpose_b, s.k, s.n, b.f32(), ldb, panels.f32());
     });
   }
   const Context own = c.with_own_products();
   run_in(own);
   check(c, s, a_host, b_host, out);
-  run_in(c.context());
+  run_in(c.training());
   check(c, s, a_host, b_host, out);
-  const double seconds = c.time([&] { run_in(c.context()); });
-  if (!packed && c.bench().products())
+  const double seconds = c.time([&] { run_in(c.training()); });
+  if (!packed && c.bench().products() && !c.bench().products()->rounds_inputs())
     c.extra("own tiles, GFLOP/s", 2e-9 * mkn / c.aside([&] { run_in(own); }));
   if (packed || c.bench().compute().cuda() || !has_openblas()) return;
   const double rival = c.aside([&] {

@@ -19,6 +19,7 @@ void pointwise(Bench& bench);  ///< memory-bound kernels
 void optimizer(Bench& bench);  ///< update rules
 void training(Bench& bench);   ///< a training pass of several models and units
 void step(Bench& bench);       ///< a whole training step, split into its parts
+void mixed(Bench& bench);      ///< a training pass in float32 and in bfloat16, CPU only
 void growth(Bench& bench);     ///< a training pass for growing sentence length, width, depth,
                                ///< vocabulary and batch
 void decoding(Bench& bench);   ///< a decoding step for several batch and beam sizes

@@ -96,12 +96,12 @@ void split(Bench& bench, const ModelCase& what) {
   bench.row("step", title_ + ": whole step", [&](Case& c) {
     check_gradients(c, what);
     PartTimes times(bench.compute());
-    Context context = c.context();
+    Context context = c.training();
     Model model(what.spec, what.vocabulary, what.vocabulary, context, 1);
     const Batch batch = random_batch(what);
     TrainSpec spec;
     spec.optimizer = UpdateRule::adam;
-    train::Optimizer optimizer(spec, model.parameters(), c.context());
+    train::Optimizer optimizer(spec, model.parameters(), c.training());
     std::uint64_t pass = 0;
     const auto run = [&] {
       model.accumulate_gradients(batch, {0.1f, 1, pass++});
@@ -118,7 +118,7 @@ void split(Bench& bench, const ModelCase& what) {
     c.extra("MFLOP a target token", 1e-6 * flops / static_cast<double>(batch.target_tokens));
 
     // Measures a few passes with a clock at every part; reports the shortest one.
-    Context watched = c.context();
+    Context watched = c.training();
     watched.profile = &times;
     Model profiled(what.spec, what.vocabulary, what.vocabulary, watched, 1);
     double shortest = 1e30;
@@ -159,7 +159,7 @@ void training(Bench& bench) {
   for (const ModelCase& what : training_cases(bench))
     bench.row("training", title(what), [&](Case& c) {
       check_gradients(c, what);
-      Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
+      Model model(what.spec, what.vocabulary, what.vocabulary, c.training(), 1);
       const Batch batch = random_batch(what);
       const double flops = 3 * forward_flops(model, batch);
       c.work(flops, 0);
@@ -169,6 +169,39 @@ void training(Bench& bench) {
       c.time_without_graphs(run);
       c.extra("target tokens/s", static_cast<double>(batch.target_tokens) / seconds);
       c.extra("MFLOP a target token", 1e-6 * flops / static_cast<double>(batch.target_tokens));
+    });
+}
+
+// Training passes in float32 and bfloat16 in alternation; the time of a row is that of both.
+void mixed(Bench& bench) {
+  if (bench.compute().cuda()) return;  // the device has one precision
+  for (const ModelCase& what : training_cases(bench))
+    bench.row("mixed", title(what), [&](Case& c) {
+      check_gradients(c, what);
+      const auto model = [&](bool bfloat16) {
+        return Model(what.spec, what.vocabulary, what.vocabulary,
+                     with_bfloat16(c.training(), bfloat16), 1);
+      };
+      Model single = model(false), rounded = model(true);
+      const Batch batch = random_batch(what);
+      const double flops = 3 * forward_flops(single, batch);
+      c.work(2 * flops, 0);
+      const auto clock = Clock::of(bench.compute());
+      std::uint64_t pass = 0;
+      const auto seconds_of = [&](Model& one) {
+        clock->start();
+        one.accumulate_gradients(batch, {0.1f, 1, pass++});
+        return clock->stop();
+      };
+      double singles = 1e30, roundeds = 1e30;
+      c.time([&] {
+        singles = std::min(singles, seconds_of(single));
+        roundeds = std::min(roundeds, seconds_of(rounded));
+      });
+      const auto tokens = static_cast<double>(batch.target_tokens);
+      c.extra("float32, target tokens/s", tokens / singles);
+      c.extra("bfloat16, target tokens/s", tokens / roundeds);
+      c.extra("bfloat16 over float32", singles / roundeds);
     });
 }
 
@@ -196,7 +229,7 @@ void growth(Bench& bench) {
         [&](Case& c) {
           const ModelCase what = gru_model(p.vocabulary, p.width, p.layers, p.sentences, p.steps);
           check_gradients(c, what);
-          Model model(what.spec, what.vocabulary, what.vocabulary, c.context(), 1);
+          Model model(what.spec, what.vocabulary, what.vocabulary, c.training(), 1);
           const Batch batch = random_batch(what);
           c.work(3 * forward_flops(model, batch), 0);
           std::uint64_t pass = 0;

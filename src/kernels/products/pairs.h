@@ -1,0 +1,217 @@
+#pragma once
+
+#include "kernels/products/bfloat16.h"
+#include "kernels/products/tile.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+// Matrices as VDPBF16PS of AVX-512 BF16 reads them: two elements that are consecutive along k side
+// by side in bfloat16. Everything here has internal linkage, as in tile.h.
+
+namespace nmt::kernels {
+namespace {
+
+/// Elements 2i (lower half) and 2i+1 (upper half) of a row of A or a column of B in bfloat16,
+/// rounded to nearest even; values below 1.2e-38 become 0. A last element without a partner has 0.
+enum class Pair : std::uint32_t {};
+
+/// Elements along k of one element of a packed matrix.
+template <class B>
+constexpr std::int64_t along_k_per = 1;
+template <>
+constexpr std::int64_t along_k_per<Pair> = 2;
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+/// Whether the processor has AVX-512 BF16. The environment variable NMT_BF16 set to 0 makes it
+/// false, for tests.
+inline bool has_pairs() {
+  static const bool has = [] {
+    const char* const setting = std::getenv("NMT_BF16");
+    return __builtin_cpu_supports("avx512bf16") && !(setting && std::strcmp(setting, "0") == 0);
+  }();
+  return has;
+}
+
+/// The first n of 16 lanes.
+[[gnu::always_inline]] inline __mmask16 lanes_below(std::int64_t n) {
+  return static_cast<__mmask16>(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1 << n) - 1);
+}
+
+/// Pairs of n consecutive floats: ceil(n/2) of them.
+[[gnu::target("avx512bf16")]] inline void pairs_of_row(const float* from, std::int64_t n,
+                                                       void* to) {
+  auto* out = static_cast<char*>(to);
+  std::int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    const __m512bh both =
+        _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + i + 16), _mm512_loadu_ps(from + i));
+    _mm512_storeu_si512(out + i * 2, reinterpret_cast<__m512i>(both));
+  }
+  if (i == n) return;
+  const __m512bh both =
+      _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(lanes_below(n - i - 16), from + i + 16),
+                          _mm512_maskz_loadu_ps(lanes_below(n - i), from + i));
+  _mm512_mask_storeu_epi32(out + i * 2, lanes_below((n - i + 1) / 2),
+                           reinterpret_cast<__m512i>(both));
+}
+
+/// Pair j is (even[j], odd[j]) for j < n <= 16; odd may be null: zeros. Pairs from n on are zero.
+[[gnu::target("avx512bf16"), gnu::always_inline]] inline __m512i pairs_of_two_rows(
+    const float* even, const float* odd, __mmask16 columns) {
+  alignas(64) static constexpr std::uint16_t order[32] = {
+      0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+      8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m512 second = odd ? _mm512_maskz_loadu_ps(columns, odd) : _mm512_setzero_ps();
+  const __m512bh both = _mm512_cvtne2ps_pbh(second, _mm512_maskz_loadu_ps(columns, even));
+  return _mm512_permutexvar_epi16(_mm512_load_si512(order), reinterpret_cast<__m512i>(both));
+}
+
+/// A tile as tile() in tile.h, of pairs: `depth` counts pairs, and A is stored as pairs too. Every
+/// output is one chain of VDPBF16PS, k ascending.
+template <int rows, int panels, bool along_k>
+[[gnu::target("avx512bf16")]] void pair_tile(const TileJob<Pair>& job) {
+  const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
+                     ldc = job.ldc;
+  const std::int64_t ahead_step = along_k_per<Pair> * job.ahead_step;
+  const float *a = job.a, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
+  const Pair* b = job.b;
+  float* const c = job.c;
+  __m512 sum[rows][2 * panels];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v)
+      sum[r][v] = job.accumulate ? _mm512_loadu_ps(c + r * ldc + v * lanes) : _mm512_setzero_ps();
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < 2 * panels; ++v) __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
+#pragma GCC unroll 1
+  for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
+    if constexpr (2 * rows > tile_rows) {
+      __builtin_prefetch(ahead0);
+      __builtin_prefetch(ahead1);
+      if constexpr (along_k) {  // of the second row of the pair
+        __builtin_prefetch(ahead0 + job.ahead_step);
+        __builtin_prefetch(ahead1 + job.ahead_step);
+      }
+      ahead0 += ahead_step;
+      ahead1 += ahead_step;
+    }
+    __m512 right[2 * panels];
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v)
+      right[v] = _mm512_loadu_ps(b + (v / 2) * panel_stride + (v % 2) * lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r) {
+      const __m512 left = _mm512_set1_ps(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
+#pragma GCC unroll 8
+      for (int v = 0; v < 2 * panels; ++v)
+        sum[r][v] = _mm512_dpbf16_ps(sum[r][v], reinterpret_cast<__m512bh>(left),
+                                     reinterpret_cast<__m512bh>(right[v]));
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < 2 * panels; ++v) _mm512_storeu_ps(c + r * ldc + v * lanes, sum[r][v]);
+}
+
+/// rows[j] lane i -> rows[i] lane j. Full masks as in load() of tile.h.
+[[gnu::always_inline]] inline void transpose16(__m512i (&rows)[16]) {
+  __m512i t[16];
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    t[i] = _mm512_maskz_unpacklo_epi32(0xFFFF, rows[i], rows[i + 1]);
+    t[i + 1] = _mm512_maskz_unpackhi_epi32(0xFFFF, rows[i], rows[i + 1]);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    rows[i] = _mm512_maskz_unpacklo_epi64(0xFF, t[i], t[i + 2]);
+    rows[i + 1] = _mm512_maskz_unpackhi_epi64(0xFF, t[i], t[i + 2]);
+    rows[i + 2] = _mm512_maskz_unpacklo_epi64(0xFF, t[i + 1], t[i + 3]);
+    rows[i + 3] = _mm512_maskz_unpackhi_epi64(0xFF, t[i + 1], t[i + 3]);
+  }
+  // rows[4g + c] has columns c, c+4, c+8, c+12 of rows 4g to 4g+3, 128 bits each.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512i low0 = _mm512_maskz_shuffle_i32x4(0xFFFF, rows[c], rows[4 + c], 0x88),
+                  low1 = _mm512_maskz_shuffle_i32x4(0xFFFF, rows[8 + c], rows[12 + c], 0x88),
+                  high0 = _mm512_maskz_shuffle_i32x4(0xFFFF, rows[c], rows[4 + c], 0xDD),
+                  high1 = _mm512_maskz_shuffle_i32x4(0xFFFF, rows[8 + c], rows[12 + c], 0xDD);
+    t[c] = _mm512_maskz_shuffle_i32x4(0xFFFF, low0, low1, 0x88);
+    t[8 + c] = _mm512_maskz_shuffle_i32x4(0xFFFF, low0, low1, 0xDD);
+    t[4 + c] = _mm512_maskz_shuffle_i32x4(0xFFFF, high0, high1, 0x88);
+    t[12 + c] = _mm512_maskz_shuffle_i32x4(0xFFFF, high0, high1, 0xDD);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) rows[i] = t[i];
+}
+
+/// 16 columns of pairs from rows [k_begin, k_end) of B stored [n,k]: `columns` of them start at
+/// b and are ldb apart, the others are zero. The pairs of one k are panel_width apart.
+[[gnu::target("avx512bf16")]] inline void pack_pairs_of_columns(const float* b, std::int64_t ldb,
+                                                                std::int64_t columns,
+                                                                std::int64_t k_begin,
+                                                                std::int64_t k_end, Pair* to) {
+  for (std::int64_t k = k_begin; k < k_end; k += 32) {
+    const __mmask16 first = lanes_below(k_end - k), second = lanes_below(k_end - k - 16);
+    __m512i rows[16];
+#pragma GCC unroll 16
+    for (int j = 0; j < 16; ++j) {
+      if (j < columns) {
+        const float* from = b + j * ldb + k;
+        const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(second, from + 16),
+                                                  _mm512_maskz_loadu_ps(first, from));
+        rows[j] = reinterpret_cast<__m512i>(both);
+      } else {
+        rows[j] = _mm512_setzero_si512();
+      }
+    }
+    transpose16(rows);
+    const std::int64_t pairs = (k_end - k + 1) / 2;
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i)
+      if (i < pairs) _mm512_storeu_si512(to + ((k - k_begin) / 2 + i) * panel_width, rows[i]);
+  }
+}
+
+/// pack_panels() of product.h in pairs; k_begin is even, and k_end even or the end of k.
+[[gnu::target("avx512bf16")]] inline void pack_pairs(bool transpose_b, std::int64_t k_begin,
+                                                     std::int64_t k_end, std::int64_t n_begin,
+                                                     std::int64_t n_end, const float* b,
+                                                     std::int64_t ldb, Pair* packed,
+                                                     std::int64_t panel_stride) {
+  static_assert(panel_width == 32);
+  for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t column = n + 16 * half;
+      Pair* to = packed + 16 * half;
+      if (transpose_b) {
+        pack_pairs_of_columns(b + column * ldb, ldb, n_end - column, k_begin, k_end, to);
+        continue;
+      }
+      const __mmask16 columns = lanes_below(n_end - column);
+      for (std::int64_t k = k_begin; k < k_end; k += 2, to += panel_width) {
+        const float* even = b + k * ldb + column;
+        __builtin_prefetch(even + 16 * ldb);
+        __builtin_prefetch(even + 17 * ldb);
+        _mm512_storeu_si512(to,
+                            pairs_of_two_rows(even, k + 1 < k_end ? even + ldb : nullptr, columns));
+      }
+    }
+}
+#else
+inline bool has_pairs() {
+  return false;
+}
+#endif
+
+/// Rounds n floats to bfloat16 in place: the inputs of a product without AVX-512 BF16.
+inline void round_to_bf16(float* x, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) x[i] = from_bf16(to_bf16(x[i]));
+}
+
+}  // namespace
+}  // namespace nmt::kernels

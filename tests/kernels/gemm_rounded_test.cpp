@@ -1,0 +1,174 @@
+// Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), against double
+// precision. Where the processor or the loaded kernels have no AVX-512 BF16, the same tests run the
+// emulation.
+
+#include "core/thread_pool.h"
+#include "kernels/products/bfloat16.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/gemm_batched.h"
+#include "kernels/products/product_library.h"
+#include "tests/kernels/random_floats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::kernels {
+namespace {
+
+std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
+  return static_cast<std::size_t>(row * stride + column);
+}
+
+// Rounds to eight significant bits, ties to even, computed in double.
+double rounded(float value) {
+  if (value == 0.0f) return 0.0;
+  int exponent;
+  const double fraction = std::frexp(double{value}, &exponent);  // [0.5, 1)
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
+}
+
+std::vector<double> rounded(const Floats& values) {
+  std::vector<double> out;
+  for (const float value : values) out.push_back(rounded(value));
+  return out;
+}
+
+struct Form {
+  bool ta, tb;
+  std::int64_t m, n, k;
+};
+
+// C = op(A) op(B) + beta C over the rounded inputs up to float32 rounding of the sums, and over the
+// given inputs up to a relative error of 2^-8 of each input. Returns the largest relative error
+// over the given inputs.
+double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Floats& b,
+                      std::int64_t ldb, float beta, const Floats& before, const Floats& c,
+                      std::int64_t ldc) {
+  double largest = 0;
+  const std::vector<double> a_rounded = rounded(a), b_rounded = rounded(b);
+  for (std::int64_t i = 0; i < f.m; ++i)
+    for (std::int64_t j = 0; j < ldc; ++j) {
+      if (j >= f.n) {
+        EXPECT_EQ(c[at(i, ldc, j)], before[at(i, ldc, j)]) << "written past the row's end";
+        continue;
+      }
+      const double start = beta == 0.0f ? 0.0 : double{beta} * before[at(i, ldc, j)];
+      double exact = start, sum = start, scale = std::abs(start), products = 0;
+      for (std::int64_t l = 0; l < f.k; ++l) {
+        const std::size_t x = f.ta ? at(l, lda, i) : at(i, lda, l);
+        const std::size_t y = f.tb ? at(j, ldb, l) : at(l, ldb, j);
+        const double term = a_rounded[x] * b_rounded[y], plain = double{a[x]} * b[y];
+        exact += plain;
+        sum += term;
+        scale += std::abs(term);
+        products += std::abs(plain);
+      }
+      const double sums = 6e-8 * (2 + std::sqrt(static_cast<double>(f.k))) * scale + 1e-30;
+      const double inputs = (0x1p-7 + 0x1p-16) * products;  // (1 + 2^-8)^2 - 1
+      const double value = c[at(i, ldc, j)];
+      EXPECT_NEAR(value, sum, sums) << "m,n,k " << f.m << ',' << f.n << ',' << f.k;
+      EXPECT_NEAR(value, exact, sums + inputs);
+      if (products > 0) largest = std::max(largest, std::abs(value - exact) / products);
+      if (testing::Test::HasFailure()) return largest;
+    }
+  return largest;
+}
+
+TEST(GemmRounded, EqualsDoublePrecisionInEveryForm) {
+  double largest = 0;
+  for (int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+    for (std::int64_t m : {1, 3, 31, 131})
+      for (std::int64_t n : {1, 17, 33, 97})
+        for (std::int64_t k : {1, 2, 33, 1031})
+          for (int form = 0; form < 4; ++form) {
+            const Form f{(form & 1) != 0, (form & 2) != 0, m, n, k};
+            const std::int64_t lda = (f.ta ? m : k) + 2, ldb = (f.tb ? k : n) + 1, ldc = n + 3;
+            const Floats a = random_floats((f.ta ? k : m) * lda, 1),
+                         b = random_floats((f.tb ? n : k) * ldb, 2);
+            const Floats before = random_floats(m * ldc, 3);
+            const float beta = (m + n + k) % 3 == 0 ? 0.0f : 1.0f;
+            Floats c = before;
+            gemm(cpu, f.ta, f.tb, m, n, k, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
+            largest = std::max(largest, expect_product(f, a, lda, b, ldb, beta, before, c, ldc));
+            if (HasFailure()) return;
+          }
+  }
+  EXPECT_GT(largest, 0x1p-9) << "the inputs are not rounded";
+}
+
+TEST(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
+  const std::int64_t n = 333, k = 777;
+  for (std::int64_t m : {5, 29, 150})
+    for (int form = 0; form < 4; ++form) {
+      const bool ta = form & 1, tb = form & 2;
+      const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
+      Floats rows(a.size()), reference(static_cast<std::size_t>(m * n)), rowwise(reference.size());
+      for (std::int64_t i = 0; i < m; ++i)
+        for (std::int64_t l = 0; l < k; ++l)
+          rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
+      ThreadPool one(1);
+      const Cpu single{&one, &ProductLibrary::bfloat16()};
+      Floats packed(static_cast<std::size_t>(packed_size(k, n)));
+      pack(single, tb, k, n, b.data(), tb ? k : n, packed.data());
+      gemm_packed(single, m, n, k, rows.data(), k, packed.data(), false, reference.data(), n);
+      for (std::int64_t r = 0; r < m; ++r)
+        gemm_packed_rows(single, 1, n, k, &rows[at(r, k, 0)], k, packed.data(), true,
+                         &rowwise[at(r, n, 0)], n);
+      ASSERT_EQ(rowwise, reference);
+      for (int threads : {1, 2, 3, 5}) {
+        ThreadPool pool(threads);
+        Floats c(reference.size());
+        gemm({&pool, &ProductLibrary::bfloat16()}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(),
+             tb ? k : n, 0.0f, c.data(), n);
+        ASSERT_EQ(c, reference) << m << " rows, form " << form << ", " << threads << " threads";
+      }
+    }
+}
+
+// Every product of a block-diagonal matrix, plain and packed, against its block alone.
+TEST(GemmRounded, ABatchEqualsItsProducts) {
+  ThreadPool pool(2);
+  const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+  const std::int64_t rows = 19;
+  const BlockDiagonal d{3, 2, 7, 37, 2 * 37};
+  const std::int64_t in = d.groups * d.k, out = d.groups * d.planes * d.n;
+  const Floats x = random_floats(rows * in, 1), w = random_floats(in * d.ld, 2);
+  Floats expected(static_cast<std::size_t>(rows * out)), y(expected.size()), again(expected.size());
+  for (std::int64_t g = 0; g < d.groups; ++g)
+    for (std::int64_t p = 0; p < d.planes; ++p)
+      gemm(cpu, false, false, rows, d.n, d.k, &x[at(0, 1, g * d.k)], in,
+           &w[at(g * d.k, d.ld, p * d.n)], d.ld, 0.0f,
+           &expected[at(0, 1, (p * d.groups + g) * d.n)], out);
+  gemm_batched(cpu, d.product(), false, false, rows, d.n, d.k, x.data(), in, w.data(), d.ld, 0.0f,
+               y.data(), out);
+  EXPECT_EQ(y, expected);
+  Floats packed(static_cast<std::size_t>(packed_batched_size(d.product(), d.k, d.n)));
+  pack_batched(cpu, d.product(), false, d.k, d.n, w.data(), d.ld, packed.data());
+  gemm_packed_batched(cpu, d.product(), rows, d.n, d.k, x.data(), in, packed.data(), false,
+                      again.data(), out);
+  EXPECT_EQ(again, expected);
+}
+
+TEST(GemmRounded, KeepsTheRangeOfFloat32) {
+  ThreadPool pool(1);
+  const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+  const auto product = [&](float x, float y) {
+    float c = 0;
+    gemm(cpu, false, false, 1, 1, 1, &x, 1, &y, 1, 0.0f, &c, 1);
+    return c;
+  };
+  EXPECT_EQ(product(0x1p100f, 0x1p27f), 0x1p127f);
+  EXPECT_EQ(product(0x1p-100f, 0x1p-20f), 0x1p-120f);
+  EXPECT_TRUE(std::isinf(product(std::numeric_limits<float>::max(), 1.0f)));  // above 3.39e38
+  EXPECT_TRUE(std::isnan(product(NAN, 1.0f)));
+  EXPECT_TRUE(std::isnan(product(INFINITY, 0.0f)));
+}
+
+}  // namespace
+}  // namespace nmt::kernels
