@@ -1,6 +1,7 @@
 #include "config/settings.h"
 
 #include "config/fields.h"
+#include "text/noise.h"
 
 #include <filesystem>
 
@@ -13,13 +14,14 @@ namespace {
 struct All {
   ModelSpec model;
   DataSpec data;
+  NoiseSpec noise;
   TrainSpec train;
   SearchSpec search;
   ComputeSpec compute = float32_compute();
   Settings settings{"nmt-train", "[OPTIONS] [SOURCE TARGET]", "trains a translation model"};
   All() {
     settings.add(fields(data)).add(fields(model)).add(fields(train)).add(validation_fields(search));
-    settings.add(training_fields(compute));
+    settings.add(fields(noise)).add(training_fields(compute));
     settings.positionals({"train-sets"});
   }
   explicit All(const std::vector<std::string>& arguments) : All() { settings.read(arguments); }
