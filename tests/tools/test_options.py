@@ -16,7 +16,7 @@ OPTION = r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"
 # What a file of settings does not hold.
 RUN_ONLY = {"model", "no-reload"}
 # What stands for several others, which are dumped.
-SPREAD = {"src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
+SPREAD = {"noise", "src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
 FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
            "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
