@@ -1,5 +1,7 @@
 #include "serve/html.h"
 
+#include "text/unicode.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -144,24 +146,6 @@ std::size_t end_of_element(std::string_view html, std::size_t at, const std::str
     if (!markup.closes && !markup.is_empty) ++depth;
   }
   return html.size();
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xC0 | code >> 6);
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xE0 | code >> 12);
-    text += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    text += static_cast<char>(0xF0 | code >> 18);
-    text += static_cast<char>(0x80 | (code >> 12 & 0x3F));
-    text += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    text += static_cast<char>(0x80 | (code & 0x3F));
-  }
 }
 
 // The names of U+00A0 to U+00FF (HTML 4.01, section 24.2.1), in order.

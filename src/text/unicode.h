@@ -9,6 +9,7 @@ namespace nmt {
 /// Converts between valid UTF-8 and code points.
 std::u32string decode_utf8(std::string_view text);
 std::string encode_utf8(std::u32string_view text);
+void append_utf8(std::string& text, char32_t code);
 
 bool is_punctuation(char32_t c);  ///< category P
 bool is_symbol(char32_t c);       ///< category S

@@ -24,6 +24,17 @@
 namespace nmt {
 namespace {
 
+/// What sentence b of a batch holds at each step, </s> and padding included.
+Ids sentence(const Batch& batch, Side side, int b) {
+  const bool source = side == Side::source;
+  Ids ids;
+  for (int step = 0; step < (source ? batch.source_steps : batch.target_steps); ++step)
+    ids.push_back((source
+                       ? batch.source
+                       : batch.target_out)[static_cast<std::size_t>(step * batch.sentences + b)]);
+  return ids;
+}
+
 class TrainingDataTest : public testing::Test {
  protected:
   /// 400 pairs of 1 to 30 numbers. Line 50 has an empty source, line 60 a blank target, line 70 a
@@ -180,11 +191,7 @@ TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
       const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
       std::string source = text(Side::source, line), target = text(Side::target, line);
       changed += TextNoise(noise_, spec_.seed).apply(source, target, epoch, line);
-      Ids from, to;
-      for (int s = 0; s < batch.source_steps; ++s)
-        from.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
-      for (int t = 0; t < batch.target_steps; ++t)
-        to.push_back(batch.target_out[static_cast<std::size_t>(t * batch.sentences + b)]);
+      const Ids from = sentence(batch, Side::source, b), to = sentence(batch, Side::target, b);
       // Some of its letters are unknown to the vocabulary.
       EXPECT_EQ(vocabulary_->decode(from), vocabulary_->decode(vocabulary_->encode(source)));
       EXPECT_EQ(vocabulary_->decode(to), vocabulary_->decode(vocabulary_->encode(target)));
@@ -222,9 +229,7 @@ TEST_F(TrainingDataTest, NoiseMakesNoPairTooLong) {
   while (loader.epochs() < 1) {
     const Batch batch = loader.next();
     for (int b = 0; b < batch.sentences; ++b) {
-      Ids source;
-      for (int s = 0; s < batch.source_steps; ++s)
-        source.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
+      const Ids source = sentence(batch, Side::source, b);
       sources.insert(vocabulary_->decode(source));
     }
   }
@@ -270,11 +275,8 @@ TEST_F(TrainingDataTest, EveryPairOnceAPass) {
         const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
         ++seen[line];
         orders.back().push_back(line);
-        Ids source, target;
-        for (int s = 0; s < batch.source_steps; ++s)
-          source.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
-        for (int t = 0; t < batch.target_steps; ++t)
-          target.push_back(batch.target_out[static_cast<std::size_t>(t * batch.sentences + b)]);
+        const Ids source = sentence(batch, Side::source, b),
+                  target = sentence(batch, Side::target, b);
         EXPECT_EQ(vocabulary_->decode(source), text(Side::source, line));
         EXPECT_EQ(vocabulary_->decode(target), text(Side::target, line));
       }
@@ -395,9 +397,7 @@ TEST_F(TrainingDataTest, LengthInWords) {
   while (loader.epochs() < 1) {
     const Batch batch = loader.next();
     for (int b = 0; b < batch.sentences; ++b) {
-      Ids source;
-      for (int s = 0; s < batch.source_steps; ++s)
-        source.push_back(batch.source[static_cast<std::size_t>(s * batch.sentences + b)]);
+      const Ids source = sentence(batch, Side::source, b);
       std::string whole = text(Side::source, batch.lines[static_cast<std::size_t>(b)]) + ' ';
       std::size_t end = 0;
       for (int word = 0; word < 22 && end < whole.size(); ++word) end = whole.find(' ', end) + 1;

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/products/gemm.h"
-#include "tests/kernels/random_floats.h"
+#include "tests/kernels/reference_values.h"
 
 #include <cmath>
 #include <cstring>
@@ -16,18 +16,6 @@ namespace nmt::kernels {
 namespace {
 
 using Packed = std::vector<std::uint16_t>;
-
-std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
-  return static_cast<std::size_t>(row * stride + column);
-}
-
-// Rounds to eight significant bits, ties to even, computed in double.
-double rounded(float value) {
-  if (value == 0.0f) return 0.0;
-  int exponent;
-  const double fraction = std::frexp(double{value}, &exponent);  // [0.5, 1)
-  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
-}
 
 Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n, const Floats& b) {
   Packed packed(static_cast<std::size_t>(packed_size(k, n)));

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "tests/kernels/random_floats.h"
+#include "tests/kernels/reference_values.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,6 @@ namespace nmt::kernels {
 namespace {
 
 using Packed = std::vector<std::byte>;
-
-std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
-  return static_cast<std::size_t>(row * stride + column);
-}
 
 Packed pack_whole(const Cpu& cpu, bool transpose, std::int64_t k, std::int64_t n, const Floats& b) {
   Packed packed(static_cast<std::size_t>(packed_int8_size(k, n)));

@@ -7,7 +7,7 @@
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/product_library.h"
-#include "tests/kernels/random_floats.h"
+#include "tests/kernels/reference_values.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,19 +19,7 @@
 namespace nmt::kernels {
 namespace {
 
-std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
-  return static_cast<std::size_t>(row * stride + column);
-}
-
-// Rounds to eight significant bits, ties to even, computed in double.
-double rounded(float value) {
-  if (value == 0.0f) return 0.0;
-  int exponent;
-  const double fraction = std::frexp(double{value}, &exponent);  // [0.5, 1)
-  return std::ldexp(std::nearbyint(std::ldexp(fraction, 8)), exponent - 8);
-}
-
-std::vector<double> rounded(const Floats& values) {
+std::vector<double> all_rounded(const Floats& values) {
   std::vector<double> out;
   for (const float value : values) out.push_back(rounded(value));
   return out;
@@ -49,7 +37,7 @@ double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Fl
                       std::int64_t ldb, float beta, const Floats& before, const Floats& c,
                       std::int64_t ldc) {
   double largest = 0;
-  const std::vector<double> a_rounded = rounded(a), b_rounded = rounded(b);
+  const std::vector<double> a_rounded = all_rounded(a), b_rounded = all_rounded(b);
   for (std::int64_t i = 0; i < f.m; ++i)
     for (std::int64_t j = 0; j < ldc; ++j) {
       if (j >= f.n) {
@@ -108,10 +96,8 @@ TEST(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
     for (int form = 0; form < 4; ++form) {
       const bool ta = form & 1, tb = form & 2;
       const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
-      Floats rows(a.size()), reference(static_cast<std::size_t>(m * n)), rowwise(reference.size());
-      for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t l = 0; l < k; ++l)
-          rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
+      const Floats rows = op(ta, m, k, a);
+      Floats reference(static_cast<std::size_t>(m * n)), rowwise(reference.size());
       ThreadPool one(1);
       const Cpu single{&one, &ProductLibrary::bfloat16()};
       Floats packed(static_cast<std::size_t>(packed_size(k, n)));

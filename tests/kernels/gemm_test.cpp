@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/products/product_library.h"
-#include "tests/kernels/random_floats.h"
+#include "tests/kernels/reference_values.h"
 
 #include <cmath>
 #include <cstring>
@@ -13,10 +13,6 @@
 
 namespace nmt::kernels {
 namespace {
-
-std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
-  return static_cast<std::size_t>(row * stride + column);
-}
 
 // C = op(A) op(B) + beta C in double. `scale` is the sum of absolute terms, which bounds the
 // rounding error.
@@ -86,10 +82,8 @@ TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
     for (int form = 0; form < 4; ++form) {
       const bool ta = form & 1, tb = form & 2;
       const Floats a = random_floats(m * k, 13), b = random_floats(k * n, 14);
-      Floats rows(a.size()), reference(static_cast<std::size_t>(m * n));
-      for (std::int64_t i = 0; i < m; ++i)
-        for (std::int64_t l = 0; l < k; ++l)
-          rows[at(i, k, l)] = ta ? a[at(l, m, i)] : a[at(i, k, l)];
+      const Floats rows = op(ta, m, k, a);
+      Floats reference(static_cast<std::size_t>(m * n));
       ThreadPool one(1);
       Floats packed(static_cast<std::size_t>(packed_size(k, n)));
       pack({&one}, tb, k, n, b.data(), tb ? k : n, packed.data());

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "kernels/decoding/top_k.h"
-#include "tests/kernels/random_floats.h"
+#include "tests/kernels/reference_values.h"
 
 #include <cmath>
 #include <vector>
@@ -14,10 +14,6 @@ namespace nmt::kernels {
 namespace {
 
 using Doubles = std::vector<double>;
-
-std::size_t at(std::int64_t row, std::int64_t stride, std::int64_t column) {
-  return static_cast<std::size_t>(row * stride + column);
-}
 
 struct Problem {
   std::int64_t rows, width, vocabulary;
