@@ -240,7 +240,8 @@ std::vector<Tensor> initial_states(const Context& context, const Cell& cell,
     }
     states.push_back(context.empty({batch, cell.width}));
     dispatch(context, [&](const auto& backend) {
-      kernels::fill(backend, states.back().f32(), states.back().elements(), 0.0f);
+      kernels::fill(backend, states.back().f32(), states.back().elements(),
+                    cell.unit->state_start(p));
     });
   }
   return states;

@@ -57,7 +57,7 @@ inline PartWork add_work(const PartWork& a, const PartWork& b) {
 /// All initial state vectors: computes states[0] from states[1] where the unit defines
 /// initial_output and it is not given.
 std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> initial);
-/// The initial states, [batch,H] each; zeros where none is given.
+/// The initial states, [batch,H] each; those of the unit (Unit::state_start) where none is given.
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell,
                                    const std::vector<Var>& initial, std::int64_t batch);
 

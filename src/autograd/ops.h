@@ -82,8 +82,8 @@ void freeze(const Context& context, Parameter& weight, bool transpose = false);
 
 /// The states after every step: one Var [T,B,H] per state vector; gradients flow only through the
 /// first. x [T,B,inputs*H]: the projections. initial: [B,H] per state vector (all of them, only the
-/// unit's initial_states(), or none for zeros). mask: [T,B] f32 or empty. position: that of step 0
-/// in the sentence.
+/// unit's initial_states(), or none: Unit::state_start). mask: [T,B] f32 or empty. position: that
+/// of step 0 in the sentence.
 std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
                             const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);

@@ -10,10 +10,10 @@
 
 namespace nmt::math {
 
-// Branch-free exp, tanh and sigmoid: compilers vectorize loops over them. In CUDA threads they use
-// the special-function unit (device_math.h). In double they call the standard library, so gradient
-// checks are exact. tests/kernels/math_test.cpp checks the error bounds over the whole float range,
-// tests/emulator/device_math_test.cpp those of the device.
+// Branch-free exp, log, tanh, sigmoid and softplus: compilers vectorize loops over them. In CUDA
+// threads they use the special-function unit (device_math.h). In double they call the standard
+// library, so gradient checks are exact. tests/kernels/math_test.cpp checks the error bounds over
+// the whole float range, tests/emulator/device_math_test.cpp those of the device.
 
 /// e^x, relative error below 2e-7 for x in [-87, 88]. x is clamped to this range, so the result is
 /// never infinite or subnormal. NaN stays NaN. Cody-Waite reduction to [-ln2/2, ln2/2] and a
@@ -72,6 +72,57 @@ NMT_HOST_DEVICE T tanh(T x) {
     return std::tanh(x);
   } else {
     return T(1) - T(2) / (exp<T>(T(2) * x) + T(1));
+  }
+}
+
+/// log x, relative error below 1e-7 for normal floats. x is clamped to the normal floats, so the
+/// result is finite; a negative x counts as the smallest of them. NaN stays NaN. The exponent times
+/// ln2, and log(1 + r) = 2 artanh(r / (2 + r)) of the mantissa by its series.
+template <class T>
+NMT_HOST_DEVICE T log(T x) {
+  if constexpr (std::is_same_v<T, double>) {
+    return std::log(x);
+  } else {
+    const float y = x < 1.17549435e-38f ? 1.17549435e-38f : x > 3.4028235e38f ? 3.4028235e38f : x;
+    // The mantissa m in [sqrt(1/2), sqrt(2)) and the exponent n with y = m 2^n.
+    const std::int32_t bits = std::bit_cast<std::int32_t>(y) - 0x3F3504F3;
+    const float n = static_cast<float>(bits >> 23);
+    const float r = std::bit_cast<float>((bits & 0x007FFFFF) + 0x3F3504F3) - 1.0f;
+    const float s = r / (2.0f + r), q = s * s;  // |s| < 0.1716
+    float series = 1.0f / 9.0f;
+    series = series * q + 1.0f / 7.0f;
+    series = series * q + 1.0f / 5.0f;
+    series = series * q + 1.0f / 3.0f;
+    // log(1 + r) = r - s * (r - 2 q series), which keeps the bits of a small r.
+    const float fraction = r - s * (r - 2.0f * q * series);
+    const float result = (fraction - n * 2.12194440e-4f) + n * 0.693359375f;
+    return x != x ? x : result;
+  }
+}
+
+/// The square root, correctly rounded.
+template <class T>
+NMT_HOST_DEVICE T sqrt(T x) {
+  return std::sqrt(x);
+}
+
+/// log(1 + e^x), absolute error below 2e-7 of max(1, x), on a device below 4e-7. In float, log(1 +
+/// y) = 2 artanh(y / (2 + y)) by its series, y = e^-|x|.
+template <class T>
+NMT_HOST_DEVICE T softplus(T x) {
+  const T y = exp<T>(x < T(0) ? x : -x), positive = x < T(0) ? T(0) : x;
+  if constexpr (std::is_same_v<T, double>) {
+    return positive + std::log1p(y);
+  } else {
+    const T s = y / (T(2) + y), q = s * s;  // s in [0, 1/3]
+    T series = T(1) / T(13);
+    series = series * q + T(1) / T(11);
+    series = series * q + T(1) / T(9);
+    series = series * q + T(1) / T(7);
+    series = series * q + T(1) / T(5);
+    series = series * q + T(1) / T(3);
+    series = series * q + T(1);
+    return positive + T(2) * s * series;
   }
 }
 

@@ -23,12 +23,16 @@ std::unique_ptr<Decoder> Decoder::make(const Builder& builder, const ModelSpec& 
   return std::make_unique<StackedDecoder>(builder, spec, memory_width, final_width);
 }
 
-Var zero_state(Tape& tape, std::int64_t rows, std::int64_t width) {
-  Tensor zeros = tape.context().empty({rows, width});
-  dispatch(tape.context(), [&](const auto& backend) {
-    kernels::fill(backend, zeros.f32(), zeros.elements(), 0.0f);
-  });
-  return tape.constant(std::move(zeros));
+std::vector<Var> start_states(Tape& tape, const UnitSettings& settings, std::int64_t rows) {
+  std::vector<Var> states;
+  for (int p = 0; p < settings.unit->states; ++p) {
+    Tensor state = tape.context().empty({rows, settings.width});
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::fill(backend, state.f32(), state.elements(), settings.unit->state_start(p));
+    });
+    states.push_back(tape.constant(std::move(state)));
+  }
+  return states;
 }
 
 StackedDecoder::StackedDecoder(const Builder& builder, const ModelSpec& spec,
@@ -49,7 +53,7 @@ StackedDecoder::StackedDecoder(const Builder& builder, const ModelSpec& spec,
 
 // Groups need not begin in the first layer (Gao et al., NAACL 2018, footnote 2).
 UnitSettings StackedDecoder::first_settings(const ModelSpec& spec) const {
-  UnitSettings settings = settings_;
+  UnitSettings settings = settings_.at(0, spec.dec_depth);
   if (spec.dense_first_decoder_layer) {
     settings.groups = 1;
     settings.rearrange = false;
@@ -89,14 +93,15 @@ void StackedDecoder::make_layers(const Builder& builder, const ModelSpec& spec, 
   const std::int64_t below = architecture_.output_width(spec);
   for (std::size_t layer = 0; layer < layers_; ++layer) {
     const Builder at(builder, layer_name(layer));
+    const UnitSettings upper = settings_.at(static_cast<int>(layer), spec.dec_depth);
     if (layer == 0 && m > 0)
       make_attention(at, spec, m);
     else if (layer == 0)
       first_.emplace(at, first_settings(spec), e);
     else if (spec.context_aware)
-      aware_.emplace_back(at, settings_, below, m);
+      aware_.emplace_back(at, upper, below, m);
     else
-      upper_.emplace_back(at, settings_, below + (upper_context_ ? m : 0));
+      upper_.emplace_back(at, upper, below + (upper_context_ ? m : 0));
     if (architecture_.is_projected()) residuals_.emplace_back(at, h, e, spec.layer_normalization);
   }
 }
@@ -137,11 +142,12 @@ SourceMemory StackedDecoder::remember(Tape& tape, const Var& annotations,
 DecoderState StackedDecoder::start(Tape& tape, const Var& final_state) const {
   const std::size_t states = static_cast<std::size_t>(settings_.unit->initial_states());
   DecoderState start(layers_);
+  if (initial_.empty()) {
+    for (std::vector<Var>& layer : start)
+      layer = start_states(tape, settings_, final_state->value.rows());
+    return start;
+  }
   for (std::size_t i = 0; i < layers_ * states; ++i) {
-    if (initial_.empty()) {
-      start[i / states].push_back(zero_state(tape, final_state->value.rows(), settings_.width));
-      continue;
-    }
     Var mapped = ops::linear(tape, final_state, *initial_[i], initial_bias_[i]);
     start[i / states].push_back(architecture_.initial_state == InitialState::tanh
                                     ? ops::tanh(tape, std::move(mapped))

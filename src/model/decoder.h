@@ -60,8 +60,8 @@ class Decoder {
   virtual void freeze(const Context& context) const = 0;
 };
 
-/// A state [rows,width] of zeros.
-Var zero_state(Tape& tape, std::int64_t rows, std::int64_t width);
+/// The states [rows,H] of a layer without an initial state, one per state vector.
+std::vector<Var> start_states(Tape& tape, const UnitSettings& settings, std::int64_t rows);
 
 /// Stacked recurrent layers. With attention, the first layer is conditional (attention-query:
 /// recurrent), or a plain one whose outputs query the source; the layers above read [x; c], or, if

@@ -96,8 +96,8 @@ std::unique_ptr<Encoder> Encoder::make(const Builder& builder, const ModelSpec& 
 }
 
 StackedEncoder::StackedEncoder(const Builder& builder, const ModelSpec& spec)
-    : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell), spec.dim_emb,
-             spec.context_aware),
+    : first_(Builder(builder, "layer_0"), unit_settings(spec, spec.enc_cell).at(0, spec.enc_depth),
+             spec.dim_emb, spec.context_aware),
       architecture_(architecture_of(spec)),
       dropout_(static_cast<float>(spec.dropout_rnn)),
       width_(first_.width()),
@@ -113,7 +113,7 @@ StackedEncoder::StackedEncoder(const Builder& builder, const ModelSpec& spec)
   close(Builder(builder, "layer_0"), first_.width());
   for (int layer = 1; layer < spec.enc_depth; ++layer) {
     const Builder at(builder, "layer_" + std::to_string(layer));
-    upper_.emplace_back(at, upper, width_);
+    upper_.emplace_back(at, upper.at(layer, spec.enc_depth), width_);
     close(at, upper.width);
     final_width_ = upper.width;
   }

@@ -39,20 +39,20 @@ bool drops(const Tape& tape, const ops::Cell& cell, float p) {
   return p > 0 && tape.recording() && cell.unit->is_matrix();
 }
 
-// A cell with dropout of what its products read in a pass over `batch` sentences.
 // Sets the vectors [vectors,H] of a unit that starts them otherwise than at 0.
-void start_vectors(const Builder& builder, const kernels::Unit& unit, Parameter& vectors,
-                   std::int64_t width) {
+void start_vectors(const Builder& builder, const UnitSettings& settings, Parameter& vectors) {
+  const kernels::Unit& unit = *settings.unit;
   if (!unit.vector_start) return;
   constexpr std::uint32_t use = 2;  // of the generator; gates have 1
   Rng rng = builder.generator(use);
   std::vector<float> values;
   for (int k = 0; k < unit.vectors; ++k)
-    for (std::int64_t j = 0; j < width; ++j)
-      values.push_back(static_cast<float>(unit.vector_start(k, rng.uniform())));
+    for (std::int64_t j = 0; j < settings.width; ++j)
+      values.push_back(static_cast<float>(unit.vector_start(k, rng.uniform(), settings.place)));
   builder.set(vectors, values);
 }
 
+// A cell with dropout of what its products read in a pass over `batch` sentences.
 ops::Cell with_dropout(Tape& tape, const ops::Cell& cell, float p, std::int64_t batch) {
   ops::Cell dropped = cell;
   Tensor ones = tape.context().empty({1, batch, cell.width});
@@ -123,7 +123,7 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
   }
   if (unit.vectors > 0) {
     cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
-    start_vectors(builder, unit, *cell.vectors, h);
+    start_vectors(builder, settings, *cell.vectors);
   }
   settings.gates.set(builder, unit, BiasOf::state, cell.norm_bias ? cell.norm_bias : cell.bias,
                      settings.width);

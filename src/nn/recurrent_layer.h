@@ -27,6 +27,14 @@ struct UnitSettings {
   /// Probability of dropout of what the recurrent products read; one mask for all steps of a
   /// sentence (Gal & Ghahramani, NeurIPS 2016, section 4.2).
   float state_dropout = 0;
+  kernels::LayerPlace place = {};  ///< what starts of trained vectors may depend on
+
+  /// The same settings for a layer of a stack.
+  UnitSettings at(int layer, int layers) const {
+    UnitSettings settings = *this;
+    settings.place = {layer, layers};
+    return settings;
+  }
 };
 
 /// xW for all planes of a unit, with bias or layer normalization of each plane: [.., inputs*H] for

@@ -13,26 +13,6 @@
 
 namespace nmt::units {
 
-/// log(1 + e^x), absolute error below 3e-7 of max(1, x). In float, log(1 + y) = 2 artanh(y / (2 +
-/// y)) by its series, y = e^-|x|.
-template <class T>
-NMT_HOST_DEVICE T softplus(T x) {
-  const T y = math::exp<T>(x < T(0) ? x : -x), positive = x < T(0) ? T(0) : x;
-  if constexpr (std::is_same_v<T, double>) {
-    return positive + std::log1p(y);
-  } else {
-    const T s = y / (T(2) + y), q = s * s;  // s in [0, 1/3]
-    T series = T(1) / T(13);
-    series = series * q + T(1) / T(11);
-    series = series * q + T(1) / T(9);
-    series = series * q + T(1) / T(7);
-    series = series * q + T(1) / T(5);
-    series = series * q + T(1) / T(3);
-    series = series * q + T(1);
-    return positive + T(2) * s * series;
-  }
-}
-
 struct Rglru {
   static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 1, states = 1;
   static constexpr bool bias = true;
@@ -51,10 +31,10 @@ struct Rglru {
     At<T> at;
     at.r = math::sigmoid<T>(step.x[0]);
     at.i = math::sigmoid<T>(step.x[1]);
-    at.a = math::exp<T>(T(-8) * softplus(step.v[0]) * at.r);
+    at.a = math::exp<T>(T(-8) * math::softplus(step.v[0]) * at.r);
     // The bound keeps the slope below 1000, as the authors' code does.
     const T rest = (T(1) - at.a) * (T(1) + at.a), least = T(1e-6);
-    at.b = std::sqrt(rest < least ? least : rest);
+    at.b = math::sqrt(rest < least ? least : rest);
     at.slope = rest < least ? T(0) : at.a / at.b;
     return at;
   }
@@ -79,7 +59,7 @@ struct Rglru {
     const At<T> now = at(step);
     const T u = step.x[2], dh = dnext[0];
     const T scaled = dh * (step.s[0] - now.i * u * now.slope) * now.a * T(-8);  // of softplus(L) r
-    d.x[0] = scaled * softplus(step.v[0]) * sigmoid_slope(now.r);
+    d.x[0] = scaled * math::softplus(step.v[0]) * sigmoid_slope(now.r);
     d.x[1] = dh * now.b * u * sigmoid_slope(now.i);
     d.x[2] = dh * now.b * now.i;
     d.v[0] = scaled * now.r * math::sigmoid<T>(step.v[0]);

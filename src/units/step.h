@@ -2,11 +2,13 @@
 
 #include "kernels/math.h"
 #include "kernels/recurrent/gate_bias.h"
+#include "kernels/recurrent/layer_place.h"
 
 namespace nmt::units {
 
 using kernels::BiasOf;
 using kernels::GateBias;
+using kernels::LayerPlace;
 
 constexpr int at_least_one(int n) {
   return n > 0 ? n : 1;
@@ -46,7 +48,11 @@ constexpr int position_vectors_of = [] {
 ///   position_vectors            trained vectors per position of a sentence, per channel
 ///   initial_output              an Activation g with states[0] = g(states[1]), so that an initial
 ///                               state is only states[1]
-///   vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it, 0
+///   state_start[]               the state vectors where a layer has no initial state; without it,
+///   0 vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it,
+///   0.
+///                               A third argument is the LayerPlace of the layer, if the start
+///                               depends on it
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
 ///                               state; must not read `late`
 ///   gate_biases[]               GateBias: the biases that --gate-init sets; without it, none

@@ -1,5 +1,6 @@
 #include "tests/support/cells.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -46,6 +47,31 @@ TEST(Recurrence, an_initial_state_is_completed) {
     }
   }
   EXPECT_GT(completed, 0);
+}
+
+// Without an initial state, a layer starts from the state vectors that the unit states.
+TEST(Recurrence, starts_from_the_states_of_the_unit) {
+  int others = 0;
+  for (const kernels::Unit& unit : kernels::units()) {
+    const std::int64_t h = 5, batch = 2, steps = 3;
+    test::Engine engine(1);
+    CellParameters p;
+    make(engine, unit, h, false, p);
+    Tape tape(engine.context, true);
+    const Var x = tape.result(engine.random({steps, batch, unit.inputs * h}));
+    std::vector<Var> start;
+    for (int s = 0; s < unit.states; ++s) {
+      Tensor state = engine.context.empty({batch, h});
+      std::fill_n(state.f32(), batch * h, unit.state_start(s));
+      others += unit.state_start(s) != 0;
+      start.push_back(tape.constant(state));
+    }
+    const Var without = ops::recurrence(tape, p.cell, x, {}, {}, false)[0],
+              with = ops::recurrence(tape, p.cell, x, start, {}, false)[0];
+    for (std::int64_t i = 0; i < steps * batch * h; ++i)
+      EXPECT_EQ(without->value.f32()[i], with->value.f32()[i]) << unit.name << ' ' << i;
+  }
+  EXPECT_GT(others, 0);  // slstm
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// The device's exp, sigmoid and tanh with the largest documented errors of the special-function
-// unit.
+// The device's exp, sigmoid, tanh and softplus with the largest documented errors of the
+// special-function unit.
 
 #define NMT_EMULATED_DEVICE_MATH
 #include "kernels/math.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ void for_floats(Body&& body) {
 }
 
 TEST(DeviceMath, IsWithinItsBounds) {
-  Worst of_exp, of_sigmoid, of_tanh;
+  Worst of_exp, of_sigmoid, of_tanh, of_softplus;
   int clamped = 0;
   for_floats([&](float x) {
     const float y = math::exp(x);
@@ -39,11 +40,17 @@ TEST(DeviceMath, IsWithinItsBounds) {
       of_exp.see(std::abs(y / std::exp(double{x}) - 1), x);
     of_sigmoid.see(std::abs(math::sigmoid(x) - 1 / (1 + std::exp(-double{x}))), x);
     of_tanh.see(std::abs(math::tanh(x) - std::tanh(double{x})), x);
+    if (!std::isinf(x))
+      of_softplus.see(std::abs(math::softplus(x) - (std::max(double{x}, 0.0) +
+                                                    std::log1p(std::exp(-std::abs(double{x}))))) /
+                          std::max(1.0, double{x}),
+                      x);
   });
   EXPECT_EQ(clamped, 0);
   EXPECT_LT(of_exp.error, 4e-7) << of_exp.at;
   EXPECT_LT(of_sigmoid.error, 3e-7) << of_sigmoid.at;
   EXPECT_LT(of_tanh.error, 5e-7) << of_tanh.at;
+  EXPECT_LT(of_softplus.error, 4e-7) << of_softplus.at;
   EXPECT_GT(of_exp.error, 1e-7);  // the errors of the unit are there
 }
 

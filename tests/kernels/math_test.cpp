@@ -3,6 +3,7 @@
 #include "core/thread_pool.h"
 #include "kernels/pointwise.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -88,6 +89,48 @@ TEST(Math, TanhIsWithinItsBound) {
   EXPECT_LT(worst.error, 3e-7) << worst.at;
 }
 
+TEST(Math, LogIsWithinItsBoundsAndClamped) {
+  Worst relative, absolute;
+  int outside = 0;
+  const auto check = [&](float x) {
+    const float y = math::log(x);
+    if (std::isnan(x)) {
+      outside += !std::isnan(y);
+    } else if (!(x >= 1.17549435e-38f) || std::isinf(x)) {
+      outside += y != math::log(x > 0 && std::isinf(x) ? 3.4028235e38f : 1.17549435e-38f);
+    } else {
+      const double exact = std::log(double{x}), error = std::abs(y - exact);
+      relative.see(x == 1 ? error : error / std::abs(exact), x);
+      if (std::abs(exact) < 1) absolute.see(error, x);
+    }
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(outside, 0);
+  EXPECT_LT(relative.error, 1e-7) << relative.at;
+  EXPECT_LT(absolute.error, 6e-8) << absolute.at;
+}
+
+TEST(Math, SoftplusIsWithinItsBound) {
+  Worst worst;
+  int lost = 0;
+  const auto check = [&](float x) {
+    const float y = math::softplus(x);
+    if (std::isnan(x)) {
+      lost += !std::isnan(y);
+    } else if (std::isinf(x)) {
+      lost += x > 0 ? !std::isinf(y) : y > 1e-37f;
+    } else {
+      const double exact = std::max(double{x}, 0.0) + std::log1p(std::exp(-std::abs(double{x})));
+      worst.see(std::abs(y - exact) / std::max(1.0, double{x}), x);
+    }
+  };
+  for_all_floats(check);
+  for_usual_floats(check);
+  EXPECT_EQ(lost, 0);
+  EXPECT_LT(worst.error, 2e-7) << worst.at;
+}
+
 // The same code, vectorized in the kernels.
 TEST(Math, TanhKernelIsWithinTheBoundToo) {
   std::vector<float> x;
@@ -112,6 +155,9 @@ TEST(Math, DoubleIsTheStandardLibrary) {
   for (double x : {-50.0, -1.5, 0.0, 0.25, 30.0}) {
     EXPECT_EQ(math::exp(x), std::exp(x));
     EXPECT_EQ(math::tanh(x), std::tanh(x));
+    EXPECT_EQ(math::log(x * x + 1), std::log(x * x + 1));
+    EXPECT_EQ(math::sqrt(x * x), std::abs(x));
+    EXPECT_NEAR(math::softplus(x), std::log(1 + std::exp(x)), 1e-14);
     EXPECT_NEAR(math::sigmoid(x), 1 / (1 + std::exp(-x)), 1e-15);
   }
 }

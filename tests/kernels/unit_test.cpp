@@ -64,6 +64,24 @@ double rglru_decay(const Values& v) {
 double min_g(double x) {
   return x >= 0 ? x + 0.5 : sigma(x);
 }
+// HGRN (NeurIPS 2023), section 3.3: lambda = gamma + (1 - gamma) * mu, with mu =
+// sigmoid(Linear(x)).
+double hgrn_lambda(const Values& v) {
+  const double gamma = sigma(v.v[0]);
+  return gamma + (1 - gamma) * sigma(v.x[0]);
+}
+// xLSTM (arXiv 2405.04517), eq. 8-17, with the paper's states: a and l of the header are c/n and
+// log n + m, so any stabilizer m gives c and n. Returns h, c/n, log n + m, i'/n and f' n'/n.
+Numbers slstm(const Values& v, double m_before) {
+  const auto preactivation = [&](int p) { return v.x[p] + v.u[p]; };
+  const double n_before = std::exp(v.s[2] - m_before), c_before = v.s[1] * n_before;
+  const double log_i = preactivation(0), log_f = std::log(sigma(preactivation(1)));
+  const double m = std::max(log_f + m_before, log_i);                        // eq. 15
+  const double i = std::exp(log_i - m), f = std::exp(log_f + m_before - m);  // eq. 16-17
+  const double c = f * c_before + i * std::tanh(preactivation(2));           // eq. 8
+  const double n = f * n_before + i;                                         // eq. 9
+  return {sigma(preactivation(3)) * c / n, c / n, std::log(n) + m, i / n, f * n_before / n};
+}
 Equations lstm(bool reads_state) {
   const auto plane = [reads_state](const Values& v, int p) {
     return v.x[p] + (reads_state ? v.u[p] : 0.0);
@@ -173,6 +191,23 @@ const std::map<std::string, Equations> equations = {
       [](const Values& v) -> Numbers {
         const double a = rglru_decay(v);
         return {std::sqrt(1 - a * a) * sigma(v.x[1]), a};
+      }}},
+    {"hgrn ",
+     {[](const Values& v) -> Numbers {
+        const double lambda = hgrn_lambda(v), c = v.x[1] / (1 + std::exp(-v.x[1]));  // SiLU
+        return {lambda * v.s[0] + (1 - lambda) * c};
+      },
+      [](const Values& v) -> Numbers {
+        return {1 - hgrn_lambda(v), hgrn_lambda(v)};
+      }}},
+    {"slstm ",
+     {[](const Values& v) -> Numbers {
+        const Numbers at = slstm(v, 0.3);
+        return {at[0], at[1], at[2]};
+      },
+      [](const Values& v) -> Numbers {
+        const Numbers at = slstm(v, -2);
+        return {at[3], at[4]};
       }}},
     {"rnn ", {[](const Values& v) -> Numbers { return {std::tanh(v.x[0] + v.u[0])}; }, {}}},
     // c_t = W_c c_(t-1) + W_in X_t, h_t = f(c_t): ELSTM, eq. 1-2. The product is v.late.
@@ -383,9 +418,9 @@ TEST(Units, equations_gradients_and_rows) {
 // section 3.
 TEST(Units, weight_matrices) {
   const std::map<std::string, int> expected = {
-      {"lrn", 3},  {"olrn", 4},   {"glrn", 2},    {"elrn", 1},  {"sru", 4},
-      {"ssru", 2}, {"mingru", 2}, {"minlstm", 3}, {"rglru", 3}, {"srn", 2},
-      {"rnn", 2},  {"atr", 2},    {"gru", 6},     {"lstm", 8},  {"ran", 4 + 1}};
+      {"lrn", 3},    {"olrn", 4},    {"glrn", 2},  {"elrn", 1}, {"sru", 4},    {"ssru", 2},
+      {"mingru", 2}, {"minlstm", 3}, {"rglru", 3}, {"srn", 2},  {"hgrn", 2},   {"slstm", 8},
+      {"rnn", 2},    {"atr", 2},     {"gru", 6},   {"lstm", 8}, {"ran", 4 + 1}};
   for (const kernels::Unit& unit : kernels::units())
     if (const auto it = expected.find(unit.name);
         it != expected.end() && std::string(unit.variant) != "input=x") {

@@ -252,6 +252,31 @@ TEST(GateStart, DecayOfRglru) {
   }
 }
 
+// HGRN: the lower bound of layer k of L starts at k/L, that of the first one at 0.01.
+TEST(GateStart, LowerBoundOfHgrn) {
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string(unit.name) != "hgrn") continue;
+    for (const int k : {0, 1, 3}) {
+      test::Engine engine(1);
+      ParameterSet parameters;
+      const RecurrentLayer layer(Builder(engine.context, parameters, engine.rng),
+                                 UnitSettings{&unit, 8}.at(k, 4), 5);
+      for (const double value : test::doubles(parameters.find("vectors")->value))
+        EXPECT_NEAR(sigmoid(value), k == 0 ? 0.01 : k / 4.0, 1e-6) << k;
+    }
+  }
+}
+
+// Its gates share their sum: the odds of the old state are sigmoid(f) against e^0.
+TEST(GateStart, ConstantOfSlstm) {
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string(unit.name) != "slstm") continue;
+    Layer layer(unit, false, false, {GateInit::constant, 1.5, 30});
+    const Gates gates(layer, unit, 8);
+    for (int j = 0; j < 8; ++j) EXPECT_NEAR(gates.forget[j] / gates.input[j], sigmoid(1.5), 1e-6);
+  }
+}
+
 TEST(GateStart, ChronoIsDrawnFromSeedAndLayer) {
   const kernels::Unit& unit = kernels::units()[0];
   const GateStart chrono{GateInit::chrono, 0, 30};

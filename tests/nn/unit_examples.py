@@ -155,6 +155,23 @@ def rglru(h_, c_, x, w, t):
     return a * h_ + np.sqrt(1 - a**2) * i * (x @ w.W[2] + w.b[2]), c_
 
 
+def hgrn(h_, c_, x, w, t):
+    bound = sigmoid(w.v[0])
+    forget = bound + (1 - bound) * sigmoid(x @ w.W[0] + w.b[0])
+    c = x @ w.W[1] + w.b[1]
+    return forget * h_ + (1 - forget) * c * sigmoid(c), c_
+
+
+def slstm(h_, states, x, w, t):
+    """The paper's states c, n and m, from 0."""
+    c_, n_, m_ = states if isinstance(states, tuple) else (states, states, states)
+    i, f, z, o = [x @ w.W[k] + h_ @ w.U[k] + w.b[k] for k in range(4)]
+    m = np.maximum(np.log(sigmoid(f)) + m_, i)
+    i, f = np.exp(i - m), np.exp(np.log(sigmoid(f)) + m_ - m)
+    c, n = f * c_ + i * np.tanh(z), f * n_ + i
+    return sigmoid(o) * c / n, (c, n, m)
+
+
 def elstm(form, reads_state):
     def step(h_, c_, x, w, t):
         gates = [x @ w.W[k] + (h_ @ w.U[k] if reads_state else 0) + w.b[k] for k in range(4 if form == 1 else 3)]
@@ -182,10 +199,12 @@ UNITS = [
     ("mingru", "", 2, 0, mingru),
     ("minlstm", "", 3, 0, minlstm),
     ("rglru", "", 3, 0, rglru),
+    ("hgrn", "", 2, 0, hgrn),
     ("gru", "reset=before", 3, 3, gru(False)),
     ("gru", "reset=after", 3, 3, gru(True)),
     ("lstm", "input=xh", 4, 4, lstm(True)),
     ("lstm", "input=x", 4, 0, lstm(False)),
+    ("slstm", "", 4, 4, slstm),
     ("rnn", "", 1, 1, rnn),
     ("srn", "", 1, 1, srn),
     ("atr", "forget-gate=released input-gate=own", 1, 1, atr(False, False)),

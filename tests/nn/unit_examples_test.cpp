@@ -85,6 +85,8 @@ TEST(UnitParameters, are_those_of_the_papers) {
   EXPECT_EQ(count("srn", ""), n * (m + n + 1));
   EXPECT_EQ(count("lstm", "input=xh"), 4 * n * (m + n + 1));
   EXPECT_EQ(count("lstm", "input=x"), 4 * n * (m + 1));
+  EXPECT_EQ(count("slstm", ""), 4 * n * (m + n + 1));
+  EXPECT_EQ(count("hgrn", ""), 2 * n * (m + 1) + n);
   EXPECT_EQ(count("gru", "reset=before"), 3 * n * (m + n + 1));
   EXPECT_EQ(count("gru", "reset=after"), 3 * n * (m + n + 1));
   EXPECT_EQ(count("elstm1", "input=xh"), 4 * n * (m + n + 1) + n * (t + 1));

@@ -26,7 +26,8 @@ SMALL = ["--dim-emb", "12", "--dim-rnn", "12", "--dim-vocabs", "200", "--mini-ba
 LRN = ["--unit", "lrn", "--heads", "2", "--enc-depth", "2", "--dec-depth", "2"]
 ATR = ["--unit", "atr", "--context-aware", "--enc-depth", "2", "--dec-depth", "2"]
 RNN = ["--unit", "rnn", "--enc-depth", "1", "--dec-depth", "1"]
-ELEMENTWISE = {"lrn", "olrn", "glrn", "elrn", "sru", "ssru", "mingru", "minlstm", "rglru"}
+ELEMENTWISE = {"lrn", "olrn", "glrn", "elrn", "sru", "ssru", "mingru", "minlstm", "rglru",
+               "hgrn"}
 LINES = ["three cats.", "", "</script><script>x()</script> \u2028 & <b>", "the red house sees two dogs today."]
 
 

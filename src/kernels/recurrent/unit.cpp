@@ -3,6 +3,7 @@
 #include "units/all.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace nmt::kernels {
 namespace {
@@ -133,6 +134,7 @@ constexpr bool has_its_gate_biases() {
 
 template <class U>
 constexpr Unit describe(const char* name, const char* variant) {
+  static_assert(U::states <= max_states);
   Unit unit{name,    variant,    U::inputs,   U::recurrents, U::late, U::vectors, U::states,
             U::bias, forward<U>, backward<U>, nullptr,       nullptr, nullptr};
   if constexpr (U::late > 0) {
@@ -148,7 +150,16 @@ constexpr Unit describe(const char* name, const char* variant) {
     static_assert(has_its_gate_biases<U>(), "gate_biases: a plane or vector beyond the last");
     unit.gate_biases = U::gate_biases;
   }
-  if constexpr (requires { U::vector_start(0, 0.0); }) unit.vector_start = U::vector_start;
+  if constexpr (requires { U::vector_start(0, 0.0, LayerPlace{}); })
+    unit.vector_start = U::vector_start;
+  else if constexpr (requires { U::vector_start(0, 0.0); })
+    unit.vector_start = [](int k, double uniform, LayerPlace) {
+      return U::vector_start(k, uniform);
+    };
+  if constexpr (requires { U::state_start; }) {
+    static_assert(std::size(U::state_start) == U::states, "state_start: one value per state");
+    unit.state_starts = U::state_start;
+  }
   if constexpr (requires { U::gate_bias; }) unit.gate_bias = U::gate_bias;
   return unit;
 }

@@ -1,13 +1,14 @@
 #pragma once
 
 #include "kernels/recurrent/gate_bias.h"
+#include "kernels/recurrent/layer_place.h"
 
 #include <cstdint>
 #include <span>
 
 namespace nmt::kernels {
 
-constexpr int max_states = 2;
+constexpr int max_states = 4;
 
 /// One step of a unit for some rows (sentences or hypotheses). Row-major; planes of `width`
 /// channels are adjacent.
@@ -57,7 +58,10 @@ struct Unit {
   std::span<const GateBias> gate_biases = {};
   float gate_bias = usual_gate_bias;
   /// The start of a trained vector from a uniform draw in [0, 1); null: 0.
-  double (*vector_start)(int vector, double uniform) = nullptr;
+  double (*vector_start)(int vector, double uniform, LayerPlace place) = nullptr;
+  /// [states] the state vectors where a layer has no initial state; null: 0.
+  const float* state_starts = nullptr;
+  float state_start(int state) const { return state_starts ? state_starts[state] : 0.0f; }
   /// Number of state vectors of an initial state: one less than `states` when the first is computed
   /// from the second.
   int initial_states() const {

@@ -5,7 +5,7 @@ namespace {
 
 // Groups need not begin in the first layer (Gao et al., NAACL 2018, footnote 2).
 UnitSettings settings_of(const ModelSpec& spec, int layer) {
-  UnitSettings settings = unit_settings(spec, spec.dec_cell);
+  UnitSettings settings = unit_settings(spec, spec.dec_cell).at(layer, spec.dec_depth);
   if (spec.dense_first_decoder_layer && layer == 0) {
     settings.groups = 1;
     settings.rearrange = false;
@@ -86,8 +86,7 @@ SourceMemory BlockDecoder::remember(Tape& tape, const Var& annotations,
 DecoderState BlockDecoder::start(Tape& tape, const Var& final_state) const {
   DecoderState start(layers_.size());
   for (std::vector<Var>& states : start)
-    for (int i = 0; i < settings_.unit->initial_states(); ++i)
-      states.push_back(zero_state(tape, final_state->value.rows(), settings_.width));
+    states = start_states(tape, settings_, final_state->value.rows());
   return start;
 }
 

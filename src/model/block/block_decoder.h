@@ -36,7 +36,7 @@ class DecoderBlock {
   std::optional<FeedForward> feed_forward_;
 };
 
-/// Pre-norm blocks (BlockSpec). The readout is a layer normalization; states start from zero.
+/// Pre-norm blocks (BlockSpec). The readout is a layer normalization; layers have no initial state.
 class BlockDecoder : public Decoder {
  public:
   BlockDecoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width);

@@ -19,7 +19,8 @@ EncoderBlock::EncoderBlock(const Builder& builder, const ModelSpec& spec, int la
     attention_.emplace(Builder(builder, "self_attention"), spec.dim_emb, block.encoder_heads,
                        rotary_, scale);
   } else {
-    unit_.emplace(Builder(builder, "unit"), unit_settings(spec, spec.enc_cell), spec.dim_emb,
+    unit_.emplace(Builder(builder, "unit"),
+                  unit_settings(spec, spec.enc_cell).at(layer, spec.enc_depth), spec.dim_emb,
                   block.gate_branch, direction_of(block, layer), scale);
   }
   if (block.feed_forward == FeedForwardKind::none) return;

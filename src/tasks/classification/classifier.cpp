@@ -71,7 +71,8 @@ Classifier::Classifier(const ModelSpec& spec, int vocabulary, int labels, const 
   const UnitSettings unit = unit_settings(spec_, spec_.enc_cell);
   std::int64_t width = spec_.dim_emb;
   for (int layer = 0; layer < spec_.enc_depth; ++layer) {
-    layers_.emplace_back(Builder(layers, "layer_" + std::to_string(layer)), unit, width, false);
+    layers_.emplace_back(Builder(layers, "layer_" + std::to_string(layer)),
+                         unit.at(layer, spec_.enc_depth), width, false);
     width = layers_.back().width();
   }
   const std::int64_t space = spec_.dim_attention > 0 ? spec_.dim_attention : width;

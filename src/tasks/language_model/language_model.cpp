@@ -48,7 +48,8 @@ LanguageModel::LanguageModel(const ModelSpec& spec, int vocabulary, const Contex
   const UnitSettings settings = unit_settings(spec, spec.dec_cell);
   const Builder decoder(builder.at(Role::decoder), "decoder");
   for (int k = 0; k < spec.dec_depth; ++k)
-    layers_.emplace_back(Builder(decoder, fmt::format("layer_{}", k)), settings, k == 0 ? e : h);
+    layers_.emplace_back(Builder(decoder, fmt::format("layer_{}", k)),
+                         settings.at(k, spec.dec_depth), k == 0 ? e : h);
   if (spec.language_model.output != OutputLayer::none) {
     const Builder readout = decoder.at(Role::readout);
     output_ = &readout.add("readout", {h, e}, Builder::Init::glorot);

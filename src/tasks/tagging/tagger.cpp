@@ -104,10 +104,10 @@ Tagger::Tagger(const ModelSpec& spec, int words, int labels, const WordForms& fo
   for (int layer = 0; layer < spec_.enc_depth; ++layer) {
     const Builder at(layers, "layer_" + std::to_string(layer));
     if (tagging.network == TaggingNetwork::basic) {
-      basic_.emplace_back(at, unit, width);
+      basic_.emplace_back(at, unit.at(layer, spec_.enc_depth), width);
       width = unit.width;
     } else {
-      bidirectional_.emplace_back(at, unit, width, false);
+      bidirectional_.emplace_back(at, unit.at(layer, spec_.enc_depth), width, false);
       width = bidirectional_.back().width();
     }
   }
