@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Trains a small Transformer in PyTorch and a model of this project for the same minutes on the same
+text, translates the test text with CTranslate2 and nmt-translate, and prints a table with BLEU and
+sentences per second.
+
+The Transformer: 4+4 layers of width 128, feed-forward 256, 4 heads, pre-norm, dropout 0.3, label
+smoothing 0.1, one embedding matrix (2.4 million weights with 8,000 joint pieces); Adam (0.9, 0.98),
+inverse square root schedule, average of the weights as of Marian's --exponential-smoothing. First each
+pair of --learn-rates and --batches trains for --tune-minutes; the one with the lowest cross-entropy on
+the development text trains for --minutes. CTranslate2 translates with beam 4 in float32 and int8.
+
+This project: nmt-train with --config and --nmt-options for the same minutes; nmt-translate in float32
+and, converted by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are wall
+time, so nothing else should run. Lines of progress go to stderr, the table to stdout.
+
+    scripts/bench/rivals/compare_transformer.py --data multi30k --minutes 15 --work rival
+
+Programs are taken from $NMT_BUILD, else build/. If PyTorch, sentencepiece or CTranslate2 is missing,
+the script installs them in .venv."""
+import argparse
+import copy
+import itertools
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from compare_pytorch import ROOT, ensure_packages, programs  # noqa: E402
+
+BOS, EOS, UNK = 1, 2, 3
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=pathlib.Path,
+                        help="folder with train, val and test2016 in .en and .de")
+    parser.add_argument("--work", required=True, type=pathlib.Path, help="folder of models and translations")
+    parser.add_argument("--minutes", type=float, default=15, help="minutes of each training (%(default)s)")
+    parser.add_argument("--tune-minutes", type=float, default=2, help="minutes of each pair that is tried (%(default)s)")
+    parser.add_argument("--learn-rates", type=float, nargs="+", default=[0.002, 0.005], help="to try (%(default)s)")
+    parser.add_argument("--batches", type=int, nargs="+", default=[1280, 4096],
+                        help="padded target tokens of a batch, to try (%(default)s)")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of both sides (%(default)s)")
+    parser.add_argument("--width", type=int, default=128, help="width of the Transformer (%(default)s)")
+    parser.add_argument("--ff", type=int, default=256, help="width of its feed-forward layers (%(default)s)")
+    parser.add_argument("--heads", type=int, default=4, help="its attention heads (%(default)s)")
+    parser.add_argument("--layers", type=int, default=4, help="its layers of each side (%(default)s)")
+    parser.add_argument("--dropout", type=float, default=0.3, help="its dropout (%(default)s)")
+    parser.add_argument("--warmup", type=int, default=800, help="its updates of rising learning rate (%(default)s)")
+    parser.add_argument("--pieces", type=int, default=8000, help="its joint vocabulary (%(default)s)")
+    parser.add_argument("--bfloat16", action="store_true", help="train it under autocast to bfloat16")
+    parser.add_argument("--config", default=ROOT / "configs/multi30k.yaml", help="of nmt-train (%(default)s)")
+    parser.add_argument("--nmt-options", default="", help="more options of nmt-train, one string")
+    parser.add_argument("--seed", type=int, default=1, help="seed (%(default)s)")
+    return parser.parse_args()
+
+
+def log(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def train_vocabulary(args):
+    import sentencepiece as spm
+    prefix = args.work / "pieces"
+    if not prefix.with_suffix(".model").exists():
+        spm.SentencePieceTrainer.train(
+            input=[str(args.data / "train.en"), str(args.data / "train.de")], model_prefix=str(prefix),
+            vocab_size=args.pieces, model_type="bpe", character_coverage=1.0, num_threads=args.threads,
+            pad_id=0, bos_id=BOS, eos_id=EOS, unk_id=UNK, minloglevel=2)
+    return spm.SentencePieceProcessor(model_file=str(prefix.with_suffix(".model")))
+
+
+class Corpus:
+    """Pairs of id sequences in batches of about equal lengths, as padded tensors."""
+
+    def __init__(self, vocabulary, source, target):
+        self.pairs = [(s + [EOS], t) for s, t in zip(vocabulary.encode(lines(source)), vocabulary.encode(lines(target)))
+                      if 0 < len(s) <= 100 and 0 < len(t) <= 100]
+
+    def batches(self, words, rng):
+        """Source [B,S], decoder input [B,T] and labels [B,T] of an epoch, in random order."""
+        import torch
+        order = sorted(range(len(self.pairs)), key=lambda i: (len(self.pairs[i][1]), len(self.pairs[i][0]), rng.random()))
+        groups, group = [], []
+        for i in order:
+            if group and (len(self.pairs[i][1]) + 1) * (len(group) + 1) > words:
+                groups.append(group)
+                group = []
+            group.append(i)
+        groups.append(group)
+        rng.shuffle(groups)
+
+        def padded(rows):
+            width = max(map(len, rows))
+            return torch.tensor([row + [0] * (width - len(row)) for row in rows])
+        for group in groups:
+            targets = [self.pairs[i][1] for i in group]
+            yield (padded([self.pairs[i][0] for i in group]), padded([[BOS] + t for t in targets]),
+                   padded([t + [EOS] for t in targets]))
+
+
+def loss_of(model, batch, smoothing):
+    import torch.nn.functional as F
+    source, inputs, labels = batch
+    logits = model(source, inputs)
+    return F.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1), ignore_index=0,
+                           label_smoothing=smoothing, reduction="sum"), int((labels != 0).sum())
+
+
+def evaluate(model, corpus):
+    """Cross-entropy per piece of the development text."""
+    import torch
+    model.eval()
+    total = count = 0
+    with torch.no_grad():
+        for batch in corpus.batches(4096, random.Random(1)):
+            loss, tokens = loss_of(model, batch, 0.0)
+            total, count = total + float(loss), count + tokens
+    return total / count
+
+
+def train(args, vocabulary, corpus, development, rate, words, minutes):
+    """Returns the averaged model, its development cross-entropy and target tokens per second."""
+    import torch
+    from transformer import Transformer
+    torch.manual_seed(args.seed)
+    rng = random.Random(args.seed)
+    start = time.perf_counter()
+    model = Transformer(vocabulary.get_piece_size(), args)
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    update = seen = 0
+    while time.perf_counter() - start < 60 * minutes:
+        for batch in corpus.batches(words, rng):
+            update += 1
+            for group in optimizer.param_groups:
+                group["lr"] = rate * min(update / args.warmup, (args.warmup / update) ** 0.5)
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bfloat16):
+                loss, tokens = loss_of(model, batch, 0.1)
+            (loss / tokens).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            weight = max(0.001, 1 - (update + 1) / (update + 10))
+            with torch.no_grad():
+                for mean, now in zip(average.parameters(), model.parameters()):
+                    mean.lerp_(now, weight)
+            seen += tokens
+            if update % 500 == 0:
+                log(f"  update {update}, loss {float(loss) / tokens:.3f}, "
+                    f"{seen / (time.perf_counter() - start):,.0f} target tokens/s")
+            if time.perf_counter() - start >= 60 * minutes:
+                break
+    seconds = time.perf_counter() - start
+    return average, evaluate(average, development), seen / seconds, update
+
+
+def check_conversion(args, model, vocabulary, folder):
+    """Both programs give the same log-probabilities to eight pairs of the development text."""
+    import ctranslate2
+    import torch
+    names = lines(args.data / "val.en")[:8], lines(args.data / "val.de")[:8]
+    source, target = (vocabulary.encode(text, out_type=str) for text in names)
+    scores = ctranslate2.Translator(str(folder), compute_type="float32").score_batch([s + ["</s>"] for s in source], target)
+    for s, t, score in zip(*(vocabulary.encode(text) for text in names), scores):
+        with torch.no_grad():
+            logits = model(torch.tensor([s + [EOS]]), torch.tensor([[BOS] + t]))
+        expected = float(torch.log_softmax(logits, -1)[0].gather(1, torch.tensor(t + [EOS])[:, None]).sum())
+        if abs(sum(score.log_probs) - expected) > 1e-3 * max(1.0, abs(expected)):
+            sys.exit(f"the conversion to CTranslate2 changes a log-probability: {expected} to {sum(score.log_probs)}")
+
+
+def timed(call, repeats=2):
+    """The result and the least time of the calls."""
+    best = None
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        result = call()
+        seconds = time.perf_counter() - begin
+        best = seconds if best is None else min(best, seconds)
+    return result, best
+
+
+def bleu(args, reference, hypotheses, name):
+    path = args.work / f"{name}.txt"
+    path.write_text("".join(line + "\n" for line in hypotheses), encoding="utf-8")
+    out = subprocess.run([programs() / "nmt-bleu", reference, "-i", path, "-m", "bleu", "-b", "-w", "1"],
+                         check=True, capture_output=True, text=True).stdout
+    return out.strip()
+
+
+def translate_rival(args, vocabulary, folder, compute):
+    import ctranslate2
+    pieces = [p + ["</s>"] for p in vocabulary.encode(lines(args.data / "test2016.en"), out_type=str)]
+    rows = {}
+    # One batch at a time by all threads, or as many batches as threads: the faster counts.
+    for batch, shapes in ((64, ((1, args.threads), (args.threads, 1))), (1, ((1, args.threads), (args.threads, 1)))):
+        for inter, intra in dict.fromkeys(shapes):
+            translator = ctranslate2.Translator(str(folder), compute_type=compute, inter_threads=inter, intra_threads=intra)
+
+            def call():
+                return translator.translate_batch(pieces, beam_size=4, max_batch_size=batch)
+            results, seconds = timed(call)
+            rows[batch] = max(rows.get(batch, 0), len(pieces) / seconds)
+    return [vocabulary.decode_pieces(r.hypotheses[0]) for r in results], rows
+
+
+def translate_ours(args, model, batch):
+    def call():
+        command = [programs() / "nmt-translate", "-m", model, "-i", args.data / "test2016.en", "--mini-batch", str(batch),
+                   "--cpu-threads", str(args.threads), "--quiet"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    # The time of the program without text: start, loading.
+    def empty():
+        return subprocess.run([programs() / "nmt-translate", "-m", model, "--cpu-threads", str(args.threads), "--quiet"],
+                              input="a\n", check=True, capture_output=True, text=True).stdout
+    text, seconds = timed(call)
+    _, idle = timed(empty)
+    count = len(lines(args.data / "test2016.en"))
+    return text.split("\n")[:-1], count / max(1e-9, seconds - idle)
+
+
+def main():
+    args = options()
+    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
+    import torch
+    torch.set_num_threads(args.threads)
+    args.work.mkdir(parents=True, exist_ok=True)
+    reference = args.data / "test2016.de"
+    vocabulary = train_vocabulary(args)
+    corpus = Corpus(vocabulary, args.data / "train.en", args.data / "train.de")
+    development = Corpus(vocabulary, args.data / "val.en", args.data / "val.de")
+
+    tried = []
+    grid = list(itertools.product(args.learn_rates, args.batches))
+    for rate, words in grid if len(grid) > 1 else []:
+        _, entropy, speed, _ = train(args, vocabulary, corpus, development, rate, words, args.tune_minutes)
+        tried.append((entropy, rate, words))
+        log(f"learning rate {rate}, {words} tokens: cross-entropy {entropy:.3f} after {args.tune_minutes} minutes, "
+            f"{speed:,.0f} target tokens/s")
+    rate, words = min(tried)[1:] if tried else grid[0]
+    model, entropy, speed, updates = train(args, vocabulary, corpus, development, rate, words, args.minutes)
+    parameters = sum(p.numel() for p in model.parameters())
+    from transformer import to_ctranslate2
+    pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
+    to_ctranslate2(model, pieces, args.work / "ctranslate2")
+    check_conversion(args, model, vocabulary, args.work / "ctranslate2")
+
+    print(f"{args.minutes:g} minutes of {args.threads} threads; Transformer: learning rate {rate}, {words} tokens a "
+          f"batch, {updates:,} updates, development cross-entropy {entropy:.3f}\n")
+    print("| model | weights | training, target tokens/s | precision | BLEU | sentences/s, batch 64 | batch 1 |")
+    print("|---|---|---|---|---|---|---|")
+    for compute in ("float32", "int8"):
+        hypotheses, rates = translate_rival(args, vocabulary, args.work / "ctranslate2", compute)
+        score = bleu(args, reference, hypotheses, f"transformer-{compute}")
+        print(f"| Transformer, PyTorch and CTranslate2 | {parameters / 1e6:.2f}M | {speed:,.0f} | {compute} | {score} | "
+              f"{rates[64]:.0f} | {rates[1]:.0f} |", flush=True)
+
+    ours = args.work / "nmt"
+    done = subprocess.run([programs() / "nmt-train", "--config", args.config, "--train-sets", args.data / "train.en",
+                           args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", ours,
+                           "--cpu-threads", str(args.threads), "--max-minutes", f"{args.minutes:g}",
+                           *args.nmt_options.split()], stderr=subprocess.PIPE, text=True)
+    (args.work / "nmt-train.log").write_text(done.stderr)
+    if done.returncode:
+        sys.exit(f"nmt-train failed: {args.work / 'nmt-train.log'}")
+    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in done.stderr.splitlines() if " trg tokens/s" in line]
+    subprocess.run([programs() / "nmt-convert", "-m", ours, "-o", args.work / "nmt-int8"], check=True, capture_output=True)
+    info = subprocess.run([programs() / "nmt-info", "-m", ours], check=True, capture_output=True, text=True).stdout
+    size = int(next(line.split()[1] for line in info.splitlines() if line.startswith("total")).replace(",", ""))
+    for precision, folder in (("float32", ours), ("int8", args.work / "nmt-int8")):
+        hypotheses, fast = translate_ours(args, folder, 64)
+        _, single = translate_ours(args, folder, 1)
+        score = bleu(args, reference, hypotheses, f"nmt-{precision}")
+        print(f"| nmt, {pathlib.Path(args.config).name} {args.nmt_options} | {size / 1e6:.2f}M | {speeds[-1] if speeds else '-'} | "
+              f"{precision} | {score} | {fast:.0f} | {single:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
