@@ -263,22 +263,22 @@ def main():
         print(f"| Transformer, PyTorch and CTranslate2 | {parameters / 1e6:.2f}M | {speed:,.0f} | {compute} | {score} | "
               f"{rates[64]:.0f} | {rates[1]:.0f} |", flush=True)
 
-    ours = args.work / "nmt"
+    ours = args.work / "ours"
     done = subprocess.run([programs() / "nmt-train", "--config", args.config, "--train-sets", args.data / "train.en",
                            args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", ours,
                            "--cpu-threads", str(args.threads), "--max-minutes", f"{args.minutes:g}",
                            *args.nmt_options.split()], stderr=subprocess.PIPE, text=True)
-    (args.work / "nmt-train.log").write_text(done.stderr)
+    (args.work / "training.log").write_text(done.stderr)
     if done.returncode:
         sys.exit(f"nmt-train failed: {args.work / 'nmt-train.log'}")
     speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in done.stderr.splitlines() if " trg tokens/s" in line]
-    subprocess.run([programs() / "nmt-convert", "-m", ours, "-o", args.work / "nmt-int8"], check=True, capture_output=True)
+    subprocess.run([programs() / "nmt-convert", "-m", ours, "-o", args.work / "int8"], check=True, capture_output=True)
     info = subprocess.run([programs() / "nmt-info", "-m", ours], check=True, capture_output=True, text=True).stdout
     size = int(next(line.split()[1] for line in info.splitlines() if line.startswith("total")).replace(",", ""))
-    for precision, folder in (("float32", ours), ("int8", args.work / "nmt-int8")):
+    for precision, folder in (("float32", ours), ("int8", args.work / "int8")):
         hypotheses, fast = translate_ours(args, folder, 64)
         _, single = translate_ours(args, folder, 1)
-        score = bleu(args, reference, hypotheses, f"nmt-{precision}")
+        score = bleu(args, reference, hypotheses, f"ours-{precision}")
         print(f"| nmt, {pathlib.Path(args.config).name} {args.nmt_options} | {size / 1e6:.2f}M | {speeds[-1] if speeds else '-'} | "
               f"{precision} | {score} | {fast:.0f} | {single:.0f} |", flush=True)
 
