@@ -81,14 +81,12 @@ void convert(const ConvertSpec& spec) {
   const ConvertedWeights weights =
       convert_weights(file, directory.weights(), parameters, to, {&pool});
   write_model(spec.output, directory, weights.tensors, to, checkpoint.updates(), info.dump());
-  log::info(
-      "{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); translate with: nmt-translate -m {} < "
-      "INPUT > OUTPUT",
-      spec.output, static_cast<double>(stored_bytes(parameters, to)) * 1e-6,
-      name_of(spec.precision), spec.model,
-      static_cast<double>(stored_bytes(parameters, directory.weights())) * 1e-6,
-      is_text ? fmt::format("score with: nmt-score -m {} TEXT", spec.output)
-              : fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output));
+  log::info("{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); {}", spec.output,
+            static_cast<double>(stored_bytes(parameters, to)) * 1e-6, name_of(spec.precision),
+            spec.model, static_cast<double>(stored_bytes(parameters, directory.weights())) * 1e-6,
+            is_text
+                ? fmt::format("score with: nmt-score -m {} TEXT", spec.output)
+                : fmt::format("translate with: nmt-translate -m {} < INPUT > OUTPUT", spec.output));
 }
 
 }  // namespace nmt::app
