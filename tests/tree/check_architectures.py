@@ -11,8 +11,9 @@ import files
 TABLE = "src/config/enums/architectures.def"
 PAGE = "docs/reference/models.md"
 PRODUCTION = ("src/", "include/", "cuda/", "tools/")
-# The benchmark times the models of three papers and has to say which.
-NAMES_MODELS = "src/app/benchmark/"
+# The benchmark times the models of three papers and has to say which; the default student has another architecture than the
+# default model.
+NAMES_MODELS = ("src/app/benchmark/", "src/app/distill/student_defaults.cpp")
 # Rooms below the application floor: they see specs with enumerations.
 SETTINGS = ("src/model/", "src/nn/", "src/train/", "src/search/", "src/autograd/")
 # Texts that are no settings: parts of an inventory, and changed settings as the user wrote them.

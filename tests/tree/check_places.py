@@ -4,7 +4,8 @@ touches no list elsewhere; check_architectures.py does so for architectures, che
 programs.
 
 - A unit is its header and its line in units.def: no other file of src, tools and cuda names one in
-  quotes, but for the workloads of nmt-bench, the default, and the units that cuDNN has.
+  quotes, but for the workloads of nmt-bench, the defaults of nmt-train and of the student of nmt-distill,
+  and the units that cuDNN has.
 - An option is declared once: no file of fields of src/config declares a name twice.
 
     check_places.py [SOURCE_DIR]
@@ -18,6 +19,7 @@ import sys
 from files import CODE, project_files, suffix, text_of
 
 MAY_NAME_UNITS = re.compile(r"src/app/benchmark/.*|src/units/.*|src/config/specs\.h|"
+                            r"src/app/distill/student_defaults\.cpp|"
                             r"cuda/libraries/cudnn\.cpp|src/kernels/recurrent/cudnn\.h")
 
 

@@ -1,0 +1,109 @@
+#include "app/distill/distill.h"
+
+#include "app/distill/steps/steps.h"
+#include "app/program.h"
+#include "core/checksum.h"
+#include "core/file.h"
+#include "core/lines_hash.h"
+#include "core/log.h"
+#include "model/directory/model_directory.h"
+#include "text/lines.h"
+
+namespace nmt::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Step* const steps[] = {&translate_step, &select_step,  &filter_step, &train_step,
+                             &shortlist_step, &convert_step, &check_step};
+
+// The first setting in which a record differs from what is asked: "beam-size: 4 before, 8 now".
+std::string difference(const Json& before, const Json& now) {
+  for (const auto& [key, value] : now.items())
+    if (!before.contains(key) || before.at(key) != value)
+      return fmt::format("{}: {} before, {} now", key,
+                         before.contains(key) ? before.at(key).dump() : "none", value.dump());
+  return before == now ? "" : "other settings before";
+}
+
+void require_same(const Step& step, const Json& before, const Json& now) {
+  if (const std::string other = difference(before, now); !other.empty())
+    fail(ExitStatus::usage,
+         "{}: this step has results of other settings: {}; repeat it and the later ones with "
+         "--redo {}, or give another --output",
+         name_of(step.name), other, name_of(step.name));
+}
+
+// What a run would do with the step. Later steps have unknown inputs until the earlier ones have
+// run.
+std::string state(const DistillSpec& spec, const WorkDirectory& work, DistillStep step) {
+  if (spec.redo != DistillStep::none && step >= spec.redo) return "to be repeated";
+  const auto record = work.read(step);
+  if (!record) return "to be run";
+  return record->finished ? "finished" : "to be continued";
+}
+
+void print_plan(const DistillSpec& spec, const WorkDirectory& work) {
+  std::string text;
+  for (const Step* step : steps)
+    if (step->name <= spec.until)
+      text += fmt::format("{:<10} {}\n", name_of(step->name), state(spec, work, step->name));
+  print(text);
+}
+
+ExitStatus run(const Step& step, const Distillation& all) {
+  const Json settings = step.settings(all);
+  const auto before = all.work.read(step.name);
+  if (before && !step.accepts_changes) require_same(step, before->settings, settings);
+  if (before && before->finished && before->settings == settings) {
+    log::info("{}: finished before: {}", name_of(step.name), step.summary(before->result));
+    return ExitStatus::ok;
+  }
+  all.work.clean(step.name);
+  all.work.write(step.name, {settings, false, nullptr});
+  log::info("{}: {}", name_of(step.name), before ? "continues" : "begins");
+  Json result;
+  const ExitStatus status = step.run(all, result);
+  if (status != ExitStatus::ok) return status;
+  all.work.write(step.name, {settings, true, result});
+  log::info("{}: {}", name_of(step.name), step.summary(result));
+  return ExitStatus::ok;
+}
+
+}  // namespace
+
+std::string identity(const std::string& model) {
+  const StoredCheckpoint checkpoint = ModelDirectory::open(model).published();
+  const std::uint32_t sum = crc32(read_file(checkpoint.folder() + "/model.safetensors"));
+  return fmt::format("update {}, {:08x}", checkpoint.updates(), sum);
+}
+
+std::string text_identity(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  LinesHash hash;
+  for (std::string line; reader.next(line);) hash.add(line);
+  return fmt::format("{} lines, {}", reader.lines(), hash.text());
+}
+
+ExitStatus distill(const DistillSpec& spec, const std::vector<std::string>& command) {
+  check(spec);
+  WorkDirectory work(spec.output);
+  if (spec.dry_run) {
+    print_plan(spec, work);
+    return ExitStatus::ok;
+  }
+  work.open();
+  if (spec.redo != DistillStep::none)
+    for (const Step* step : steps)
+      if (step->name >= spec.redo) work.remove(step->name);
+  const Distillation all{spec, work, command};
+  for (const Step* step : steps) {
+    if (step->name > spec.until) break;
+    if (const ExitStatus status = run(*step, all); status != ExitStatus::ok) return status;
+  }
+  if (spec.until == DistillStep::check)
+    print(read_file(work.at(spec.json ? "table.json" : "table.txt")));
+  return ExitStatus::ok;
+}
+
+}  // namespace nmt::app

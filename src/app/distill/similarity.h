@@ -1,0 +1,21 @@
+#pragma once
+
+#include "app/distill/distill_enums.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace nmt::app {
+
+/// The number of the hypothesis with the highest sentence BLEU (effective order, exponential
+/// smoothing, tokenizer 13a: sacreBLEU's sentence_bleu) or chrF; the first one for ties.
+/// `hypotheses`: at least one. Selection::score: 0.
+std::size_t closest(const std::vector<std::string>& hypotheses, const std::string& reference,
+                    Selection by);
+
+/// BLEU of a text, as nmt-bleu. Error (data): the numbers of lines differ.
+double text_bleu(const std::vector<std::string>& outputs,
+                 const std::vector<std::string>& references);
+
+}  // namespace nmt::app

@@ -1,0 +1,37 @@
+#include "app/convert/convert.h"
+
+#include "app/distill/steps/steps.h"
+#include "core/file.h"
+
+namespace nmt::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json settings(const Distillation& all) {
+  return {{"student", identity(all.work.student())}, {"tolerance", all.spec.tolerance}};
+}
+
+ExitStatus run(const Distillation& all, Json& result) {
+  ConvertSpec spec;
+  spec.model = all.work.student();
+  spec.output = all.work.converted();
+  spec.check = all.spec.student.data.valid_sets;
+  spec.check_sentences = 1000;
+  spec.tolerance = all.spec.tolerance;
+  spec.search = all.spec.student.search;
+  spec.compute.cpu_threads = all.spec.student.compute.cpu_threads;
+  convert(spec);
+  result = Json::object();
+  return ExitStatus::ok;
+}
+
+std::string summary(const Json&) {
+  return "int8 weights";
+}
+
+}  // namespace
+
+const Step convert_step{DistillStep::convert, settings, run, summary};
+
+}  // namespace nmt::app

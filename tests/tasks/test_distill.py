@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""nmt-distill, end to end on a tiny teacher. Usage: test_distill.py BIN_FOLDER.
+
+What the steps select, drop and list is computed again in Python from the files of the steps before, by the definitions in
+docs/guide/distill.md."""
+import collections
+import json
+import math
+import pathlib
+import re
+import shutil
+import signal
+import string
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build/bin").resolve()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SECONDS = 240
+TINY = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--mini-batch-words", "400", "--save-freq", "30u",
+        "--valid-freq", "60u", "--valid-metrics", "cross-entropy", "--learn-rate", "0.004", "--cpu-threads", "1"]
+
+
+def run(program, *arguments, stdin=b""):
+    return subprocess.run([str(BIN / program), *map(str, arguments)], input=stdin, capture_output=True, timeout=SECONDS)
+
+
+def output_of(program, *arguments, stdin=b""):
+    result = run(program, *arguments, stdin=stdin)
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
+
+
+def lines_of(path):
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def sentence_bleu(hypothesis, reference):
+    """BLEU of one sentence by its published definition, for text of words, blanks and final punctuation: the orders that the
+    hypothesis has, order by order; an order without a match counts 1 / (2^k * total) (Post 2018, "exp")."""
+    mine, theirs = (re.sub(r"([^\w ])", r" \1 ", text).split() for text in (hypothesis, reference))
+    if not mine:
+        return 0.0
+    logs, halved = [], 1
+    for n in range(1, 5):
+        grams = collections.Counter(tuple(mine[i:i + n]) for i in range(len(mine) - n + 1))
+        if not grams:
+            break
+        known = collections.Counter(tuple(theirs[i:i + n]) for i in range(len(theirs) - n + 1))
+        matches = (grams & known).total()
+        if matches == 0:
+            halved *= 2
+        logs.append(math.log(matches / grams.total() if matches else 1 / (halved * grams.total())))
+        if n == 1 and matches == 0:
+            return 0.0
+    return 100 * math.exp(min(0, 1 - len(theirs) / len(mine)) + sum(logs) / len(logs))
+
+
+def most_repeated(text):
+    """The most occurrences in a row of a sequence of at most 8 words."""
+    words = [word.strip(string.punctuation).lower() or word for word in text.split()]
+    best = 1
+    for length in range(1, 9):
+        for begin in range(len(words)):
+            times = 1
+            while words[begin:begin + length] == words[begin + times * length:begin + (times + 1) * length] != []:
+                times += 1
+            if len(words[begin:begin + length]) == length:
+                best = max(best, times)
+    return best
+
+
+class Distillation(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.home = pathlib.Path(cls.folder.name)
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_toy_corpus.py"), "--pairs", "300", "--seed", "3", str(cls.home)], check=True,
+                       timeout=SECONDS, capture_output=True)
+        sides = [lines_of(cls.home / f"train.{end}")[:120] for end in ("en", "de")]
+        # What a filter is for: a blank line, lines that are there twice, and one that is much longer than its translation can be.
+        for side in sides:
+            side[7], side[60:80] = "", side[10:30]
+        sides[0][50] = "x" * 900
+        cls.source, cls.reference = cls.home / "text.en", cls.home / "text.de"
+        for path, side in zip((cls.source, cls.reference), sides):
+            path.write_text("".join(line + "\n" for line in side), encoding="utf-8")
+        cls.valid = [cls.home / f"few.{end}" for end in ("en", "de")]
+        for path, end in zip(cls.valid, ("en", "de")):
+            path.write_text("".join(line + "\n" for line in lines_of(cls.home / f"valid.{end}")[:8]), encoding="utf-8")
+        for name, (one, other) in (("teacher", ("en", "de")), ("backward", ("de", "en"))):
+            sets = [cls.home / f"few.{one}", cls.home / f"few.{other}"]
+            output_of("nmt-train", cls.home / f"train.{one}", cls.home / f"train.{other}", "--valid-sets", *sets, "--model", cls.home / name,
+                      "--unit", "gru", "--dim-vocabs", "250", "--after", "60u", *TINY)
+        cls.base = ["--teacher", cls.home / "teacher", "--valid-sets", *cls.valid, "--part-lines", "40", "--teacher-beam-size", "3",
+                    "--tolerance", "100", "--after", "60u", *TINY]
+        cls.work = cls.home / "work"
+        cls.all = [*cls.base, "--output", cls.work, "--backward", cls.home / "backward", "--backward-drop", "0.2", "--json", cls.source, cls.reference]
+        cls.first = run("nmt-distill", *cls.all)
+        assert cls.first.returncode == 0, cls.first.stderr.decode()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def lists(self):
+        """The teacher's n-best lists."""
+        lists = collections.defaultdict(list)
+        for part in sorted((self.work / "translate").iterdir()):
+            for line in lines_of(part):
+                number, text, _, _ = line.split(" ||| ")
+                lists[int(number)].append(text)
+        return [lists[i] for i in range(len(lists))]
+
+    def selected(self):
+        rows = [line.split("\t", 1) for part in sorted((self.work / "select").iterdir()) for line in lines_of(part)]
+        return [(float(score), text) for score, text in rows]
+
+    def step(self, name):
+        return json.loads((self.work / "steps" / f"{name}.json").read_text(encoding="utf-8"))
+
+    def refused(self, status, *arguments, says=()):
+        result = run("nmt-distill", *arguments)
+        errors = [line for line in result.stderr.decode().splitlines() if line.startswith("error: ")]
+        self.assertEqual(result.returncode, status, result.stderr.decode())
+        self.assertEqual(len(errors), 1, result.stderr.decode())
+        self.assertEqual(result.stdout, b"")
+        for word in says:
+            self.assertIn(str(word), errors[0])
+
+    def test_the_teacher_s_lists_are_those_of_nmt_translate(self):
+        listed = output_of("nmt-translate", "-m", self.home / "teacher", "-i", self.source, "--n-best", "-b", 3, "--cpu-threads", 1)
+        parts = sorted((self.work / "translate").iterdir())
+        self.assertEqual([part.name for part in parts], [f"part-{i:06}.nbest" for i in range(3)])
+        self.assertEqual(b"".join(part.read_bytes() for part in parts), listed)
+
+    def test_selects_by_sentence_bleu(self):
+        others = 0
+        for hypotheses, reference, (_, chosen) in zip(self.lists(), lines_of(self.reference), self.selected(), strict=True):
+            scores = [sentence_bleu(hypothesis, reference) for hypothesis in hypotheses]
+            at = scores.index(max(scores))
+            self.assertAlmostEqual(sentence_bleu(chosen, reference), scores[at], places=6)
+            others += at > 0 and max(scores) > scores[0] + 1e-6
+        self.assertGreater(others, 0)  # else the reference would decide nothing
+
+    def test_backward_scores(self):
+        sources, selected = lines_of(self.source), self.selected()
+        targets = self.home / "targets"
+        targets.write_text("".join(text + "\n" for _, text in selected), encoding="utf-8")
+        scored = output_of("nmt-score", "-m", self.home / "backward", "-t", targets, self.source, "--word-scores", "--cpu-threads", 1).decode()
+        for source, (score, _), line in zip(sources, selected, scored.splitlines(), strict=True):
+            words = line.split("WordScores=")[1].split()
+            if source:
+                self.assertAlmostEqual(score, sum(map(float, words)) / len(words), places=3)
+
+    def test_filter_counts(self):
+        counts, seen, kept = collections.Counter(), set(), []
+        for number, (source, (score, target)) in enumerate(zip(lines_of(self.source), self.selected(), strict=True)):
+            short, long = sorted((len(source), len(target)))
+            times = most_repeated(target)
+            if not source.strip() or not target.strip():
+                counts["empty"] += 1
+            elif long > 3 * short + 20:
+                counts["length"] += 1
+            elif times >= (2 if len(source.split()) <= 4 else 3) and times > most_repeated(source):
+                counts["repetition"] += 1
+            elif (source, target) in seen:
+                counts["duplicate"] += 1
+            else:
+                kept.append((score, number, source, target))
+            seen.add((source, target))
+        dropped = int(0.2 * len(kept))
+        result = self.step("filter")["result"]
+        for name in ("empty", "length", "repetition", "duplicate"):
+            self.assertEqual(result[name], counts[name], name)
+        for name in ("empty", "length", "duplicate"):
+            self.assertGreater(counts[name], 0, name)
+        self.assertEqual((result["pairs"], result["backward"], result["kept"]), (120, dropped, len(kept) - dropped))
+        left = sorted(sorted(kept)[dropped:], key=lambda pair: pair[1])
+        self.assertEqual(lines_of(self.work / "distilled.source"), [source for _, _, source, _ in left])
+        self.assertEqual(lines_of(self.work / "distilled.target"), [target for _, _, _, target in left])
+
+    def test_shortlist_is_that_of_the_script(self):
+        path = self.home / "list"
+        subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(self.work / "student"), str(self.work / "distilled.source"),
+                        str(self.work / "distilled.target"), "-o", str(path), "--bin", str(BIN), "--cpu-threads", "1"], check=True, timeout=SECONDS,
+                       capture_output=True)
+
+        def entries(file):
+            return sorted((target, source, round(float(number), 6)) for target, source, number in map(str.split, lines_of(file)))
+        self.assertEqual(entries(self.work / "shortlist.txt"), entries(path))
+
+    def test_the_table_is_that_of_the_programs(self):
+        table = json.loads(self.first.stdout)
+        self.assertEqual([row["model"] for row in table["models"]],
+                         ["teacher, beam 4", "student, float32, beam 1", "student, int8, beam 1", "student, int8, shortlist, beam 1"])
+        shortlist = ["--shortlist", self.work / "shortlist.txt", 100, 100]
+        for row, model, options in zip(table["models"], (self.home / "teacher", self.work / "student", self.work / "student-int8",
+                                                         self.work / "student-int8"), ([], ["-b", 1], ["-b", 1], ["-b", 1, *shortlist])):
+            translated = output_of("nmt-translate", "-m", model, "-i", self.valid[0], *options)
+            bleu = output_of("nmt-bleu", self.valid[1], "-b", "-w", 6, stdin=translated)
+            self.assertAlmostEqual(row["bleu"], float(bleu), places=5)
+            weights = json.loads(output_of("nmt-info", model, "--json"))
+            self.assertIn(f'{row["weights"]}', json.dumps(weights))
+            self.assertEqual(row["megabytes"] * 1e6, (model / "best" / "model.safetensors").stat().st_size)
+            self.assertGreater(min(row["words-per-second"], row["sentences-per-second-alone"], row["first-ms"]), 0)
+        self.assertIn("| student, int8, shortlist, beam 1 |", (self.work / "table.txt").read_text(encoding="utf-8"))
+
+    def test_a_second_run_does_nothing(self):
+        before = {path: path.stat().st_mtime_ns for path in self.work.rglob("*") if path.is_file()}
+        again = run("nmt-distill", *self.all)
+        self.assertEqual(again.returncode, 0, again.stderr.decode())
+        self.assertEqual(again.stdout, self.first.stdout)
+        self.assertEqual(again.stderr.decode().count("finished before"), 7, again.stderr.decode())
+        self.assertEqual(before, {path: path.stat().st_mtime_ns for path in self.work.rglob("*") if path.is_file()})
+
+    def test_a_killed_run_continues(self):
+        """Killed after each change of the work directory; the results are those of a run that nothing disturbs."""
+        work = self.home / "killed"
+        command = [*self.all[:self.all.index("--output")], "--output", work, *self.all[self.all.index("--output") + 2:]]
+        marks = ["translate/part-000000.nbest", "select/part-000001.tsv", "distilled.target", "student/latest", "shortlist.txt"]
+        for mark in marks:
+            process = subprocess.Popen([str(BIN / "nmt-distill"), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + SECONDS
+            while not (work / mark).exists() and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.assertTrue((work / mark).exists(), mark)
+        kept = (work / "translate/part-000000.nbest").stat().st_mtime_ns
+        done = run("nmt-distill", *command)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(kept, (work / "translate/part-000000.nbest").stat().st_mtime_ns)
+        for name in ("distilled.source", "distilled.target", "shortlist.txt", "student/best/model.safetensors", "student-int8/best/model.safetensors"):
+            self.assertEqual((work / name).read_bytes(), (self.work / name).read_bytes(), name)
+        self.assertEqual([path.name for path in work.rglob("*") if ".tmp" in path.name or ".part" in path.name], [])
+
+    def test_other_settings_and_redo(self):
+        work = self.home / "changed"
+        shutil.copytree(self.work, work, symlinks=True)
+        at = self.all.index("--output") + 1
+        command = [*self.all[:at], work, *self.all[at + 1:]]
+        self.refused(2, *command, "--teacher-beam-size", 5, says=("translate", "teacher-beam-size", "3 before, 5 now", "--redo translate"))
+        self.refused(2, *command, "--max-ratio", 2, says=("filter", "max-ratio", "--redo filter"))
+        planned = output_of("nmt-distill", *command, "--redo", "filter", "--dry-run").decode().splitlines()
+        self.assertEqual([line.split(maxsplit=1)[1] for line in planned], ["finished"] * 2 + ["to be repeated"] * 5)
+        again = run("nmt-distill", *command, "--backward-drop", 0.5, "--redo", "filter", "--until", "filter")
+        self.assertEqual(again.returncode, 0, again.stderr.decode())
+        self.assertEqual(again.stdout, b"")
+        self.assertLess(len(lines_of(work / "distilled.source")), len(lines_of(self.work / "distilled.source")))
+        self.assertFalse((work / "student").exists())
+        part = work / "select/part-000001.tsv"
+        part.write_text("no score\n", encoding="utf-8")
+        self.refused(3, *command, "--redo", "filter", says=("part-000001.tsv:1", "score"))
+
+    def test_without_references_and_backward_model(self):
+        work = self.home / "plain"
+        done = run("nmt-distill", *self.base, "--output", work, "--until", "filter", self.source)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        best = output_of("nmt-translate", "-m", self.home / "teacher", "-i", self.source, "-b", 3).decode().splitlines()
+        parts = [line for part in sorted((work / "select").iterdir()) for line in lines_of(part)]
+        self.assertEqual(parts, [f"0.000000\t{text}" for text in best])
+
+    def test_defaults(self):
+        """The student's architecture, or with another --type the defaults of nmt-train."""
+        some = [self.source, "--teacher", self.home / "teacher", "--output", self.home / "none", "--dump-config", "full"]
+
+        def dumped(*arguments):
+            return dict(line.split(": ", 1) for line in output_of("nmt-distill", *some, *arguments).decode().splitlines() if ": " in line)
+        usual, other = dumped(), dumped("--type", "deep", "--dim-emb", 64)
+        for name, value, deep in (("type", "block", "deep"), ("dec-cell", "ssru", "lrn"), ("dim-emb", "256", "64"), ("dim-rnn", "256", "auto"),
+                                  ("enc-depth", "6", "auto"), ("beam-size", "1", "1"), ("attention", "dot", "additive")):
+            self.assertEqual((usual[name], other[name]), (value, deep), name)
+
+    def test_bad_settings(self):
+        some = [*self.base, "--output", self.home / "none"]
+        self.refused(2, *some, says=("train-sets",))
+        self.refused(2, *some, self.source, self.home / "nowhere", says=("nowhere",))
+        self.refused(3, *some, self.source, self.valid[1], says=("120 lines", "8"))
+        self.refused(2, *some, self.source, "--select", "bleu", says=("select", "reference"))
+        self.refused(2, *some, self.source, "--shortlist", 5, says=("shortlist", "two"))
+        self.refused(2, *some, self.source, "--backward", self.home / "nowhere", says=("nowhere",))
+        self.refused(2, *some, self.source, "--redo", "train", "--until", "select", says=("redo", "until"))
+        self.refused(2, *some, self.source, "--until", "lunch", says=("until", "lunch", "filter"))
+        self.refused(2, *self.base, self.source, says=("output",))
+        self.refused(2, "--output", self.home / "none", self.source, says=("teacher",))
+        self.refused(2, self.source, "--output", self.home / "none", "--teacher", self.home / "teacher", says=("valid-sets",))
+        self.assertFalse((self.home / "none").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
