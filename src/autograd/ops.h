@@ -88,6 +88,17 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
                             const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);
 
+/// Result of convolution().
+struct Convolved {
+  Var y;     ///< [T,B,E]
+  Var last;  ///< [1,B,(K-1)*E] the inputs before step T, the last one first; null if reversed
+};
+/// Depthwise causal convolution over the steps of x [T,B,E] (kernels/recurrent/convolution.h):
+/// weight [K,E], bias [E]. before: `last` [B,(K-1)*E] of the steps before x, or null; it gets no
+/// gradient. mask: [T,B] f32 or empty.
+Convolved convolution(Tape& tape, const Var& x, Parameter& weight, Parameter& bias,
+                      const Var& before, const Tensor& mask, bool reverse);
+
 /// Mask and lengths of a padded batch.
 struct PaddedSentences {
   PaddedSentences() = default;

@@ -1,4 +1,5 @@
 #include "autograd/cell.h"
+#include "kernels/recurrent/convolution.h"
 
 #include <optional>
 
@@ -52,6 +53,56 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;
+}
+
+Convolved convolution(Tape& tape, const Var& x, Parameter& weight, Parameter& bias,
+                      const Var& before, const Tensor& mask, bool reverse) {
+  const Context& context = tape.context();
+  const Shape& shape = x->value.shape();
+  kernels::Convolution args;
+  args.taps = weight.shape[0];
+  args.width = weight.shape[1];
+  NMT_CHECK(shape.rank() == 3 && shape[2] == args.width, "{} {} cannot convolve {}", weight.name,
+            weight.shape.text(), shape.text());
+  args.steps = shape[0];
+  args.batch = shape[1];
+  args.reverse = reverse;
+  args.x = x->value.f32();
+  args.mask = mask ? mask.f32() : nullptr;
+  args.weight = weight.value.f32();
+  args.bias = bias.value.f32();
+  const std::int64_t kept = (args.taps - 1) * args.width;
+  if (before) {
+    NMT_CHECK(!reverse && before->value.elements() == args.batch * kept,
+              "{}: {} before {} rows of {}", weight.name, before->value.shape().text(), args.batch,
+              kept);
+    args.before = before->value.f32();
+  }
+  const double rows = static_cast<double>(args.steps * args.batch),
+               width = static_cast<double>(args.width);
+  const PartWork work{2 * rows * width * static_cast<double>(args.taps), 8 * rows * width};
+  constexpr const char* name = "convolutions";
+  const Var y = tape.result(context.empty(shape));
+  Tensor last = reverse ? Tensor() : context.empty({1, args.batch, kept});
+  {
+    const Region region(context.profile, name, work);
+    dispatch(context, [&](const auto& backend) {
+      kernels::convolution_forward(backend, args, y->value.f32());
+      if (last) kernels::convolution_last(backend, args, last.f32());
+    });
+  }
+  const Convolved result{y, last ? tape.constant(std::move(last)) : nullptr};
+  if (!tape.recording()) return result;
+  tape.record([&tape, x, y, before, mask, &weight, &bias, args, work] {
+    if (!y->gradient) return;
+    const Region back(tape.context().profile, "convolutions, back", add_work(work, work));
+    float* const dx = x->wants_gradient ? tape.gradient(*x) : nullptr;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::convolution_backward(backend, args, y->gradient.f32(), dx, weight.gradient.f32(),
+                                    bias.gradient.f32());
+    });
+  });
+  return result;
 }
 
 }  // namespace nmt::ops

@@ -29,6 +29,9 @@ std::vector<Option> shape(ModelSpec& s) {
               .range(0, 1000000)
               .kept_by_resume(),
           Option("bias", &s.bias, "bias of the units' input projections"),
+          Option("convolution", &s.convolution,
+                 "taps of a causal convolution of the recurrent layers' inputs; 0: none")
+              .range(0, 64),
           Option("groups", &s.groups, "groups (diagonal blocks) of the units' matrices")
               .range(1, 1024),
           Option("rearrange", &s.rearrange,

@@ -44,6 +44,7 @@ struct ModelSpec {
   bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
   bool rearrange = false;  ///< W and U read rows with the groups' channels interleaved
+  int convolution = 0;  ///< K taps of a causal convolution of what recurrent layers read; 0: none
   bool dense_first_decoder_layer = false;  ///< groups everywhere else (GROUP, footnote 2)
   int dim_emb = 0;                         ///< E, chosen
   int dim_rnn = 0;                         ///< H, chosen

@@ -45,7 +45,8 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
           spec.rearrange,
           spec.positions,
           {spec.gate_init.value_or(GateInit::none), spec.gate_bias, spec.gate_steps},
-          static_cast<float>(spec.dropout_state)};
+          static_cast<float>(spec.dropout_state),
+          spec.convolution};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings,

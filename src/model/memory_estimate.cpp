@@ -26,6 +26,17 @@ DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory
                                int target_vocabulary, const BatchSize& batch, int beam) {
   const std::int64_t rows = batch.sentences * beam,
                      states = unit_settings(spec, spec.dec_cell).unit->states;
+  // Convolutions keep their last inputs: E of the first layer, and of upper layers what is below
+  // them and the context.
+  const Architecture& architecture = architecture_of(spec);
+  const bool reads_context =
+      spec.upper_context && !spec.context_aware && !architecture.has_blocks();
+  const std::int64_t upper_width = architecture.output_width(spec) +
+                                   (reads_context && spec.attention != AttentionType::none
+                                        ? inventory.memory_width
+                                        : 0),
+                     inputs = spec.dim_emb + (spec.dec_depth - 1) * upper_width,
+                     convolved = std::max(spec.convolution - 1, 0) * inputs;
   const std::int64_t block =
       std::min(rows, std::max<std::int64_t>(32, spec.dim_emb / 8));  // model_scorer.cpp
   DecodingMemory memory;
@@ -33,8 +44,9 @@ DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory
   memory.source = float_bytes * batch.sentences * batch.source_tokens *
                   (inventory.memory_width + inventory.attention_space);
   memory.hypotheses =
-      float_bytes * (rows * (2 * spec.dec_depth * states * spec.dim_rnn + spec.dim_emb) +
-                     block * target_vocabulary);
+      float_bytes *
+      (rows * (2 * (spec.dec_depth * states * spec.dim_rnn + convolved) + spec.dim_emb) +
+       block * target_vocabulary);
   return memory;
 }
 

@@ -9,9 +9,10 @@ namespace nmt {
 
 enum class UnitDirection { forward, backward, both };
 
-/// A recurrent unit whose output is gated and projected (De et al. 2024, section 2.3, without the
-/// convolution): (activation(x G) * unit(x)) O, from width E to E; without a gate branch unit(x) O.
-/// Both directions are two units, whose states are concatenated.
+/// A recurrent unit whose output is gated and projected (De et al. 2024, section 2.3; the
+/// convolution before the unit is UnitSettings::convolution): (activation(x G) * unit(x)) O, from
+/// width E to E; without a gate branch unit(x) O. Both directions are two units, whose states are
+/// concatenated.
 class GatedUnit {
  public:
   /// `output_scale` multiplies the initial values of O.
@@ -19,7 +20,7 @@ class GatedUnit {
             GateBranch gate, UnitDirection direction, float output_scale = 1.0f);
   struct Result {
     Var output;               ///< [T,B,E]
-    std::vector<Var> states;  ///< of the first unit after each step, [T,B,H] per state vector
+    std::vector<Var> states;  ///< of the first unit, as RecurrentLayer
   };
   /// x [T,B,E]; initial states and position as RecurrentLayer, none for both directions.
   Result operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,

@@ -150,7 +150,8 @@ std::string why_not_cudnn(const UnitSettings& settings) {
 
 RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings,
                                std::int64_t input)
-    : input_(builder, "input_projection", settings, input),
+    : convolution_(builder, settings.convolution, input),
+      input_(builder, "input_projection", settings, input),
       cell_(make_cell(builder, settings)),
       state_dropout_(settings.state_dropout) {
   const std::string cudnn_unsupported = why_not_cudnn(settings);
@@ -164,17 +165,23 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
                                             const std::vector<Var>& initial,
                                             const ops::PaddedSentences& sentences, bool reverse,
                                             std::int64_t position) const {
-  if (cudnn_) return ops::cudnn_layer(tape, *cudnn_, x, initial, sentences, reverse);
+  const InputConvolution::Result in =
+      convolution_(tape, x, initial, unit().states, sentences.mask, reverse);
   const auto run = [&](const ops::Cell& cell) {
-    return ops::recurrence(tape, cell, input_(tape, x), initial, sentences.mask, reverse, position);
+    return ops::recurrence(tape, cell, input_(tape, in.x), in.initial, sentences.mask, reverse,
+                           position);
   };
-  return drops(tape, cell_, state_dropout_)
-             ? run(with_dropout(tape, cell_, state_dropout_, x->value.shape()[1]))
-             : run(cell_);
+  std::vector<Var> states =
+      cudnn_ ? ops::cudnn_layer(tape, *cudnn_, in.x, in.initial, sentences, reverse)
+      : drops(tape, cell_, state_dropout_)
+          ? run(with_dropout(tape, cell_, state_dropout_, x->value.shape()[1]))
+          : run(cell_);
+  if (in.last) states.push_back(in.last);
+  return states;
 }
 
 std::int64_t RecurrentLayer::saved_floats() const {
-  return input_.saved_floats() + saved_by(cell_, state_dropout_);
+  return convolution_.saved_floats() + input_.saved_floats() + saved_by(cell_, state_dropout_);
 }
 
 void RecurrentLayer::freeze(const Context& context) const {
@@ -185,7 +192,8 @@ void RecurrentLayer::freeze(const Context& context) const {
 
 TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& settings,
                                  std::int64_t input, std::int64_t guide)
-    : input_(Builder(builder, "lower"), "input_projection", settings, input),
+    : convolution_(Builder(builder, "lower"), settings.convolution, input),
+      input_(Builder(builder, "lower"), "input_projection", settings, input),
       guide_(Builder(builder, "higher"), "input_projection", settings, guide),
       lower_(make_cell(Builder(builder, "lower"), settings)),
       higher_(make_cell(Builder(builder, "higher"), settings)),
@@ -196,9 +204,14 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
 std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide,
                                              const std::vector<Var>& initial, const Tensor& mask,
                                              bool reverse, std::int64_t position) const {
+  const InputConvolution::Result in =
+      convolution_(tape, x, initial, lower_.unit->states, mask, reverse);
   const auto run = [&](const ops::Cell& lower, const ops::Cell& higher) {
-    return ops::transition(tape, lower, higher, input_(tape, x), guide_(tape, guide), initial, mask,
-                           reverse, position);
+    std::vector<Var> states =
+        ops::transition(tape, lower, higher, input_(tape, in.x), guide_(tape, guide), in.initial,
+                        mask, reverse, position);
+    if (in.last) states.push_back(in.last);
+    return states;
   };
   if (!drops(tape, lower_, state_dropout_)) return run(lower_, higher_);
   const std::int64_t batch = x->value.shape()[1];
@@ -207,8 +220,8 @@ std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var
 }
 
 std::int64_t TransitionLayer::saved_floats() const {
-  return input_.saved_floats() + guide_.saved_floats() + saved_by(lower_, state_dropout_) +
-         saved_by(higher_, state_dropout_);
+  return convolution_.saved_floats() + input_.saved_floats() + guide_.saved_floats() +
+         saved_by(lower_, state_dropout_) + saved_by(higher_, state_dropout_);
 }
 
 void TransitionLayer::freeze(const Context& context) const {
@@ -221,7 +234,8 @@ void TransitionLayer::freeze(const Context& context) const {
 ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& settings,
                                    std::int64_t input, std::int64_t memory, std::int64_t space,
                                    const ops::AttentionShape& attention)
-    : input_(Builder(builder, "lower"), "input_projection", settings, input),
+    : convolution_(Builder(builder, "lower"), settings.convolution, input),
+      input_(Builder(builder, "lower"), "input_projection", settings, input),
       context_(Builder(builder, "higher"), "input_projection", settings, memory),
       state_dropout_(settings.state_dropout) {
   builder.note_recurrence("attention between two units");
@@ -240,8 +254,13 @@ ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
                                                     const std::vector<Var>& initial,
                                                     const Tensor& sentence,
                                                     std::int64_t position) const {
+  const InputConvolution::Result in =
+      convolution_(tape, x, initial, layer_.lower.unit->states, {}, false);
   const auto run = [&](const ops::Conditional& layer) {
-    return ops::conditional(tape, layer, memory, input_(tape, x), initial, sentence, position);
+    ops::ConditionalResult result =
+        ops::conditional(tape, layer, memory, input_(tape, in.x), in.initial, sentence, position);
+    if (in.last) result.states.push_back(in.last);
+    return result;
   };
   if (!drops(tape, layer_.lower, state_dropout_)) return run(layer_);
   const std::int64_t batch = x->value.shape()[1];
@@ -255,7 +274,7 @@ std::int64_t ConditionalLayer::saved_floats() const {
   // The projection of the context, inside the loop, does not keep the product beside its
   // normalized values.
   const std::int64_t product = layer_.context_gain ? layer_.context_gain->shape.elements() : 0;
-  return input_.saved_floats() + context_.saved_floats() - product +
+  return convolution_.saved_floats() + input_.saved_floats() + context_.saved_floats() - product +
          saved_by(layer_.lower, state_dropout_) + saved_by(layer_.higher, state_dropout_);
 }
 

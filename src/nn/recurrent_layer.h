@@ -3,6 +3,7 @@
 #include "autograd/ops.h"
 #include "nn/builder.h"
 #include "nn/gate_start.h"
+#include "nn/input_convolution.h"
 
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,7 @@ struct UnitSettings {
   /// Probability of dropout of what the recurrent products read; one mask for all steps of a
   /// sentence (Gal & Ghahramani, NeurIPS 2016, section 4.2).
   float state_dropout = 0;
+  int convolution = 0;             ///< taps of the InputConvolution of the layer's input; 0: none
   kernels::LayerPlace place = {};  ///< what starts of trained vectors may depend on
 
   /// The same settings for a layer of a stack.
@@ -73,7 +75,9 @@ class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
   /// x [T,B,input] -> the states after each step, [T,B,H] per state vector (cuDNN returns only the
-  /// last step of the second, [1,B,H]). position: that of step 0 in the sentence.
+  /// last step of the second, [1,B,H]), then InputConvolution::Result::last if there is one.
+  /// position: that of step 0 in the sentence. initial: none, or [B,H] per state vector and, after
+  /// other steps, their last.
   std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
                               const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
@@ -87,7 +91,10 @@ class RecurrentLayer {
   /// Whether two layers may run at the same time on branches of a stream; cuDNN has one stream.
   bool can_branch() const { return !cudnn_; }
 
+  const InputConvolution& convolution() const { return convolution_; }
+
  private:
+  InputConvolution convolution_;
   InputProjection input_;
   ops::Cell cell_;
   float state_dropout_;
@@ -100,8 +107,8 @@ class TransitionLayer {
  public:
   TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
                   std::int64_t guide);
-  /// x [T,B,input], guide [T,B,guide] -> the states of the higher unit after each step, [T,B,H] per
-  /// state vector.
+  /// x [T,B,input], guide [T,B,guide] -> the states of the higher unit after each step and `last`
+  /// of x as RecurrentLayer.
   std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide,
                               const std::vector<Var>& initial, const Tensor& mask,
                               bool reverse = false, std::int64_t position = 0) const;
@@ -110,6 +117,7 @@ class TransitionLayer {
   void freeze(const Context& context) const;
 
  private:
+  InputConvolution convolution_;
   InputProjection input_, guide_;
   ops::Cell lower_, higher_;
   float state_dropout_;
@@ -122,6 +130,7 @@ class ConditionalLayer {
   /// memory: M; space: A.
   ConditionalLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
                    std::int64_t memory, std::int64_t space, const ops::AttentionShape& attention);
+  /// The states as RecurrentLayer.
   ops::ConditionalResult operator()(Tape& tape, const Var& x, const ops::Memory& memory,
                                     const std::vector<Var>& initial, const Tensor& sentence,
                                     std::int64_t position = 0) const;
@@ -130,6 +139,7 @@ class ConditionalLayer {
   void freeze(const Context& context) const;
 
  private:
+  InputConvolution convolution_;
   InputProjection input_, context_;
   ops::Conditional layer_;
   float state_dropout_;

@@ -123,6 +123,53 @@ void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, 
       samples);
 }
 
+// y_t = bias + sum of w_k x_(t-k), whose inputs are real steps or what came before step 0.
+void check_convolution(Engine& engine, bool reverse, bool continued) {
+  const std::int64_t taps = between(engine, 2, 5), width = between(engine, 1, 9),
+                     steps = between(engine, 1, 6), batch = between(engine, 1, 5);
+  Tape tape(engine.context, true);
+  Parameter weight = engine.parameter("weight", {taps, width}),
+            bias = engine.parameter("bias", {width});
+  const Tensor mask = random_mask(engine, steps, batch);
+  const Var x = tape.result(engine.random({steps, batch, width})),
+            before =
+                continued ? tape.constant(engine.random({batch, (taps - 1) * width})) : nullptr;
+  Row xs = doubles(x->value), w = doubles(weight.value), b = doubles(bias.value);
+  const Row past = continued ? doubles(before->value) : Row{};
+  const ops::Convolved out = ops::convolution(tape, x, weight, bias, before, mask, reverse);
+  const auto input = [&](std::int64_t t, std::int64_t row, std::int64_t j) {
+    if (t < 0)
+      return continued ? past[static_cast<std::size_t>((row * (taps - 1) - t - 1) * width + j)]
+                       : 0.0;
+    if (t >= steps || (mask && mask.f32()[t * batch + row] == 0.0f)) return 0.0;
+    return xs[static_cast<std::size_t>((t * batch + row) * width + j)];
+  };
+  ASSERT_EQ(out.last == nullptr, reverse);
+  for (std::int64_t row = 0; out.last && row < batch; ++row)
+    for (std::int64_t k = 1; k < taps; ++k)
+      for (std::int64_t j = 0; j < width; ++j)
+        EXPECT_EQ(out.last->value.f32()[(row * (taps - 1) + k - 1) * width + j],
+                  static_cast<float>(input(steps - k, row, j)));
+  GradientCheck check(engine, {one_rounding, std::max(taps, steps * batch) + 1});
+  check.reads("x", xs, x);
+  check.reads("weight", w, weight);
+  check.reads("bias", b, bias);
+  check.gives("y", out.y);
+  check.run(tape, [&] {
+    Row y;
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (std::int64_t row = 0; row < batch; ++row)
+        for (std::int64_t j = 0; j < width; ++j) {
+          double sum = b[static_cast<std::size_t>(j)];
+          for (std::int64_t k = 0; k < taps; ++k)
+            sum +=
+                w[static_cast<std::size_t>(k * width + j)] * input(reverse ? t + k : t - k, row, j);
+          y.push_back(sum);
+        }
+    return y;
+  });
+}
+
 void add_rows(std::vector<OpRow>& rows, CellStep step, const kernels::Unit& unit) {
   const auto recurrence = [&](const std::string& variant, bool normal, Blocks blocks) {
     rows.push_back({"recurrence", row_name(unit) + variant, [=, &unit](Engine& engine) {
@@ -156,6 +203,13 @@ std::vector<OpRow> recurrent_op_rows() {
   add_rows(rows, cell_step<__VA_ARGS__>, kernels::units()[line++]);
 #include "units/units.def"
 #undef NMT_UNIT
+  const auto convolution = [&](const char* variant, bool reverse, bool continued) {
+    rows.push_back({"convolution", variant,
+                    [=](Engine& engine) { check_convolution(engine, reverse, continued); }});
+  };
+  convolution("", false, false);
+  convolution("reverse", true, false);
+  convolution("continued", false, true);
   return rows;
 }
 

@@ -118,6 +118,25 @@ std::vector<ModelSpec> specs() {
     all.back().context_aware = all.back().type == ModelType::deep;
     all.back().gate_init = kind;
   }
+  // Starts that depend on the unit and the layer; convolutions, which search continues.
+  for (const auto& [type, unit, taps] : {std::tuple{"rnnsearch", "slstm", 0},
+                                         {"seq2seq", "slstm", 2},
+                                         {"gnmt", "slstm", 3},
+                                         {"block", "slstm", 4},
+                                         {"rnnsearch", "hgrn", 3},
+                                         {"seq2seq", "hgrn", 0},
+                                         {"gnmt", "hgrn", 0},
+                                         {"block", "hgrn", 2},
+                                         {"deep", "srn", 2},
+                                         {"deep", "lrn", 3}}) {
+    all.push_back(small(type, unit));
+    ModelSpec& added = all.back();
+    added.convolution = taps;
+    if (added.type == ModelType::gnmt) added.dim_emb = added.dim_rnn;
+    if (added.type == ModelType::seq2seq) added.attention = AttentionType::none;
+    if (added.type == ModelType::rnnsearch) added.groups = 2;
+    added.context_aware = added.dec_cell == "lrn";
+  }
   ModelSpec spec = small("deep", "gru");
   spec.context_aware = true;
   spec.attention_query = AttentionQuery::first_layer;
@@ -204,7 +223,8 @@ std::string name_of(const ModelSpec& s) {
          (architecture_of(s).has_blocks()
               ? fmt::format(" {} {}", name_of(s.block.encoder_mixer), name_of(s.block.feed_forward))
               : "") +
-         (s.dense_first_decoder_layer ? " first dense" : "");
+         (s.dense_first_decoder_layer ? " first dense" : "") +
+         (s.convolution > 0 ? " convolved" : "");
 }
 
 // The gradient along a random direction against the loss's central difference.

@@ -29,9 +29,9 @@ ATTENTION = ["--encoder-mixer", "attention", "--encoder-heads", "3", "--feed-for
              "--attention", "dot", "--heads", "2"]
 SETTINGS = {
     "attention": ATTENTION,
-    "alternating": ["--unit", "rglru", "--feed-forward-width", "18"],
+    "alternating": ["--unit", "rglru", "--feed-forward-width", "18", "--convolution", "3"],
     "joined": ["--unit", "ssru", "--encoder-directions", "joined", "--gate-branch", "silu",
-               "--decoder-feed-forward", "relu", "--dim-attention", "8"],
+               "--convolution", "2", "--decoder-feed-forward", "relu", "--dim-attention", "8"],
 }
 
 
@@ -97,6 +97,8 @@ class Reference:
     def unit(self, name, x, backward=False):
         """Equations of Kim et al. 2019 and of De et al. 2024."""
         t, out, state = self.t, np.zeros((len(x), H)), np.zeros(H)
+        if name + ".convolution" in t:
+            x = self.convolved(name + ".convolution", x, backward)
         projected = x @ t[name + ".input_projection"] + t.get(name + ".input_projection_bias", 0)
         vector = t[name + ".vectors"].reshape(H)
         for step in reversed(range(len(x))) if backward else range(len(x)):
@@ -110,6 +112,14 @@ class Reference:
                 state = a * state + np.sqrt(1 - a * a) * sigmoid(planes[1]) * planes[2]
                 out[step] = state
         return out
+
+    def convolved(self, name, x, backward):
+        """y_t = b + sum over k of w_k * x_(t-k), or x_(t+k)."""
+        ahead = x[::-1] if backward else x
+        y = np.tile(self.t[name + "_bias"], (len(x), 1))
+        for k, w in enumerate(self.t[name]):
+            y[k:] += w * ahead[:max(len(x) - k, 0)]
+        return y[::-1] if backward else y
 
     def gated(self, name, x, directions):
         t = self.t
@@ -231,6 +241,7 @@ class BlockTest(unittest.TestCase):
                               ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions: joined means nothing"),
                               ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
+                              (["--convolution", "1"], "convolution: 1 taps; 0 (none) or at least 2"),
                               (["--heads", "5"], "heads: 5 must divide"),
                               (["--attention", "none"], "attention none"),
                               (["--attention-projections"], "attention-projections"),

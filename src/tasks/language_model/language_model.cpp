@@ -59,10 +59,12 @@ LanguageModel::LanguageModel(const ModelSpec& spec, int vocabulary, const Contex
   for (const RecurrentLayer& layer : layers_) {
     for (auto* states : {&streams_, &before_update_}) {
       std::vector<Tensor>& vectors = states->emplace_back();
-      for (int v = 0; v < layer.unit().states; ++v) {
-        vectors.push_back(context_.empty({streams, h}));
+      const auto add = [&](std::int64_t width) {
+        vectors.push_back(context_.empty({streams, width}));
         clear<float>(context_, vectors.back());
-      }
+      };
+      for (int v = 0; v < layer.unit().states; ++v) add(h);
+      if (layer.convolution().last_floats() > 0) add(layer.convolution().last_floats());
     }
   }
 }

@@ -88,7 +88,7 @@ class LanguageModel : public Trainable {
   Parameter* output_ = nullptr;  // [H,E] of the output layer
   Parameter* output_layer_bias_ = nullptr;
   std::deque<RecurrentLayer> layers_;
-  std::vector<std::vector<Tensor>> streams_, before_update_;  // [streams,H]
+  std::vector<std::vector<Tensor>> streams_, before_update_;  // [streams,..]
   bool frozen_ = false;
 };
 
