@@ -1,6 +1,7 @@
 #include "app/compute.h"
 
 #include "app/product_choice.h"
+#include "app/weights.h"
 #include "core/log.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
@@ -92,15 +93,15 @@ std::unique_ptr<Arena> Compute::new_training_arena() {
 Context Compute::context(Arena& arena) {
   Context context = make_context(arena, cpu(), cuda_.get(), cudnn_.get());
   if (context.backend->low_precision_weights && use_ == ComputeUse::inference) {
-    if (precision_ == Precision::bfloat16) context.weights = Dtype::bf16;
-    if (precision_ == Precision::int8) context.weights = Dtype::i8;
+    if (precision_ == Precision::bfloat16) use_weights(context, Dtype::bf16);
+    if (precision_ == Precision::int8) use_weights(context, Dtype::i8);
   }
   return context;
 }
 
 Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* products) {
   Context result = context(arena);
-  result.weights = Dtype::f32;
+  use_weights(result, Dtype::f32);
   result.cpu.products = products;
   return result;
 }

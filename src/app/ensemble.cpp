@@ -1,5 +1,6 @@
 #include "app/ensemble.h"
 
+#include "app/weights.h"
 #include "config/precision.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -101,7 +102,7 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
   for (std::size_t i = 0; i < names.size(); ++i) {
     Context at = context;
     if (!precision && context.backend->low_precision_weights)
-      at.weights = ModelDirectory::open(names[i]).weights();
+      use_weights(at, ModelDirectory::open(names[i]).weights());
     if (at.weights != context.weights) log::info("{}: {}", names[i], precision_name(at.weights));
     models_.push_back(LoadedModel::load(names[i], at));
     tell_recurrences(at, models_.back()->model().parameters());

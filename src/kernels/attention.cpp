@@ -2,6 +2,7 @@
 
 #include "kernels/math.h"
 #include "kernels/recurrent/rows.h"
+#include "kernels/sums.h"
 
 #include <cmath>
 #include <limits>
@@ -15,10 +16,16 @@ constexpr std::int64_t chunk = 512;
 // finite.
 constexpr float saturated = 1e9f;
 
-// 1 + e^2q e^2k, clamped. NaN propagates.
-inline float denominator(float exp_q, float exp_k) {
-  const float z = exp_q * exp_k;
-  return 1.0f + (z > saturated ? saturated : z);
+inline float clamped(float z) {
+  return lesser(saturated, z);
+}
+inline Vector clamped(Vector z) {
+  return lesser(broadcast(saturated), z);
+}
+// 1 + e^2q e^2k, clamped, of floats or vectors. NaN propagates.
+template <class T>
+inline T denominator(T exp_q, T exp_k) {
+  return 1.0f + clamped(exp_q * exp_k);
 }
 
 void exp_twice(std::int64_t n, const float* x, float* y) {
@@ -30,13 +37,11 @@ void exp_twice(std::int64_t n, const float* x, float* y) {
 // w/e = (v e + w d) / (d e).
 float additive_score(std::int64_t n, const float* exp_q, const float* exp_k, const float* v) {
   const std::int64_t half = n / 2;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < half; ++j) {
-    const float d = denominator(exp_q[j], exp_k[j]),
-                e = denominator(exp_q[j + half], exp_k[j + half]);
-    sum += (v[j] * e + v[j + half] * d) / (d * e);
-  }
+  float sum = sum_terms(half, [=](auto at, std::int64_t j) {
+    const auto d = denominator(at(exp_q + j), at(exp_k + j)),
+               e = denominator(at(exp_q + j + half), at(exp_k + j + half));
+    return (at(v + j) * e + at(v + j + half) * d) / (d * e);
+  });
   if (n % 2 != 0) sum += v[n - 1] / denominator(exp_q[n - 1], exp_k[n - 1]);
   return -2.0f * sum;
 }
@@ -66,13 +71,6 @@ void additive_score_backward(std::int64_t n, float de, const float* __restrict e
   dv[j] -= 2.0f * de * r;
   dq[j] += slope;
   dk[j] += v4[j] * slope;
-}
-
-float dot(std::int64_t n, const float* x, const float* y) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) sum += x[j] * y[j];
-  return sum;
 }
 
 void add_scaled_row(std::int64_t n, float alpha, const float* x, float* y) {

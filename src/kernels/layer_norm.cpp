@@ -1,6 +1,7 @@
 #include "kernels/layer_norm.h"
 
 #include "core/thread_pool.h"
+#include "kernels/sums.h"
 
 #include <cmath>
 
@@ -12,12 +13,11 @@ constexpr std::int64_t rows_grain = 8, columns_grain = 64;
 void normalize(std::int64_t width, const float* x, const float* gain, const float* bias, float* y,
                float* normal, float* rstd) {
   const float inverse = 1.0f / static_cast<float>(width);
-  float sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < width; ++i) sum += x[i];
-  const float mean = sum * inverse;
-#pragma omp simd reduction(+ : squares)
-  for (std::int64_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const float mean = sum_of(width, x) * inverse;
+  const float squares = sum_terms(width, [x, mean](auto at, std::int64_t i) {
+    const auto distance = at(x + i) - mean;
+    return distance * distance;
+  });
   const float scale = 1.0f / std::sqrt(squares * inverse + layer_norm_epsilon);
   if (rstd) *rstd = scale;
   if (normal) {
@@ -37,15 +37,11 @@ void normalize(std::int64_t width, const float* x, const float* gain, const floa
 // With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)).
 void normalize_backward(std::int64_t width, const float* dy, const float* normal, float rstd,
                         const float* gain, float* dx) {
-  float sum = 0, projected = 0;
-#pragma omp simd reduction(+ : sum, projected)
-  for (std::int64_t i = 0; i < width; ++i) {
-    const float g = dy[i] * gain[i];
-    sum += g;
-    projected += g * normal[i];
-  }
   const float inverse = 1.0f / static_cast<float>(width);
-  const float mean = sum * inverse, along = projected * inverse;
+  const float mean = dot(width, dy, gain) * inverse;
+  const float along = inverse * sum_terms(width, [=](auto at, std::int64_t i) {
+                        return at(dy + i) * at(gain + i) * at(normal + i);
+                      });
 #pragma omp simd
   for (std::int64_t i = 0; i < width; ++i)
     dx[i] = rstd * (dy[i] * gain[i] - mean - normal[i] * along);

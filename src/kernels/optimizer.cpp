@@ -81,6 +81,26 @@ void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, co
 
 }  // namespace
 
+namespace {
+
+// Element i is added to partial sum i mod 16 on every instruction set.
+double sum_of_squares(std::int64_t n, const float* x) {
+  constexpr int parts = 16;
+  double partial[parts] = {};
+  std::int64_t i = 0;
+  for (; i + parts <= n; i += parts)
+#pragma omp simd
+    for (int p = 0; p < parts; ++p)
+      partial[p] += static_cast<double>(x[i + p]) * static_cast<double>(x[i + p]);
+  for (int p = 0; i < n; ++p, ++i)
+    partial[p] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return sum;
+}
+
+}  // namespace
+
 void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count,
                            double* result) {
   // The number of parts depends only on the size, and parts are added in order, so the sum does not
@@ -93,11 +113,7 @@ void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::in
       for_pieces(slices, count, n * part / parts, n * (part + 1) / parts,
                  [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
                    const float* const gradient = slice.gradient;
-                   double sum = 0;
-#pragma omp simd reduction(+ : sum)
-                   for (std::int64_t i = from; i < to; ++i)
-                     sum += static_cast<double>(gradient[i]) * static_cast<double>(gradient[i]);
-                   sums[part] += sum;
+                   sums[part] += sum_of_squares(to - from, gradient + from);
                  });
   });
   *result = 0;

@@ -2,6 +2,7 @@
 
 #include "core/thread_pool.h"
 #include "kernels/math.h"
+#include "kernels/sums.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,21 +17,18 @@ float scale_of(const SelfAttention& a) {
 
 // Sums run over the sentence's own length, so padding does not change the result.
 void softmax_row(std::int64_t length, float scale, float* x) {
-  float largest = -std::numeric_limits<float>::infinity(), sum = 0;
+  float largest = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : largest)
   for (std::int64_t s = 0; s < length; ++s) largest = std::max(largest, x[s]);
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t s = 0; s < length; ++s)
-    sum += x[s] = math::exp<float>(scale * (x[s] - largest));
-  const float inverse = 1.0f / sum;
+#pragma omp simd
+  for (std::int64_t s = 0; s < length; ++s) x[s] = math::exp<float>(scale * (x[s] - largest));
+  const float inverse = 1.0f / sum_of(length, x);
 #pragma omp simd
   for (std::int64_t s = 0; s < length; ++s) x[s] *= inverse;
 }
 
 void softmax_row_backward(std::int64_t length, float scale, const float* w, float* dw) {
-  float mean = 0;
-#pragma omp simd reduction(+ : mean)
-  for (std::int64_t s = 0; s < length; ++s) mean += w[s] * dw[s];
+  const float mean = dot(length, w, dw);
 #pragma omp simd
   for (std::int64_t s = 0; s < length; ++s) dw[s] = scale * w[s] * (dw[s] - mean);
 }

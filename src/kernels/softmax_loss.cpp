@@ -9,6 +9,7 @@
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 #include "kernels/products/tile.h"
+#include "kernels/sums.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,42 +51,52 @@ struct Survey {
   float top, sum;
 };
 
+// Sums of a row are the sums of its chunks, added in order: a chunk stays in the L1 cache.
+constexpr std::int64_t sum_chunk = 512;
+template <class Chunk>
+float sum_chunks(std::int64_t n, const Chunk& chunk) {
+  float sum = 0;
+  for (std::int64_t i = 0; i < n; i += sum_chunk) sum += chunk(i, std::min(sum_chunk, n - i));
+  return sum;
+}
+
 // Adds the bias, if any; computes maximum and sum of a row. The sum propagates NaN.
 Survey survey(std::int64_t n, const float* bias, float* x) {
-  float top = x[0] + (bias ? bias[0] : 0.0f), sum = 0;
-  if (bias) {
-#pragma omp simd reduction(max : top) reduction(+ : sum)
-    for (std::int64_t i = 0; i < n; ++i) {
-      x[i] += bias[i];
-      top = x[i] > top ? x[i] : top;
-      sum += x[i];
+  float top = x[0] + (bias ? bias[0] : 0.0f);
+  const float sum = sum_chunks(n, [&](std::int64_t first, std::int64_t count) {
+    float* const y = x + first;
+    if (bias) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < count; ++i) y[i] += bias[first + i];
     }
-  } else {
-#pragma omp simd reduction(max : top) reduction(+ : sum)
-    for (std::int64_t i = 0; i < n; ++i) {
-      top = x[i] > top ? x[i] : top;
-      sum += x[i];
-    }
-  }
+    float largest = top;
+#pragma omp simd reduction(max : largest)
+    for (std::int64_t i = 0; i < count; ++i) largest = y[i] > largest ? y[i] : largest;
+    top = largest;
+    return sum_of(count, y);
+  });
   return {top, sum};
 }
 
+// y = e^(x - top), of at most sum_chunk elements; returns their sum. y may be x.
+float exponentials_of_chunk(std::int64_t n, float top, const float* x, float* y) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i] = math::exp(x[i] - top);
+  return sum_of(n, y);
+}
+
 float sum_exp(std::int64_t n, float top, const float* x) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += math::exp(x[i] - top);
-  return sum;
+  return sum_chunks(n, [=](std::int64_t first, std::int64_t count) {
+    alignas(64) float y[sum_chunk];
+    return exponentials_of_chunk(count, top, x + first, y);
+  });
 }
 
 // Replaces x by its exponentials and returns their sum.
 float exponentials(std::int64_t n, float top, float* x) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) {
-    x[i] = math::exp(x[i] - top);
-    sum += x[i];
-  }
-  return sum;
+  return sum_chunks(n, [=](std::int64_t first, std::int64_t count) {
+    return exponentials_of_chunk(count, top, x + first, x + first);
+  });
 }
 
 // Replaces one row of logits by its gradient, scale (p - q), unless no gradient is requested.
@@ -98,7 +109,8 @@ RowLoss row_loss(const SoftmaxLoss& loss, std::int32_t target, double informatio
   const Survey range = survey(n, loss.bias, x);
   const double label = x[target];
   const float sum = loss.dx ? exponentials(n, range.top, x) : sum_exp(n, range.top, x);
-  const double log_sum = static_cast<double>(range.top) + std::log(static_cast<double>(sum));
+  const double log_sum =
+      static_cast<double>(range.top) + math::portable_log(static_cast<double>(sum));
   const double s = static_cast<double>(loss.smoothing);
   if (loss.dx) {
     const float factor = loss.scale / sum,
@@ -219,7 +231,7 @@ namespace {
 
 float log_sum_exp_row(std::int64_t n, const float* x, float top) {
   return static_cast<float>(static_cast<double>(top) +
-                            std::log(static_cast<double>(sum_exp(n, top, x))));
+                            math::portable_log(static_cast<double>(sum_exp(n, top, x))));
 }
 
 float log_sum_exp_row(std::int64_t n, const float* x) {

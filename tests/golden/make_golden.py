@@ -3,8 +3,8 @@
 
     make_golden.py BIN_DIR tests/golden/VERSION
 
-Run it once per release, with a release build of that version for all instruction sets. The folder
-must not exist. make_toy_corpus.py of this tree writes the corpus, which is stored with the models."""
+Run it once per release, with a release build of that version for all instruction sets. golden.py
+lists the models of VERSION. The folder must not exist. make_toy_corpus.py of this tree writes the corpus, which is stored with the models."""
 import json
 import lzma
 import os
@@ -35,19 +35,22 @@ def store(model, target):
     return links
 
 
-def expectations(folder, out, scratch):
+def expectations(folder, out, scratch, release):
     """What the programs compute with the stored models at every level of the instruction set."""
-    expected = {"translations": {}, "scores": {}, "resumed": {}}
+    expected = {"translations": {}, "int8": {}, "scores": {}, "resumed": {}}
     for level in golden.installed_levels(folder):
         programs = golden.Programs(folder, level)
-        for name in [*golden.MODELS, *golden.CONVERTED]:
+        for name in [*release.models, *release.converted]:
             model = golden.unpack(out, name, scratch / f"{name}.{level}")
             translations = golden.translate(programs, out, model).splitlines()
             if expected["translations"].setdefault(name, translations) != translations:
                 sys.exit(f"{name}: the levels translate differently: choose another model")
+            int8 = golden.translate_int8(programs, out, model)
+            if expected["int8"].setdefault(name, int8) != int8:
+                sys.exit(f"{name}: the levels translate differently in int8")
             scores = golden.score(programs, out, model)
-            if name in golden.RESUMED:
-                got, sums = golden.resume(programs, out, model, golden.MODELS[name])
+            if name in release.resumed:
+                got, sums = golden.resume(programs, out, model, release.models[name])
                 if got != level:
                     sys.exit(f"the loader took {got} in place of {level}")
                 expected["resumed"].setdefault(name, {})[got] = sums
@@ -73,6 +76,7 @@ def pretty(value, indent=0, width=100):
 
 def main():
     folder, out = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    release = golden.RELEASES[out.name]
     out.mkdir(parents=True)
     programs = golden.Programs(folder)
     with tempfile.TemporaryDirectory() as name:
@@ -85,14 +89,14 @@ def main():
         (out / "source.en").write_bytes(lines)
         links = {}
         os.chdir(scratch)  # relative names: the stored settings name no path of this machine
-        for model, options in golden.MODELS.items():
+        for model, options in release.models.items():
             golden.train(programs, pathlib.Path(), model,
                          [*options, "--after", f"{golden.UPDATES}u"])
             links[model] = store(scratch / model, out / model)
-            if model not in golden.RESUMED:
+            if model not in release.resumed:
                 for path in (out / model).rglob("state.safetensors"):
                     path.unlink()
-        for model, (source, precision) in golden.CONVERTED.items():
+        for model, (source, precision) in release.converted.items():
             programs.run("nmt-convert", scratch / source, scratch / model, "--precision",
                          precision, "--no-check")
             links[model] = store(scratch / model, out / model)
@@ -103,7 +107,8 @@ def main():
         version = programs.run("nmt-train", "--version").stdout.decode().strip()
         (out / "expected.json").write_text(json.dumps({"links": links}))
         expected = {"program": version, "compiler": programs.build_info("compiler"),
-                    "links": links, **expectations(folder, out, scratch)}
+                    "rounding": golden.ROUNDING, "links": links,
+                    **expectations(folder, out, scratch, release)}
     (out / "expected.json").write_text(pretty(expected) + "\n", encoding="utf-8")
 
 

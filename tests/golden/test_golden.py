@@ -3,9 +3,10 @@
 
     test_golden.py BIN_DIR
 
-Translations must be equal. Scores and the weights after resuming must be the same bits where the
-build has the release's compiler and no sanitizer; elsewhere other instructions may round
-differently, and they must agree to a relative 1e-3."""
+Translations must be equal, and in int8 their scores too. Scores and the weights after resuming must
+be the same bits where the build has the release's compiler and rounding (golden.ROUNDING) and no
+sanitizer; elsewhere other instructions may round differently, and they must agree to a relative
+1e-3."""
 import json
 import os
 import pathlib
@@ -30,17 +31,22 @@ class GoldenTest(unittest.TestCase):
         expected = json.loads((release / "expected.json").read_text(encoding="utf-8"))
         programs = golden.Programs(BIN, level)
         exact = (programs.build_info("compiler") == expected["compiler"]
+                 and expected.get("rounding", 1) == golden.ROUNDING
                  and not os.environ.get("NMT_SANITIZE"))
+        models = golden.RELEASES[release.name].models
         copies = {name: golden.unpack(release, name, self.scratch / f"{name}.{level}")
                   for name in expected["links"]}
         for name, lines in expected["translations"].items():
             with self.subTest(model=name, asked=level):
                 found = golden.translate(programs, release, copies[name])
                 self.assertEqual(found.splitlines(), lines)
+        for name, lines in expected.get("int8", {}).items():
+            with self.subTest(int8=name, asked=level):
+                self.assertEqual(golden.translate_int8(programs, release, copies[name]), lines)
         used = level
         for name, levels in expected["resumed"].items():
             with self.subTest(resumed=name, asked=level):
-                used, sums = golden.resume(programs, release, copies[name], golden.MODELS[name])
+                used, sums = golden.resume(programs, release, copies[name], models[name])
                 reference = levels.get(used, levels["x86-64-v3"])
                 self.assertEqual(list(sums), list(reference))
                 for tensor, (checksum, norm) in reference.items():

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The kernels of every instruction set that this processor runs. glibc loads those of a lower level
 when its tunables hide instructions. Usage: test_levels.py BIN_FOLDER."""
+import json
 import os
 import pathlib
 import re
@@ -55,12 +56,37 @@ class Levels(unittest.TestCase):
         print("levels:", ", ".join(dict.fromkeys(loaded)))
 
     def test_translations_are_the_same_at_each_level(self):
-        """On this text: docs/guide/translate.md says how often they differ elsewhere."""
+        """Float32 on this text: docs/guide/translate.md says where they may differ."""
         text = (self.release / "source.en").read_bytes()
         for model, precision in ((self.model, "float32"), (self.model, "int8"), (self.stored, "auto")):
             found = [run(model, hidden, "--precision", precision, text=text)[0].decode() for hidden in HIDDEN]
             best = {tuple(line.split(" ||| ")[1] for line in out.splitlines()) for out in found}
             self.assertEqual(len(best), 1, (precision, best))
+
+    def test_int8_has_the_same_scores_at_each_level(self):
+        """Of n-best lists: every score in all its digits."""
+        for release in sorted(path.parent for path in (ROOT / "tests/golden").glob("*/expected.json")):
+            names = json.loads((release / "expected.json").read_text())["links"]
+            text = (release / "source.en").read_bytes()
+            for name in names:
+                model = golden.unpack(release, name, pathlib.Path(self.folder.name) / f"{release.name}-{name}")
+                found = {}
+                for hidden in HIDDEN:
+                    out, level = run(model, hidden, "--precision", "int8", "--cpu-threads", 1, text=text)
+                    found.setdefault(level, out)
+                self.assertEqual(len(set(found.values())), 1, (release.name, name))
+
+    def test_kernels_compute_the_same_bits_at_each_level(self):
+        found = {}
+        for hidden in HIDDEN:
+            environment = {**os.environ, "GLIBC_TUNABLES": f"glibc.cpu.hwcaps={hidden}"}
+            done = subprocess.run([BIN / "kernel_checksums"], capture_output=True, check=True, env=environment, text=True)
+            level, *lines = done.stdout.splitlines()
+            found[level] = lines
+        first, *others = found.values()
+        self.assertGreater(len(first), 20)
+        for other in others:
+            self.assertEqual(first, other)
 
     def test_int8_without_vnni_gives_the_same_bits(self):
         options = ("--precision", "int8")

@@ -3,6 +3,7 @@
 - every kernel declared for CUDA is called by the parity tests of tests/cuda;
 - kernels are launched by launch() alone;
 - shared memory is declared by NMT_SHARED or NMT_DYNAMIC_SHARED;
+- sums of the CPU kernels have an order that does not depend on the width of vectors (kernels/sums.h);
 - the status of every call of a CUDA library is checked. Destructors and noexcept functions are
   exempt, since they cannot report an error; so are statements with the comment "// unchecked".
 Usage: check_kernels.py [SOURCE_DIR]. Prints every violation and exits with status 1 if there is one."""
@@ -18,6 +19,7 @@ CHECKED = re.compile(r"NMT_CUDA_CHECK\(|(?:cudaError_t|cublasStatus_t|ncclResult
                      r"|[!=]= cudaSuccess|is_out_of_memory\(")
 # They return no status, or a status that says what is being asked.
 NO_STATUS = re.compile(r"cudaGetLastError|cudaGetDeviceCount|\w+Get\w*(?:ErrorString|ErrorName|LastError|StatusString)")
+SUM = re.compile(r"^#pragma omp simd.*reduction\(\s*[+*-]", re.M)
 SILENT = re.compile(r"~\w+\(|\bnoexcept\b")
 
 
@@ -72,6 +74,11 @@ def main():
     for name, header in declared.items():
         if not re.search(rf"\b{name}\(", tests):
             found.append(f"{header}: {name} has a CUDA kernel and no parity test (tests/cuda)")
+    for path in sorted((root / "src/kernels").rglob("*")):
+        if path.suffix in {".h", ".cpp"}:
+            text = path.read_text(encoding="utf-8")
+            found.extend(f"{path}:{text.count(chr(10), 0, match.start()) + 1}: a sum whose order depends on the width of "
+                         "vectors; use kernels/sums.h" for match in SUM.finditer(text))
     for path in sorted((root / "cuda").rglob("*")):
         if path.suffix in {".cu", ".h", ".cpp"}:
             found.extend(check_source(path))

@@ -15,6 +15,7 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
   Product product = plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
   product.library = cpu.products;
   product.bfloat16 = rounds_inputs(cpu);
+  product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
 
@@ -39,6 +40,7 @@ void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
                  std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
   product.bfloat16 = rounds_inputs(cpu);
+  product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
 
@@ -59,6 +61,7 @@ void gemm_packed_rows(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64
                       float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
   product.bfloat16 = rounds_inputs(cpu);
+  product.separate = rounds_separately(cpu);
   product_part(product, 0, m, 0, n);
 }
 

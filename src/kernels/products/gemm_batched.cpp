@@ -39,6 +39,7 @@ void output_part(const GemmBatch& batch, const Product& first, std::int64_t i, s
 // split as well.
 void run_batch(const Cpu& cpu, const GemmBatch& batch, Product product) {
   product.bfloat16 = rounds_inputs(cpu);
+  product.separate = rounds_separately(cpu);
   ThreadPool& pool = *cpu.pool;
   const std::int64_t all = outputs(batch), workers = pool.size();
   if (product.m <= 0 || product.n <= 0) return;
@@ -99,6 +100,7 @@ void gemm_packed_batched_rows(const Cpu& cpu, const GemmBatch& batch, std::int64
                               const float* packed, bool accumulate, float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
   product.bfloat16 = rounds_inputs(cpu);
+  product.separate = rounds_separately(cpu);
   for (std::int64_t i = 0; i < outputs(batch); ++i) output_part(batch, product, i, 0, m);
 }
 

@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/separate.h"
 #include "kernels/products/tile.h"
 
 #include <cstring>
@@ -334,6 +335,7 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
                     static_cast<std::size_t>(n_end - n_begin) * sizeof(float));
     return;
   }
+  if (p.separate) return separate_product_part(p, m_begin, m_end, n_begin, n_end);
   if (p.library && p.library->takes(p)) return p.library->run(p, m_begin, m_end, n_begin, n_end);
   if (p.packed_bf16) return multiply_part<std::uint16_t>(p, m_begin, m_end, n_begin, n_end);
 #if defined(__AVX512F__) && defined(__AVX512BW__)

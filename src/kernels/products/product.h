@@ -28,6 +28,7 @@ struct Product {
   /// Inputs are rounded to bfloat16 (ProductLibrary::bfloat16()); `packed` is of pack() with the
   /// same value.
   bool bfloat16 = false;
+  bool separate = false;  ///< computed by separate_product_part() (separate.h)
 };
 
 /// The product of plain matrices. Error: beta is neither 0 nor 1.

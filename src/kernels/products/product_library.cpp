@@ -32,21 +32,24 @@ struct ProductLibrary::Functions {
   }
 };
 
-ProductLibrary::ProductLibrary(const Functions& functions) : functions_(&functions) {
+ProductLibrary::ProductLibrary(const Functions& functions)
+    : kind_(Kind::library), functions_(&functions) {
   const Version& version = *functions.version();
   name_ = fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
-ProductLibrary::ProductLibrary()
-    : functions_(nullptr),
-      name_(
-          bfloat16_is_native()
-              ? "own tiles, bfloat16 by AVX-512 BF16"
-              : "own tiles, inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 "
-                "BF16 this is slower than --precision float32)") {}
-
 const ProductLibrary& ProductLibrary::bfloat16() {
-  static const ProductLibrary rounding;
+  static const ProductLibrary rounding(
+      Kind::bfloat16,
+      bfloat16_is_native()
+          ? "own tiles, bfloat16 by AVX-512 BF16"
+          : "own tiles, inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 "
+            "this is slower than --precision float32)");
+  return rounding;
+}
+
+const ProductLibrary& ProductLibrary::separate() {
+  static const ProductLibrary rounding(Kind::separate, "own tiles, each operation rounded");
   return rounding;
 }
 
@@ -61,7 +64,8 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 }
 
 bool ProductLibrary::takes(const Product& p) const {
-  if (p.packed || p.bfloat16 || p.m < 32 || p.m * p.n * p.k < 32 * 1024) return false;
+  if (kind_ != Kind::library || p.packed || p.bfloat16 || p.m < 32 || p.m * p.n * p.k < 32 * 1024)
+    return false;
   return kinds_[static_cast<std::size_t>(kind_of(p))];
 }
 

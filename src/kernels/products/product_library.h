@@ -17,10 +17,15 @@ namespace nmt::kernels {
 /// bfloat16() is not a library: with it, gemm(), pack(), gemm_packed(), their batched forms, the
 /// recurrent layers and softmax_loss() round the inputs of products to bfloat16 and compute them by
 /// own tiles with sums in float32. Matrices packed with it must be multiplied with it.
+///
+/// separate() is for models in int8: with it, gemm(), gemm_packed() and their batched forms compute
+/// the same bits on every instruction set (separate.h).
 class ProductLibrary {
  public:
   static const ProductLibrary& bfloat16();
-  bool rounds_inputs() const { return !functions_; }
+  static const ProductLibrary& separate();
+  bool rounds_inputs() const { return kind_ == Kind::bfloat16; }
+  bool rounds_separately() const { return kind_ == Kind::separate; }
   /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
   static const ProductLibrary* open(std::string* why);
   /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AVX-512 BF16".
@@ -38,10 +43,12 @@ class ProductLibrary {
 
  private:
   struct Functions;
+  enum class Kind { library, bfloat16, separate };
   explicit ProductLibrary(const Functions& functions);
-  ProductLibrary();
+  ProductLibrary(Kind kind, const char* name) : kind_(kind), name_(name) {}
 
-  const Functions* functions_;  // null: bfloat16()
+  Kind kind_;
+  const Functions* functions_ = nullptr;  // of a library
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;
 };
@@ -49,6 +56,10 @@ class ProductLibrary {
 /// Whether products of training round their inputs to bfloat16.
 inline bool rounds_inputs(const Cpu& cpu) {
   return cpu.products && cpu.products->rounds_inputs();
+}
+/// Whether products round after each multiplication and after each addition.
+inline bool rounds_separately(const Cpu& cpu) {
+  return cpu.products && cpu.products->rounds_separately();
 }
 
 }  // namespace nmt::kernels

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstdint>
+#include "kernels/vector.h"
 
-#if defined(__AVX512F__) || defined(__FMA__)
-#include <immintrin.h>
-#endif
+#include <cstdint>
 
 // The innermost tile of every float GEMM: `rows` x (`panels` * panel_width) outputs in registers
 // over a stretch of k. Everything here has internal linkage, because the including file is compiled
@@ -14,69 +12,11 @@ namespace nmt::kernels {
 namespace {
 
 #if defined(__AVX512F__)
-using Vector = __m512;
-constexpr int lanes = 16;
 constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 registers
-[[gnu::always_inline]] inline Vector load(const float* p) {
-  return _mm512_loadu_ps(p);
-}
-[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
-  // The full mask avoids a false uninitialized-value warning of g++ 12 for the unmasked intrinsics.
-  const __m512i wide =
-      _mm512_maskz_cvtepu16_epi32(0xFFFF, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(0xFFFF, wide, 16));
-}
-[[gnu::always_inline]] inline void store(float* p, Vector v) {
-  _mm512_storeu_ps(p, v);
-}
-[[gnu::always_inline]] inline Vector broadcast(float x) {
-  return _mm512_set1_ps(x);
-}
-[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
-  return _mm512_fmadd_ps(a, b, c);
-}
 #elif defined(__AVX2__) && defined(__FMA__)
-using Vector = __m256;
-constexpr int lanes = 8;
 constexpr int tile_rows = 6;  // 12 accumulators, 2 of B, 1 of A: 15 of 16 registers
-[[gnu::always_inline]] inline Vector load(const float* p) {
-  return _mm256_loadu_ps(p);
-}
-[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
-  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
-[[gnu::always_inline]] inline void store(float* p, Vector v) {
-  _mm256_storeu_ps(p, v);
-}
-[[gnu::always_inline]] inline Vector broadcast(float x) {
-  return _mm256_set1_ps(x);
-}
-[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
-  return _mm256_fmadd_ps(a, b, c);
-}
 #else
-using Vector = float __attribute__((vector_size(16)));
-constexpr int lanes = 4;
 constexpr int tile_rows = 4;
-[[gnu::always_inline]] inline Vector load(const float* p) {
-  Vector v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
-}
-[[gnu::always_inline]] inline Vector load(const std::uint16_t* p) {
-  using Bits = std::uint32_t __attribute__((vector_size(16)));
-  return reinterpret_cast<Vector>(Bits{p[0], p[1], p[2], p[3]} << 16);
-}
-[[gnu::always_inline]] inline void store(float* p, Vector v) {
-  __builtin_memcpy(p, &v, sizeof v);
-}
-[[gnu::always_inline]] inline Vector broadcast(float x) {
-  return Vector{x, x, x, x};
-}
-[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector c) {
-  return a * b + c;
-}
 #endif
 
 constexpr int panel_width = 2 * lanes;
