@@ -17,7 +17,9 @@ namespace {
 using namespace nmt::cuda;
 
 constexpr int steps_of_tile = 4;
-constexpr unsigned max_threads = 512, max_shares = 8;
+constexpr int max_threads = 512, max_shares = 8;
+// Lengths, widths and indices within a row are 32 bits wide: 64 cost registers. Strides are 64.
+constexpr int warp = static_cast<int>(warp_size);
 
 /// Rows of floats, one for each step of the block or for each position.
 template <class T>
@@ -38,7 +40,9 @@ struct TilePosition {
     row = blockIdx.x / tiles;
     first = blockIdx.x % tiles * tile;
     head = blockIdx.y;
-    count = static_cast<int>(target_steps - first < tile ? target_steps - first : tile);
+    count = tile == 1                     ? 1
+            : target_steps - first < tile ? static_cast<int>(target_steps - first)
+                                          : tile;
   }
   /// Of x [T,rows,heads,n].
   template <class T>
@@ -57,15 +61,17 @@ __device__ __forceinline__ Rows<T> positions(const Attention& a, T* x, std::int6
 /// to[i][s] = scale * sum over j of x[i][j] y[s][j], or of v[j] tanh(x[i][j] + y[s][j]) where v is
 /// given.
 template <bool additive, int tile, int n>
-__device__ __forceinline__ void each_score(int count, std::int64_t length, std::int64_t width,
-                                           Rows<const float> x, Rows<const float> y, const float* v,
-                                           float scale, Rows<float> to) {
-  const std::int64_t lane = threadIdx.x % warp_size;
-  for (std::int64_t s = threadIdx.x / warp_size; s < length; s += blockDim.x / warp_size) {
+__device__ __forceinline__ void each_score(int count, int length, int width, Rows<const float> x,
+                                           Rows<const float> y, const float* v, float scale,
+                                           Rows<float> to) {
+  const int lane = static_cast<int>(threadIdx.x) % warp,
+            warps = static_cast<int>(blockDim.x) / warp;
+  for (int s = static_cast<int>(threadIdx.x) / warp; s < length; s += warps) {
+    const float* const at = y[s];
     float sum[tile] = {};
 #pragma unroll 2
-    for (std::int64_t j = lane * n; j < width; j += warp_size * n) {
-      const Floats<n> key = load<n>(y[s] + j);
+    for (int j = lane * n; j < width; j += warp * n) {
+      const Floats<n> key = load<n>(at + j);
       Floats<n> vector{};
       if constexpr (additive) vector = load<n>(v + j);
 #pragma unroll
@@ -89,26 +95,28 @@ __device__ __forceinline__ void each_score(int count, std::int64_t length, std::
 /// where v is given. Where there are more threads than columns, they share the positions, and
 /// shared memory holds their partial sums.
 template <bool slope, int tile, int n>
-__device__ __forceinline__ void each_sum(int count, std::int64_t length, std::int64_t width,
-                                         Rows<const float> w, Rows<const float> y,
-                                         Rows<const float> x, const float* v, Rows<float> to) {
+__device__ __forceinline__ void each_sum(int count, int length, int width, Rows<const float> w,
+                                         Rows<const float> y, Rows<const float> x, const float* v,
+                                         Rows<float> to) {
   NMT_DYNAMIC_SHARED(parts, float);
-  const std::int64_t columns = width / n, threads = blockDim.x;
-  const std::int64_t fitting = threads / columns < max_shares ? threads / columns : max_shares;
-  const std::int64_t shares = fitting > 1 ? fitting : 1;
-  const std::int64_t share = shares > 1 ? threadIdx.x / columns : 0;
-  const std::int64_t first = shares > 1 ? threadIdx.x % columns : threadIdx.x;
-  for (std::int64_t column = first; column < columns && share < shares; column += threads) {
-    const std::int64_t j = column * n;
+  const int columns = width / n, threads = static_cast<int>(blockDim.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int fitting = threads / columns < max_shares ? threads / columns : max_shares;
+  const int shares = fitting > 1 ? fitting : 1;
+  const int share = shares > 1 ? thread / columns : 0;
+  const int first = shares > 1 ? thread % columns : thread;
+  for (int column = first; column < columns && share < shares; column += threads) {
+    const int j = column * n;
     Floats<n> query[tile], sum[tile]{}, vector{};
     if constexpr (slope) vector = load<n>(v + j);
 #pragma unroll
     for (int i = 0; i < tile; ++i) {
       if constexpr (slope) query[i] = i < count ? load<n>(x[i] + j) : Floats<n>{};
     }
+    const float* at = y[share] + j;
 #pragma unroll 4
-    for (std::int64_t s = share; s < length; s += shares) {
-      const Floats<n> value = load<n>(y[s] + j);
+    for (int s = share; s < length; s += shares, at += shares * y.stride) {
+      const Floats<n> value = load<n>(at);
 #pragma unroll
       for (int i = 0; i < tile; ++i) {
         if (i >= count) break;
@@ -134,10 +142,10 @@ __device__ __forceinline__ void each_sum(int count, std::int64_t length, std::in
   }
   if (shares == 1) return;
   __syncthreads();
-  for (std::int64_t at = threadIdx.x; at < width * count; at += threads) {
-    const std::int64_t i = at / width, j = at % width;
+  for (int at = thread; at < width * count; at += threads) {
+    const int i = at / width, j = at % width;
     float total = 0;
-    for (std::int64_t p = 0; p < shares; ++p) total += parts[(i * shares + p) * width + j];
+    for (int p = 0; p < shares; ++p) total += parts[(i * shares + p) * width + j];
     to[i][j] = total;
   }
 }
@@ -154,29 +162,30 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
   return 1.0f / sqrtf(static_cast<float>(space));
 }
 
+// Two blocks a multiprocessor while decoding, one in training: more would spill registers.
 template <bool additive, int tile, int n>
-__global__ void __launch_bounds__(max_threads)
+__global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
                    const std::int32_t* sentence, const float* query, float* weights,
                    float* context) {
   const TilePosition<tile> at(target_steps, rows);
-  const std::int64_t b = sentence ? sentence[at.row] : at.row, length = a.lengths[b];
-  const std::int64_t space = a.space / a.heads, width = a.width / a.heads;
+  const std::int64_t b = sentence ? sentence[at.row] : at.row;
+  const int length = a.lengths[b], steps = static_cast<int>(a.steps);
+  const int space = static_cast<int>(a.space / a.heads),
+            width = static_cast<int>(a.width / a.heads);
   const Rows<float> w = at.steps(weights, a.heads, a.steps);
   each_score<additive, tile, n>(at.count, length, space, at.steps(query, a.heads, space),
                                 positions(a, a.keys, b, at.head, space), a.v + at.head * space,
                                 additive ? 1.0f : dot_scale(space), w);
   __syncthreads();
   each_step(at.count, [&](int i) {
-    const std::int64_t lane = threadIdx.x % warp_size;
+    const int lane = static_cast<int>(threadIdx.x) % warp;
     float largest = Max::none<float>(), sum = 0;
-    for (std::int64_t s = lane; s < length; s += warp_size) largest = Max::join(largest, w[i][s]);
+    for (int s = lane; s < length; s += warp) largest = Max::join(largest, w[i][s]);
     largest = warp_max(largest);
-    for (std::int64_t s = lane; s < length; s += warp_size)
-      sum += w[i][s] = math::exp(w[i][s] - largest);
+    for (int s = lane; s < length; s += warp) sum += w[i][s] = math::exp(w[i][s] - largest);
     sum = warp_sum(sum);
-    for (std::int64_t s = lane; s < a.steps; s += warp_size)
-      w[i][s] = s < length ? w[i][s] / sum : 0.0f;
+    for (int s = lane; s < steps; s += warp) w[i][s] = s < length ? w[i][s] / sum : 0.0f;
   });
   __syncthreads();
   each_sum<false, tile, n>(at.count, length, width, {w.data, w.stride},
@@ -185,25 +194,27 @@ __global__ void __launch_bounds__(max_threads)
 }
 
 template <bool additive, int tile, int n>
-__global__ void __launch_bounds__(max_threads)
+__global__ void __launch_bounds__(max_threads, 1)
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
                             const float* weights, const float* dcontext, float* dscores,
                             float* dquery) {
   const TilePosition<tile> at(target_steps, a.sentences);
-  const std::int64_t b = at.row, length = a.lengths[b];
-  const std::int64_t space = a.space / a.heads, width = a.width / a.heads;
+  const std::int64_t b = at.row;
+  const int length = a.lengths[b], steps = static_cast<int>(a.steps);
+  const int space = static_cast<int>(a.space / a.heads),
+            width = static_cast<int>(a.width / a.heads);
   const Rows<const float> w = at.steps(weights, a.heads, a.steps);
   const Rows<float> d = at.steps(dscores, a.heads, a.steps);
   each_score<false, tile, n>(at.count, length, width, at.steps(dcontext, a.heads, width),
                              positions(a, a.memory, b, at.head, width), nullptr, 1.0f, d);
   __syncthreads();
   each_step(at.count, [&](int i) {
-    const std::int64_t lane = threadIdx.x % warp_size;
+    const int lane = static_cast<int>(threadIdx.x) % warp;
     const float scale = additive ? 1.0f : dot_scale(space);
     float mean = 0;
-    for (std::int64_t s = lane; s < length; s += warp_size) mean += w[i][s] * d[i][s];
+    for (int s = lane; s < length; s += warp) mean += w[i][s] * d[i][s];
     mean = warp_sum(mean);
-    for (std::int64_t s = lane; s < a.steps; s += warp_size)
+    for (int s = lane; s < steps; s += warp)
       d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
   });
   __syncthreads();
