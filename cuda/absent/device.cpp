@@ -13,13 +13,16 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
-CudaDevice::CudaDevice(int, Precision) {
+CudaDevice::CudaDevice(int, std::optional<Precision>) {
   fail(ExitStatus::usage, "--device cuda: this build has no CUDA backend");
 }
 CudaDevice::~CudaDevice() = default;
 
 // No object exists to call these on.
 int CudaDevice::index() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
+Precision CudaDevice::precision() const {
   NMT_FAIL("this build has no CUDA backend");
 }
 const std::string& CudaDevice::name() const {

@@ -162,7 +162,8 @@ int CudaDevice::count(std::string& why) {
   return 0;
 }
 
-CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique<State>()) {
+CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
+    : state_(std::make_unique<State>()) {
   NMT_CHECK(precision != Precision::int8, "int8 is for the CPU");
   std::string why;
   const int devices = count(why);
@@ -172,9 +173,10 @@ CudaDevice::CudaDevice(int index, Precision precision) : state_(std::make_unique
          devices == 1 ? "is" : "are", devices, devices == 1 ? "" : "s", devices - 1);
   State& s = *state_;
   s.index = index;
-  s.precision = precision;
   cudaDeviceProp properties{};
   NMT_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
+  s.precision =
+      precision.value_or(properties.major >= 8 ? Precision::bfloat16 : Precision::float32);
   cuda::check_generation(index, properties);
   s.name = fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
                        properties.minor);
@@ -206,6 +208,10 @@ CudaDevice::~CudaDevice() {
 
 int CudaDevice::index() const {
   return state_->index;
+}
+
+Precision CudaDevice::precision() const {
+  return state_->precision;
 }
 
 const std::string& CudaDevice::name() const {

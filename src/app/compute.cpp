@@ -4,6 +4,7 @@
 #include "app/weights.h"
 #include "core/log.h"
 #include "kernels/instruction_set.h"
+#include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 
 #include <algorithm>
@@ -32,6 +33,13 @@ int pool_threads(const ComputeSpec& spec) {
   return std::max(1, allowed_processors() / spec.workers);
 }
 
+// The precision on the CPU where none is given.
+Precision automatic_precision(const ComputeSpec& spec, ComputeUse use) {
+  const bool is_faster = use == ComputeUse::training && kernels::bfloat16_is_native() &&
+                         spec.products != ProductChoice::onednn;
+  return is_faster ? Precision::bfloat16 : Precision::float32;
+}
+
 std::string counted(int n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
@@ -43,12 +51,12 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       workers_(spec.workers > 0 ? spec.workers : pool_.size()),
       shares_threads_(spec.workers == 0),
       products_(spec.products),
-      precision_(spec.precision.value_or(Precision::float32)),
       use_(use) {
   const DeviceChoice choice = parse_device(spec.device, "--device");
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (choice.kind == DeviceChoice::Kind::cpu ||
       (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
+    precision_ = spec.precision.value_or(automatic_precision(spec, use));
     const auto refuse = [&](const char* what) {
       fail(ExitStatus::usage, "{} is for a GPU (--device cuda), not for the CPU{}", what,
            why_.empty() ? "" : "; " + why_);
@@ -61,7 +69,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
            "products: onednn is for precision: float32; with bfloat16 expected auto or own");
     return;
   }
-  if (precision_ == Precision::int8)
+  if (spec.precision == Precision::int8)
     fail(ExitStatus::usage,
          "precision: int8 is for the CPU, not for --device {}; use --precision float32 for int8 "
          "weights",
@@ -70,7 +78,12 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     fail(ExitStatus::usage, "workers: {} are for the CPU; on --device {} expected 1 or auto",
          spec.workers, spec.device);
   workers_ = 1;
-  cuda_ = std::make_unique<CudaDevice>(choice.index, precision_);
+  // cuDNN's layers are not for bfloat16.
+  const bool device_chooses = use == ComputeUse::training && !spec.precision && !wants_cudnn;
+  cuda_ = std::make_unique<CudaDevice>(
+      choice.index,
+      device_chooses ? std::nullopt : std::optional(spec.precision.value_or(Precision::float32)));
+  precision_ = cuda_->precision();
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   std::string why;
   if (wants_cudnn && !(cudnn_ = kernels::Cudnn::open(cuda_->handle(), why)))

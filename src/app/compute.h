@@ -66,7 +66,7 @@ class Compute {
   int workers_;
   bool shares_threads_;
   ProductChoice products_;
-  Precision precision_;
+  Precision precision_ = Precision::float32;
   ComputeUse use_;
   std::unique_ptr<CudaDevice> cuda_;       // null: the CPU
   std::unique_ptr<kernels::Cudnn> cudnn_;  // null: our own recurrent kernels

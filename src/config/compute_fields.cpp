@@ -51,9 +51,9 @@ std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
 
 std::vector<Option> training_fields(ComputeSpec& spec) {
   std::vector<Option> options = without({"workers"}, fields(spec, float32_compute()));
-  named(options, "precision").words = {"float32", "tf32", "bfloat16"};
+  named(options, "precision").words = {"auto", "float32", "tf32", "bfloat16"};
   named(options, "precision").help =
-      "matmul input precision; bfloat16: faster, less precise; tf32: GPU";
+      "matmul input precision; auto: bfloat16 where it is faster; tf32: GPU";
   return options;
 }
 

@@ -37,10 +37,11 @@ struct EnumNames<RecurrenceChoice> {
 
 /// Device, threads and precision of a program. Each program has a subset of these options.
 struct ComputeSpec {
-  std::string device = "cpu";          ///< as parse_device() reads it
-  int workers = 0;                     ///< batches at a time on the CPU; 0 ("auto"): one per thread
-  int cpu_threads = 0;                 ///< 0: one per processor; per worker if `workers` is given
-  std::optional<Precision> precision;  ///< none ("auto"): that of the model directory
+  std::string device = "cpu";  ///< as parse_device() reads it
+  int workers = 0;             ///< batches at a time on the CPU; 0 ("auto"): one per thread
+  int cpu_threads = 0;         ///< 0: one per processor; per worker if `workers` is given
+  /// None ("auto"): that of the model; in training, bfloat16 where it is faster than float32.
+  std::optional<Precision> precision;
   RecurrenceChoice recurrences = RecurrenceChoice::own;
   GraphUse cuda_graphs = GraphUse::automatic;
   ProductChoice products = ProductChoice::automatic;

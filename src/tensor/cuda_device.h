@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,9 +32,10 @@ struct GraphCounts {
 class CudaDevice {
  public:
   /// `precision`: of the inputs of matrix products, not int8; bfloat16 also packs weights in
-  /// bfloat16. Errors (usage): this build has no CUDA backend; no driver, or one older than the
-  /// toolkit; no such device; a device older than the architectures of this build.
-  explicit CudaDevice(int index = 0, Precision precision = Precision::float32);
+  /// bfloat16; none: bfloat16 if the device has it (compute capability 8.0), else float32. Errors
+  /// (usage): this build has no CUDA backend; no driver, or one older than the toolkit; no such
+  /// device; a device older than the architectures of this build.
+  explicit CudaDevice(int index = 0, std::optional<Precision> precision = Precision::float32);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -42,6 +44,7 @@ class CudaDevice {
   static int count(std::string& why);
 
   int index() const;
+  Precision precision() const;
   /// "NVIDIA H200, compute capability 9.0"
   const std::string& name() const;
   Cuda handle() { return {this}; }

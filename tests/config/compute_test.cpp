@@ -21,7 +21,7 @@ TEST(ComputeFields, TrainingStartsFromFloat32AndHasNoInt8) {
     refused.add(training_fields(other)).read({"--precision", "int8"});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "--precision: 'int8' is not one of: float32, tf32, bfloat16");
+    EXPECT_STREQ(error.what(), "--precision: 'int8' is not one of: auto, float32, tf32, bfloat16");
   }
 }
 

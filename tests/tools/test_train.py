@@ -118,6 +118,13 @@ class TrainTest(unittest.TestCase):
         self.assertNotEqual(last["mixed"], last["single"])
         for name in ("emulated", "single"):
             self.assertAlmostEqual(last["mixed"] / last[name], 1, delta=2**-7, msg=str(last))
+        # auto: bfloat16 where the processor multiplies it, else float32.
+        with unittest.mock.patch.dict(os.environ, NMT_BF16="0"):
+            self.train("auto without", "--precision", "auto", "--after", "20u")
+        self.assertEqual(weights(self.dir / "auto without"), weights(self.dir / "single"))
+        self.train("auto", "--precision", "auto", "--after", "20u")
+        has_bf16 = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+        self.assertEqual(weights(self.dir / "auto"), weights(self.dir / ("mixed" if has_bf16 else "single")))
 
     def test_what_an_older_version_saved_goes_on(self):
         """Settings that it did not have, and those whose default came later: attention-query auto, embeddings tied."""
