@@ -95,34 +95,39 @@ void softmax(std::int64_t n, float* x) {
 
 }  // namespace
 
+// Keys and memory are read position by position, all heads of one at a time: their rows lie far
+// apart, and each is read from its beginning to its end.
 void attention_row_forward(const Attention& a, std::int64_t b, const float* query, float* weights,
                            float* context) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
+  if (a.kind == AttentionKind::dot)
+    for (std::int64_t s = 0; s < length; ++s)
+      for (std::int64_t head = 0; head < a.heads; ++head)
+        weights[head * a.steps + s] =
+            scale * dot(space, query + head * space,
+                        a.keys + (s * a.sentences + b) * a.space + head * space);
   for (std::int64_t head = 0; head < a.heads; ++head) {
     float* w = weights + head * a.steps;
-    const float* q = query + head * space;
-    const auto key = [&](const float* keys, std::int64_t s) {
-      return keys + (s * a.sentences + b) * a.space + head * space;
-    };
-    if (a.kind == AttentionKind::dot)
-      for (std::int64_t s = 0; s < length; ++s) w[s] = scale * dot(space, q, key(a.keys, s));
-    else
+    if (a.kind != AttentionKind::dot)
       for (std::int64_t first = 0; first < space; first += chunk) {
-        const std::int64_t n = std::min(chunk, space - first);
+        const std::int64_t n = std::min(chunk, space - first), at = head * space + first;
         float exp_q[chunk];
-        exp_twice(n, q + first, exp_q);
+        exp_twice(n, query + at, exp_q);
         for (std::int64_t s = 0; s < length; ++s)
-          w[s] = (first == 0 ? 0.0f : w[s]) +
-                 additive_score(n, exp_q, key(a.exp_keys, s) + first, a.v + head * space + first);
+          w[s] =
+              (first == 0 ? 0.0f : w[s]) +
+              additive_score(n, exp_q, a.exp_keys + (s * a.sentences + b) * a.space + at, a.v + at);
       }
     softmax(length, w);
     std::fill(w + length, w + a.steps, 0.0f);
-    float* c = context + head * width;
-    std::fill_n(c, width, 0.0f);
-    for (std::int64_t s = 0; s < length; ++s)
-      add_scaled_row(width, w[s], a.memory + (s * a.sentences + b) * a.width + head * width, c);
   }
+  std::fill_n(context, a.width, 0.0f);
+  for (std::int64_t s = 0; s < length; ++s)
+    for (std::int64_t head = 0; head < a.heads; ++head)
+      add_scaled_row(width, weights[head * a.steps + s],
+                     a.memory + (s * a.sentences + b) * a.width + head * width,
+                     context + head * width);
 }
 
 void attention_row_backward(const Attention& a, std::int64_t b, const float* query,
