@@ -72,6 +72,9 @@ struct Cell {
   std::int64_t groups = 1;         ///< K
   bool rearrange = false;          ///< rearrange rows before each product
   Tensor dropout;                  ///< [B,H] kernels::Cell::dropout, or empty
+  std::int64_t heads = 1;          ///< N, of a matrix-state unit
+  int state_width = 0;             ///< K, likewise
+  Parameter* rows = nullptr;       ///< [K,H], of a matrix-state unit with trained rows
 };
 /// Packs the matrices of a cell for inference.
 void freeze(const Context& context, const Cell& cell);
@@ -98,6 +101,13 @@ struct Convolved {
 /// gradient. mask: [T,B] f32 or empty.
 Convolved convolution(Tape& tape, const Var& x, Parameter& weight, Parameter& bias,
                       const Var& before, const Tensor& mask, bool reverse);
+
+/// recurrence() of a matrix-state unit: h after every step, [T,B,H], and the memory after the last,
+/// [1,B,W] (kernels/recurrent/matrix_state.h); gradients flow only through h. x [T,B,inputs*H] and
+/// shared [T,B, N*(planes*K + scalars)]: the projections. initial: h and memory, or none for zeros.
+std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, const Var& shared,
+                                   const std::vector<Var>& initial, const Tensor& mask,
+                                   bool reverse);
 
 /// Mask and lengths of a padded batch.
 struct PaddedSentences {

@@ -28,6 +28,11 @@ std::vector<Option> shape(ModelSpec& s) {
                  "elstm1, elstm2: trained position vectors; 0: max-length")
               .range(0, 1000000)
               .kept_by_resume(),
+          Option("state-heads", &s.state_heads,
+                 "heads of matrix-state units; 0: 4, or fewer that divide the width")
+              .range(0, 1024),
+          Option("state-width", &s.state_width, "numbers per channel of units with a matrix state")
+              .range(1, 64),
           Option("bias", &s.bias, "bias of the units' input projections"),
           Option("convolution", &s.convolution,
                  "taps of a causal convolution of the recurrent layers' inputs; 0: none")

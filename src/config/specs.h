@@ -41,6 +41,8 @@ struct ModelSpec {
 #undef NMT_UNIT_OPTION
   /// elstm1, elstm2: rows of the position vectors; 0: max-length.
   int positions = 0;
+  int state_heads = 0;     ///< matrix-state units: heads; 0: 4, or fewer that divide the width
+  int state_width = 16;    ///< matrix-state units: K, numbers of the state per channel
   bool bias = false;       ///< bias on xW too (the recurrent product's bias is the unit's own)
   int groups = 1;          ///< K blocks in each unit's W and U; 1: dense
   bool rearrange = false;  ///< W and U read rows with the groups' channels interleaved

@@ -3,6 +3,7 @@
 #include "config/fields.h"
 #include "core/error.h"
 #include "model/architecture.h"
+#include "model/encoder.h"
 
 #include <string>
 
@@ -23,6 +24,12 @@ void check_without_attention(const ModelSpec& spec) {
          "type {}",
          name_of(spec.type),
          architecture_names([](const Architecture& a) { return a.without_attention; }));
+  const kernels::Unit& unit = *unit_settings(spec, spec.dec_cell).unit;
+  if (unit.matrix_state)
+    fail(ExitStatus::usage,
+         "attention none: unit {} of the decoder starts from a zero matrix state, so the source "
+         "would not enter; use another dec-cell or attention",
+         unit.name);
   if (spec.attention_query)
     fail(ExitStatus::usage,
          "attention-query: '{}' means nothing beside attention none; leave it auto",
@@ -118,7 +125,8 @@ void check_model(const ModelSpec& spec) {
 
 bool asks_recurrently(const ModelSpec& spec) {
   return spec.attention_query ? *spec.attention_query == AttentionQuery::recurrent
-                              : architecture_of(spec).conditional_by_default;
+                              : architecture_of(spec).conditional_by_default &&
+                                    !unit_settings(spec, spec.dec_cell).unit->matrix_state;
 }
 
 }  // namespace nmt

@@ -26,7 +26,7 @@ std::unique_ptr<Decoder> Decoder::make(const Builder& builder, const ModelSpec& 
 std::vector<Var> start_states(Tape& tape, const UnitSettings& settings, std::int64_t rows) {
   std::vector<Var> states;
   for (int p = 0; p < settings.unit->states; ++p) {
-    Tensor state = tape.context().empty({rows, settings.width});
+    Tensor state = tape.context().empty({rows, settings.state_floats(p)});
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::fill(backend, state.f32(), state.elements(), settings.unit->state_start(p));
     });

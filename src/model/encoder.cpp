@@ -46,7 +46,9 @@ UnitSettings unit_settings(const ModelSpec& spec, const std::string& cell) {
           spec.positions,
           {spec.gate_init.value_or(GateInit::none), spec.gate_bias, spec.gate_steps},
           static_cast<float>(spec.dropout_state),
-          spec.convolution};
+          spec.convolution,
+          spec.state_heads,
+          spec.state_width};
 }
 
 BidirectionalLayer::BidirectionalLayer(const Builder& builder, const UnitSettings& settings,

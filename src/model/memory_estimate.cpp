@@ -24,8 +24,10 @@ TrainingMemory training_memory(const Model& model, const Inventory& inventory,
 
 DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory,
                                int target_vocabulary, const BatchSize& batch, int beam) {
-  const std::int64_t rows = batch.sentences * beam,
-                     states = unit_settings(spec, spec.dec_cell).unit->states;
+  const UnitSettings settings = unit_settings(spec, spec.dec_cell);
+  const std::int64_t rows = batch.sentences * beam;
+  std::int64_t states = 0;  // floats
+  for (int p = 0; p < settings.unit->states; ++p) states += settings.state_floats(p);
   // Convolutions keep their last inputs: E of the first layer, and of upper layers what is below
   // them and the context.
   const Architecture& architecture = architecture_of(spec);
@@ -44,9 +46,8 @@ DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory
   memory.source = float_bytes * batch.sentences * batch.source_tokens *
                   (inventory.memory_width + inventory.attention_space);
   memory.hypotheses =
-      float_bytes *
-      (rows * (2 * (spec.dec_depth * states * spec.dim_rnn + convolved) + spec.dim_emb) +
-       block * target_vocabulary);
+      float_bytes * (rows * (2 * (spec.dec_depth * states + convolved) + spec.dim_emb) +
+                     block * target_vocabulary);
   return memory;
 }
 

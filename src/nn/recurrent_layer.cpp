@@ -2,6 +2,8 @@
 
 #include "kernels/pointwise.h"
 #include "kernels/recurrent/cudnn.h"
+#include "kernels/recurrent/matrix_state.h"
+#include "nn/head_layer.h"
 
 namespace nmt {
 
@@ -50,6 +52,35 @@ void start_vectors(const Builder& builder, const UnitSettings& settings, Paramet
     for (std::int64_t j = 0; j < settings.width; ++j)
       values.push_back(static_cast<float>(unit.vector_start(k, rng.uniform(), settings.place)));
   builder.set(vectors, values);
+}
+
+// The heads of a matrix-state unit and its trained rows [K,H].
+void set_heads(const Builder& builder, const UnitSettings& settings, ops::Cell& cell) {
+  const kernels::MatrixState& state = *settings.unit->matrix_state;
+  const std::int64_t h = settings.width;
+  const int k = settings.state_width;
+  if (h % settings.heads() != 0)
+    fail(ExitStatus::usage, "state-heads: {} does not divide the width {} of unit {}",
+         settings.heads(), h, settings.unit->name);
+  if (k < 1 || k > kernels::max_state_width)
+    fail(ExitStatus::usage, "state-width: {} is not from 1 to {}", k, kernels::max_state_width);
+  cell.heads = settings.heads();
+  cell.state_width = k;
+  if (state.rows == 0) return;
+  cell.rows = &builder.add("rows", {k, h}, Init::zero);
+  if (!state.row_start) return;
+  std::vector<float> values;
+  for (int i = 0; i < k; ++i)
+    values.insert(values.end(), static_cast<std::size_t>(h),
+                  static_cast<float>(state.row_start(i)));
+  builder.set(*cell.rows, values);
+}
+
+// Layers with two units a step carry vectors from one to the other.
+void refuse_matrix_state(const UnitSettings& settings, const char* layer, const char* instead) {
+  if (settings.unit->matrix_state)
+    fail(ExitStatus::usage, "unit {}: a unit with a matrix state does not run in {}; use {}",
+         settings.unit->name, layer, instead);
 }
 
 // A cell with dropout of what its products read in a pass over `batch` sentences.
@@ -125,6 +156,7 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings) {
     cell.vectors = &builder.add("vectors", {unit.vectors, h}, Init::zero);
     start_vectors(builder, settings, *cell.vectors);
   }
+  if (unit.matrix_state) set_heads(builder, settings, cell);
   settings.gates.set(builder, unit, BiasOf::state, cell.norm_bias ? cell.norm_bias : cell.bias,
                      settings.width);
   settings.gates.set(builder, unit, BiasOf::vector, cell.vectors, h);
@@ -154,6 +186,8 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
       input_(builder, "input_projection", settings, input),
       cell_(make_cell(builder, settings)),
       state_dropout_(settings.state_dropout) {
+  if (settings.unit->matrix_state)
+    heads_ = std::make_shared<const HeadLayer>(builder, settings, input);
   const std::string cudnn_unsupported = why_not_cudnn(settings);
   builder.note_recurrence(cudnn_unsupported);
   const kernels::Cudnn* const cudnn = builder.context().cudnn;
@@ -173,6 +207,8 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
   };
   std::vector<Var> states =
       cudnn_ ? ops::cudnn_layer(tape, *cudnn_, in.x, in.initial, sentences, reverse)
+      : heads_
+          ? (*heads_)(tape, cell_, in.x, input_(tape, in.x), in.initial, sentences.mask, reverse)
       : drops(tape, cell_, state_dropout_)
           ? run(with_dropout(tape, cell_, state_dropout_, x->value.shape()[1]))
           : run(cell_);
@@ -181,13 +217,15 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
 }
 
 std::int64_t RecurrentLayer::saved_floats() const {
-  return convolution_.saved_floats() + input_.saved_floats() + saved_by(cell_, state_dropout_);
+  return convolution_.saved_floats() + input_.saved_floats() +
+         (heads_ ? heads_->saved_floats() : saved_by(cell_, state_dropout_));
 }
 
 void RecurrentLayer::freeze(const Context& context) const {
   if (cudnn_) return ops::freeze(context, *cudnn_);
   input_.freeze(context);
   ops::freeze(context, cell_);
+  if (heads_) heads_->freeze(context);
 }
 
 TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& settings,
@@ -198,6 +236,7 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
       lower_(make_cell(Builder(builder, "lower"), settings)),
       higher_(make_cell(Builder(builder, "higher"), settings)),
       state_dropout_(settings.state_dropout) {
+  refuse_matrix_state(settings, "context-aware layers", "context-aware: false");
   builder.note_recurrence("two units a step");
 }
 
@@ -238,6 +277,7 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
       input_(Builder(builder, "lower"), "input_projection", settings, input),
       context_(Builder(builder, "higher"), "input_projection", settings, memory),
       state_dropout_(settings.state_dropout) {
+  refuse_matrix_state(settings, "the conditional decoder layer", "attention-query: first-layer");
   builder.note_recurrence("attention between two units");
   layer_.lower = make_cell(Builder(builder, "lower"), settings);
   layer_.higher = make_cell(Builder(builder, "higher"), settings);

@@ -6,6 +6,8 @@
 #include "nn/input_convolution.h"
 
 #include <cstdint>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +31,20 @@ struct UnitSettings {
   /// sentence (Gal & Ghahramani, NeurIPS 2016, section 4.2).
   float state_dropout = 0;
   int convolution = 0;             ///< taps of the InputConvolution of the layer's input; 0: none
+  std::int64_t state_heads = 0;    ///< N, of a matrix-state unit; 0: heads() chooses
+  int state_width = 0;             ///< K, numbers of the matrix state per channel
   kernels::LayerPlace place = {};  ///< what starts of trained vectors may depend on
+
+  /// N; by default 4, or the largest smaller number of heads that divides H.
+  std::int64_t heads() const {
+    return state_heads > 0 ? state_heads : std::gcd(std::int64_t{4}, width);
+  }
+  /// Floats per row of state vector p.
+  std::int64_t state_floats(int p) const {
+    return p == 1 && unit->matrix_state
+               ? unit->matrix_state->memory_width(width, heads(), state_width)
+               : width;
+  }
 
   /// The same settings for a layer of a stack.
   UnitSettings at(int layer, int layers) const {
@@ -69,15 +84,17 @@ ops::Cell make_cell(const Builder& builder, const UnitSettings& settings);
 /// Why cuDNN does not support a layer with these settings; empty if it does.
 std::string why_not_cudnn(const UnitSettings& settings);
 
+class HeadLayer;
+
 /// One recurrent layer in one direction. cuDNN runs it where the builder's context carries cuDNN
 /// and why_not_cudnn() has no objection; otherwise our own kernels do.
 class RecurrentLayer {
  public:
   RecurrentLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input);
   /// x [T,B,input] -> the states after each step, [T,B,H] per state vector (cuDNN returns only the
-  /// last step of the second, [1,B,H]), then InputConvolution::Result::last if there is one.
-  /// position: that of step 0 in the sentence. initial: none, or [B,H] per state vector and, after
-  /// other steps, their last.
+  /// last step of the second, [1,B,H], and a matrix-state unit that of its memory, [1,B,W]), then
+  /// InputConvolution::Result::last if there is one. position: that of step 0 in the sentence.
+  /// initial: none, or [B,H] per state vector and, after other steps, their last.
   std::vector<Var> operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
                               const ops::PaddedSentences& sentences, bool reverse = false,
                               std::int64_t position = 0) const;
@@ -98,6 +115,7 @@ class RecurrentLayer {
   InputProjection input_;
   ops::Cell cell_;
   float state_dropout_;
+  std::shared_ptr<const HeadLayer> heads_;  // of a matrix-state unit
   std::optional<ops::CudnnLayer> cudnn_;
 };
 

@@ -1,6 +1,7 @@
 #include "nn/unit_registry.h"
 
 #include "core/error.h"
+#include "kernels/recurrent/matrix_state.h"
 
 #include <algorithm>
 #include <sstream>
@@ -9,6 +10,13 @@
 
 namespace nmt {
 namespace {
+
+std::vector<const kernels::Unit*> all_units() {
+  std::vector<const kernels::Unit*> all;
+  for (const kernels::Unit& unit : kernels::units()) all.push_back(&unit);
+  for (const kernels::Unit& unit : kernels::matrix_units()) all.push_back(&unit);
+  return all;
+}
 
 // Whether every option=value of the variant agrees with the options given.
 bool agrees(const char* variant, const std::map<std::string, std::string>& options) {
@@ -26,10 +34,10 @@ bool agrees(const char* variant, const std::map<std::string, std::string>& optio
 const kernels::Unit& find_unit(const std::string& name,
                                const std::map<std::string, std::string>& options) {
   bool known = false;
-  for (const kernels::Unit& unit : kernels::units()) {
-    if (unit.name != name) continue;
+  for (const kernels::Unit* unit : all_units()) {
+    if (unit->name != name) continue;
     known = true;
-    if (agrees(unit.variant, options)) return unit;
+    if (agrees(unit->variant, options)) return *unit;
   }
   if (known)
     fail(ExitStatus::usage, "unit {} has no variant with these options: {}", name,
@@ -39,9 +47,9 @@ const kernels::Unit& find_unit(const std::string& name,
 
 std::vector<std::string> unit_names() {
   std::vector<std::string> names;
-  for (const kernels::Unit& unit : kernels::units())
-    if (std::find(names.begin(), names.end(), unit.name) == names.end())
-      names.emplace_back(unit.name);
+  for (const kernels::Unit* unit : all_units())
+    if (std::find(names.begin(), names.end(), unit->name) == names.end())
+      names.emplace_back(unit->name);
   return names;
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/recurrent/recurrence.h"
 
+#include "kernels/recurrent/matrix_state.h"
 #include "tests/cuda/cells.h"
 
 #include <string_view>
@@ -57,6 +58,69 @@ void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
       recurrence_tolerance);
 }
 
+struct MatrixSizes {
+  std::int64_t steps, batch, width, heads;
+  int state_width;
+  bool reverse = false, mask = true, backward = true;
+};
+
+void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
+  p.sizes("unit {} steps {} batch {} width {} heads {} state {} reverse {} mask {}", unit.name,
+          m.steps, m.batch, m.width, m.heads, m.state_width, m.reverse, m.mask);
+  MatrixRecurrence a;
+  a.unit = &unit;
+  a.steps = m.steps;
+  a.batch = m.batch;
+  a.width = m.width;
+  a.heads = m.heads;
+  a.state_width = m.state_width;
+  a.reverse = m.reverse;
+  const std::int64_t rows = m.steps * m.batch, k = m.state_width,
+                     trained = unit.matrix_state->rows * k * m.width;
+  const auto x = p.floats(rows * unit.inputs * m.width), shared = p.floats(rows * a.shared_width()),
+             mask = sentence_mask(p, m.steps, m.batch), vectors = p.floats(unit.vectors * m.width),
+             trained_rows = p.floats(trained), h_before = p.floats(m.batch * m.width),
+             memory_before = p.floats(m.batch * a.memory_width()), h = p.floats(rows * m.width),
+             memory = p.floats(m.batch * a.memory_width()), dh = p.floats(rows * m.width),
+             dx = p.floats(rows * unit.inputs * m.width),
+             dshared = p.floats(rows * a.shared_width()),
+             dvectors = p.floats(unit.vectors * m.width), drows = p.floats(trained),
+             dh_before = p.floats(m.batch * m.width),
+             dmemory_before = p.floats(m.batch * a.memory_width()),
+             checkpoints =
+                 p.floats((m.steps + matrix_stride - 1) / matrix_stride * m.batch * k * m.width);
+  const auto record = p.scratch_of([&](const auto&) { return matrix_record(a); });
+  const auto scratch = p.scratch_of([&](const auto& on) { return matrix_scratch(on, a); });
+  p.run(
+      [&](const auto& on) {
+        MatrixRecurrence pass = a;
+        pass.x = x(on);
+        pass.shared = shared(on);
+        pass.mask = m.mask ? mask(on) : nullptr;
+        pass.vectors = vectors(on);
+        pass.rows = trained_rows(on);
+        pass.h_before = h_before(on);
+        pass.memory_before = memory_before(on);
+        pass.h = h(on);
+        pass.memory = memory(on);
+        pass.record = record(on);
+        pass.checkpoints = m.backward ? checkpoints(on) : nullptr;
+        matrix_forward(on, pass);
+        if (!m.backward) return;
+        MatrixGradient g;
+        g.dh = dh(on);
+        g.dx = dx(on);
+        g.dshared = dshared(on);
+        g.dvectors = dvectors(on);
+        g.drows = drows(on);
+        g.dh_before = dh_before(on);
+        g.dmemory_before = dmemory_before(on);
+        g.scratch = scratch(on);
+        matrix_backward(on, pass, g);
+      },
+      recurrence_tolerance);
+}
+
 }  // namespace
 
 std::vector<ParityRow> recurrence_parity() {
@@ -89,6 +153,30 @@ std::vector<ParityRow> recurrence_parity() {
                  {.steps = 2, .batch = 3});
            if (std::string_view(unit.name) == "gru")  // more channels than threads
              check(p, {.unit = &unit, .width = 520, .normal = true}, {.steps = 2, .batch = 1});
+         }
+       }},
+      {"matrix_recurrence",
+       [](Parity& p) {
+         for (const Unit& unit : matrix_units()) {
+           check(p, unit, {.steps = 11, .batch = 3, .width = 6, .heads = 2, .state_width = 5});
+           check(p, unit,
+                 {.steps = 8,
+                  .batch = 2,
+                  .width = 66,
+                  .heads = 2,
+                  .state_width = 3,
+                  .reverse = true});
+           check(
+               p, unit,
+               {.steps = 2, .batch = 5, .width = 32, .heads = 1, .state_width = 64, .mask = false});
+           check(p, unit,
+                 {.steps = 1,
+                  .batch = 4,
+                  .width = 40,
+                  .heads = 4,
+                  .state_width = 16,
+                  .mask = false,
+                  .backward = false});
          }
        }},
   };

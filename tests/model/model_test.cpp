@@ -1,6 +1,8 @@
 #include "model/model.h"
 
+#include "core/error.h"
 #include "model/architecture.h"
+#include "model/check.h"
 #include "model/model_scorer.h"
 #include "nn/unit_registry.h"
 #include "tests/support/engine.h"
@@ -44,6 +46,8 @@ ModelSpec small(const std::string& type, const std::string& unit) {
   const LayerLimits layers = architecture_of(spec).common_layers();
   spec.enc_depth = spec.dec_depth = std::clamp(2, layers.min, layers.max);
   spec.positions = 4;
+  spec.state_heads = 2;
+  spec.state_width = 3;
   return spec;
 }
 
@@ -102,6 +106,10 @@ std::vector<ModelSpec> specs() {
     all.back().attention_query = AttentionQuery::first_layer;
     all.push_back(small("deep", unit));
     all.back().context_aware = true;
+  }
+  for (const char* unit : {"gla", "mamba"}) {  // states in rows of a matrix
+    all.push_back(small("rnnsearch", unit));
+    all.push_back(small("block", unit));
   }
   for (const char* unit :
        {"ran", "elstm1"}) {  // an output that follows from the state; vectors of each position
@@ -579,6 +587,34 @@ TEST(Model, every_model_reads_the_source) {
                  other = model.evaluate(batch_of({{8, 4, 6, 7}}, {{3, 4}})).cross_entropy;
     EXPECT_GT(std::abs(one - other), 1e-7) << name_of(spec);
   }
+}
+
+// Layers that carry vectors between two units, heads that do not divide a layer, and a decoder that
+// would not see the source.
+TEST(Model, units_with_a_matrix_state_refuse_what_they_cannot_do) {
+  test::Engine engine(1);
+  const auto refused = [&](const ModelSpec& spec, const std::string& reason) {
+    try {
+      check_model(spec);
+      const Model model(spec, source_size, target_size, engine.context, 3);
+      ADD_FAILURE() << reason;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::usage);
+      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+    }
+  };
+  ModelSpec spec = small("deep", "gla");
+  spec.attention_query = AttentionQuery::recurrent;
+  refused(spec, "unit gla: a unit with a matrix state does not run in the conditional decoder");
+  spec = small("deep", "gla");
+  spec.context_aware = true;
+  refused(spec, "does not run in context-aware layers");
+  spec = small("deep", "gla");
+  spec.state_heads = 3;
+  refused(spec, "state-heads: 3 does not divide the width 10 of unit gla");
+  spec = small("seq2seq", "gla");
+  spec.attention = AttentionType::none;
+  refused(spec, "attention none: unit gla");
 }
 
 }  // namespace

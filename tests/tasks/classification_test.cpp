@@ -40,6 +40,8 @@ ModelSpec small(const std::string& unit) {
   spec.dim_attention = space;
   spec.enc_depth = 1;
   spec.positions = 3;
+  spec.state_heads = 1;
+  spec.state_width = 3;
   spec.layer_normalization = false;
   spec.dropout_emb = spec.dropout_rnn = 0;
   return spec;

@@ -58,6 +58,8 @@ ModelSpec small(const std::string& unit, TaggingNetwork network, bool crf = fals
   spec.dim_rnn = 6;
   spec.enc_depth = network == TaggingNetwork::basic ? 2 : 1;
   spec.positions = 4;
+  spec.state_heads = 2;
+  spec.state_width = 3;
   spec.dropout_emb = spec.dropout_rnn = 0;
   spec.tagging.network = network;
   spec.tagging.crf = crf;

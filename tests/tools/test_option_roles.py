@@ -22,7 +22,8 @@ SECONDS = 120
 SHAPE = {
     "type": "gnmt", "context-aware": True, "enc-cell": "gru", "dec-cell": "gru", "reset": "after",
     "activation": "identity", "forget-gate": "paper", "input-gate": "complement", "input": "x",
-    "positions": "7", "bias": True, "convolution": "3", "groups": "2", "rearrange": True,
+    "positions": "7", "state-heads": "2", "state-width": "8", "bias": True, "convolution": "3",
+    "groups": "2", "rearrange": True,
     "dense-first-decoder-layer": True, "dim-emb": "12",
     "dim-rnn": "12", "dim-enc-upper": "6", "attention-projections": True,
     "upper-context": False, "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,

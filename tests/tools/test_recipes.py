@@ -59,7 +59,13 @@ class RecipesTest(unittest.TestCase):
         for recipe in RECIPES:
             for unit in [None, *units]:
                 with self.subTest(recipe=recipe.name, unit=unit):
-                    told = json.loads(self.run_tool("nmt-info", "--json", "--config", recipe, *(["--unit", unit] if unit else [])))
+                    arguments = ["--json", "--config", recipe, *(["--unit", unit] if unit else [])]
+                    done = subprocess.run([BIN / "nmt-info", *arguments], capture_output=True, text=True, timeout=300)
+                    if done.returncode == 2 and "matrix state" in done.stderr:  # such units refuse some layers
+                        self.assertRegex(recipe.read_text(encoding="utf-8"), "context-aware: true|attention: none|attention-query: recurrent")
+                        continue
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    told = json.loads(done.stdout)
                     self.assertGreater(told["parameters"]["total"], told["parameters"]["embeddings"])
                     if unit:
                         self.assertEqual(told["units"]["decoder"]["name"], unit)

@@ -41,6 +41,10 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
   };
   config::named(options, "gate-init").idle_rule = unless_a_unit(
       "no gate of unit {} has a bias", [](const auto& unit) { return !unit.gate_biases.empty(); });
+  for (const char* name : {"state-heads", "state-width"})
+    config::named(options, name).idle_rule =
+        unless_a_unit("unit {} has no matrix state",
+                      [](const auto& unit) { return unit.matrix_state != nullptr; });
   config::named(options, "dropout-state").idle_rule = unless_a_unit(
       "unit {} has no recurrent product", [](const auto& unit) { return unit.is_matrix(); });
   return options;

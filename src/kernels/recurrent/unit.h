@@ -39,6 +39,25 @@ struct UnitStepGradient {
 /// How states[0] of an initial state is obtained: given, or computed from states[1].
 enum class InitialOutput { given, tanh, identity };
 
+struct MatrixKernels;
+
+/// The shape of a matrix-state unit (units/matrix/matrix_state.h). Its state vectors are h, [B,H],
+/// and the memory, [B, memory_width()].
+struct MatrixState {
+  int planes = 0, scalars = 0, extras = 0, rows = 0, memory_vectors = 0, memory_scalars = 0;
+  bool normalizes = false;
+  const MatrixKernels* kernels = nullptr;
+  /// The start of the bias of plane n, or of scalar n - planes; null: 0.
+  double (*bias_start)(int n, double uniform) = nullptr;
+  double (*row_start)(int k) = nullptr;  ///< null: 0
+
+  /// Numbers that a head remembers beside its channels.
+  int head_memory(int k) const { return memory_vectors * k + memory_scalars; }
+  std::int64_t memory_width(std::int64_t width, std::int64_t heads, int k) const {
+    return k * width + heads * head_memory(k);
+  }
+};
+
 /// A recurrent unit compiled for the instruction set in use: its shape, and its pointwise steps on
 /// the calling thread.
 struct Unit {
@@ -62,16 +81,20 @@ struct Unit {
   /// [states] the state vectors where a layer has no initial state; null: 0.
   const float* state_starts = nullptr;
   float state_start(int state) const { return state_starts ? state_starts[state] : 0.0f; }
+  /// A unit with a matrix state: kernels/recurrent/matrix_state.h runs it, and the functions above
+  /// are null. Null: a unit of vectors.
+  const MatrixState* matrix_state = nullptr;
   /// Number of state vectors of an initial state: one less than `states` when the first is computed
-  /// from the second.
+  /// from the second. A matrix state starts at zero.
   int initial_states() const {
+    if (matrix_state) return 0;
     return initial_output == InitialOutput::given ? states : states - 1;
   }
   /// Whether it is a matrix unit, with a recurrent matmul in every step.
   bool is_matrix() const { return recurrents + late > 0; }
 };
 
-/// All units of units.def, in order.
+/// All units of units.def with vectors as states, in order (the others: matrix_units()).
 std::span<const Unit> units();
 
 }  // namespace nmt::kernels

@@ -63,7 +63,7 @@ LanguageModel::LanguageModel(const ModelSpec& spec, int vocabulary, const Contex
         vectors.push_back(context_.empty({streams, width}));
         clear<float>(context_, vectors.back());
       };
-      for (int v = 0; v < layer.unit().states; ++v) add(h);
+      for (int v = 0; v < layer.unit().states; ++v) add(settings.state_floats(v));
       if (layer.convolution().last_floats() > 0) add(layer.convolution().last_floats());
     }
   }

@@ -1,0 +1,352 @@
+#pragma once
+
+// The scan of a matrix-state unit (units/matrix/matrix_state.h) over time for one head of one
+// sentence. Channels are processed in tiles, whose states stay in the first-level cache. Every
+// sentence is computed by itself, so its bits depend neither on the batch nor on the number of
+// threads. T: float, or double in a gradient check.
+
+#include "kernels/recurrent/matrix_state.h"
+#include "units/matrix/matrix_state.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace nmt::kernels {
+
+template <class T, class U>
+class MatrixScan {
+ public:
+  using Loop = BasicMatrixRecurrence<T>;
+  using Gradient = BasicMatrixGradient<T>;
+  using Channel = units::ChannelStep<T, U>;
+
+  MatrixScan(const Loop& loop, std::int64_t sentence, std::int64_t head)
+      : a_(loop),
+        k_(loop.state_width),
+        b_(sentence),
+        head_(head),
+        part_(loop.width / loop.heads),
+        output_(units::head_output<U>(k_)),
+        memory_(units::head_memory<U>(k_)) {
+    record_ = a_.record + (b_ * a_.heads + head_) * a_.steps * output_;
+  }
+
+  void forward() {
+    prepare();
+    for (std::int64_t first = 0; first < part_; first += lanes) {
+      open_tile(first);
+      T* state = states_;
+      load_state(state);
+      T h[lanes];
+      load(a_.h_before + b_ * a_.width + channel_, h);
+      for (std::int64_t i = 0; i < a_.steps; ++i) {
+        const std::int64_t t = time(i), row = t * a_.batch + b_;
+        if (a_.checkpoints && i % stride == 0) copy_state(state, checkpoint(i / stride));
+        if (is_live(row)) {
+          T p[lanes], w[lanes], y[lanes];
+          open_step(t);
+          step(state, state, p, w, y);
+#pragma omp simd
+          for (int j = 0; j < lanes; ++j) h[j] = U::output(channel(j), y[j]);
+        }
+        store(h, a_.h + row * a_.width + channel_);
+      }
+      store_state(state, a_.memory + b_ * a_.memory_width());
+    }
+  }
+
+  /// sums: [vectors*H], then [rows*K*H], added to. scratch: steps * head_output() numbers.
+  void backward(const Gradient& g, T* sums, T* scratch) {
+    doutput_ = scratch;
+    std::fill_n(scratch, a_.steps * output_, T(0));
+    for (std::int64_t first = 0; first < part_; first += lanes) {
+      open_tile(first);
+      backward_tile(g, sums);
+    }
+    prepare_backward(g);
+  }
+
+ private:
+  static constexpr int lanes = 32;
+  static constexpr int stride = matrix_stride;
+  static constexpr int wide = max_state_width * lanes;
+
+  std::int64_t time(std::int64_t i) const {
+    return a_.reverse ? a_.steps - 1 - i : i;
+  }
+  bool is_live(std::int64_t row) const {
+    return !a_.mask || a_.mask[row] != 0.0f;
+  }
+  units::HeadInput<const T> input(std::int64_t row, const T* before) const {
+    const T* from = a_.shared + row * a_.shared_width() + head_ * a_.head_input();
+    return {from, from + U::planes * k_, before};
+  }
+  const T* memory_before() const {
+    return a_.memory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_;
+  }
+
+  // The head's vectors of all steps.
+  void prepare() {
+    const T* before = memory_before();
+    for (std::int64_t i = 0; i < a_.steps; ++i) {
+      const std::int64_t t = time(i), row = t * a_.batch + b_;
+      const units::HeadOutput<T> out = units::head_at<U>(record_ + t * output_, k_);
+      if (is_live(row))
+        U::prepare(k_, input(row, before), out);
+      else
+        std::copy_n(before, memory_, out.memory);
+      before = out.memory;
+    }
+    std::copy_n(before, memory_,
+                a_.memory + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_);
+  }
+
+  void prepare_backward(const Gradient& g) {
+    T dmemory[2 * max_state_width + 2] = {}, dbefore[2 * max_state_width + 2];
+    for (std::int64_t i = a_.steps - 1; i >= 0; --i) {
+      const std::int64_t t = time(i), row = t * a_.batch + b_;
+      T* to = g.dshared + row * a_.shared_width() + head_ * a_.head_input();
+      if (!is_live(row)) {
+        std::fill_n(to, a_.head_input(), T(0));
+        continue;
+      }
+      const T* before =
+          i == 0 ? memory_before() : units::head_at<U>(record_ + time(i - 1) * output_, k_).memory;
+      const units::HeadOutput<T> dout = units::head_at<U>(doutput_ + t * output_, k_);
+      std::copy_n(dmemory, memory_, dout.memory);
+      U::prepare_backward(k_, input(row, before),
+                          units::head_at<U, const T>(record_ + t * output_, k_),
+                          {dout.decay, dout.key, dout.query, dout.extra, dout.memory},
+                          {to, to + U::planes * k_, dbefore});
+      std::copy_n(dbefore, memory_, dmemory);
+    }
+    if (g.dmemory_before)
+      std::copy_n(dmemory, memory_,
+                  g.dmemory_before + b_ * a_.memory_width() + k_ * a_.width + head_ * memory_);
+  }
+
+  // A tile: its channels begin at channel_, and count_ of its lanes are used. Unused lanes are 0.
+  void open_tile(std::int64_t first) {
+    channel_ = head_ * part_ + first;
+    count_ = std::min<std::int64_t>(lanes, part_ - first);
+    for (int n = 0; n < U::vectors; ++n) load(a_.vectors + n * a_.width + channel_, vectors_[n]);
+    if constexpr (U::rows > 0) {
+      for (int i = 0; i < k_; ++i) {
+        T row[lanes];
+        load(a_.rows + i * a_.width + channel_, row);
+#pragma omp simd
+        for (int j = 0; j < lanes; ++j) rates_[i * lanes + j] = U::rate(row[j]);
+      }
+    }
+  }
+  void load(const T* from, T* to) const {
+    std::copy_n(from, count_, to);
+    std::fill(to + count_, to + lanes, T(0));
+  }
+  void store(const T* from, T* to) const {
+    std::copy_n(from, count_, to);
+  }
+  void load_state(T* state) const {
+    for (int i = 0; i < k_; ++i)
+      load(a_.memory_before + b_ * a_.memory_width() + i * a_.width + channel_, state + i * lanes);
+  }
+  void store_state(const T* state, T* memory) const {
+    for (int i = 0; i < k_; ++i) store(state + i * lanes, memory + i * a_.width + channel_);
+  }
+  T* checkpoint(std::int64_t n) const {
+    return a_.checkpoints + (n * a_.batch + b_) * k_ * a_.width;
+  }
+  void copy_state(const T* state, T* to) const {
+    store_state(state, to);
+  }
+
+  void open_step(std::int64_t t) {
+    const std::int64_t row = t * a_.batch + b_;
+    for (int n = 0; n < U::inputs; ++n)
+      load(a_.x + (row * U::inputs + n) * a_.width + channel_, x_[n]);
+    head_now_ = units::head_at<U, const T>(record_ + t * output_, k_);
+    if constexpr (U::rows > 0) {
+#pragma omp simd
+      for (int j = 0; j < lanes; ++j) pace_[j] = U::pace(channel(j));
+    }
+  }
+  [[gnu::always_inline]] Channel channel(int j) const {
+    Channel c;
+    for (int n = 0; n < U::inputs; ++n) c.x[n] = x_[n][j];
+    for (int n = 0; n < U::vectors; ++n) c.v[n] = vectors_[n][j];
+    for (int n = 0; n < U::extras; ++n) c.extra[n] = head_now_.extra[n];
+    return c;
+  }
+
+  // The states after the opened step, from those before it; they may be the same.
+  void step(const T* before, T* after, T* p, T* w, T* y) const {
+    std::fill_n(p, lanes, T(0));
+    std::fill_n(y, lanes, T(0));
+    if constexpr (U::reads) {
+      for (int i = 0; i < k_; ++i) {
+        const T key = head_now_.key[i];
+#pragma omp simd
+        for (int j = 0; j < lanes; ++j) p[j] += key * before[i * lanes + j];
+      }
+    }
+#pragma omp simd
+    for (int j = 0; j < lanes; ++j) w[j] = U::write(channel(j), p[j]);
+    for (int i = 0; i < k_; ++i) {
+      const T key = head_now_.key[i], query = head_now_.query[i], shared = head_now_.decay[i];
+#pragma omp simd
+      for (int j = 0; j < lanes; ++j) {
+        T decay = shared;
+        if constexpr (U::rows > 0) decay = math::exp<T>(pace_[j] * rates_[i * lanes + j]);
+        const T s = decay * before[i * lanes + j] + w[j] * key;
+        y[j] += query * s;
+        after[i * lanes + j] = s;
+      }
+    }
+  }
+
+  void backward_tile(const Gradient& g, T* sums) {
+    T carry[lanes] = {}, p[stride][lanes], w[stride][lanes], y[stride][lanes];
+    std::fill_n(dstates_, k_ * lanes, T(0));
+    for (int n = 0; n < U::vectors; ++n) std::fill_n(dvectors_[n], lanes, T(0));
+    if constexpr (U::rows > 0) std::fill_n(drates_, k_ * lanes, T(0));
+    for (std::int64_t segment = (a_.steps - 1) / stride; segment >= 0; --segment) {
+      const std::int64_t begin = segment * stride,
+                         count = std::min<std::int64_t>(stride, a_.steps - begin);
+      for (int i = 0; i < k_; ++i)
+        load(checkpoint(segment) + i * a_.width + channel_, states_ + i * lanes);
+      for (int i = 0; i < count; ++i) {
+        const std::int64_t t = time(begin + i);
+        const T* before = states_ + i * k_ * lanes;
+        T* after = states_ + (i + 1) * k_ * lanes;
+        if (is_live(t * a_.batch + b_)) {
+          open_step(t);
+          step(before, after, p[i], w[i], y[i]);
+        } else {
+          std::copy_n(before, k_ * lanes, after);
+        }
+      }
+      for (int i = static_cast<int>(count) - 1; i >= 0; --i) {
+        const std::int64_t t = time(begin + i), row = t * a_.batch + b_;
+        T dh[lanes];
+        load(g.dh + row * a_.width + channel_, dh);
+#pragma omp simd
+        for (int j = 0; j < lanes; ++j) carry[j] += dh[j];
+        if (is_live(row)) {
+          open_step(t);
+          step_backward(g, t, states_ + i * k_ * lanes, states_ + (i + 1) * k_ * lanes, p[i], w[i],
+                        y[i], carry);
+          std::fill_n(carry, lanes, T(0));
+        } else {
+          for (int n = 0; n < U::inputs; ++n)
+            std::fill_n(g.dx + (row * U::inputs + n) * a_.width + channel_, count_, T(0));
+        }
+      }
+    }
+    if (g.dh_before) store(carry, g.dh_before + b_ * a_.width + channel_);
+    if (g.dmemory_before) store_state(dstates_, g.dmemory_before + b_ * a_.memory_width());
+    for (int n = 0; n < U::vectors; ++n) add(dvectors_[n], sums + n * a_.width + channel_);
+    if constexpr (U::rows > 0) {
+      for (int i = 0; i < k_; ++i) {
+        T row[lanes], drow[lanes];
+        load(a_.rows + i * a_.width + channel_, row);
+        for (int j = 0; j < lanes; ++j)
+          drow[j] = drates_[i * lanes + j] * U::rate_slope(row[j], rates_[i * lanes + j]);
+        add(drow, sums + (U::vectors + i) * a_.width + channel_);
+      }
+    }
+  }
+  // The sum of all lanes, added in halves: one order whatever the width of vectors (sums.h).
+  static T sum(T* x) {
+#pragma GCC unroll 5
+    for (int half = lanes / 2; half > 0; half /= 2)
+#pragma omp simd
+      for (int j = 0; j < half; ++j) x[j] += x[j + half];
+    return x[0];
+  }
+  void add(const T* from, T* to) const {
+    for (int j = 0; j < count_; ++j) to[j] += from[j];
+  }
+
+  // dh: the gradient of the step's output. dstates_: of the states after the step; becomes that of
+  // the states before it.
+  void step_backward(const Gradient& g, std::int64_t t, const T* before, const T* after, const T* p,
+                     const T* w, const T* y, const T* dh) {
+    const units::HeadOutput<T> dhead = units::head_at<U>(doutput_ + t * output_, k_);
+    T dy[lanes], dw[lanes] = {}, dp[lanes], dpace[lanes] = {};
+    T dx[units::at_least_one(U::inputs)][lanes], dextra[units::at_least_one(U::extras)][lanes];
+#pragma omp simd
+    for (int j = 0; j < lanes; ++j) {
+      Channel d{};
+      U::output_backward(channel(j), y[j], dh[j], d, dy[j]);
+      for (int n = 0; n < U::inputs; ++n) dx[n][j] = d.x[n];
+      for (int n = 0; n < U::extras; ++n) dextra[n][j] = d.extra[n];
+      for (int n = 0; n < U::vectors; ++n) dvectors_[n][j] += d.v[n];
+    }
+    for (int i = 0; i < k_; ++i) {
+      const T key = head_now_.key[i], query = head_now_.query[i], shared = head_now_.decay[i];
+      T dquery[lanes], dkey[lanes], ddecay[lanes];
+#pragma omp simd
+      for (int j = 0; j < lanes; ++j) {
+        const int n = i * lanes + j;
+        const T ds = dstates_[n] + dy[j] * query;
+        dquery[j] = dy[j] * after[n];
+        dkey[j] = ds * w[j];
+        dw[j] += ds * key;
+        if constexpr (U::rows > 0) {
+          const T decay = math::exp<T>(pace_[j] * rates_[n]), slope = ds * before[n] * decay;
+          dpace[j] += slope * rates_[n];
+          drates_[n] += slope * pace_[j];
+          dstates_[n] = ds * decay;
+        } else {
+          ddecay[j] = ds * before[n];
+          dstates_[n] = ds * shared;
+        }
+      }
+      dhead.query[i] += sum(dquery);
+      dhead.key[i] += sum(dkey);
+      if constexpr (U::rows == 0) dhead.decay[i] += sum(ddecay);
+    }
+#pragma omp simd
+    for (int j = 0; j < lanes; ++j) {
+      Channel d{};
+      U::write_backward(channel(j), p[j], dw[j], d, dp[j]);
+      if constexpr (U::rows > 0) U::pace_backward(channel(j), dpace[j], d);
+      for (int n = 0; n < U::inputs; ++n) dx[n][j] += d.x[n];
+      for (int n = 0; n < U::extras; ++n) dextra[n][j] += d.extra[n];
+      for (int n = 0; n < U::vectors; ++n) dvectors_[n][j] += d.v[n];
+    }
+    if constexpr (U::reads) {
+      for (int i = 0; i < k_; ++i) {
+        const T key = head_now_.key[i];
+        T dkey[lanes];
+#pragma omp simd
+        for (int j = 0; j < lanes; ++j) {
+          dkey[j] = dp[j] * before[i * lanes + j];
+          dstates_[i * lanes + j] += dp[j] * key;
+        }
+        dhead.key[i] += sum(dkey);
+      }
+    }
+    for (int n = 0; n < U::extras; ++n) dhead.extra[n] += sum(dextra[n]);
+    const std::int64_t row = t * a_.batch + b_;
+    for (int n = 0; n < U::inputs; ++n)
+      store(dx[n], g.dx + (row * U::inputs + n) * a_.width + channel_);
+  }
+
+  const Loop& a_;
+  const int k_;
+  const std::int64_t b_, head_, part_;
+  const int output_, memory_;  // numbers of a HeadOutput and of the head's memory
+  T* record_;                  // [T, output_]
+  T* doutput_ = nullptr;       // gradients of the record
+  std::int64_t channel_ = 0, count_ = 0;
+  units::HeadOutput<const T> head_now_{};
+  T x_[units::at_least_one(U::inputs)][lanes];
+  T vectors_[units::at_least_one(U::vectors)][lanes],
+      dvectors_[units::at_least_one(U::vectors)][lanes];
+  T pace_[lanes];
+  T rates_[U::rows > 0 ? wide : 1], drates_[U::rows > 0 ? wide : 1];
+  T states_[(stride + 1) * wide], dstates_[wide];  // [K, lanes] each
+};
+
+}  // namespace nmt::kernels
