@@ -104,7 +104,12 @@ class RecurrenceCase {
     const Context& context = case_.context();
     cell_.unit = &unit_;
     cell_.width = h;
-    zeros_ = case_.zeros(size_.batch * h);
+    for (int p = 0; p < unit_.states; ++p) {
+      starts_.push_back(case_.zeros(size_.batch * h));
+      dispatch(context, [&](const auto& backend) {
+        kernels::fill(backend, starts_.back().f32(), size_.batch * h, unit_.state_start(p));
+      });
+    }
     if (unit_.vectors > 0) cell_.vectors = (vectors_ = case_.random(unit_.vectors * h, 7)).f32();
     if (unit_.position_vectors > 0) {
       cell_.positions =
@@ -164,7 +169,7 @@ class RecurrenceCase {
     a.batch = size_.batch;
     a.x = b.x.f32();
     for (int p = 0; p < unit_.states; ++p) {
-      a.initial[p] = zeros_.f32();
+      a.initial[p] = starts_[static_cast<std::size_t>(p)].f32();
       a.states[p] = b.states[p].f32();
     }
     a.record.u = pointer(b.u);
@@ -225,7 +230,8 @@ class RecurrenceCase {
   bool backward_;
   kernels::Cell cell_;
   std::vector<float> x_, dh_, weights_;
-  Tensor zeros_, vectors_, positions_, bias_, packed_[4];
+  std::vector<Tensor> starts_;  // the initial states
+  Tensor vectors_, positions_, bias_, packed_[4];
   std::vector<Buffers> sets_;
   std::size_t next_ = 0;
 };

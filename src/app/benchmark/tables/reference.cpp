@@ -1,6 +1,7 @@
 #include "app/benchmark/tables/reference.h"
 
 #include "core/error.h"
+#include "kernels/recurrent/unit.h"
 #include "units/all.h"
 
 #include <algorithm>
@@ -22,7 +23,10 @@ Doubles run(const SentenceRecurrence& s) {
   constexpr int position_vectors = position_vectors_of<U>;
   const std::int64_t h = s.width, wide = (U::recurrents + U::late) * h;
   std::vector<Step<double, U>> channels(static_cast<std::size_t>(h));
-  for (Step<double, U>& step : channels) step = {};
+  for (Step<double, U>& step : channels) {
+    step = {};
+    for (int p = 0; p < U::states; ++p) step.s[p] = kernels::units()[s.unit].state_start(p);
+  }
   Doubles out(static_cast<std::size_t>(s.steps * h)), before(static_cast<std::size_t>(h)), u,
       value(before);
   for (std::int64_t i = 0; i < s.steps; ++i) {

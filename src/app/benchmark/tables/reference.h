@@ -10,8 +10,8 @@ namespace nmt::app::bench {
 
 using Doubles = std::vector<double>;
 
-/// The recurrence of one sentence through a unit of units.def, without layer normalization, from
-/// zero states.
+/// The recurrence of one sentence through a unit of units.def, without layer normalization and
+/// without an initial state.
 struct SentenceRecurrence {
   std::size_t unit = 0;  ///< index in kernels::units()
   std::int64_t steps = 0, width = 0;
