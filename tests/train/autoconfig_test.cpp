@@ -28,11 +28,11 @@ TEST(AutoConfig, ThirtyThousandCaptions) {
   EXPECT_EQ(model.enc_depth, 2);
   EXPECT_EQ(model.dec_depth, 2);
   EXPECT_EQ(data.dim_vocabs, std::vector<int>{8000});
-  EXPECT_EQ(data.mini_batch_words, 4096);
+  EXPECT_EQ(data.mini_batch_words, 1280);
   EXPECT_GT(model.dropout_rnn, 0);
-  // 2,100,000 / 4.5 + 28,000 = 494,667 labels, over 0.9 * 4096 of them an update: 134 updates.
-  EXPECT_EQ(train.valid_freq, "130u");
-  EXPECT_EQ(train.disp_freq, "26u");
+  // 2,100,000 / 4.5 + 28,000 = 494,667 labels, over 0.9 * 1280 of them an update: 429 updates.
+  EXPECT_EQ(train.valid_freq, "430u");
+  EXPECT_EQ(train.disp_freq, "86u");
   for (const Choice& choice : choices) EXPECT_FALSE(choice.why.empty()) << choice.name;
   EXPECT_NO_THROW(Schedule{train});
 }
@@ -130,8 +130,8 @@ TEST(AutoConfig, EachOptimizerHasItsRate) {
   for (const auto& [name, rate] : {std::pair{"adadelta", 1.0},
                                    {"adagrad", 0.05},
                                    {"sgd", 1.0},
-                                   {"adam", 0.002},
-                                   {"adamw", 0.002}}) {
+                                   {"adam", 0.004},
+                                   {"adamw", 0.004}}) {
     ModelSpec model;
     DataSpec data;
     TrainSpec train;
