@@ -44,8 +44,8 @@ struct DistillSpec {
 
 /// The options of nmt-distill: its own and those of nmt-train, with the defaults of a student.
 std::vector<config::Option> fields(DistillSpec& spec);
-/// Records which settings of the student were given. With another architecture than that of the
-/// default student, all its settings have the defaults of nmt-train. Call it after
+/// Records which settings of the student were given, and gives another architecture than that of
+/// the default student its own defaults (unset_student_architecture). Call it after
 /// Settings::read().
 void note_given(DistillSpec& spec, const config::Settings& settings);
 /// Errors (usage): missing files or models, and settings that contradict each other.

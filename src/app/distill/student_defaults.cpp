@@ -51,9 +51,8 @@ void unset_student_architecture(TrainingSpec& spec) {
   std::vector<config::Option> options = fields(spec);
   for (const Default& each : of_architecture) {
     const config::Option& option = config::named(options, each.option);
-    if (spec.is_given(option.name)) continue;
-    const std::vector<std::string> automatic{config::automatic};
-    config::assign(option, option.chosen ? automatic : option.initial, option.name);
+    if (!spec.is_given(option.name) && !option.chosen)
+      config::assign(option, option.initial, option.name);
   }
 }
 
