@@ -47,6 +47,12 @@ std::string mebibytes(std::int64_t bytes) {
 }
 
 std::string unit_text(const kernels::Unit& u) {
+  if (u.matrix_state)
+    return fmt::format(
+        "{}: {} weight matri{} over the input for the channels; {} vectors and {} numbers for each "
+        "head; a matrix as state\n",
+        u.name, u.inputs, u.inputs == 1 ? "x" : "ces", u.matrix_state->planes,
+        u.matrix_state->scalars);
   return fmt::format(
       "{}{}{}: {} weight matrices, {} over the input and {} over the state; {} state vector{}\n",
       u.name, *u.variant ? " " : "", u.variant, u.inputs + u.recurrents + u.late, u.inputs,
