@@ -135,6 +135,7 @@ std::vector<ModelSpec> specs() {
                                          {"seq2seq", "hgrn", 0},
                                          {"gnmt", "hgrn", 0},
                                          {"block", "hgrn", 2},
+                                         {"block", "mamba", 4},
                                          {"deep", "srn", 2},
                                          {"deep", "lrn", 3}}) {
     all.push_back(small(type, unit));
