@@ -12,6 +12,7 @@
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/gemm_int8.h"
 #include "kernels/products/product_library.h"
+#include "kernels/recurrent/matrix_state.h"
 #include "kernels/recurrent/recurrence.h"
 #include "kernels/self_attention.h"
 #include "kernels/softmax_loss.h"
@@ -248,6 +249,52 @@ void recurrences(const Cpu& cpu) {
   }
 }
 
+void matrix_recurrences(const Cpu& cpu) {
+  for (const Unit& unit : matrix_units()) {
+    Sum sum(std::string(unit.name) + " " + unit.variant);
+    for (const std::int64_t width : {std::int64_t{6}, std::int64_t{100}}) {
+      MatrixRecurrence a;
+      a.unit = &unit;
+      a.steps = 2 * matrix_stride + 1;
+      a.batch = 3;
+      a.width = width;
+      a.heads = 2;
+      a.state_width = 5;
+      const std::int64_t n = a.steps * a.batch, k = a.state_width,
+                         trained = unit.matrix_state->rows * k * width;
+      const Floats x = floats(n * unit.inputs * width), shared = floats(n * a.shared_width()),
+                   vectors = floats(unit.vectors * width), of_rows = floats(trained),
+                   h_before = floats(a.batch * width),
+                   memory_before = floats(a.batch * a.memory_width()), dh = floats(n * width);
+      Floats h = zeros(n * width), memory = zeros(a.batch * a.memory_width()),
+             record = zeros(matrix_record(a)), checkpoints = zeros(3 * a.batch * k * width),
+             dx = zeros(n * unit.inputs * width), dshared = zeros(n * a.shared_width()),
+             dvectors = zeros(unit.vectors * width), drows = zeros(trained),
+             scratch = zeros(matrix_scratch(cpu, a));
+      a.x = x.data();
+      a.shared = shared.data();
+      a.vectors = vectors.data();
+      a.rows = of_rows.data();
+      a.h_before = h_before.data();
+      a.memory_before = memory_before.data();
+      a.h = h.data();
+      a.memory = memory.data();
+      a.record = record.data();
+      a.checkpoints = checkpoints.data();
+      matrix_forward(cpu, a);
+      MatrixGradient g;
+      g.dh = dh.data();
+      g.dx = dx.data();
+      g.dshared = dshared.data();
+      g.dvectors = dvectors.data();
+      g.drows = drows.data();
+      g.scratch = scratch.data();
+      matrix_backward(cpu, a, g);
+      for (const Floats* of : {&h, &memory, &dx, &dshared, &dvectors, &drows}) sum.add(*of);
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -260,4 +307,5 @@ int main() {
   output_layer(cpu);
   products(cpu);
   recurrences(cpu);
+  matrix_recurrences(cpu);
 }
