@@ -20,9 +20,13 @@ constexpr std::string_view kIncomplete = "not a complete SentencePiece model";
 std::string piece_defect(std::string_view message, std::size_t index) {
   ProtobufFields fields(message);
   while (const auto field = fields.next()) {
-    if (field->number == kPieceText && field->bytes.size() > max_piece_bytes)
+    if (field->number != kPieceText) continue;
+    if (field->bytes.size() > max_piece_bytes)
       return fmt::format("piece {} has {} bytes; at most {} are allowed", index,
                          field->bytes.size(), max_piece_bytes);
+    // libsentencepiece 0.1.97 ends the process over a piece that begins with a NUL byte.
+    if (field->bytes.find('\0') != std::string_view::npos)
+      return fmt::format("piece {} has a NUL byte", index);
   }
   return std::string(fields.whole() ? "" : kIncomplete);
 }

@@ -62,7 +62,7 @@ RELEASES = {
                                 "12", "--groups", "2", "--enc-depth", "1", "--dec-depth", "1",
                                 "--gate-init", "chrono", "--dropout", "0"],
         },
-        resumed=("rnnsearch-olrn",),
+        resumed=(),
         converted={"block-mingru-int8": ("block-mingru", "int8")}),
 }
 
@@ -88,6 +88,11 @@ class Programs:
             raise RuntimeError(f"{' '.join(command)}: exit status {done.returncode}\n"
                                f"{done.stderr.decode(errors='replace')}")
         return done
+
+    def level(self, model):
+        """The level of the kernels that the loader takes."""
+        found = re.search(r"x86-64-v\d", self.run("nmt-translate", "--model", model).stderr.decode())
+        return found[0] if found else "other"
 
     def build_info(self, key):
         return re.search(rf"^{key}: (.*)", self.run("nmt-train", "--build-info").stdout.decode(),

@@ -6,7 +6,7 @@
 Translations must be equal, and in int8 their scores too. Scores and the weights after resuming must
 be the same bits where the build has the release's compiler and rounding (golden.ROUNDING) and no
 sanitizer; elsewhere other instructions may round differently, and they must agree to a relative
-1e-3."""
+1e-3, scores of weights in int8 of another rounding to 5e-3."""
 import json
 import os
 import pathlib
@@ -43,7 +43,7 @@ class GoldenTest(unittest.TestCase):
         for name, lines in expected.get("int8", {}).items():
             with self.subTest(int8=name, asked=level):
                 self.assertEqual(golden.translate_int8(programs, release, copies[name]), lines)
-        used = level
+        used = programs.level(next(iter(copies.values())))
         for name, levels in expected["resumed"].items():
             with self.subTest(resumed=name, asked=level):
                 used, sums = golden.resume(programs, release, copies[name], models[name])
@@ -60,8 +60,10 @@ class GoldenTest(unittest.TestCase):
                 if exact and used in levels:
                     self.assertEqual(found, levels[used])
                 self.assertEqual(len(found), len(levels["x86-64-v3"]))
+                # With another rounding, some activations of 8 bits are rounded to the next step.
+                steps = name.endswith("int8") and expected.get("rounding", 1) != golden.ROUNDING
                 for a, b in zip(found, levels["x86-64-v3"]):
-                    self.assertLess(abs(a - b), 1e-3 * abs(b))
+                    self.assertLess(abs(a - b), (5e-3 if steps else 1e-3) * abs(b))
         return used
 
     def test_every_release_at_every_level(self):

@@ -256,6 +256,13 @@ TEST(Vocabulary, RejectsLongPieces) {
   EXPECT_NE(error_of(unigram).find("piece 60 has 300000 bytes"), std::string::npos);
 }
 
+// SentencePiece 0.1.97 throws where it must not when a piece begins with a NUL byte.
+TEST(Vocabulary, RejectsPiecesWithNul) {
+  const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
+  EXPECT_EQ(error_of(with_field(good, 1, with_field("", 1, std::string(4, '\0')))),
+            "vocabulary hostile.spm: piece 60 has a NUL byte");
+}
+
 TEST(Vocabulary, RejectsManyPiecesAndLargeFiles) {
   std::string pieces;
   for (int i = 0; i <= 1'000'000; ++i) pieces += std::string("\x0A\x03\x0A\x01x", 5);
