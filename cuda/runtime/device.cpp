@@ -134,6 +134,11 @@ class DeviceMemory : public MemorySource {
     cudaFree(data);
   }
   [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
+#ifndef NMT_EMULATED_DEVICE  // whose memory is the host's
+  bool is_on_host() const override {
+    return false;
+  }
+#endif
 
  private:
   CudaDevice& device_;

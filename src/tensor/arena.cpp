@@ -1,6 +1,7 @@
 #include "tensor/arena.h"
 
 #include "core/error.h"
+#include "tensor/guard.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,7 +28,9 @@ bool is_free(const Block* block) {
 }  // namespace
 
 Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
-    : source_(source ? std::move(source) : std::make_unique<Heap>()), growth_(growth) {}
+    : source_(source ? std::move(source) : std::make_unique<Heap>()),
+      gap_(source_->is_on_host() ? guard::gap : 0),
+      growth_(growth) {}
 
 Arena::~Arena() {
   trim();
@@ -97,7 +100,8 @@ char* Arena::allocate_chunk(std::size_t bytes) {
 }
 
 Block* Arena::allocate(std::size_t bytes) {
-  const std::size_t size = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  const std::size_t size =
+      std::max(alignment, (bytes + alignment - 1) / alignment * alignment) + gap_;
   make_headers();  // first, since it can fail
   Block* block = find_free(size);
   if (block) {
@@ -116,6 +120,7 @@ Block* Arena::allocate(std::size_t bytes) {
     block->size = chunk;
     ++statistics_.system_allocations;
     statistics_.reserved += chunk;
+    if (gap_ > 0) guard::forbid(data, chunk);
   }
   if (block->size - size >= alignment) {
     Block* rest = new_block();
@@ -129,7 +134,8 @@ Block* Arena::allocate(std::size_t bytes) {
     insert_free(rest);
   }
   block->references = 1;
-  statistics_.in_use += block->size;
+  if (gap_ > 0) guard::permit(block->data, bytes);
+  statistics_.in_use += block->size - gap_;
   statistics_.peak = std::max(statistics_.peak, statistics_.in_use);
   return block;
 }
@@ -153,7 +159,8 @@ void Arena::let_go() noexcept {
 }
 
 void Arena::free(Block* block) noexcept {
-  statistics_.in_use -= block->size;
+  statistics_.in_use -= block->size - gap_;
+  if (gap_ > 0) guard::forbid(block->data, block->size);
   if (Block* next = block->after; next && is_free(next)) {
     remove_free(next);
     block->size += next->size;
@@ -178,6 +185,7 @@ void Arena::trim() {
       Block* following = block->free_after;
       if (!block->before && !block->after) {
         remove_free(block);
+        if (gap_ > 0) guard::permit(block->data, block->size);
         source_->release(block->data);
         statistics_.reserved -= block->size;
         recycle(block);

@@ -31,6 +31,8 @@ class MemorySource {
   /// before it calls refuse().
   virtual char* allocate(std::size_t bytes) = 0;
   virtual void release(char* data) noexcept = 0;
+  /// Whether the host can access the memory: guards (guard.h) are for that alone.
+  virtual bool is_on_host() const { return true; }
   /// Throws because there is no memory for so many bytes; std::bad_alloc by default.
   [[noreturn]] virtual void refuse(std::size_t) { throw std::bad_alloc(); }
 };
@@ -43,7 +45,7 @@ class Arena {
   struct Statistics {
     std::int64_t system_allocations = 0;  ///< chunks allocated from the system
     std::size_t reserved = 0;             ///< bytes held from the system
-    std::size_t in_use = 0;               ///< bytes in live blocks
+    std::size_t in_use = 0;               ///< bytes in live blocks, without their gaps
     std::size_t peak = 0;                 ///< maximum of in_use
   };
 
@@ -79,6 +81,7 @@ class Arena {
   void free(Block* block) noexcept;
 
   std::unique_ptr<MemorySource> source_;
+  std::size_t gap_;  // bytes behind the tensor of a block (guard.h)
   std::size_t growth_;
   std::array<Block*, bins> free_{};
   std::vector<std::unique_ptr<Block>> blocks_;  // every header ever made

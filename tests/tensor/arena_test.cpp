@@ -1,6 +1,7 @@
 #include "tensor/arena.h"
 
 #include "core/rng.h"
+#include "tensor/guard.h"
 #include "tensor/tensor.h"
 
 #include <cstdint>
@@ -34,7 +35,12 @@ namespace {
 TEST(Arena, blocks_never_overlap_and_merge_again) {
   Arena arena(1 << 16);
   Rng rng(1);
-  std::vector<std::pair<Block*, unsigned char>> live;
+  struct Live {
+    Block* block;
+    std::size_t size;
+    unsigned char mark;
+  };
+  std::vector<Live> live;
   for (int i = 0; i < 20000; ++i) {
     if (live.size() < 50 && rng.below(2) == 0) {
       const std::size_t size = 1 + rng.below(5000);
@@ -42,18 +48,18 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
       ASSERT_GE(block->size, size);
       ASSERT_EQ(reinterpret_cast<std::uintptr_t>(block->data) % 64, 0u);
       const auto mark = static_cast<unsigned char>(i);
-      std::memset(block->data, mark, block->size);
-      live.emplace_back(block, mark);
+      std::memset(block->data, mark, size);
+      live.push_back({block, size, mark});
     } else if (!live.empty()) {
       const std::size_t at = rng.below(live.size());
-      const auto [block, mark] = live[at];
-      for (std::size_t j = 0; j < block->size; ++j)
+      const auto [block, size, mark] = live[at];
+      for (std::size_t j = 0; j < size; ++j)
         ASSERT_EQ(static_cast<unsigned char>(block->data[j]), mark);
       arena.release(block);
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
-  for (const auto& [block, mark] : live) arena.release(block);
+  for (const Live& one : live) arena.release(one.block);
   EXPECT_EQ(arena.statistics().in_use, 0u);
   arena.trim();
   EXPECT_EQ(arena.statistics().reserved, 0u);  // all neighbors merged into whole chunks
@@ -72,6 +78,31 @@ TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
   for (int i = 0; i < 100; ++i) pattern();
   EXPECT_EQ(arena.statistics().system_allocations, before);
 }
+
+#ifdef NMT_GUARDED
+TEST(Arena, nothing_beside_a_tensor_is_accessible) {
+  const auto write = [](std::int64_t n, std::int64_t at) {
+    Arena arena;
+    Tensor before(arena, Shape{16}), tensor(arena, Shape{n}), after(arena, Shape{16});
+    static_cast<volatile float*>(tensor.f32())[at] = 1;
+  };
+  for (const std::int64_t n : {1, 15, 16, 160}) {
+    write(n, 0), write(n, n - 1);
+    EXPECT_DEATH(write(n, n), "use-after-poison");
+    EXPECT_DEATH(write(n, -1), "use-after-poison");
+  }
+  const auto use_late = [] {
+    Arena arena;
+    volatile float* data = nullptr;
+    {
+      Tensor tensor(arena, Shape{16});
+      data = tensor.f32();
+    }
+    data[0] = 1;
+  };
+  EXPECT_DEATH(use_late(), "use-after-poison");
+}
+#endif
 
 // A system with so many bytes.
 class Limited : public MemorySource {
@@ -96,11 +127,12 @@ class Limited : public MemorySource {
 
 TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
   Arena arena(1 << 16, std::make_unique<Limited>(100000));
+  const auto gap = std::int64_t{guard::gap} / 4;
   const Tensor first(arena, Shape{10});  // a chunk of 65,536 bytes, and 34,464 are left
-  const Tensor second(arena, Shape{16368});
+  const Tensor second(arena, Shape{16368 - 2 * gap});
   EXPECT_EQ(arena.statistics().reserved, 65536u);
   const Tensor third(arena, Shape{8000});
-  EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u);
+  EXPECT_EQ(arena.statistics().reserved, 65536u + 32000u + guard::gap);
   EXPECT_THROW(Tensor(arena, Shape{4096}), std::bad_alloc);
 }
 
