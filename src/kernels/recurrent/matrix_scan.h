@@ -171,7 +171,7 @@ class MatrixScan {
     }
   }
   [[gnu::always_inline]] Channel channel(int j) const {
-    Channel c;
+    Channel c{};
     for (int n = 0; n < U::inputs; ++n) c.x[n] = x_[n][j];
     for (int n = 0; n < U::vectors; ++n) c.v[n] = vectors_[n][j];
     for (int n = 0; n < U::extras; ++n) c.extra[n] = head_now_.extra[n];
