@@ -53,7 +53,7 @@ std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, N
 ///
 /// pairs below  width depth vocabulary words  dropout learn-rate warm-up epochs
 ///        5,000   128   1+1      1,000  1024      0.2     0.003    100u     60
-///       20,000   256   1+1      4,000  2048      0.3     0.002    200u     40
+///       20,000   256   1+1      4,000  1024      0.3     0.004    200u     60
 ///      100,000   256   2+2      8,000  1280     0.25     0.004    400u     60
 ///      500,000   512   2+2     16,000  4096      0.2     0.001   1000u     20
 ///    2,000,000   512   3+3     24,000  8192      0.1     0.001   4000u     10
@@ -65,9 +65,9 @@ std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, N
 ///   its random initialization (Gowda & May 2020: 8,000 pieces or fewer are best for 30,000
 ///   sentences, 32,000 for 4.5 million).
 /// - Words (padded target tokens per batch): a few hundred updates per epoch. Larger batches mean
-///   fewer updates; smaller ones make the matrix products inefficient. On Multi30k, 1,280 and the
-///   learning rate 0.004 gain BLEU over 4,096 and 0.002 in the same minutes
-///   (docs/benchmarks/results.md).
+///   fewer updates; smaller ones make the matrix products inefficient. With 15,000
+///   pairs, 1,024 and the learning rate 0.004 gain 1.4 BLEU over 2,048 and 0.002 in the same
+///   minutes (docs/benchmarks/results.md).
 /// - Dropout: more for smaller corpora (Sennrich & Zhang 2019).
 /// - Learning rate: that of the table for adam and adamw, else the default of the optimizer
 ///   (optimizer.h).
