@@ -281,7 +281,7 @@ __global__ void prepare_backward_kernel(MatrixScanArguments s, MatrixGradient g,
     const auto gradients = [&](std::int64_t tile, std::int64_t t) {
       return scratch.heads + ((chain * s.tiles + tile) * s.a.steps + t) * s.output;
     };
-    float dmemory[most], dbefore[most];
+    float dmemory[most], dbefore[most] = {};
     for (int n = 0; n < s.memory; ++n) dmemory[n] = 0.0f;
     for (std::int64_t i = s.a.steps - 1; i >= 0; --i) {
       const std::int64_t t = s.time(i), row = t * s.a.batch + b;
