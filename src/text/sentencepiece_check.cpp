@@ -24,9 +24,9 @@ std::string piece_defect(std::string_view message, std::size_t index) {
     if (field->bytes.size() > max_piece_bytes)
       return fmt::format("piece {} has {} bytes; at most {} are allowed", index,
                          field->bytes.size(), max_piece_bytes);
-    // libsentencepiece 0.1.97 ends the process over a piece that begins with a NUL byte.
-    if (field->bytes.find('\0') != std::string_view::npos)
-      return fmt::format("piece {} has a NUL byte", index);
+    // libsentencepiece 0.1.97 ends the process over one.
+    if (field->bytes.starts_with('\0'))
+      return fmt::format("piece {} begins with a NUL byte", index);
   }
   return std::string(fields.whole() ? "" : kIncomplete);
 }

@@ -260,7 +260,7 @@ TEST(Vocabulary, RejectsLongPieces) {
 TEST(Vocabulary, RejectsPiecesWithNul) {
   const std::string good = train(corpus(), {.size = 60}).vocabulary.bytes();
   EXPECT_EQ(error_of(with_field(good, 1, with_field("", 1, std::string(4, '\0')))),
-            "vocabulary hostile.spm: piece 60 has a NUL byte");
+            "vocabulary hostile.spm: piece 60 begins with a NUL byte");
 }
 
 TEST(Vocabulary, RejectsManyPiecesAndLargeFiles) {

@@ -88,6 +88,7 @@ void WorkDirectory::remove(DistillStep step) const {
 
 void WorkDirectory::clean(DistillStep step) const {
   remove_temporaries(path_);
+  remove_temporaries(at("steps"));
   for (const std::string& name : outputs(step)) {
     std::error_code error;
     if (!continues(step))
