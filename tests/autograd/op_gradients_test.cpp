@@ -27,8 +27,9 @@ const std::set<std::string> on_a_device = {"cudnn_layer"};
 
 std::vector<OpRow> all_rows() {
   std::vector<OpRow> rows = test::plain_op_rows();
-  for (const auto& more : {test::attention_op_rows(), test::self_attention_op_rows(),
-                           test::recurrent_op_rows(), test::label_op_rows()})
+  for (const auto& more :
+       {test::attention_op_rows(), test::self_attention_op_rows(), test::recurrent_op_rows(),
+        test::matrix_op_rows(), test::label_op_rows()})
     rows.insert(rows.end(), more.begin(), more.end());
   return rows;
 }

@@ -25,6 +25,7 @@ std::vector<OpRow> plain_op_rows();
 std::vector<OpRow> attention_op_rows();
 std::vector<OpRow> self_attention_op_rows();
 std::vector<OpRow> recurrent_op_rows();
+std::vector<OpRow> matrix_op_rows();
 std::vector<OpRow> label_op_rows();
 
 /// A random size.
