@@ -57,7 +57,9 @@ void check_matrix_recurrence(Engine& engine, const kernels::Unit& unit, bool con
   if (cell.vectors) check.reads("vectors", v, vectors);
   if (cell.rows) check.reads("rows", r, rows);
   if (continued) check.reads("h before", h_before, initial[0]);
-  if (continued) check.reads("memory before", memory_before, initial[1]);
+  // The scale that a head remembers (mlstm) is a constant: no gradient passes through it.
+  if (continued && unit.matrix_state->memory_scalars == 0)
+    check.reads("memory before", memory_before, initial[1]);
   check.gives("h", out[0]);
   check.run(
       tape,
