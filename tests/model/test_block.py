@@ -27,11 +27,17 @@ SMALL = ["--type", "block", "--dim-emb", str(E), "--dim-rnn", str(H), "--enc-dep
 ATTENTION = ["--encoder-mixer", "attention", "--encoder-heads", "3", "--feed-forward", "relu",
              "--decoder-feed-forward", "none", "--gate-branch", "none", "--unit", "ssru",
              "--attention", "dot", "--heads", "2"]
+HEADS, K = 2, 3
+STATE = ["--state-heads", str(HEADS), "--state-width", str(K)]
 SETTINGS = {
     "attention": ATTENTION,
     "alternating": ["--unit", "rglru", "--feed-forward-width", "18", "--convolution", "3"],
     "joined": ["--unit", "ssru", "--encoder-directions", "joined", "--gate-branch", "silu",
                "--convolution", "2", "--decoder-feed-forward", "relu", "--dim-attention", "8"],
+    "gla-gdn": ["--enc-cell", "gla", "--dec-cell", "gdn", "--feed-forward", "none", *STATE],
+    "mlstm-mamba": ["--enc-cell", "mlstm", "--dec-cell", "mamba", "--feed-forward", "none",
+                    "--convolution", "2", *STATE],
+    "hgrn2": ["--unit", "hgrn2", "--feed-forward", "none", *STATE],
 }
 
 
@@ -87,6 +93,47 @@ def gelu(x):
 GATES = {"gelu": gelu, "silu": lambda x: x * sigmoid(x)}
 
 
+def unit_length(x):
+    return x / np.sqrt((x ** 2).sum(-1, keepdims=True))
+
+
+# A step of a matrix-state unit: the state S of a head [channels,K], n, the planes of the head, its
+# scalars, those of its channels, and its trained vectors and rows -> S, n, h.
+def gla(s, n, planes, scalars, x, vectors, rows):
+    q, k, a = planes
+    s = s @ np.diag(sigmoid(a) ** (1 / 16)) + np.outer(x[0], k)
+    return s, n, s @ q
+
+
+def hgrn2(s, n, planes, scalars, x, vectors, rows):
+    q, f = planes[0], sigmoid(planes[1])
+    s = s @ np.diag(f) + np.outer(x[0], 1 - f)
+    return s, n, s @ q
+
+
+def gdn(s, n, planes, scalars, x, vectors, rows):
+    (q, k), (alpha, beta) = map(unit_length, planes), sigmoid(scalars)
+    s = alpha * s @ (np.eye(K) - beta * np.outer(k, k)) + beta * np.outer(x[0], k)
+    return s, n, s @ q
+
+
+def mlstm(s, n, planes, scalars, x, vectors, rows):
+    (q, k), i, f = planes, np.exp(scalars[0]), sigmoid(scalars[1])
+    k = k / np.sqrt(K)
+    s, n = f * s + i * np.outer(x[0], k), f * n + i * k
+    return s, n, sigmoid(x[1]) * (s @ q) / max(abs(n @ q), 1)
+
+
+def mamba(s, n, planes, scalars, x, vectors, rows):
+    u, delta = x[0], np.log1p(np.exp(x[1] + vectors[1]))
+    s = np.exp(delta[:, None] * -np.exp(rows.T)) * s + np.outer(delta * u, planes[0])
+    return s, n, s @ planes[1] + vectors[0] * u
+
+
+MATRIX_UNITS = {"gla": (gla, 3, 0), "hgrn2": (hgrn2, 2, 0), "gdn": (gdn, 2, 2),
+                "mlstm": (mlstm, 2, 2), "mamba": (mamba, 2, 0)}  # planes and scalars of a head
+
+
 class Reference:
     """A block model in double, from the equations of docs/reference/models.md, sentence by sentence."""
 
@@ -121,12 +168,40 @@ class Reference:
             y[k:] += w * ahead[:max(len(x) - k, 0)]
         return y[::-1] if backward else y
 
+    def matrix_unit(self, name, cell, x, backward):
+        """Equations of the papers that docs/reference/units.md names, with whole matrices."""
+        t, (equations, planes, scalars), size = self.t, MATRIX_UNITS[cell], H // HEADS
+        if name + ".convolution" in t:
+            x = self.convolved(name + ".convolution", x, backward)
+        projected = x @ t[name + ".input_projection"] + t.get(name + ".input_projection_bias", 0)
+        shared = x @ t[name + ".head_projection"] + t[name + ".head_projection_bias"]
+        vectors, rows = t.get(name + ".vectors", np.zeros((0, H))), t.get(name + ".rows", np.zeros((K, H)))
+        out = np.zeros((len(x), H))
+        for head in range(HEADS):
+            own, s, n = slice(head * size, (head + 1) * size), np.zeros((size, K)), np.zeros(K)
+            for step in reversed(range(len(x))) if backward else range(len(x)):
+                of_head = shared[step].reshape(HEADS, planes * K + scalars)[head]
+                s, n, out[step, own] = equations(s, n, of_head[:planes * K].reshape(planes, K),
+                                                 of_head[planes * K:], projected[step].reshape(-1, H)[:, own],
+                                                 vectors[:, own], rows[:, own])
+            if name + ".head_norm_gain" in t:
+                norm = {f"norm_{part}": t[f"{name}.head_norm_{part}"][own] for part in ("gain", "bias")}
+                out[:, own] = normalize(0.01 * out[:, own], norm, "norm")  # epsilon 0.01
+        return out
+
     def gated(self, name, x, directions):
-        t = self.t
+        t, cell = self.t, self.s["enc-cell" if name.startswith("encoder") else "dec-cell"]
+        if cell in MATRIX_UNITS:
+            return self.joined(name, x, self.matrix_unit(name, cell, x, directions == "backward"))
         if directions == "both":
             h = np.concatenate([self.unit(name + ".forward", x), self.unit(name + ".backward", x, True)], -1)
         else:
             h = self.unit(name, x, directions == "backward")
+        return self.joined(name, x, h)
+
+    def joined(self, name, x, h):
+        """The gate branch and the output projection."""
+        t = self.t
         if self.s["gate-branch"] != "none":
             h = GATES[self.s["gate-branch"]](x @ t[name + ".gate_projection"]) * h
         return h @ t[name + ".output_projection"]
@@ -171,7 +246,8 @@ class Reference:
             f = normalize(x, t, at + ".mixer_norm")
             x = x + (self.self_attention(at + ".self_attention", f) if s["encoder-mixer"] == "attention"
                      else self.gated(at + ".unit", f, directions))
-            x = x + self.feed_forward(at + ".feed_forward", normalize(x, t, at + ".feed_forward_norm"), s["feed-forward"])
+            if s["feed-forward"] != "none":
+                x = x + self.feed_forward(at + ".feed_forward", normalize(x, t, at + ".feed_forward_norm"), s["feed-forward"])
         memory, y = normalize(x, t, "encoder.norm"), t["decoder.embedding"][[1, *target[:-1]]]
         kind = s["feed-forward"] if s["decoder-feed-forward"] == "auto" else s["decoder-feed-forward"]
         for layer in range(2):
@@ -243,6 +319,8 @@ class BlockTest(unittest.TestCase):
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
                               (["--convolution", "1"], "convolution: 1 taps; 0 (none) or at least 2"),
                               (["--heads", "5"], "heads: 5 must divide"),
+                              (["--unit", "gla", "--state-heads", "4"], "state-heads: 4 does not divide the width 10 of unit gla"),
+                              (["--unit", "gla", "--state-width", "65"], "--state-width: '65' is not an integer from 1 to 64"),
                               (["--attention", "none"], "attention none"),
                               (["--attention-projections"], "attention-projections"),
                               (["--attention-query", "recurrent"], "attention-query"),
