@@ -15,6 +15,7 @@ class LinesHash {
     for (const char c : line) mix(static_cast<unsigned char>(c));
     mix('\n');
   }
+  std::uint64_t value() const { return hash_; }
   /// 16 hexadecimal digits.
   std::string text() const { return fmt::format("{:016x}", hash_); }
 

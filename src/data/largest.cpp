@@ -19,7 +19,10 @@ struct Steps {
 
 Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t> lines) {
   const TextFile& file = loading.corpus.file(side);
-  const Vocabulary& vocabulary = side == Side::source ? loading.source : loading.target;
+  const bool is_source = side == Side::source;
+  const Vocabulary& vocabulary = is_source ? loading.source : loading.target;
+  const BpeDropout* dropout =
+      is_source ? loading.source_dropout.get() : loading.target_dropout.get();
   const DataSpec& spec = loading.spec;
   const bool in_words = spec.max_length_unit == LengthUnit::words;
   const auto limit = static_cast<std::size_t>(spec.max_length);
@@ -39,6 +42,7 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
       const std::string upper = encode_utf8(uppercase_of(decode_utf8(text)));
       pieces = std::max(pieces, loading.measure(vocabulary, upper).first.size());
     }
+    if (dropout) pieces = std::max(pieces, loading.measure(vocabulary, text, dropout).first.size());
     return static_cast<std::int64_t>(pieces) + 1;
   };
   Steps found;

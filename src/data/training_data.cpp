@@ -171,6 +171,13 @@ TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& sourc
     : impl_(
           std::make_unique<Impl>(Loading{corpus, source, target, spec, TextNoise(noise, spec.seed)},
                                  share, std::move(gather))) {
+  if (noise.bpe_dropout > 0) {
+    Loading& loading = impl_->loading;
+    loading.source_dropout = std::make_shared<BpeDropout>(source, noise.bpe_dropout);
+    loading.target_dropout = &source == &target
+                                 ? loading.source_dropout
+                                 : std::make_shared<BpeDropout>(target, noise.bpe_dropout);
+  }
   NMT_CHECK(share.rank >= 0 && share.rank < share.size,
             "training data: rank {} is not below the number of processes {}", share.rank,
             share.size);

@@ -22,8 +22,8 @@ using Gather = std::function<std::vector<Ids>(const Ids& mine)>;
 /// An endless stream of training batches, epoch after epoch in random order. Windows of maxi_batch
 /// batches are sorted by length and cut at mini_batch_words padded target tokens (twice as many
 /// source tokens) and mini_batch sentences; the batches of a window come in random order. A
-/// background thread encodes ahead. Each epoch draws its own noise (TextNoise). The sequence
-/// depends only on the corpus, the vocabularies, the settings and the seed.
+/// background thread encodes ahead. Each epoch draws its own noise (TextNoise, BpeDropout). The
+/// sequence depends only on the corpus, the vocabularies, the settings and the seed.
 class TrainingData {
  public:
   /// Lines in `excluded` (sorted, from 0) are not used. The corpus and the vocabularies must

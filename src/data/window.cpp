@@ -8,6 +8,12 @@
 #include <tuple>
 
 namespace nmt {
+namespace {
+
+// Random number streams of BPE-dropout: one per epoch; text/noise.cpp has lower ones.
+constexpr std::uint64_t kDropoutStream = std::uint64_t{4} << 32;
+
+}  // namespace
 
 void Loading::check() const {
   if (spec.mini_batch < 0)
@@ -32,17 +38,21 @@ bool Loading::drops(std::int32_t source_length, std::int32_t target_length) cons
   return !spec.max_length_crop && std::max(source_length, target_length) > spec.max_length;
 }
 
-std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary,
-                                              std::string_view text) const {
+std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary, std::string_view text,
+                                              const BpeDropout* dropout, Rng rng) const {
+  const auto pieces = [&](std::string_view of) {
+    Ids ids = vocabulary.encode(of);
+    return dropout ? dropout->apply(ids, rng) : ids;
+  };
   const auto limit = static_cast<std::size_t>(spec.max_length);
   if (spec.max_length_unit == LengthUnit::pieces) {
-    Ids ids = vocabulary.encode(text);
+    Ids ids = pieces(text);
     const auto length = static_cast<std::int32_t>(ids.size());
     ids.resize(std::min(ids.size(), limit));
     return {std::move(ids), length};
   }
   const WordCount words = count_words(text, limit);
-  Ids ids = vocabulary.encode(text.substr(0, words.kept_bytes));
+  Ids ids = pieces(text.substr(0, words.kept_bytes));
   return {std::move(ids), ids.empty() ? 0 : static_cast<std::int32_t>(words.count)};
 }
 
@@ -50,22 +60,31 @@ EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
   std::string source_storage, target_storage;
   const std::string_view source_text = corpus.line(Side::source, line, source_storage),
                          target_text = corpus.line(Side::target, line, target_storage);
-  const auto encoded = [&](std::string_view from, std::string_view to) {
+  const auto encoded = [&](std::string_view from, std::string_view to, bool cut_anew) {
+    const auto stream = [&](std::uint64_t side) {
+      return Rng(spec.seed, kDropoutStream + static_cast<std::uint64_t>(epoch),
+                 (static_cast<std::uint64_t>(line) << 1 | side) << 24);
+    };
     EncodedPair pair{.line = line};
-    std::tie(pair.source, pair.source_length) = measure(source, from);
-    std::tie(pair.target, pair.target_length) = measure(target, to);
+    std::tie(pair.source, pair.source_length) =
+        measure(source, from, cut_anew ? source_dropout.get() : nullptr, stream(0));
+    std::tie(pair.target, pair.target_length) =
+        measure(target, to, cut_anew ? target_dropout.get() : nullptr, stream(1));
     return pair;
   };
+  std::string from, to;
   if (noise.any()) {
-    std::string from(source_text), to(target_text);
-    if (noise.apply(from, to, epoch, line)) {
-      EncodedPair pair = encoded(from, to);
-      if (!drops(pair.source_length, pair.target_length) &&
-          std::max(pair.source_length, pair.target_length) <= spec.max_length)
-        return pair;
-    }
+    from = source_text;
+    to = target_text;
   }
-  EncodedPair pair = encoded(source_text, target_text);
+  const bool is_noised = noise.any() && noise.apply(from, to, epoch, line);
+  if (is_noised || source_dropout) {
+    EncodedPair pair = encoded(is_noised ? from : source_text, is_noised ? to : target_text, true);
+    if (!drops(pair.source_length, pair.target_length) &&
+        std::max(pair.source_length, pair.target_length) <= spec.max_length)
+      return pair;
+  }
+  EncodedPair pair = encoded(source_text, target_text, false);
   if (drops(pair.source_length, pair.target_length)) {
     pair.source.clear();
     pair.target.clear();

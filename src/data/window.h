@@ -5,10 +5,12 @@
 #include "data/corpus.h"
 #include "data/loader_state.h"
 #include "nmt/vocabulary.h"
+#include "text/bpe_dropout.h"
 #include "text/noise.h"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -40,16 +42,20 @@ struct Loading {
   const Vocabulary& target;
   DataSpec spec;
   TextNoise noise = TextNoise();
+  /// BPE-dropout of both sides; null: none.
+  std::shared_ptr<const BpeDropout> source_dropout = nullptr, target_dropout = nullptr;
 
   /// Checks the settings. Errors (usage): a value is out of range.
   void check() const;
-  /// Encodes the pair at a line, with the noise of that epoch. A pair that noise makes too long
-  /// stays without.
+  /// Encodes the pair at a line, with the noise and the BPE-dropout of that epoch. A pair that they
+  /// make too long stays without.
   EncodedPair encode(std::int64_t line, std::int64_t epoch) const;
   /// Whether a pair with these lengths is dropped.
   bool drops(std::int32_t source_length, std::int32_t target_length) const;
-  /// The ids of a sentence, cropped, and its length before.
-  std::pair<Ids, std::int32_t> measure(const Vocabulary& vocabulary, std::string_view text) const;
+  /// The ids of a sentence, cropped, and its length before. With `dropout`, other pieces of the
+  /// same text.
+  std::pair<Ids, std::int32_t> measure(const Vocabulary& vocabulary, std::string_view text,
+                                       const BpeDropout* dropout = nullptr, Rng rng = Rng()) const;
   /// Reads as many pairs as fill maxi_batch batches, but at most `pair_limit`.
   Window window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const;
   /// Whether a batch of this size is within the limits; steps include </s>.

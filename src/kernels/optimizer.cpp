@@ -79,10 +79,6 @@ void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, co
   });
 }
 
-}  // namespace
-
-namespace {
-
 // Element i is added to partial sum i mod 16 on every instruction set.
 double sum_of_squares(std::int64_t n, const float* x) {
   constexpr int parts = 16;

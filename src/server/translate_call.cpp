@@ -1,6 +1,7 @@
 #include "server/translate_call.h"
 
 #include "serve/html.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <utility>
@@ -12,12 +13,6 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message, int status = 400) {
   throw RequestError{status, message};
-}
-
-std::size_t count_characters(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
 }
 
 // A code as the client wrote it, for a message.

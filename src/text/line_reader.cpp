@@ -118,4 +118,12 @@ bool LineReader::next(std::string& line) {
   return true;
 }
 
+std::vector<std::string> read_lines(const std::string& path) {
+  LineReader reader = LineReader::open(path);
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  reader.notes().warn(path);
+  return lines;
+}
+
 }  // namespace nmt

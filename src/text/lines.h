@@ -84,4 +84,7 @@ class LineReader {
   LineNotes notes_;
 };
 
+/// All lines of a file, cleaned; warns of what was changed. Errors: as LineReader::open.
+std::vector<std::string> read_lines(const std::string& path);
+
 }  // namespace nmt

@@ -10,12 +10,13 @@
 
 namespace nmt {
 
-/// The noise of a training: shares of pairs; -1: chosen.
+/// The noise of a training: shares of pairs, and BPE-dropout (text/bpe_dropout.h); -1: chosen.
 struct NoiseSpec {
   double upper = -1;        ///< upper case, both sides
   double title = -1;        ///< title case, both sides
   double typos = -1;        ///< typos, source side
   double punctuation = -1;  ///< no final punctuation, both sides
+  double bpe_dropout = -1;  ///< probability that a merge is skipped, both sides
 };
 
 namespace config {

@@ -17,6 +17,8 @@ std::vector<Option> list(NoiseSpec& s) {
       kind("noise-typos", &s.typos, "share of training pairs with typos in the source"),
       kind("noise-punctuation", &s.punctuation,
            "share of training pairs without their final punctuation"),
+      kind("bpe-dropout", &s.bpe_dropout,
+           "probability that a merge of byte-pair encoding is skipped in training text"),
   };
 }
 

@@ -14,7 +14,7 @@ class ProtobufFields {
   struct Field {
     std::uint64_t number;
     std::string_view bytes;   // contents of a length-delimited field; else empty
-    std::uint64_t value = 0;  // of a varint field; else 0
+    std::uint64_t value = 0;  // of a varint or a 32-bit field; else 0
   };
   /// The next field; nothing at the end or when the message is malformed.
   std::optional<Field> next() {
@@ -26,7 +26,14 @@ class ProtobufFields {
         return value ? std::optional(Field{*tag >> 3, {}, *value}) : std::nullopt;
       }
       case 1: return take(8) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
-      case 5: return take(4) ? std::optional(Field{*tag >> 3, {}}) : std::nullopt;
+      case 5: {
+        const auto bytes = take(4);
+        if (!bytes) return {};
+        std::uint64_t value = 0;
+        for (const char byte : {(*bytes)[3], (*bytes)[2], (*bytes)[1], (*bytes)[0]})
+          value = value << 8 | static_cast<unsigned char>(byte);
+        return Field{*tag >> 3, {}, value};
+      }
       case 2:
         if (const auto size = varint()) {
           if (const auto bytes = take(*size)) return Field{*tag >> 3, *bytes};

@@ -42,18 +42,6 @@ std::string normalizer_defect(std::string_view message) {
 
 }  // namespace
 
-bool has_whole_words(std::string_view model) {
-  constexpr std::uint64_t trainer = 2, model_type = 3, word = 3;
-  ProtobufFields fields(model);
-  while (const auto field = fields.next()) {
-    if (field->number != trainer) continue;
-    ProtobufFields settings(field->bytes);
-    while (const auto setting = settings.next())
-      if (setting->number == model_type) return setting->value == word;
-  }
-  return false;
-}
-
 std::string sentencepiece_defect(std::string_view model) {
   if (model.size() > max_vocabulary_bytes)
     return fmt::format("larger than {} MiB", max_vocabulary_bytes >> 20);

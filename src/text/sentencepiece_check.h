@@ -19,7 +19,4 @@ inline constexpr std::size_t max_self_test_bytes = 64 << 10;
 /// where nothing is. Takes linear time, allocates nothing but the tries of the tables.
 std::string sentencepiece_defect(std::string_view model);
 
-/// Whether a sound model is of type WORD: its pieces are the words between spaces.
-bool has_whole_words(std::string_view model);
-
 }  // namespace nmt

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "text/sentencepiece_check.h"
+#include "text/sentencepiece_model.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <fstream>
@@ -16,10 +18,6 @@ namespace {
 constexpr std::string_view kSpace = "\xe2\x96\x81";  // U+2581 stands for a space in pieces
 constexpr std::size_t kStretch =
     4096;  // minimum distance in bytes between cuts in runs of unknown characters
-
-bool continues_character(char c) {
-  return (c & 0xC0) == 0x80;
-}
 }  // namespace
 
 struct Vocabulary::Impl {
@@ -82,7 +80,7 @@ Vocabulary Vocabulary::from_bytes(std::string_view bytes, const std::string& nam
   if (!impl.processor.LoadFromSerializedProto(impl.bytes).ok()) {
     fail(ExitStatus::data, "vocabulary {}: not a complete SentencePiece model", name);
   }
-  impl.whole_words = has_whole_words(impl.bytes);
+  impl.whole_words = vocabulary_type(impl.bytes) == VocabularyType::word;
   const auto& processor = impl.processor;
   if (processor.unk_id() != 0 || processor.bos_id() != 1 || processor.eos_id() != 2) {
     fail(ExitStatus::data,

@@ -87,6 +87,7 @@ std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, N
   choose("noise-title", noise.title, rates.title);
   choose("noise-typos", noise.typos, rates.typos);
   choose("noise-punctuation", noise.punctuation, rates.punctuation);
+  choose("bpe-dropout", noise.bpe_dropout, 0);
   return choices;
 }
 

@@ -215,6 +215,38 @@ TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
       });
 }
 
+// Pieces differ between epochs, their text does not; also with noise and after restore().
+TEST_F(TrainingDataTest, BpeDropoutIsDrawnForEachEpoch) {
+  for (const double noise : {0.0, 0.3}) {
+    noise_ = {noise, 0, noise, noise, 0.2};
+    spec_.max_length = 100;
+    TrainingData loader = data();
+    std::vector<Batch> batches;
+    std::vector<LoaderState> states{{}};
+    std::map<std::int64_t, std::set<Ids>> cuts;
+    while (loader.epochs() < 4) {
+      const Batch batch = loader.next();
+      const auto epoch = static_cast<std::int64_t>(states.back().epoch);
+      for (int b = 0; b < batch.sentences; ++b) {
+        const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
+        std::string source = text(Side::source, line), target = text(Side::target, line);
+        TextNoise(noise_, spec_.seed).apply(source, target, epoch, line);
+        const Ids from = sentence(batch, Side::source, b), to = sentence(batch, Side::target, b);
+        EXPECT_EQ(vocabulary_->decode(from), vocabulary_->decode(vocabulary_->encode(source)));
+        EXPECT_EQ(vocabulary_->decode(to), vocabulary_->decode(vocabulary_->encode(target)));
+        cuts[line].insert(from);
+      }
+      batches.push_back(batch);
+      states.push_back(loader.state());
+    }
+    EXPECT_TRUE(std::any_of(cuts.begin(), cuts.end(),
+                            [](const auto& line) { return line.second.size() > 2; }));
+    loader.restore(states[batches.size() / 2]);
+    for (std::size_t i = batches.size() / 2; i < batches.size(); ++i)
+      EXPECT_TRUE(same(loader.next(), batches[i])) << i;
+  }
+}
+
 TEST_F(TrainingDataTest, NoiseMakesNoPairTooLong) {
   noise_ = {1, 0, 0, 0};
   std::string seen = "OTHERXANDEXT";  // capitals are single pieces, so capitals are longer

@@ -25,6 +25,12 @@ std::string bad(int n) {
   return all;
 }
 
+TEST(Utf8, CountsCharacters) {
+  EXPECT_EQ(count_characters(""), 0u);
+  EXPECT_EQ(count_characters("a dog"), 5u);
+  EXPECT_EQ(count_characters("\u00fc\u20ac\U0001F600"), 3u);  // of 2, 3 and 4 bytes
+}
+
 // The examples of Unicode 15.0, section 3.9, tables 3-8 to 3-11.
 TEST(Utf8, ExamplesOfTheStandard) {
   EXPECT_EQ(repaired("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41", 8), bad(8) + "A");

@@ -60,6 +60,7 @@ PROCEDURE = {
     "max-length-factor": "2", "max-length-offset": "9", "allow-unk": True,
     "valid-max-length": "99", "valid-mini-batch": "9", "bptt": "9", "dropout-weights": "0.1",
     "noise-upper": "0.2", "noise-title": "0.2", "noise-typos": "0.2", "noise-punctuation": "0.3",
+    "bpe-dropout": "0.2",
 }
 COMPUTE = {"products": "auto", "precision": "bfloat16"}
 # Options that one of these switches off.

@@ -87,7 +87,7 @@ class TrainTest(unittest.TestCase):
         self.train("v", "--after", "1u", "--noise", "0")
         vocabulary = self.dir / "v" / "vocab.spm"
         noise = ["--vocabs", vocabulary, "--noise-upper", "0.3", "--noise-title", "0.2", "--noise-typos", "0.4", "--noise-punctuation", "0.5",
-                 "--mini-batch-words", "700"]
+                 "--bpe-dropout", "0.1", "--mini-batch-words", "700"]
         self.train("whole", *noise, "--after", "60u")
         for after in ("23u", "47u", "60u"):  # in several epochs
             self.train("parts", *noise, "--after", after)
@@ -96,7 +96,7 @@ class TrainTest(unittest.TestCase):
         self.train("threads", *noise, "--after", "60u", "--cpu-threads", "1")
         figures = [[(e["labels"], e["updates"]) for e in events(self.dir / name, "display")] for name in ("whole", "threads")]
         self.assertEqual(*figures)  # the same batches
-        for name, more in (("clean", ["--noise", "0"]), ("seed", [*noise[2:], "--seed", "3"])):
+        for name, more in (("clean", ["--noise", "0"]), ("merged", [*noise[2:], "--bpe-dropout", "0"]), ("seed", [*noise[2:], "--seed", "3"])):
             self.train(name, "--vocabs", vocabulary, *more, "--after", "60u")
             self.assertNotEqual(weights(self.dir / "whole"), weights(self.dir / name))
         done = self.train("whole", *noise, "--noise-typos", "0.1", "--after", "61u")
@@ -134,7 +134,7 @@ class TrainTest(unittest.TestCase):
         state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
         lines = state["settings"].splitlines(True)
         unknown = ("groups:", "rearrange:", "dropout-variational:", "positions:", "init-scale:",
-                   "noise-upper:", "noise-title:", "noise-typos:", "noise-punctuation:")
+                   "noise-upper:", "noise-title:", "noise-typos:", "noise-punctuation:", "bpe-dropout:")
         older = [line for line in lines if not line.startswith(unknown)]
         self.assertEqual(len(older), len(lines) - len(unknown))
         for query, said in (("auto", []), ("auto", ["recurrent"]), ("recurrent", ["auto"]), ("recurrent", [])):

@@ -6,6 +6,7 @@
 #include "eval/rouge.h"
 #include "eval/significance.h"
 #include "eval/ter.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -157,20 +158,15 @@ std::string sentence_scores(const BleuSpec& spec, const Metric& metric, const Sy
   return out;
 }
 
-std::size_t columns(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 std::string table(const std::vector<Lines>& rows) {
   std::vector<std::size_t> widths(rows[0].size(), 0);
   for (const Lines& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], columns(row[c]));
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], count_characters(row[c]));
   std::string out;
   for (const Lines& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c)
-      out += std::string(widths[c] - columns(row[c]) + (c ? 2 : 0), ' ') + row[c];
+      out += std::string(widths[c] - count_characters(row[c]) + (c ? 2 : 0), ' ') + row[c];
     out += '\n';
   }
   return out;

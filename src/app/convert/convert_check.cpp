@@ -40,21 +40,13 @@ CheckText development_set(const std::string& directory) {
   return text;
 }
 
-std::vector<std::string> lines_of(const std::string& path) {
-  LineReader reader = LineReader::open(path);
-  std::vector<std::string> lines;
-  for (std::string line; reader.next(line);) lines.push_back(line);
-  reader.notes().warn(path);
-  return lines;
-}
-
 // The first sentences with text on both sides.
 CheckText check_text(const ConvertSpec& spec) {
   CheckText all, text;
   if (spec.check.empty())
     all = development_set(spec.model);
   else if (spec.check.size() == 2)
-    all = {spec.check[0], lines_of(spec.check[0]), lines_of(spec.check[1])};
+    all = {spec.check[0], read_lines(spec.check[0]), read_lines(spec.check[1])};
   else
     fail(ExitStatus::usage, "check: {} files given, expected two: source and reference",
          spec.check.size());

@@ -78,6 +78,12 @@ std::string identity(const std::string& model) {
   return fmt::format("update {}, {:08x}", checkpoint.updates(), sum);
 }
 
+std::vector<std::string> identities(const std::vector<std::string>& models) {
+  std::vector<std::string> all;
+  for (const std::string& model : models) all.push_back(identity(model));
+  return all;
+}
+
 std::string text_identity(const std::string& path) {
   LineReader reader = LineReader::open(path);
   LinesHash hash;

@@ -29,7 +29,8 @@ std::vector<train::ChangedSetting> take_over(TrainingSpec& spec, const std::stri
   train::choose_positions(before.model, before.data);
   update_older_settings(before.model);
   NoiseSpec& noise = before.noise;
-  for (double* rate : {&noise.upper, &noise.title, &noise.typos, &noise.punctuation})
+  for (double* rate :
+       {&noise.upper, &noise.title, &noise.typos, &noise.punctuation, &noise.bpe_dropout})
     *rate = std::max(*rate, 0.0);
   if (spec.is_given("attention-query")) train::choose_attention_query(spec.model);
   if (spec.is_given("positions")) train::choose_positions(spec.model, spec.data);

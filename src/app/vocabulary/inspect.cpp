@@ -5,6 +5,7 @@
 #include "search/line_writer.h"
 #include "search/piece_text.h"
 #include "text/lines.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 #include <charconv>
@@ -16,19 +17,13 @@
 namespace nmt::app {
 namespace {
 
-/// Length of a piece in characters.
-std::size_t characters(const std::string& piece) {
-  return static_cast<std::size_t>(
-      std::count_if(piece.begin(), piece.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 /// A summary of a vocabulary.
 std::string summary(const Vocabulary& vocabulary) {
   int single = 0, starting = 0;
   std::vector<std::string> pieces;
   for (std::int32_t id = 3; id < vocabulary.size(); ++id) {
     pieces.push_back(vocabulary.piece(id));
-    single += characters(pieces.back()) == 1;
+    single += count_characters(pieces.back()) == 1;
     starting += vocabulary.starts_word(id);
   }
   const std::size_t shown = std::min<std::size_t>(pieces.size(), 12);
@@ -36,7 +31,7 @@ std::string summary(const Vocabulary& vocabulary) {
       "{}", fmt::join(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown), " "));
   std::partial_sort(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown),
                     pieces.end(), [](const std::string& a, const std::string& b) {
-                      return std::pair(characters(b), a) < std::pair(characters(a), b);
+                      return std::pair(count_characters(b), a) < std::pair(count_characters(a), b);
                     });
   const std::string longest = fmt::format(
       "{}", fmt::join(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(shown), " "));

@@ -17,23 +17,13 @@ const std::vector<std::string>& test_sets(const DistillSpec& spec) {
 
 Json settings(const Distillation& all) {
   const DistillSpec& spec = all.spec;
-  Json teachers = Json::array();
-  for (const std::string& model : spec.teachers) teachers.push_back(identity(model));
   return {{"source", text_identity(test_sets(spec)[0])},
           {"reference", text_identity(test_sets(spec)[1])},
-          {"teacher", teachers},
+          {"teacher", identities(spec.teachers)},
           {"student", identity(all.work.student())},
           {"beam-size", spec.student.search.beam_size},
           {"shortlist", spec.shortlist},
           {"check-sentences", spec.check_sentences}};
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  LineReader reader = LineReader::open(path);
-  std::vector<std::string> lines;
-  for (std::string line; reader.next(line);) lines.push_back(line);
-  reader.notes().warn(path);
-  return lines;
 }
 
 // The teacher as nmt-translate runs it by default, and the student in three ways.
@@ -60,7 +50,7 @@ std::vector<Candidate> candidates(const Distillation& all) {
 
 ExitStatus run(const Distillation& all, Json& result) {
   const std::vector<std::string>& files = test_sets(all.spec);
-  const std::vector<std::string> sources = lines_of(files[0]), references = lines_of(files[1]);
+  const std::vector<std::string> sources = read_lines(files[0]), references = read_lines(files[1]);
   std::vector<Measurement> rows;
   for (const Candidate& candidate : candidates(all)) {
     rows.push_back(measure(candidate, sources, all.spec.check_sentences));

@@ -29,10 +29,8 @@ TranslateSpec teacher(const DistillSpec& spec) {
 
 Json settings(const Distillation& all) {
   const DistillSpec& spec = all.spec;
-  Json teachers = Json::array();
-  for (const std::string& model : spec.teachers) teachers.push_back(identity(model));
   return {{"source", text_identity(spec.student.data.train_sets[0])},
-          {"teacher", teachers},
+          {"teacher", identities(spec.teachers)},
           {"teacher-beam-size", spec.teacher_beam},
           {"teacher-length-penalty", spec.teacher_length_penalty},
           {"teacher-precision",

@@ -21,6 +21,7 @@ std::vector<std::string> idle_outside_translation(std::vector<std::string> more)
                                    "noise-title",
                                    "noise-typos",
                                    "noise-punctuation",
+                                   "bpe-dropout",
                                    "max-length-unit",
                                    "valid-max-sentences",
                                    "beam-size",

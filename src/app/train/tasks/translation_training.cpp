@@ -55,14 +55,15 @@ std::string TranslationTraining::batching(const TrainingSpec& spec) const {
   const NoiseSpec& noise = spec.noise;
   return fmt::format(
       "{} without {} of {}; seed {}, max-length {}{}{}, mini-batch {}, mini-batch-words {}, "
-      "maxi-batch {}{}",
+      "maxi-batch {}{}{}",
       text_.corpus->hash(), text_.excluded.size(), text_.corpus->pairs(), data.seed,
       data.max_length, data.max_length_unit == LengthUnit::words ? " words" : "",
       data.max_length_crop ? " cropped" : "", data.mini_batch, data.mini_batch_words,
       data.maxi_batch,
       TextNoise(noise, data.seed).any() ? fmt::format(", noise {} {} {} {}", noise.upper,
                                                       noise.title, noise.typos, noise.punctuation)
-                                        : "");
+                                        : "",
+      noise.bpe_dropout > 0 ? fmt::format(", bpe-dropout {}", noise.bpe_dropout) : "");
 }
 
 VocabularyPair TranslationTraining::make_vocabularies(const TrainingSpec& spec,
