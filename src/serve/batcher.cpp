@@ -110,11 +110,25 @@ const Batcher::Job* Batcher::next_job() const {
   return oldest;
 }
 
-// Idle threads share what waits, in batches that are not small.
+// Idle threads share what waits, in batches that are not small. As long as two quick batches of
+// each thread are enough for all that waits, batches are quick ones: a sentence that comes while
+// all threads are busy waits for the rest of one batch and for its own.
 std::size_t Batcher::batch_size(Key key) const {
   const std::size_t idle = static_cast<std::size_t>(std::max(idle_, 1));
-  const std::size_t share = (waiting_units(key) + idle - 1) / idle;
-  return std::min(options_.batch, std::max(share, small_batch));
+  const std::size_t waiting = waiting_units(key), share = (waiting + idle - 1) / idle;
+  const std::size_t quick = quick_batch();
+  std::size_t size = std::max(share, small_batch);
+  if (waiting <= 2 * quick * std::max<std::size_t>(threads_.size(), 1))
+    size = std::min(size, quick);
+  return std::min(options_.batch, size);
+}
+
+// Sentences that one thread translates in half the latency target.
+std::size_t Batcher::quick_batch() const {
+  const double half = seconds(options_.latency_target) / 2;
+  const double most = static_cast<double>(options_.batch);
+  if (half >= most * sentence_seconds_) return options_.batch;
+  return std::max(static_cast<std::size_t>(half / sentence_seconds_), small_batch);
 }
 
 Clock::time_point Batcher::next_deadline() const {
@@ -207,6 +221,9 @@ bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<
   ++statistics_.batches;
   statistics_.sentences += units.size();
   statistics_.busy_seconds += time;
+  const double per_sentence = time / static_cast<double>(std::max<std::size_t>(units.size(), 1));
+  sentence_seconds_ +=
+      (sentence_seconds_ == 0 ? 1.0 : newest_weight) * (per_sentence - sentence_seconds_);
   // Small batches take more time per sentence than full ones.
   const std::size_t counted = std::max<std::size_t>({units.size(), options_.batch / 4, 1});
   const double full = time * static_cast<double>(options_.batch) / static_cast<double>(counted);

@@ -85,11 +85,12 @@ struct BatcherOptions {
 /// Collects the sentences of all requests into batches for one engine.
 ///
 /// Each thread takes the next batch as soon as it is free. Idle threads share the sentences that
-/// wait. A batch has sentences of one model, and models take turns; a model that is being loaded is
-/// left out. Where several jobs wait for a model, each gets its share of a batch, so a long job
-/// does not block short ones. A batch that is not full waits for more sentences until none has come
-/// for a millisecond, or until 4 ms have passed and the oldest job, by the moving average of batch
-/// times, would miss the latency target.
+/// wait; batches that take longer than half the latency target are only made of a long queue. A
+/// batch has sentences of one model, and models take turns; a model that is being loaded is left
+/// out. Where several jobs wait for a model, each gets its share of a batch, so a long job does not
+/// block short ones. A batch that is not full waits for more sentences until none has come for a
+/// millisecond, or until 4 ms have passed and the oldest job, by the moving average of batch times,
+/// would miss the latency target.
 class Batcher {
  public:
   Batcher(Engine& engine, const BatcherOptions& options);
@@ -142,6 +143,7 @@ class Batcher {
   const Job* next_job() const;
   std::size_t waiting_units(Key key) const;
   std::size_t batch_size(Key key) const;
+  std::size_t quick_batch() const;
   Clock::time_point next_deadline() const;
   void drop_dead_jobs(std::unique_lock<std::mutex>& lock);
   std::vector<Unit> take_batch(Key key);
@@ -161,7 +163,8 @@ class Batcher {
   Jobs jobs_;  // not finished, by arrival
   Clock::time_point last_arrival_, last_batch_end_;
   Key last_key_{-1, Want::best};
-  double batch_seconds_ = 0;  // moving average of the time of a full batch
+  double batch_seconds_ = 0;     // moving average of the time of a full batch
+  double sentence_seconds_ = 0;  // moving average of the time of a batch per sentence
   Statistics statistics_;
   int idle_ = 0;  // threads without a batch
   bool stopping_ = false;

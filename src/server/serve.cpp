@@ -54,7 +54,8 @@ void allow_connections() {
 void serve(const ServeSpec& spec) {
   std::signal(SIGPIPE, SIG_IGN);  // clients that go away
   allow_connections();
-  ::mallopt(M_ARENA_MAX, 2);  // freed memory of one thread serves the others
+  ::mallopt(M_ARENA_MAX, 2);             // freed memory of one thread serves the others
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);  // blocks of tensors go back to the system when freed
   ServeSpec checked = spec;
   checked.translate.alternatives = spec.limits.max_alternatives;
   app::check(checked.translate);
