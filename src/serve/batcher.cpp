@@ -111,15 +111,14 @@ const Batcher::Job* Batcher::next_job() const {
 }
 
 // Idle threads share what waits, in batches that are not small. As long as two quick batches of
-// each thread are enough for all that waits, batches are quick ones: a sentence that comes while
-// all threads are busy waits for the rest of one batch and for its own.
+// each thread are enough for all sentences, batches are quick ones: a sentence that comes while all
+// threads are busy waits for the rest of one batch and for its own. With more sentences, larger
+// batches finish all of them sooner.
 std::size_t Batcher::batch_size(Key key) const {
   const std::size_t idle = static_cast<std::size_t>(std::max(idle_, 1));
-  const std::size_t waiting = waiting_units(key), share = (waiting + idle - 1) / idle;
-  const std::size_t quick = quick_batch();
+  const std::size_t share = (waiting_units(key) + idle - 1) / idle, quick = quick_batch();
   std::size_t size = std::max(share, small_batch);
-  if (waiting <= 2 * quick * std::max<std::size_t>(threads_.size(), 1))
-    size = std::min(size, quick);
+  if (statistics_.waiting <= 2 * quick * threads_.size()) size = std::min(size, quick);
   return std::min(options_.batch, size);
 }
 
