@@ -118,7 +118,8 @@ std::size_t Batcher::batch_size(Key key) const {
   const std::size_t idle = static_cast<std::size_t>(std::max(idle_, 1));
   const std::size_t share = (waiting_units(key) + idle - 1) / idle, quick = quick_batch();
   std::size_t size = std::max(share, small_batch);
-  if (statistics_.waiting <= 2 * quick * threads_.size()) size = std::min(size, quick);
+  if (statistics_.waiting <= 2 * quick * static_cast<std::size_t>(std::max(options_.threads, 1)))
+    size = std::min(size, quick);
   return std::min(options_.batch, size);
 }
 
