@@ -98,7 +98,7 @@ void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions
 }
 
 void OpenTranslator::trim(int lane) {
-  constexpr std::size_t spare = 4 << 20;
+  constexpr std::size_t spare = 1 << 20;
   Arena& arena = lanes_.empty() ? *models_->inference.arena : models_->workers.arena(lane);
   const Arena::Statistics& memory = arena.statistics();
   if (memory.reserved > memory.peak + memory.peak / 4 + spare) arena.trim();
