@@ -47,7 +47,7 @@ ServeSpec::ServeSpec() {
   translate.text_rules.preserve = {Preserved::all};
   translate.text_rules.repetition_guard = true;
   translate.text_rules.recase = true;
-  translate.search.mini_batch = 32;  // full speed with less memory than 64
+  translate.search.mini_batch = 24;  // full speed with less memory than 64
 }
 
 std::vector<Option> fields(ServeSpec& spec) {
