@@ -5,8 +5,8 @@
 #include "data/corpus.h"
 #include "data/loader_state.h"
 #include "nmt/vocabulary.h"
-#include "text/bpe_dropout.h"
 #include "text/noise.h"
+#include "text/vocabulary/bpe_dropout.h"
 
 #include <cstdint>
 #include <functional>

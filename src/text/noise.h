@@ -10,7 +10,8 @@
 
 namespace nmt {
 
-/// The noise of a training: shares of pairs, and BPE-dropout (text/bpe_dropout.h); -1: chosen.
+/// The noise of a training: shares of pairs, and BPE-dropout (text/vocabulary/bpe_dropout.h); -1:
+/// chosen.
 struct NoiseSpec {
   double upper = -1;        ///< upper case, both sides
   double title = -1;        ///< title case, both sides

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "tests/data/temporary_files.h"
 #include "text/noise.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
 #include <barrier>

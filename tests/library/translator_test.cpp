@@ -6,7 +6,7 @@
 #include "nmt/log.h"
 #include "nmt/scorer.h"
 #include "tests/support/engine.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "tests/support/engine.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <cstring>
 #include <filesystem>

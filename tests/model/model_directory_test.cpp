@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <csignal>
 #include <cstring>

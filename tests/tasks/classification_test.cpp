@@ -6,7 +6,7 @@
 #include "tasks/classification/labeled_corpus.h"
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <cmath>
 #include <map>

@@ -4,7 +4,7 @@
 #include "tasks/tagging/tagger.h"
 #include "tests/support/engine.h"
 #include "tests/support/reference.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <cmath>
 #include <map>

@@ -5,7 +5,7 @@
 #include "tasks/tagging/tagger.h"
 #include "tasks/tagging/viterbi.h"
 #include "tests/support/engine.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <cmath>

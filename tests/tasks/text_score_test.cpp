@@ -2,7 +2,7 @@
 
 #include "tasks/language_model/token_stream.h"
 #include "tests/support/engine.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -1,8 +1,8 @@
-#include "text/bpe_dropout.h"
+#include "text/vocabulary/bpe_dropout.h"
 
 #include "core/error.h"
-#include "text/train_vocabulary.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <cmath>

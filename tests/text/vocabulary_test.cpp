@@ -1,7 +1,7 @@
 #include "nmt/vocabulary.h"
 
 #include "core/error.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
 #include <ctime>

@@ -1,4 +1,4 @@
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include "core/error.h"
 

@@ -2,8 +2,8 @@
 
 #include "core/log.h"
 #include "text/noise.h"
-#include "text/train_vocabulary.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 #include "train/reporter.h"
 
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "config/option.h"
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <cstdint>
 #include <string>

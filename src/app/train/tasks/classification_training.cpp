@@ -7,8 +7,8 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
-#include "text/train_vocabulary.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <set>

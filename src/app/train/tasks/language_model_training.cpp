@@ -5,7 +5,7 @@
 #include "core/lines_hash.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 #include "train/optimization/optimizer.h"
 #include "train/reporter.h"
 

@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <algorithm>
 #include <map>

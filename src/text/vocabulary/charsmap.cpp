@@ -1,4 +1,4 @@
-#include "text/charsmap.h"
+#include "text/vocabulary/charsmap.h"
 
 #include <algorithm>
 #include <cstdint>

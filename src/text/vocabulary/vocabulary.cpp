@@ -2,9 +2,9 @@
 
 #include "core/error.h"
 #include "core/file.h"
-#include "text/sentencepiece_check.h"
-#include "text/sentencepiece_model.h"
 #include "text/utf8.h"
+#include "text/vocabulary/sentencepiece_check.h"
+#include "text/vocabulary/sentencepiece_model.h"
 
 #include <algorithm>
 #include <fstream>

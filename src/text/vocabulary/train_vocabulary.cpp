@@ -1,4 +1,4 @@
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include "core/error.h"
 #include "core/log.h"

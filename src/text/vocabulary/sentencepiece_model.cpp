@@ -1,6 +1,6 @@
-#include "text/sentencepiece_model.h"
+#include "text/vocabulary/sentencepiece_model.h"
 
-#include "text/protobuf.h"
+#include "text/vocabulary/protobuf.h"
 
 #include <bit>
 #include <cstdint>

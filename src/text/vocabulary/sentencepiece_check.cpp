@@ -1,7 +1,7 @@
-#include "text/sentencepiece_check.h"
+#include "text/vocabulary/sentencepiece_check.h"
 
-#include "text/charsmap.h"
-#include "text/protobuf.h"
+#include "text/vocabulary/charsmap.h"
+#include "text/vocabulary/protobuf.h"
 
 #include <fmt/format.h>
 

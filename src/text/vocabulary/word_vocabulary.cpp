@@ -1,8 +1,8 @@
-#include "text/word_vocabulary.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include "core/error.h"
 #include "core/log.h"
-#include "text/sentencepiece_check.h"
+#include "text/vocabulary/sentencepiece_check.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
-#include "text/bpe_dropout.h"
+#include "text/vocabulary/bpe_dropout.h"
 
 #include "core/error.h"
-#include "text/sentencepiece_model.h"
 #include "text/utf8.h"
+#include "text/vocabulary/sentencepiece_model.h"
 
 #include <string_view>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "text/train_vocabulary.h"
+#include "text/vocabulary/train_vocabulary.h"
 
 #include <cstdint>
 #include <string>
