@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "model/directory/stored_weights.h"
 
+#include <future>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -55,10 +56,12 @@ std::unique_ptr<LoadedModel> LoadedModel::load(const std::string& directory,
   std::unique_ptr<LoadedModel> loaded(new LoadedModel);
   loaded->updates_ = checkpoint.updates();
   loaded->folder_ = checkpoint.folder();
+  // The file is verified while the vocabularies are read.
+  auto weights = std::async(std::launch::async, [&checkpoint] { return checkpoint.open_model(); });
   loaded->vocabularies_ = place.load_vocabularies();
   loaded->model_ = std::make_unique<Model>(place.spec(), place.source_size(), place.target_size(),
                                            context, 0, Model::Weights::none);
-  load_frozen(checkpoint.open_model(), place.weights(), *loaded->model_);
+  load_frozen(weights.get(), place.weights(), *loaded->model_);
   const Vocabulary& target = *loaded->vocabularies_.target;
   loaded->scorer_ = std::make_unique<ModelScorer>(*loaded->model_, target.bos(), target.eos());
   return loaded;
