@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -14,7 +15,6 @@
 namespace nmt {
 namespace {
 
-constexpr std::string_view blanks = " \t";
 constexpr std::string_view no_source = "NULL";
 
 template <class T>
@@ -25,37 +25,55 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
+bool is_separator(char c) {
+  return c == ' ' || c == '\t';
+}
+
 // The three words of a line; nothing if it does not have three.
 std::optional<std::array<std::string_view, 3>> three_words(std::string_view line) {
   std::array<std::string_view, 3> words;
+  std::size_t at = 0;
+  const auto skip = [&](bool blank) {
+    while (at < line.size() && is_separator(line[at]) == blank) ++at;
+  };
   for (std::string_view& word : words) {
-    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
-    word = line.substr(0, line.find_first_of(blanks));
+    skip(true);
+    const std::size_t begin = at;
+    skip(false);
+    word = line.substr(begin, at - begin);
     if (word.empty()) return std::nullopt;
-    line.remove_prefix(word.size());
   }
-  if (line.find_first_not_of(blanks) != std::string_view::npos) return std::nullopt;
+  skip(true);
+  if (at < line.size()) return std::nullopt;
   return words;
 }
 
 class Pieces {
  public:
-  Pieces(const Vocabulary& vocabulary, const char* side) : side_(side) {
-    for (std::int32_t id = 0; id < vocabulary.size(); ++id) ids_.emplace(vocabulary.piece(id), id);
+  explicit Pieces(const Vocabulary& vocabulary) {
+    const auto size = static_cast<std::size_t>(vocabulary.size());
+    texts_.reserve(size);
+    ids_.reserve(size);
+    for (std::int32_t id = 0; id < vocabulary.size(); ++id)
+      ids_.emplace(texts_.emplace_back(vocabulary.piece(id)), id);
   }
-  std::int32_t id(std::string_view piece, const std::string& path, std::int64_t line) const {
-    const auto found = ids_.find(std::string(piece));
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+
+  std::int32_t id(std::string_view piece, const char* side, const std::string& path,
+                  std::int64_t line) const {
+    const auto found = ids_.find(piece);
     if (found == ids_.end())
       fail(ExitStatus::data,
            "shortlist: {}:{}: '{}' is not a piece of the {} vocabulary; the shortlist belongs to "
            "another model",
-           path, line, piece, side_);
+           path, line, piece, side);
     return found->second;
   }
 
  private:
-  const char* side_;
-  std::unordered_map<std::string, std::int32_t> ids_;
+  std::vector<std::string> texts_;  // never moved: ids_ views them
+  std::unordered_map<std::string_view, std::int32_t> ids_;
 };
 
 struct Translation {
@@ -63,10 +81,23 @@ struct Translation {
   double probability;
 };
 
-// By source, then by descending probability, then by id.
+// By descending probability, then by id.
 bool before(const Translation& a, const Translation& b) {
-  if (a.source != b.source) return a.source < b.source;
   return a.probability != b.probability ? a.probability > b.probability : a.target < b.target;
+}
+
+// The translations in the order of their sources, and where those of each source begin, [sources +
+// 1]. A counting sort: a shortlist of a large vocabulary has some hundred thousand.
+std::vector<std::int64_t> group_by_source(std::vector<Translation>& translations, int sources) {
+  std::vector<std::int64_t> begin(static_cast<std::size_t>(sources) + 1);
+  for (const Translation& each : translations) ++begin[static_cast<std::size_t>(each.source) + 1];
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<Translation> grouped(translations.size());
+  std::vector<std::int64_t> next(begin.begin(), begin.end() - 1);
+  for (const Translation& each : translations)
+    grouped[static_cast<std::size_t>(next[static_cast<std::size_t>(each.source)]++)] = each;
+  translations = std::move(grouped);
+  return begin;
 }
 
 void sort_unique(std::vector<std::int32_t>& ids) {
@@ -104,7 +135,10 @@ ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) 
 
 Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& source,
                           const Vocabulary& target) {
-  const Pieces sources(source, "source"), targets(target, "target");
+  const Pieces targets(target);
+  const std::optional<Pieces> of_sources =
+      &source == &target ? std::nullopt : std::optional<Pieces>(std::in_place, source);
+  const Pieces& sources = of_sources ? *of_sources : targets;
   std::vector<Translation> translations;
   std::vector<Translation> frequent;  // source: none
   const auto is_symbol = [&](std::int32_t id) { return id == target.bos() || id == target.unk(); };
@@ -119,9 +153,9 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
       fail(ExitStatus::data,
            "shortlist: {}:{}: expected 'TARGET SOURCE PROBABILITY' with a probability from 0 to 1",
            options.path, lines);
-    const std::int32_t id = targets.id((*words)[0], options.path, lines);
+    const std::int32_t id = targets.id((*words)[0], "target", options.path, lines);
     const bool whole = (*words)[1] == no_source;
-    const std::int32_t from = whole ? -1 : sources.id((*words)[1], options.path, lines);
+    const std::int32_t from = whole ? -1 : sources.id((*words)[1], "source", options.path, lines);
     if (is_symbol(id) || (!whole && *probability < options.prune)) continue;
     (whole ? frequent : translations).push_back({from, id, *probability});
   }
@@ -139,14 +173,16 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
   list.always_.push_back(target.eos());
   sort_unique(list.always_);
 
-  std::sort(translations.begin(), translations.end(), before);
-  list.begin_.reserve(static_cast<std::size_t>(source.size()) + 1);
-  for (std::size_t at = 0, id = 0; id <= static_cast<std::size_t>(source.size()); ++id) {
+  const std::vector<std::int64_t> groups = group_by_source(translations, source.size());
+  list.begin_.reserve(groups.size());
+  list.begin_.push_back(0);
+  for (std::size_t id = 0; id + 1 < groups.size(); ++id) {
+    const auto begin = translations.begin() + groups[id],
+               end = translations.begin() + groups[id + 1];
+    std::sort(begin, end, before);
+    for (auto at = begin; at < end && at - begin < options.best; ++at)
+      list.targets_.push_back(at->target);
     list.begin_.push_back(list.size());
-    for (int rank = 0;
-         at < translations.size() && translations[at].source == static_cast<std::int32_t>(id);
-         ++at, ++rank)
-      if (rank < options.best) list.targets_.push_back(translations[at].target);
   }
   return list;
 }
