@@ -61,19 +61,23 @@ class Pieces {
   Pieces& operator=(const Pieces&) = delete;
 
   std::int32_t id(std::string_view piece, const char* side, const std::string& path,
-                  std::int64_t line) const {
+                  std::int64_t line) {
+    if (last_ != ids_.end() && last_->first == piece) return last_->second;
     const auto found = ids_.find(piece);
     if (found == ids_.end())
       fail(ExitStatus::data,
            "shortlist: {}:{}: '{}' is not a piece of the {} vocabulary; the shortlist belongs to "
            "another model",
            path, line, piece, side);
+    last_ = found;
     return found->second;
   }
 
  private:
   std::vector<std::string> texts_;  // never moved: ids_ views them
   std::unordered_map<std::string_view, std::int32_t> ids_;
+  // Neighboring lines mostly have the same source.
+  std::unordered_map<std::string_view, std::int32_t>::iterator last_ = ids_.end();
 };
 
 struct Translation {
@@ -135,10 +139,7 @@ ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) 
 
 Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& source,
                           const Vocabulary& target) {
-  const Pieces targets(target);
-  const std::optional<Pieces> of_sources =
-      &source == &target ? std::nullopt : std::optional<Pieces>(std::in_place, source);
-  const Pieces& sources = of_sources ? *of_sources : targets;
+  Pieces sources(source), targets(target);
   std::vector<Translation> translations;
   std::vector<Translation> frequent;  // source: none
   const auto is_symbol = [&](std::int32_t id) { return id == target.bos() || id == target.unk(); };
