@@ -4,7 +4,7 @@
     load_server.py BIN EN-DE=MODEL FILE [--clients 64] [--seconds 60] [-- OPTIONS OF NMT-SERVE]
 
 1. nmt-translate translates FILE, and again after 3.
-2. nmt-serve starts; the time to its first answer is measured.
+2. nmt-serve starts, with --starts several times; the time to its first answer is measured.
 3. All clients send single lines of FILE one after another for the given time.
 4. For a third of the time, requests arrive at half that rate, at random times.
 5. With --hostile, the same as 3 while other clients send malformed, endless and too large requests,
@@ -36,6 +36,7 @@ def arguments():
     parser.add_argument("file")
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--starts", type=int, default=1, help="starts of the server, to measure its first answer")
     parser.add_argument("--hostile", action="store_true")
     parser.add_argument("--memory", metavar="FILE", help="write seconds and resident bytes of each run")
     own, behind = sys.argv[1:], []
@@ -187,12 +188,12 @@ class Run:
                 f"translating {100 * self.busy:.0f} % of the time")
 
 
-def attack(port, stop, counts):
-    """Sends what no client should send, until `stop` is set."""
+def attack(port, over, counts):
+    """Sends what no client should send, until `over` is set."""
     generator = random.Random(2)
     head = b"POST /translate HTTP/1.1\r\nContent-Type: application/json\r\n"
     kept = []
-    while not stop.is_set():
+    while not over.is_set():
         kind = generator.randrange(7)
         try:
             connection = socket.create_connection(("127.0.0.1", port), timeout=5)
@@ -228,12 +229,8 @@ def attack(port, stop, counts):
         connection.close()
 
 
-def main():
-    options = arguments()
-    direction, model = options.model.split("=", 1)
-    with open(options.file, encoding="utf-8") as file:
-        lines = [line.rstrip("\n") for line in file if line.strip()]
-    before = translate(options.bin, model, options.file, len(lines))
+def start(options, request):
+    """The server's process and port, the seconds until it listened and until its first answer."""
     begin = time.perf_counter()
     server = subprocess.Popen([f"{options.bin}/nmt-serve", "--port", "0", "--no-access-log", options.model,
                                *options.options], stderr=subprocess.PIPE, text=True)
@@ -247,14 +244,38 @@ def main():
         sys.exit("nmt-serve did not start")
     listening = time.perf_counter() - begin
     threading.Thread(target=lambda: [print(line, end="", file=sys.stderr) for line in server.stderr], daemon=True).start()
-    requests = requests_of(lines, direction)
     first = Client(port)
-    first.send(requests[0])
+    first.send(request)
     while first.receive() is None:
         pass
-    print(f"start: listening after {1000 * listening:.0f} ms, first answer after "
-          f"{1000 * (time.perf_counter() - begin):.0f} ms, {resident(server.pid) / 1e6:.1f} MB", flush=True)
+    answered = time.perf_counter() - begin
     first.socket.close()
+    return server, port, listening, answered
+
+
+def stop(server):
+    """Its exit status."""
+    server.send_signal(signal.SIGTERM)
+    return server.wait(timeout=60)
+
+
+def main():
+    options = arguments()
+    direction, model = options.model.split("=", 1)
+    with open(options.file, encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if line.strip()]
+    before = translate(options.bin, model, options.file, len(lines))
+    requests = requests_of(lines, direction)
+    starts = []
+    for last in [False] * (options.starts - 1) + [True]:
+        server, port, listening, answered = start(options, requests[0])
+        print(f"start: listening after {1000 * listening:.0f} ms, first answer after {1000 * answered:.0f} ms, "
+              f"{resident(server.pid) / 1e6:.1f} MB", flush=True)
+        starts.append(answered)
+        if not last:
+            stop(server)
+    print(f"first answer: median {1000 * statistics.median(starts):.0f} ms, {1000 * min(starts):.0f} to "
+          f"{1000 * max(starts):.0f} ms in {len(starts)} starts", flush=True)
 
     full = Run(port, server.pid, requests, options.clients, options.seconds)
     # The other work of the machine changes with time, so the reference is what nmt-translate does before and after.
@@ -266,12 +287,12 @@ def main():
     print(f"half load: {half.text()}", flush=True)
     bad = {status for run in (full, half) for status in run.statuses} - {200}
     if options.hostile:
-        stop, counts = threading.Event(), {}
-        attackers = [threading.Thread(target=attack, args=(port, stop, counts)) for _ in range(4)]
+        over, counts = threading.Event(), {}
+        attackers = [threading.Thread(target=attack, args=(port, over, counts)) for _ in range(4)]
         for thread in attackers:
             thread.start()
         hostile = Run(port, server.pid, requests, options.clients, options.seconds)
-        stop.set()
+        over.set()
         for thread in attackers:
             thread.join()
         print(f"hostile: {hostile.text()}; {sum(counts.values())} hostile connections", flush=True)
@@ -281,8 +302,7 @@ def main():
         with open(options.memory, "w", encoding="ascii") as file:
             for name, run in (("full", full), ("half", half)) + ((("hostile", hostile),) if options.hostile else ()):
                 file.writelines(f"{name} {seconds:.0f} {size}\n" for seconds, size in run.memory)
-    server.send_signal(signal.SIGTERM)
-    status = server.wait(timeout=60)
+    status = stop(server)
     print(f"exit status {status}")
     sys.exit(1 if bad or status else 0)
 

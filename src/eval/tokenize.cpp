@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "text/unicode.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 
@@ -138,7 +139,7 @@ std::vector<std::string> split_words(std::string_view line) {
 std::string_view without_trailing_space(std::string_view line) {
   while (!line.empty()) {
     std::size_t start = line.size() - 1;
-    while (start > 0 && (static_cast<unsigned char>(line[start]) & 0xC0) == 0x80) --start;
+    while (start > 0 && continues_character(line[start])) --start;
     const std::u32string last = decode_utf8(line.substr(start));
     if (last.size() != 1 || !is_space(last[0])) break;
     line = line.substr(0, start);

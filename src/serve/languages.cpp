@@ -1,6 +1,7 @@
 #include "serve/languages.h"
 
 #include "core/error.h"
+#include "text/utf8.h"
 
 #include <algorithm>
 
@@ -61,8 +62,7 @@ std::vector<Detection> detect_language(std::string_view text,
                                        const std::vector<std::string>& candidates) {
   constexpr std::size_t enough = 20'000;  // bytes
   text = text.substr(0, enough);
-  while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80)
-    text.remove_suffix(1);
+  while (!text.empty() && continues_character(text.back())) text.remove_suffix(1);
   if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.remove_suffix(1);
   CLD2::CLDHints hints{nullptr, nullptr, CLD2::UNKNOWN_ENCODING, CLD2::UNKNOWN_LANGUAGE};
   CLD2::Language languages[3];

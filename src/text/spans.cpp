@@ -1,5 +1,7 @@
 #include "text/spans.h"
 
+#include "text/utf8.h"
+
 #include <algorithm>
 #include <map>
 
@@ -240,7 +242,7 @@ bool is_whole_word(std::string_view line, std::size_t begin, std::size_t end) {
   std::size_t last = end, before = begin;
   const auto step_back = [&](std::size_t at) {
     do --at;
-    while (at > 0 && (static_cast<unsigned char>(line[at]) & 0xC0) == 0x80);
+    while (at > 0 && continues_character(line[at]));
     return at;
   };
   if (begin > 0) {

@@ -77,6 +77,10 @@ class TrainingDataTest : public testing::Test {
     return std::string(corpus_->line(side, line, storage));
   }
 
+  /// Checks that a sentence pair of a batch has the text of its line with the noise of that epoch;
+  /// returns whether noise changed it. Some letters may be unknown to the vocabulary.
+  bool expect_noised(const Batch& batch, int sentence, std::int64_t epoch) const;
+
   TemporaryFiles files_;
   std::string source_, target_;
   std::optional<ParallelCorpus> corpus_;
@@ -161,6 +165,18 @@ TEST_F(TrainingDataTest, SharesAreTheBatches) {
   }
 }
 
+bool TrainingDataTest::expect_noised(const Batch& batch, int b, std::int64_t epoch) const {
+  const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
+  std::string source = text(Side::source, line), target = text(Side::target, line);
+  const bool changed = TextNoise(noise_, spec_.seed).apply(source, target, epoch, line);
+  const auto known = [&](const std::string& all) {
+    return vocabulary_->decode(vocabulary_->encode(all));
+  };
+  EXPECT_EQ(vocabulary_->decode(sentence(batch, Side::source, b)), known(source));
+  EXPECT_EQ(vocabulary_->decode(sentence(batch, Side::target, b)), known(target));
+  return changed;
+}
+
 // The pairs of each epoch are the noised text, encoded; also for processes that share the data and
 // after restore().
 TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
@@ -187,15 +203,7 @@ TEST_F(TrainingDataTest, NoiseIsDrawnForEachEpoch) {
   while (loader.epochs() < 3) {
     const Batch batch = loader.next();
     const auto epoch = static_cast<std::int64_t>(states.back().epoch);
-    for (int b = 0; b < batch.sentences; ++b) {
-      const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
-      std::string source = text(Side::source, line), target = text(Side::target, line);
-      changed += TextNoise(noise_, spec_.seed).apply(source, target, epoch, line);
-      const Ids from = sentence(batch, Side::source, b), to = sentence(batch, Side::target, b);
-      // Some of its letters are unknown to the vocabulary.
-      EXPECT_EQ(vocabulary_->decode(from), vocabulary_->decode(vocabulary_->encode(source)));
-      EXPECT_EQ(vocabulary_->decode(to), vocabulary_->decode(vocabulary_->encode(target)));
-    }
+    for (int b = 0; b < batch.sentences; ++b) changed += expect_noised(batch, b, epoch);
     batches.push_back(batch);
     states.push_back(loader.state());
   }
@@ -228,13 +236,8 @@ TEST_F(TrainingDataTest, BpeDropoutIsDrawnForEachEpoch) {
       const Batch batch = loader.next();
       const auto epoch = static_cast<std::int64_t>(states.back().epoch);
       for (int b = 0; b < batch.sentences; ++b) {
-        const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
-        std::string source = text(Side::source, line), target = text(Side::target, line);
-        TextNoise(noise_, spec_.seed).apply(source, target, epoch, line);
-        const Ids from = sentence(batch, Side::source, b), to = sentence(batch, Side::target, b);
-        EXPECT_EQ(vocabulary_->decode(from), vocabulary_->decode(vocabulary_->encode(source)));
-        EXPECT_EQ(vocabulary_->decode(to), vocabulary_->decode(vocabulary_->encode(target)));
-        cuts[line].insert(from);
+        expect_noised(batch, b, epoch);
+        cuts[batch.lines[static_cast<std::size_t>(b)]].insert(sentence(batch, Side::source, b));
       }
       batches.push_back(batch);
       states.push_back(loader.state());

@@ -20,7 +20,7 @@ Batch batch_of(const std::vector<Ids>& sources, const std::vector<Ids>& targets)
 
 /// A model of width 10 with two layers, or as many as the architecture has.
 ModelSpec small(const std::string& type, const std::string& unit);
-/// The models.
+/// At least one of each architecture, unit and such option.
 std::vector<ModelSpec> specs();
 /// A model in words, for messages.
 std::string text_of(const ModelSpec& spec);

@@ -30,7 +30,8 @@ BpeDropout::BpeDropout(const Vocabulary& vocabulary, double probability)
     : probability_(static_cast<float>(probability)) {
   if (vocabulary_type(vocabulary.bytes()) != VocabularyType::bpe)
     fail(ExitStatus::usage,
-         "bpe-dropout {}: needs a vocabulary of byte-pair encoding, which this one is not",
+         "bpe-dropout {}: needs a vocabulary of byte-pair encoding (SentencePiece type BPE), which "
+         "this one is not; --bpe-dropout 0 trains without",
          probability);
   const std::vector<VocabularyPiece> pieces = vocabulary_pieces(vocabulary.bytes());
   NMT_CHECK(static_cast<int>(pieces.size()) == vocabulary.size(),
@@ -69,9 +70,9 @@ const BpeDropout::Merge* BpeDropout::find(std::int32_t left, std::int32_t right)
   return found == merges_.end() ? nullptr : &found->second;
 }
 
-void BpeDropout::merge(std::vector<std::int32_t>& word, Rng& rng) const {
-  // after[i]: the merge of pieces i and i + 1.
-  std::vector<const Merge*> after;
+void BpeDropout::merge(std::vector<std::int32_t>& word, std::vector<const Merge*>& after,
+                       Rng& rng) const {
+  after.clear();  // after[i]: the merge of pieces i and i + 1
   for (std::size_t i = 0; i + 1 < word.size(); ++i) after.push_back(find(word[i], word[i + 1]));
   for (;;) {
     const Merge* best = nullptr;
@@ -93,8 +94,9 @@ void BpeDropout::merge(std::vector<std::int32_t>& word, Rng& rng) const {
 
 std::vector<std::int32_t> BpeDropout::apply(const std::vector<std::int32_t>& ids, Rng& rng) const {
   std::vector<std::int32_t> out, word;
+  std::vector<const Merge*> after;
   const auto end_word = [&] {
-    merge(word, rng);
+    merge(word, after, rng);
     out.insert(out.end(), word.begin(), word.end());
     word.clear();
   };

@@ -30,7 +30,8 @@ class BpeDropout {
     std::int32_t id;
     float score;  ///< higher: earlier
   };
-  void merge(std::vector<std::int32_t>& word, Rng& rng) const;
+  /// `after` is room for the merges of neighbors.
+  void merge(std::vector<std::int32_t>& word, std::vector<const Merge*>& after, Rng& rng) const;
   const Merge* find(std::int32_t left, std::int32_t right) const;
 
   float probability_;

@@ -2,6 +2,7 @@
 
 #include "text/vocabulary/charsmap.h"
 #include "text/vocabulary/protobuf.h"
+#include "text/vocabulary/sentencepiece_fields.h"
 
 #include <fmt/format.h>
 
@@ -9,18 +10,12 @@ namespace nmt {
 
 namespace {
 
-// Field numbers of sentencepiece_model.proto.
-namespace model_field {
-constexpr std::uint64_t piece = 1, normalizer = 3, self_test = 4, denormalizer = 5;
-}
-constexpr std::uint64_t kPieceText = 1, kCharsmap = 2;
-
 constexpr std::string_view kIncomplete = "not a complete SentencePiece model";
 
 std::string piece_defect(std::string_view message, std::size_t index) {
   ProtobufFields fields(message);
   while (const auto field = fields.next()) {
-    if (field->number != kPieceText) continue;
+    if (field->number != sentencepiece_fields::text) continue;
     if (field->bytes.size() > max_piece_bytes)
       return fmt::format("piece {} has {} bytes; at most {} are allowed", index,
                          field->bytes.size(), max_piece_bytes);
@@ -34,7 +29,7 @@ std::string piece_defect(std::string_view message, std::size_t index) {
 std::string normalizer_defect(std::string_view message) {
   ProtobufFields fields(message);
   while (const auto field = fields.next()) {
-    if (field->number == kCharsmap && !charsmap_is_sound(field->bytes))
+    if (field->number == sentencepiece_fields::charsmap && !charsmap_is_sound(field->bytes))
       return "its normalization table is corrupt";
   }
   return std::string(fields.whole() ? "" : kIncomplete);
@@ -50,10 +45,10 @@ std::string sentencepiece_defect(std::string_view model) {
   while (const auto field = fields.next()) {
     std::string defect;
     switch (field->number) {
-      case model_field::piece: defect = piece_defect(field->bytes, pieces++); break;
-      case model_field::normalizer:
-      case model_field::denormalizer: defect = normalizer_defect(field->bytes); break;
-      case model_field::self_test: self_test += field->bytes.size(); break;
+      case sentencepiece_fields::piece: defect = piece_defect(field->bytes, pieces++); break;
+      case sentencepiece_fields::normalizer:
+      case sentencepiece_fields::denormalizer: defect = normalizer_defect(field->bytes); break;
+      case sentencepiece_fields::self_test: self_test += field->bytes.size(); break;
     }
     if (!defect.empty()) return defect;
     if (pieces > max_pieces) return fmt::format("more than {} pieces", max_pieces);

@@ -3,6 +3,8 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "text/vocabulary/sentencepiece_check.h"
+#include "text/vocabulary/sentencepiece_fields.h"
+#include "text/vocabulary/sentencepiece_model.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,29 +18,23 @@ namespace {
 constexpr std::string_view white_space = " \t\r\v\f\n", mark = "\xe2\x96\x81";
 constexpr std::string_view unknown = "<unk>";
 
-// Field numbers and values of sentencepiece_model.proto.
-namespace proto {
-constexpr int piece = 1, trainer = 2, normalizer = 3;  // of the model
-constexpr int text = 1, score = 2, type = 3;           // of a piece
-constexpr int model_type = 3, name = 1;                // of trainer and normalizer
-constexpr std::uint64_t normal = 1, unknown = 2, control = 3, word = 3;
-}  // namespace proto
+namespace proto = sentencepiece_fields;
 
 // The wire format of a protocol buffer message.
 class Message {
  public:
-  void add(int field, std::uint64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
+  void add(std::uint64_t field, std::uint64_t value) {
+    varint(field << 3);
     varint(value);
   }
-  void add(int field, float value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 5);
+  void add(std::uint64_t field, float value) {
+    varint(field << 3 | 5);
     char raw[sizeof value];
     std::memcpy(raw, &value, sizeof value);
     bytes_.append(raw, sizeof raw);
   }
-  void add(int field, std::string_view value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
+  void add(std::uint64_t field, std::string_view value) {
+    varint(field << 3 | 2);
     varint(value.size());
     bytes_ += value;
   }
@@ -91,7 +87,7 @@ Vocabulary word_vocabulary(const std::vector<std::string>& words) {
     add_piece(model, piece_of(word), proto::normal, -static_cast<float>(known.size()));
   }
   Message trainer, normalizer;
-  trainer.add(proto::model_type, proto::word);
+  trainer.add(proto::model_type, static_cast<std::uint64_t>(VocabularyType::word));
   normalizer.add(proto::name, std::string_view("identity"));
   model.add(proto::trainer, std::string_view(trainer.bytes()));
   model.add(proto::normalizer, std::string_view(normalizer.bytes()));

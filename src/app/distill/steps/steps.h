@@ -33,6 +33,7 @@ extern const Step translate_step, select_step, filter_step, train_step, shortlis
 /// The published weights of a model directory, wherever it lies: "update 5000, 00c0ffee", with the
 /// CRC-32 of the file.
 std::string identity(const std::string& model);
+/// identity() of each.
 std::vector<std::string> identities(const std::vector<std::string>& models);
 /// Number of lines and hash of a text: "29000 lines, 00c0ffee00c0ffee".
 std::string text_identity(const std::string& path);
