@@ -90,6 +90,12 @@ struct TestedCell {
                             unit.recurrents + unit.late, parameters.cell.width);
     return out;
   }
+  /// The same for the rows 0 to n - 1.
+  std::vector<CellValues> expanded_rows(std::int64_t n) const {
+    std::vector<CellValues> rows;
+    for (std::int64_t row = 0; row < n; ++row) rows.push_back(expanded(row));
+    return rows;
+  }
 };
 
 /// The rows b of initial states, each [batch, h].

@@ -81,8 +81,7 @@ void check_recurrence(Engine& engine, CellStep step, const kernels::Unit& unit, 
   check.run(
       tape,
       [&] {
-        std::vector<CellValues> values;
-        for (std::int64_t b = 0; b < layer.batch; ++b) values.push_back(cell.expanded(b));
+        const std::vector<CellValues> values = cell.expanded_rows(layer.batch);
         return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
           step(values[at % layer.batch], layer.h, &xs[at * layer.wide], s, first_position + t);
         });
@@ -114,10 +113,12 @@ void check_transition(Engine& engine, CellStep step, const kernels::Unit& unit, 
   check.run(
       tape,
       [&] {
+        const std::vector<CellValues> low = lower.expanded_rows(layer.batch),
+                                      high = higher.expanded_rows(layer.batch);
         return layer.run([&](std::int64_t at, std::int64_t t, std::vector<Row>& s) {
           const std::int64_t b = at % layer.batch;
-          step(lower.expanded(b), layer.h, &xs[at * layer.wide], s, first_position + t);
-          step(higher.expanded(b), layer.h, &guides[at * layer.wide], s, first_position + t);
+          step(low[b], layer.h, &xs[at * layer.wide], s, first_position + t);
+          step(high[b], layer.h, &guides[at * layer.wide], s, first_position + t);
         });
       },
       samples);
