@@ -21,7 +21,7 @@ python=$(scripts/dev/python_venv.sh) || fail "needs the packages of scripts/dev/
 part() { sed -n "s/^#define NMT_VERSION_$1 //p" include/nmt/version.h; }
 version=$(part MAJOR).$(part MINOR).$(part PATCH)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export TZ=UTC PYTHONHASHSEED=0
+export TZ=UTC LC_ALL=C.UTF-8 PYTHONHASHSEED=0
 umask 022
 mkdir -p "$folder/build"
 log=$folder/build/log

@@ -29,12 +29,15 @@ Json begin(std::string_view event, const Progress& progress) {
 std::string figures_text(const Figures& f) {
   const double epoch = std::ceil(f.progress.epochs);  // a pass's last batch belongs to it
   const std::string left = f.seconds_left ? duration_text(*f.seconds_left) + " left | " : "";
+  const std::string speed =
+      f.source_speed > 0
+          ? fmt::format("{:.0f} src + {:.0f} trg tokens/s", f.source_speed, f.target_speed)
+          : fmt::format("{:.0f} tokens/s", f.target_speed);  // a language model has no source
   return fmt::format(
-      "epoch {:.0f} ({:.0f} %) | update {} | {}{:.0f} src + {:.0f} trg tokens/s | loss {:.4f} | "
-      "ppl {:.2f} | lr {:.3g} | norm {:.3f}",
+      "epoch {:.0f} ({:.0f} %) | update {} | {}{} | loss {:.4f} | ppl {:.2f} | lr {:.3g} | "
+      "norm {:.3f}",
       std::max(epoch, 1.0), 100 * (f.progress.epochs - std::max(epoch - 1, 0.0)),
-      grouped(f.progress.updates), left, f.source_speed, f.target_speed, f.loss, f.perplexity,
-      f.rate, f.norm);
+      grouped(f.progress.updates), left, speed, f.loss, f.perplexity, f.rate, f.norm);
 }
 
 // Lines that a resumed training writes again.

@@ -114,7 +114,7 @@ class GradientCheck {
   void choose(Operand& operand, std::size_t samples) {
     const std::size_t size = operand.at->size();
 #if defined(__SANITIZE_ADDRESS__)  // watches the op, which runs once, not this reference
-    samples = std::min<std::size_t>(samples, 2);
+    samples = std::min<std::size_t>(samples, 4);
 #endif
     for (std::size_t i = 0; i < std::min(samples, size); ++i)
       operand.places.push_back(size <= samples ? i : engine_.rng.below(size));

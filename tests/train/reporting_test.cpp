@@ -45,12 +45,16 @@ TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
     reporter.display(f);
     reporter.validation(f.progress, {{"bleu", 31.25, true}, {"perplexity", 7.5, false}}, true, 0,
                         10, 3.5);
+    f.source_speed = 0;
+    reporter.display(f);
     reporter.event("skipped", f.progress, "because", true);
   }
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "epoch 3 (25 %) | update 1,200 | 1:02:03 left | 4321 src + 5432 trg tokens/s | loss "
             "2.5000 | ppl 7.39 | lr 0.001 | norm 1.250\n"
             "validation at update 1,200 | bleu 31.25 | perplexity 7.5000 | best so far | 4 s\n"
+            "epoch 3 (25 %) | update 1,200 | 1:02:03 left | 5432 tokens/s | loss 2.5000 | ppl 7.39 "
+            "| lr 0.001 | norm 1.250\n"
             "warning: because\n");
   std::ifstream file(path);
   std::string line;
@@ -64,6 +68,7 @@ TEST(Reporter, SaysTheSameToPeopleAndPrograms) {
   json = nlohmann::json::parse(line);
   EXPECT_EQ(json["bleu"], 31.25);
   EXPECT_EQ(json["best"], true);
+  std::getline(file, line);
   std::getline(file, line);
   EXPECT_EQ(nlohmann::json::parse(line)["text"], "because");
   std::filesystem::remove(path);
