@@ -23,12 +23,12 @@ fail() {
 }
 
 step "image"
-"${engine[@]}" build --pull=missing "$@" -f packaging/Containerfile -t nmt-test "$folder" >"$work/build" 2>&1 ||
+"${engine[@]}" build --pull=missing "$@" -f packaging/Containerfile -t nmt:test "$folder" >"$work/build" 2>&1 ||
   { tail -n 20 "$work/build" >&2; fail "the image was not built"; }
-"${engine[@]}" image inspect --format '{{.Size}}' nmt-test | awk '{printf "%.0f MB\n", $1 / 1e6}'
+"${engine[@]}" image inspect --format '{{.Size}}' nmt:test | awk '{printf "%.0f MB\n", $1 / 1e6}'
 
 step "container: read-only root, no capabilities, user 65532"
-"${engine[@]}" run --detach --name "$name" --read-only --cap-drop=all --publish 127.0.0.1::5000 --volume "$model:/models/en-de:ro" "$@" nmt-test \
+"${engine[@]}" run --detach --name "$name" --read-only --cap-drop=all --publish 127.0.0.1::5000 --volume "$model:/models/en-de:ro" "$@" nmt:test \
   >/dev/null || fail "the container did not start"
 address=$("${engine[@]}" port "$name" 5000/tcp 2>/dev/null || true)
 address=${address:-127.0.0.1:5000}  # --network host publishes no port

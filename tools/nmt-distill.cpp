@@ -12,7 +12,7 @@ constexpr const char* usage =
     "  select      one translation per line, closest to REFERENCE; --backward scores it\n"
     "  filter      drops bad pairs: DIR/distilled.source, DIR/distilled.target\n"
     "  train       nmt-train on these files: DIR/student\n"
-    "  shortlist   for nmt-translate --shortlist: DIR/shortlist.txt\n"
+    "  shortlist   target pieces of each source piece: DIR/shortlist.txt\n"
     "  convert     nmt-convert to int8: DIR/student-int8\n"
     "  check       BLEU and speed of teacher and student: DIR/table.txt\n\n"
     "The same command continues an interrupted run and skips finished steps.";

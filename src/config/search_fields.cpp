@@ -45,7 +45,8 @@ std::vector<Option> list(SearchSpec& s) {
               .value_alone("word"),
           Option("shortlist", &s.shortlist,
                  "target pieces to score: FIRST most frequent, BEST translations of source pieces")
-              .meta("FILE [FIRST [BEST [PRUNE]]]"),
+              .unset_means("that of the model directory, if it has one")
+              .meta("FILE [FIRST [BEST [PRUNE]]]|off"),
           Option("max-length", &s.max_length,
                  "source length limit in tokens; longer sentences are cropped")
               .range(1, 1000000)

@@ -1,6 +1,9 @@
 #include "search/beam/shortlist.h"
 
+#include "core/checksum.h"
+#include "core/error.h"
 #include "core/file.h"
+#include "core/rng.h"
 #include "model/model_scorer.h"
 #include "search/beam/beam_search.h"
 #include "test_vocabulary.h"
@@ -47,6 +50,64 @@ TEST_F(ShortlistTest, TakesTheMostFrequentAndTheLikeliest) {
   // Without frequencies: the first pieces of the vocabulary.
   EXPECT_EQ(load(piece(20) + " " + piece(30) + " 0.25\n", 2, 2).candidates(Ids{30}),
             (Ids{2, 3, 20}));
+}
+
+TEST_F(ShortlistTest, TheStoredFormIsTheSame) {
+  const std::string text = piece(10) + " NULL 0.1\n" + piece(11) + " NULL 0.5\n" + piece(21) + " " +
+                           piece(30) + " 0.25\n" + piece(22) + " " + piece(30) + " 0.5\n" +
+                           piece(11) + " " + piece(31) + " 1e-3\n";
+  const Shortlist list = load(text, 2, 2);
+  const std::string bytes = list.bytes(vocabulary, vocabulary);
+  const Shortlist again = Shortlist::from_bytes(bytes, "list", vocabulary, vocabulary);
+  EXPECT_EQ(again.size(), 3);
+  for (std::int32_t id = 0; id < vocabulary.size(); ++id)
+    EXPECT_EQ(again.candidates(Ids{id}), list.candidates(Ids{id}));
+  EXPECT_EQ(again.bytes(vocabulary, vocabulary), bytes);
+
+  const Vocabulary other = Vocabulary::train({"a vocabulary of another model", "has other pieces"});
+  const auto message = [&](const std::string& stored, const Vocabulary& of) {
+    try {
+      Shortlist::from_bytes(stored, "list", of, of);
+      return std::string();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), ExitStatus::data);
+      return std::string(error.what());
+    }
+  };
+  EXPECT_EQ(message(bytes, other), "list: the shortlist is of other vocabularies");
+  EXPECT_EQ(message("", vocabulary),
+            "list: is not a whole stored shortlist: its header is missing");
+  EXPECT_EQ(message(bytes.substr(0, bytes.size() - 4), vocabulary),
+            "list: is not a whole stored shortlist: its checksum is wrong");
+}
+
+// As an attacker would change them: with a checksum that is right.
+TEST_F(ShortlistTest, ChangedBytesAreRefusedOrHarmless) {
+  std::string text;
+  for (std::int32_t id = 3; id < vocabulary.size(); ++id)
+    text += piece(id) + " " + piece(vocabulary.size() + 2 - id) + " 0.5\n";
+  const std::string sound = load(text, 3, 2).bytes(vocabulary, vocabulary);
+  Rng rng(3);
+  int refused = 0, accepted = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    std::string bytes = sound.substr(0, sound.size() - 4);
+    for (std::uint64_t n = 1 + rng.below(3); n > 0; --n)
+      bytes[rng.below(bytes.size())] = static_cast<char>(rng.below(256));
+    if (rng.below(4) == 0) bytes.resize(rng.below(bytes.size() + 1));
+    const std::uint32_t sum = crc32(bytes);
+    bytes.append(reinterpret_cast<const char*>(&sum), 4);
+    try {
+      const Shortlist list = Shortlist::from_bytes(bytes, "list", vocabulary, vocabulary);
+      for (std::int32_t id = 0; id < vocabulary.size(); id += 7)
+        for (const std::int32_t candidate : list.candidates(Ids{id}))
+          ASSERT_TRUE(candidate >= 0 && candidate < vocabulary.size());
+      ++accepted;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(accepted, 10);
 }
 
 // Search with a shortlist and a real model: scores are a log softmax over the candidates' logits,

@@ -207,7 +207,8 @@ class Distillation(unittest.TestCase):
                          ["teacher, beam 4", "student, float32, beam 1", "student, int8, beam 1", "student, int8, shortlist, beam 1"])
         shortlist = ["--shortlist", self.work / "shortlist.txt", 100, 100]
         for row, model, options in zip(table["models"], (self.home / "teacher", self.work / "student", self.work / "student-int8",
-                                                         self.work / "student-int8"), ([], ["-b", 1], ["-b", 1], ["-b", 1, *shortlist])):
+                                                         self.work / "student-int8"),
+                                       ([], ["-b", 1], ["-b", 1, "--shortlist", "off"], ["-b", 1, *shortlist])):
             translated = output_of("nmt-translate", "-m", model, "-i", self.valid[0], *options)
             bleu = output_of("nmt-bleu", self.valid[1], "-b", "-w", 6, stdin=translated)
             self.assertAlmostEqual(row["bleu"], float(bleu), places=5)
@@ -215,6 +216,7 @@ class Distillation(unittest.TestCase):
             self.assertIn(f'{row["weights"]}', json.dumps(weights))
             self.assertEqual(row["megabytes"] * 1e6, (model / "best" / "model.safetensors").stat().st_size)
             self.assertGreater(min(row["words-per-second"], row["sentences-per-second-alone"], row["first-ms"]), 0)
+        self.assertEqual(translated, output_of("nmt-translate", "-m", self.work / "student-int8", "-i", self.valid[0], "-b", 1))
         self.assertIn("| student, int8, shortlist, beam 1 |", (self.work / "table.txt").read_text(encoding="utf-8"))
 
     def test_a_second_run_does_nothing(self):

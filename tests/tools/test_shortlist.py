@@ -134,6 +134,37 @@ class Shortlists(unittest.TestCase):
         self.assertEqual([straight[i] for i in order], shuffled)
         self.assertNotEqual(b"\n".join(straight) + b"\n", self.translate())
 
+    def test_a_model_directory_stores_a_list(self):
+        stored = self.home / "stored"
+        own = self.home / "own.en", self.home / "own.de"
+        own[0].write_bytes(b"".join(self.lines))
+        own[1].write_bytes(self.translate())
+        refused = run("nmt-convert", self.model, stored, "--shortlist", self.list, 0, 0, "--check", *own)
+        self.assertEqual(refused.returncode, 1, refused.stderr.decode())
+        self.assertIn(b"int8 with the shortlist loses too much BLEU", refused.stderr)
+        self.assertFalse(stored.exists())
+        for precision in ("int8", "float32"):
+            with self.subTest(precision):
+                stored = self.home / f"stored-{precision}"
+                output_of("nmt-convert", self.model, stored, "--precision", precision, "--shortlist", self.list, 15, 4, "--no-check")
+                text = b"".join(self.lines)
+                listed = self.translate("--precision", precision, "--shortlist", self.list, 15, 4)
+                self.assertEqual(output_of("nmt-translate", "--quiet", "-m", stored, stdin=text), listed)
+                free = output_of("nmt-translate", "--quiet", "-m", stored, "--shortlist", "off", stdin=text)
+                self.assertEqual(free, self.translate("--precision", precision))
+                self.assertNotEqual(free, listed)
+                other = output_of("nmt-translate", "--quiet", "-m", stored, "--shortlist", self.list, 3, 1, stdin=text)
+                self.assertEqual(other, self.translate("--precision", precision, "--shortlist", self.list, 3, 1))
+                self.assertNotEqual(other, listed)
+                # An ensemble has none of its own.
+                self.assertEqual(output_of("nmt-translate", "--quiet", "-m", stored, stored, stdin=text), free)
+        damaged = self.home / "stored-int8" / "shortlist.bin"
+        damaged.write_bytes(damaged.read_bytes()[:-9])
+        failed = run("nmt-translate", "-m", self.home / "stored-int8", stdin=text)
+        self.assertEqual(failed.returncode, 3)
+        self.assertIn(b"shortlist.bin: is not a whole stored shortlist: its checksum is wrong", failed.stderr)
+        self.assertEqual(failed.stdout, b"")
+
     def test_an_ensemble_is_restricted_likewise(self):
         twice = output_of("nmt-translate", "-m", self.model, self.model, "--quiet", "--shortlist", self.list, 15, 4, stdin=b"".join(self.lines))
         self.assertEqual(twice, self.translate("--shortlist", self.list, 15, 4))

@@ -11,9 +11,11 @@
 #include "model/directory/stored_weights.h"
 #include "model/directory/write_model.h"
 #include "model/model.h"
+#include "search/beam/shortlist.h"
 #include "tasks/language_model/language_model.h"
 
 #include <memory>
+#include <optional>
 
 namespace nmt::app {
 namespace {
@@ -27,10 +29,34 @@ std::unique_ptr<Trainable> without_weights(const ModelDirectory& directory) {
                                  Context{}, 1);
 }
 
+struct StoredShortlist {
+  std::optional<Shortlist> list;
+  std::string bytes;
+};
+
+// What --shortlist asks for.
+StoredShortlist stored_shortlist(const ConvertSpec& spec, const ModelDirectory& directory) {
+  const std::optional<ShortlistOptions> options = ShortlistOptions::parse(spec.search.shortlist);
+  if (!options) return {};
+  directory.require(Task::translation);
+  const VocabularyPair vocabularies = directory.load_vocabularies();
+  const Vocabulary &source = *vocabularies.source, &target = *vocabularies.target;
+  StoredShortlist stored;
+  stored.list = Shortlist::load(*options, source, target);
+  stored.bytes = stored.list->bytes(source, target);
+  log::info("shortlist {}: {} translations of source pieces", options->path, stored.list->size());
+  return stored;
+}
+
 }  // namespace
 
 std::vector<config::Option> fields(ConvertSpec& spec) {
   using config::Option;
+  std::vector<Option> search =
+      config::only({"beam-size", "shortlist"}, config::fields(spec.search));
+  Option& shortlist = config::named(search, "shortlist");
+  shortlist.help = "shortlist to store in the new directory, where it is used by default";
+  shortlist.unset = "none";
   return joined(
       {config::in_group(
            "files",
@@ -50,7 +76,7 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
             Option("tolerance", &spec.tolerance,
                    "maximum loss in the check: BLEU, or percent of perplexity")
                 .range(0, 100)}),
-       config::in_group("conversion", config::only({"beam-size"}, config::fields(spec.search))),
+       config::in_group("conversion", search),
        config::only({"cpu-threads"}, config::fields(spec.compute))});
 }
 
@@ -68,10 +94,13 @@ void convert(const ConvertSpec& spec) {
     fail(ExitStatus::usage, "model: {} has {} weights; {} weights are made from float32",
          spec.model, precision_name(directory.weights()), name_of(spec.precision));
   expect_new(spec.output);
+  const StoredShortlist shortlist = stored_shortlist(spec, directory);
   nlohmann::ordered_json info{{"converted-to", name_of(spec.precision)}};
   // Widening does not change the weights, so no check is needed.
-  if (to != Dtype::f32 && !spec.no_check)
-    info["check"] = is_text ? check_language_model(spec, to) : check_conversion(spec, to);
+  if ((to != Dtype::f32 || shortlist.list) && !spec.no_check)
+    info["check"] = is_text
+                        ? check_language_model(spec, to)
+                        : check_conversion(spec, to, shortlist.list ? &*shortlist.list : nullptr);
   const StoredCheckpoint checkpoint = directory.published();
   const safetensors::File file = checkpoint.open_model();
   const std::unique_ptr<Trainable> model = without_weights(directory);
@@ -80,7 +109,8 @@ void convert(const ConvertSpec& spec) {
   ThreadPool pool(spec.compute.cpu_threads);
   const ConvertedWeights weights =
       convert_weights(file, directory.weights(), parameters, to, {&pool});
-  write_model(spec.output, directory, weights.tensors, to, checkpoint.updates(), info.dump());
+  write_model(spec.output, directory, weights.tensors, to, checkpoint.updates(), info.dump(),
+              shortlist.bytes);
   log::info("{}: {:.1f} MB of weights in {} ({} has {:.1f} MB); {}", spec.output,
             static_cast<double>(stored_bytes(parameters, to)) * 1e-6, name_of(spec.precision),
             spec.model, static_cast<double>(stored_bytes(parameters, directory.weights())) * 1e-6,

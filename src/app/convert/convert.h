@@ -19,15 +19,16 @@ struct ConvertSpec {
   std::vector<std::string> check;  ///< source and reference; empty: the model's development set
   int check_sentences = 100;       ///< number of sentences, from the beginning
   double tolerance = 0.5;          ///< maximum loss of BLEU
-  SearchSpec search;               ///< of the check
+  SearchSpec search;               ///< of the check; its shortlist is stored in the new directory
   ComputeSpec compute;             ///< only cpu_threads is used; the check runs on the CPU
 };
 
 /// The options of nmt-convert.
 std::vector<config::Option> fields(ConvertSpec& spec);
 
-/// Writes a model directory with the weights in that precision, atomically. Before lower precisions
-/// are written, BLEU is compared with that of float32 weights. Errors (usage): no model, no output,
+/// Writes a model directory with the weights in that precision, and with a shortlist if one is
+/// named, atomically. Before lower precisions or a shortlist are written, BLEU is compared with
+/// that of float32 weights without a shortlist. Errors (usage): no model, no output,
 /// wrong settings, weights that are not float32 already; (failed): BLEU falls by more than the
 /// tolerance; as ModelDirectory::open and write_model.
 void convert(const ConvertSpec& spec);

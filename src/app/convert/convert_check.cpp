@@ -67,15 +67,17 @@ CheckText check_text(const ConvertSpec& spec) {
   return text;
 }
 
-double bleu_with(Dtype weights, const ConvertSpec& spec, const CheckText& text) {
+double bleu_with(Dtype weights, const Shortlist* shortlist, const ConvertSpec& spec,
+                 const CheckText& text) {
   ComputeSpec where = spec.compute;
   where.precision = parse_enum<Precision>(precision_name(weights), "precision");
   Compute compute(where);
   const std::unique_ptr<Arena> arena = compute.new_arena();
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, compute.context(*arena));
+  BatchTranslatorOptions options = translator_options(spec.search, compute.cpu());
+  options.search.shortlist = shortlist;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
-                             model->target_vocabulary(),
-                             translator_options(spec.search, compute.cpu()));
+                             model->target_vocabulary(), options);
   std::vector<std::string> outputs;
   for (const LineTranslation& translation : translator.translate(text.sources))
     outputs.push_back(translation.outputs.at(0).text);
@@ -84,17 +86,21 @@ double bleu_with(Dtype weights, const ConvertSpec& spec, const CheckText& text) 
 
 }  // namespace
 
-nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to) {
+nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
+                                        const Shortlist* shortlist) {
   const CheckText text = check_text(spec);
-  const double before = bleu_with(Dtype::f32, spec, text), after = bleu_with(to, spec, text);
+  const double before = bleu_with(Dtype::f32, nullptr, spec, text),
+               after = bleu_with(to, shortlist, spec, text);
+  const std::string what =
+      fmt::format("{}{}", name_of(spec.precision), shortlist ? " with the shortlist" : "");
   const std::string found =
       fmt::format("BLEU {:.2f} in float32, {:.2f} in {}, over {} sentences of {}", before, after,
-                  name_of(spec.precision), text.sources.size(), text.origin);
+                  what, text.sources.size(), text.origin);
   if (before - after > spec.tolerance)
     fail(ExitStatus::failed,
          "{}: {} loses too much BLEU: {}; the limit is a loss of {} (--tolerance); nothing was "
          "written",
-         spec.model, name_of(spec.precision), found, spec.tolerance);
+         spec.model, what, found, spec.tolerance);
   log::info("{}", found);
   return {{"sentences", text.sources.size()}, {"bleu-float32", before}, {"bleu", after}};
 }

@@ -2,10 +2,13 @@
 
 #include "app/line_input.h"
 #include "app/progress.h"
+#include "core/file.h"
 #include "core/log.h"
+#include "model/directory/model_directory.h"
 #include "search/stream.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace nmt::app {
 namespace {
@@ -58,13 +61,8 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
   options.on_batch = [this](std::int64_t sentences) {
     if (on_batch_) on_batch_(sentences);
   };
-  if (!spec.search.shortlist.empty()) {
-    shortlist_ = Shortlist::load(ShortlistOptions::parse(spec.search.shortlist),
-                                 models.source_vocabulary(), models.target_vocabulary());
-    log::info("shortlist {}: {} translations of source pieces", spec.search.shortlist.front(),
-              shortlist_->size());
-    options.search.shortlist = &*shortlist_;
-  }
+  load_shortlist(spec);
+  if (shortlist_) options.search.shortlist = &*shortlist_;
   options.search.all_finished = rules_.repetition_guard;
   open(whole_, models.scorer(), options, spec.alternatives);
   options.crew = {};
@@ -73,6 +71,27 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
     options.search.cpu = worker.cpu;
     open(lanes_.emplace_back(), *worker.scorer, options, spec.alternatives);
   }
+}
+
+// The one that is asked for, or else that of the model.
+void OpenTranslator::load_shortlist(const TranslateSpec& spec) {
+  const LoadedEnsemble& models = models_->inference.models;
+  const Vocabulary &source = models.source_vocabulary(), &target = models.target_vocabulary();
+  std::string path;
+  if (const auto options = ShortlistOptions::parse(spec.search.shortlist)) {
+    path = options->path;
+    shortlist_ = Shortlist::load(*options, source, target);
+  } else if (spec.search.shortlist.empty() && spec.models.models.size() == 1) {
+    path = ModelDirectory::shortlist_path(spec.models.models.front());
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) return;
+    if (models_->inference.compute.cuda())
+      return log::info("{} is for the CPU, and not used on a GPU", path);
+    shortlist_ = Shortlist::from_bytes(read_file(path), path, source, target);
+  } else {
+    return;
+  }
+  log::info("shortlist {}: {} translations of source pieces", path, shortlist_->size());
 }
 
 void OpenTranslator::open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options,

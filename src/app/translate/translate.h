@@ -61,6 +61,7 @@ class OpenTranslator {
     LineTranslator* lists = nullptr;
     LineTranslator* aligned_lists = nullptr;
   };
+  void load_shortlist(const TranslateSpec& spec);
   void open(Lane& lane, StepScorer& scorer, BatchTranslatorOptions options, int alternatives);
   Lane& lane_at(int lane) {
     return lanes_.empty() ? whole_ : lanes_[static_cast<std::size_t>(lane)];

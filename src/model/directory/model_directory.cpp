@@ -101,8 +101,8 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
   make_directories(path);
   // config.json says that there is a model: it goes first and comes last.
   std::error_code error;
-  for (const char* name :
-       {"config.json", "latest", "best", "checkpoints", "vocab.spm", "src.spm", "trg.spm"}) {
+  for (const char* name : {"config.json", "latest", "best", "checkpoints", "vocab.spm", "src.spm",
+                           "trg.spm", "shortlist.bin"}) {
     fs::remove_all(path + "/" + name, error);
     if (error)
       fail(ExitStatus::failed, "{}/{}: cannot be removed: {}", path, name, error.message());

@@ -61,6 +61,7 @@ class StoredCheckpoint {
 ///   config.json            format, version, sizes of the vocabularies, ModelSpec; precision of the
 ///                          weights unless float32
 ///   vocab.spm              or src.spm and trg.spm
+///   shortlist.bin          the target pieces that --shortlist selects; in converted models alone
 ///   checkpoints/<updates>/ model.safetensors, state.safetensors, state.json, manifest.json (sizes,
 ///   CRC-32)
 ///   latest, best           symbolic links to checkpoints
@@ -81,6 +82,10 @@ class ModelDirectory {
   static ModelDirectory open(const std::string& path);
 
   const std::string& path() const { return path_; }
+  std::string shortlist_path() const { return shortlist_path(path_); }
+  static std::string shortlist_path(const std::string& directory) {
+    return directory + "/shortlist.bin";
+  }
   const ModelSpec& spec() const { return spec_; }
   /// Error (usage): it is no model of this task.
   void require(Task task) const;

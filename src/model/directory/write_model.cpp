@@ -15,7 +15,7 @@ void expect_new(const std::string& path) {
 
 void write_model(const std::string& path, const ModelDirectory& like,
                  std::span<const safetensors::View> tensors, Dtype weights, std::int64_t updates,
-                 const std::string& info) {
+                 const std::string& info, const std::string& shortlist) {
   expect_new(path);
   const VocabularyPair vocabularies = like.load_vocabularies();
   write_directory(path, [&](const std::string& aside) {
@@ -26,6 +26,7 @@ void write_model(const std::string& path, const ModelDirectory& like,
     checkpoint.model.assign(tensors.begin(), tensors.end());
     checkpoint.info = info;
     made.save(checkpoint, true, 1, 1);
+    if (!shortlist.empty()) write_file(made.shortlist_path(), shortlist);
   });
 }
 

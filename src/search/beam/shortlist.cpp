@@ -111,8 +111,9 @@ void sort_unique(std::vector<std::int32_t>& ids) {
 
 }  // namespace
 
-ShortlistOptions ShortlistOptions::parse(const std::vector<std::string>& words) {
-  if (words.empty() || words.size() > 4)
+std::optional<ShortlistOptions> ShortlistOptions::parse(const std::vector<std::string>& words) {
+  if (words.empty() || (words.size() == 1 && words[0] == off)) return std::nullopt;
+  if (words.size() > 4)
     fail(ExitStatus::usage, "shortlist: {} arguments given, expected FILE [FIRST [BEST [PRUNE]]]",
          words.size());
   ShortlistOptions options;

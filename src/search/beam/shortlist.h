@@ -3,21 +3,26 @@
 #include "nmt/vocabulary.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nmt {
 
 /// The arguments of --shortlist, as in Marian: FILE [FIRST [BEST [PRUNE]]].
 struct ShortlistOptions {
+  static constexpr std::string_view off = "off";  ///< instead of FILE: none
+
   std::string path;
   int first = 100;   ///< number of most frequent target pieces, allowed in every sentence
   int best = 100;    ///< number of most probable translations per source piece
   double prune = 0;  ///< minimum probability of a translation
 
-  /// Errors (usage): more than four arguments, or a number out of range.
-  static ShortlistOptions parse(const std::vector<std::string>& words);
+  /// Nothing if there are no arguments, or `off` alone. Errors (usage): more than four arguments,
+  /// or a number out of range.
+  static std::optional<ShortlistOptions> parse(const std::vector<std::string>& words);
 };
 
 /// A lexical shortlist: the target pieces that a sentence may be translated with (Jean et al., ACL
@@ -33,6 +38,14 @@ class Shortlist {
   /// has a piece outside the vocabulary; the message names the line.
   static Shortlist load(const ShortlistOptions& options, const Vocabulary& source,
                         const Vocabulary& target);
+
+  /// The stored form: what load() computes, for the vocabularies of one model; it loads in about a
+  /// millisecond. Layout: shortlist_file.cpp.
+  std::string bytes(const Vocabulary& source, const Vocabulary& target) const;
+  /// From bytes(); `name` is for messages. Errors (data): truncated, changed, or of other
+  /// vocabularies.
+  static Shortlist from_bytes(std::string_view bytes, const std::string& name,
+                              const Vocabulary& source, const Vocabulary& target);
 
   /// The pieces that a source (ids without </s>) may be translated with, ascending; includes </s>,
   /// excludes <s> and <unk>.

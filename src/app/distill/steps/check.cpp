@@ -4,6 +4,7 @@
 #include "app/distill/steps/steps.h"
 #include "core/file.h"
 #include "kernels/instruction_set.h"
+#include "search/beam/shortlist.h"
 #include "text/lines.h"
 
 namespace nmt::app {
@@ -41,9 +42,9 @@ std::vector<Candidate> candidates(const Distillation& all) {
   student.models.models = {all.work.student()};
   list.push_back(named("student, float32", student));
   student.models.models = {all.work.converted()};
+  student.search.shortlist = {std::string(ShortlistOptions::off)};
   list.push_back(named("student, int8", student));
-  student.search.shortlist = {all.work.shortlist(), std::to_string(spec.shortlist[0]),
-                              std::to_string(spec.shortlist[1])};
+  student.search.shortlist = {};  // that of the directory
   list.push_back(named("student, int8, shortlist", student));
   return list;
 }

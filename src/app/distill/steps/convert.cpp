@@ -9,7 +9,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json settings(const Distillation& all) {
-  return {{"student", identity(all.work.student())}, {"tolerance", all.spec.tolerance}};
+  return {{"student", identity(all.work.student())},
+          {"shortlist", all.spec.shortlist},
+          {"tolerance", all.spec.tolerance}};
 }
 
 ExitStatus run(const Distillation& all, Json& result) {
@@ -20,6 +22,8 @@ ExitStatus run(const Distillation& all, Json& result) {
   spec.check_sentences = 1000;
   spec.tolerance = all.spec.tolerance;
   spec.search = all.spec.student.search;
+  spec.search.shortlist = {all.work.shortlist(), std::to_string(all.spec.shortlist[0]),
+                           std::to_string(all.spec.shortlist[1])};
   spec.compute.cpu_threads = all.spec.student.compute.cpu_threads;
   convert(spec);
   result = Json::object();
@@ -27,7 +31,7 @@ ExitStatus run(const Distillation& all, Json& result) {
 }
 
 std::string summary(const Json&) {
-  return "int8 weights";
+  return "int8 weights and the shortlist";
 }
 
 }  // namespace
