@@ -4,8 +4,10 @@ paper).
 
     compare_taggers.py train.conllu valid.conllu --units lstm gru elstm2 lrn olrn --seeds 1 2 3 --work DIR [-- OPTION...]
 
-Options after -- go to nmt-train. A training in DIR that is complete is not repeated."""
+Options after -- go to nmt-train; --jobs trainings run side by side. A training in DIR that is complete is not
+repeated."""
 import argparse
+import concurrent.futures
 import pathlib
 import re
 import statistics
@@ -36,6 +38,7 @@ def main():
     parser.add_argument("--networks", nargs="+", default=["basic", "bidirectional", "dependent"])
     parser.add_argument("--units", nargs="+", default=["lstm", "gru", "elstm2", "lrn", "olrn"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--jobs", type=int, default=1, help="trainings side by side (%(default)s)")
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/bin")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     arguments, options = sys.argv[1:], []
@@ -45,14 +48,17 @@ def main():
     args = parser.parse_args(arguments)
     args.work.mkdir(parents=True, exist_ok=True)
     print("| network | " + " | ".join(args.units) + " |\n|---|" + "---|" * len(args.units), flush=True)
-    for network in args.networks:
-        cells = []
-        for unit in args.units:
-            values = [score(args.programs, args.train, args.valid, network, unit, seed, args.work, options)[1]
-                      for seed in args.seeds]
-            spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
-            cells.append(f"{statistics.mean(values):.2f}{spread}")
-        print(f"| {network} | " + " | ".join(cells) + " |", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        runs = {(network, unit): [pool.submit(score, args.programs, args.train, args.valid, network, unit, seed, args.work, options)
+                                  for seed in args.seeds]
+                for network in args.networks for unit in args.units}
+        for network in args.networks:
+            cells = []
+            for unit in args.units:
+                values = [run.result()[1] for run in runs[network, unit]]
+                spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+                cells.append(f"{statistics.mean(values):.2f}{spread}")
+            print(f"| {network} | " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

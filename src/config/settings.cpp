@@ -53,13 +53,16 @@ Settings& Settings::add(std::vector<Option> options) {
                     known->option.initial == option.initial,
                 "option --{} is added twice with another type or default", option.name);
       for (const std::string& alias : option.aliases)
-        if (!find(alias)) known->option.aliases.push_back(alias);
+        if (!find(alias)) add_alias(*known, alias);
       known->option.help = option.help;
       known->twins.push_back(std::move(option));
       continue;
     }
     for (const std::string& alias : option.aliases)
       NMT_CHECK(!find(alias), "option name {} is added twice", alias);
+    const std::size_t place = entries_.size();
+    places_.emplace(option.name, place);
+    for (const std::string& alias : option.aliases) places_.emplace(alias, place);
     entries_.emplace_back(std::move(option));
   }
   return *this;
@@ -75,7 +78,7 @@ Settings& Settings::allow(std::string_view name, std::vector<std::string> words)
 Settings& Settings::alias(std::string_view name, const char* other) {
   Entry* entry = find(name);
   NMT_CHECK(entry && !find(other), "option name {} of --{} cannot be added", other, name);
-  entry->option.aliases.emplace_back(other);
+  add_alias(*entry, other);
   return *this;
 }
 
@@ -85,14 +88,14 @@ Settings& Settings::positionals(std::vector<std::string> names) {
   return *this;
 }
 
+void Settings::add_alias(Entry& entry, const std::string& name) {
+  entry.option.aliases.push_back(name);
+  places_.emplace(name, static_cast<std::size_t>(&entry - entries_.data()));
+}
+
 Settings::Entry* Settings::find(std::string_view name) {
-  for (Entry& entry : entries_) {
-    const auto& aliases = entry.option.aliases;
-    if (entry.option.name == name ||
-        std::find(aliases.begin(), aliases.end(), name) != aliases.end())
-      return &entry;
-  }
-  return nullptr;
+  const auto place = places_.find(name);
+  return place == places_.end() ? nullptr : &entries_[place->second];
 }
 const Settings::Entry* Settings::find(std::string_view name) const {
   return const_cast<Settings*>(this)->find(name);

@@ -2,8 +2,10 @@
 
 #include "config/option.h"
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace nmt::config {
@@ -90,6 +92,13 @@ class Settings {
     std::vector<std::string> values;
     std::string where;
   };
+  struct NameHash {
+    using is_transparent = void;  // finds std::string_view
+    std::size_t operator()(std::string_view name) const {
+      return std::hash<std::string_view>()(name);
+    }
+  };
+  void add_alias(Entry& entry, const std::string& name);
   Entry* find(std::string_view name);
   const Entry* find(std::string_view name) const;
   std::string nearest_name(std::string_view name) const;
@@ -109,6 +118,8 @@ class Settings {
 
   std::string program_, usage_, summary_;
   std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t, NameHash, std::equal_to<>>
+      places_;  // in entries_, of names and aliases
   std::vector<std::string> positionals_;
   int files_ = 0;  // --config files read so far
 

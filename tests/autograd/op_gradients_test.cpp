@@ -14,10 +14,13 @@ namespace {
 
 using test::OpRow;
 
+// The address sanitizer watches the ops, while most of the time is the reference's.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int shapes_of_each = 2;  // most of the time is the reference's
+constexpr int shapes_of_each = 2;
+constexpr bool measures_resolution = false;  // it needs more places
 #else
 constexpr int shapes_of_each = 4;
+constexpr bool measures_resolution = true;
 #endif
 // A gradient that is wrong by this share must be seen on some of the shapes.
 constexpr double smallest_fault = 1e-3;
@@ -50,6 +53,7 @@ TEST_P(OpGradients, agree_with_differences_in_double) {
     if (HasFatalFailure()) return;
   }
   EXPECT_FALSE(test::GradientCheck::resolution().empty());
+  if (!measures_resolution) return;
   for (const auto& [operand, ratio] : test::GradientCheck::resolution())
     EXPECT_LT(ratio, smallest_fault) << operand << ": the tolerances would hide faults";
 }

@@ -13,9 +13,9 @@
 namespace nmt::test {
 namespace {
 
-// A sanitizer watches memory, which is steady from the ninth update on.
+// The address sanitizer watches memory, whose use is steady from the ninth update on.
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int several_updates = 10;
+constexpr int several_updates = 9;
 #else
 constexpr int several_updates = 20;
 #endif

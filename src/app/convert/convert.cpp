@@ -57,6 +57,7 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
   Option& shortlist = config::named(search, "shortlist");
   shortlist.help = "shortlist to store in the new directory, where it is used by default";
   shortlist.unset = "none";
+  shortlist.metavar = "FILE [FIRST [BEST [PRUNE]]]";
   return joined(
       {config::in_group(
            "files",
