@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the image of packaging/Containerfile from the packages of a release, and runs it as the
-# container engine would in production: read-only root, no capabilities, models read-only. A client
-# gets the translation that nmt-translate gives; SIGTERM ends the server with status 0.
+# Builds the image of packaging/Containerfile from the packages of a release and runs it with a
+# read-only root, without capabilities and with models that it cannot write. A client must get the
+# translation of nmt-translate, and SIGTERM must end the server with status 0.
 # Usage: packaging/test_image.sh FOLDER PROGRAMS MODEL [OPTION OF PODMAN RUN]...
 # $PODMAN is the engine (default: podman), such as "podman --runtime runc". Needs network for the
 # base image, unless the engine has it.

@@ -22,7 +22,7 @@ FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
            "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
            "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to",  # of mpirun and srun
            "read-only", "cap-drop",  # of podman
-           "vary", "no-diffoscope"}  # of reprotest  # of podman
+           "vary", "no-diffoscope"}  # of reprotest
 
 
 def run(program, *arguments):

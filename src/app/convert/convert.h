@@ -28,9 +28,9 @@ std::vector<config::Option> fields(ConvertSpec& spec);
 
 /// Writes a model directory with the weights in that precision, and with a shortlist if one is
 /// named, atomically. Before lower precisions or a shortlist are written, BLEU is compared with
-/// that of float32 weights without a shortlist. Errors (usage): no model, no output,
-/// wrong settings, weights that are not float32 already; (failed): BLEU falls by more than the
-/// tolerance; as ModelDirectory::open and write_model.
+/// that of float32 weights without a shortlist. Errors (usage): no model, no output, wrong
+/// settings, weights that are not float32 already; (failed): BLEU falls by more than the tolerance;
+/// as ModelDirectory::open, Shortlist::load and write_model.
 void convert(const ConvertSpec& spec);
 
 }  // namespace nmt::app
