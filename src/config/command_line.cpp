@@ -99,7 +99,8 @@ struct Settings::Forms {
       return {};
     }
     Entry* const negated = name.starts_with("no-") ? settings.find(name.substr(3)) : nullptr;
-    if (!negated || !negated->option.is_flag() || equals < token.size()) return {};
+    if (equals < token.size()) return {option_of(no_option, {}, token)};
+    if (!negated || !negated->option.is_flag()) return {};
     return {option_of(negated->option.name, {"false"}, "--" + name)};
   }
 
@@ -159,8 +160,9 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
                  .extra_style_parser(Forms{*this})
                  .run()
                  .options;
-  } catch (const po::error& error) {
-    fail(ExitStatus::usage, "{}; --help lists all", shown(error.what()));
+  } catch (const po::error&) {  // its what() does not end for a name that contains "%option%"
+    fail(ExitStatus::usage, "the arguments '{}' cannot be read; --help lists all options",
+         shown(fmt::format("{}", fmt::join(arguments, " "))));
   }
 
   std::vector<Word> words;
