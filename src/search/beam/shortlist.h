@@ -39,8 +39,8 @@ class Shortlist {
   static Shortlist load(const ShortlistOptions& options, const Vocabulary& source,
                         const Vocabulary& target);
 
-  /// The stored form: what load() computes, for the vocabularies of one model; it loads in about a
-  /// millisecond. Layout: shortlist_file.cpp.
+  /// The stored form: what load() computes, for the vocabularies of one model. Nothing is parsed or
+  /// sorted when it is read. Layout: shortlist_file.cpp.
   std::string bytes(const Vocabulary& source, const Vocabulary& target) const;
   /// From bytes(); `name` is for messages. Errors (data): truncated, changed, or of other
   /// vocabularies.
