@@ -40,6 +40,12 @@ void CudaDevice::to_device(void*, const void*, std::size_t) {
 void CudaDevice::from_device(void*, const void*, std::size_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::begin_download(const void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+void CudaDevice::finish_download(void*, std::size_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
 void CudaDevice::copy(void*, const void*, std::size_t) {
   NMT_FAIL("this build has no CUDA backend");
 }

@@ -1,6 +1,7 @@
 #include "cuda/kernels/reduce.h"
 #include "kernels/optimizer.h"
 
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -43,8 +44,12 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   void* const data = state.table.get(state, size);
   if (state.table_contents.size() != size ||
       std::memcmp(state.table_contents.data(), bytes, size) != 0) {
-    cuda.device->to_device(data, bytes, size);
-    state.table_contents.assign(bytes, bytes + size);
+    // A change of the table is no part of a graph, which would write the old one again.
+    if (state.recording) state.recording->memory_moves();
+    if (!state.recording || !state.recording->is_dropped()) {
+      cuda.device->to_device(data, bytes, size);
+      state.table_contents.assign(bytes, bytes + size);
+    }
   }
   table.entries = static_cast<const Entry*>(data);
   return table;
@@ -70,16 +75,20 @@ __global__ void update_kernel(Table table, Rule rule) {
   const std::int64_t begin = (blockIdx.x - entry.first) * chunk;
   const std::int64_t end = begin + chunk < slice.n ? begin + chunk : slice.n;
   const bool average = slice.average && rule.smoothing != 0.0f;
+  const float factor = rule.gradient_factor ? *rule.gradient_factor : 1.0f;
+  const bool applies = !std::isnan(factor);
   for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    const float gradient = slice.gradient[i] * factor;
+    slice.gradient[i] = 0.0f;
+    if (!applies) continue;
     float value = slice.value[i], first = 0.0f, second = 0.0f;
     if constexpr (Rule::states >= 1) first = slice.first[i];
     if constexpr (Rule::states >= 2) second = slice.second[i];
-    rule(slice.gradient[i] * rule.gradient_scale, value, first, second);
+    rule(gradient, value, first, second);
     slice.value[i] = value;
     if constexpr (Rule::states >= 1) slice.first[i] = first;
     if constexpr (Rule::states >= 2) slice.second[i] = second;
     if (average) slice.average[i] += rule.smoothing * (value - slice.average[i]);
-    slice.gradient[i] = 0.0f;
   }
 }
 
@@ -108,6 +117,10 @@ __global__ void total_kernel(std::int64_t n, const double* sums, double* total) 
   if (threadIdx.x == 0) *total = sum;
 }
 
+__global__ void clip_kernel(const double* squares, double share, double limit, float* factor) {
+  *factor = clipping_factor(*squares, share, limit);
+}
+
 }  // namespace
 
 void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count,
@@ -116,6 +129,10 @@ void gradient_norm_squared(const Cuda& cuda, const OptimizerSlice* slices, std::
   double* const sums = workspace<double>(cuda, std::max<std::int64_t>(table.blocks, 1));
   launch(squares_kernel, static_cast<unsigned>(table.blocks), threads, 0, cuda, table, sums);
   launch(total_kernel, 1, threads, 0, cuda, table.blocks, sums, sum);
+}
+
+void clip(const Cuda& cuda, const double* squares, double share, double limit, float* factor) {
+  launch(clip_kernel, 1, 1, 0, cuda, squares, share, limit, factor);
 }
 
 void adam(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count,

@@ -200,6 +200,7 @@ CudaDevice::~CudaDevice() {
   cudaSetDevice(state_->index);  // unchecked
   cudaStreamSynchronize(state_->stream);
   state_->staging.reset();
+  state_->download.reset();
   state_->graphs.reset();
   if (state_->reached) cudaEventDestroy(state_->reached);
   if (state_->branch.stream) {
@@ -252,6 +253,24 @@ void CudaDevice::from_device(void* host, const void* device, std::size_t bytes) 
   synchronize();
 }
 
+void CudaDevice::begin_download(const void* device, std::size_t bytes) {
+  NMT_CHECK(bytes <= max_pending_download, "{} bytes; a pending download has at most {}", bytes,
+            max_pending_download);
+  cuda::make_current(state_->index);
+  if (state_->recording) state_->recording->refuse("a copy to the host");
+  if (!state_->download) state_->download = std::make_shared<cuda::Download>(*state_);
+  state_->download->begin(device, bytes);
+}
+
+void CudaDevice::finish_download(void* host, std::size_t bytes) {
+  NMT_CHECK(state_->download, "no download has begun");
+  cuda::make_current(state_->index);
+  if (state_->recording) state_->recording->refuse("waiting for the device");
+  ++state_->waits;
+  state_->download->finish(host, bytes);
+  check_fault();
+}
+
 void CudaDevice::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   cuda::queue(
@@ -299,6 +318,10 @@ void CudaDevice::synchronize() {
   } else {
     NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
   }
+  check_fault();
+}
+
+void CudaDevice::check_fault() {
   const cuda::Fault fault = *state_->fault;
   if (fault.kind == cuda::no_fault) return;
   *state_->fault = {};

@@ -52,6 +52,8 @@ class Graphs {
   /// The driver is about to allocate or free memory, which a capture does not allow and which may
   /// invalidate addresses in a graph. The work will run again, call by call.
   void memory_moves();
+  /// Whether no call of the work runs or is captured any more, since the work will run again.
+  bool is_dropped() const { return mode_ == Mode::dropped; }
   /// The host waits for the device, or makes a call that no graph can hold: the key's work runs
   /// call by call from now on.
   void refuse(const char* what);

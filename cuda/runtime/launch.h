@@ -90,8 +90,8 @@ __device__ __forceinline__ std::int64_t grid_stride() {
   return static_cast<std::int64_t>(gridDim.x) * blockDim.x;
 }
 
-/// Reports a fault to the host, which fails at its next synchronize(). The kernel continues without
-/// the invalid value.
+/// Reports a fault to the host, which fails at its next wait for the device. The kernel continues
+/// without the invalid value.
 __device__ __forceinline__ void report(Fault* fault, FaultKind kind, long long value,
                                        long long limit) {
   if (atomicCAS(&fault->kind, int{no_fault}, int{kind}) == no_fault) {

@@ -34,4 +34,28 @@ void Staging::copy(void* device, const void* host, std::size_t bytes) {
   at_ += (bytes + 63) / 64 * 64;
 }
 
+Download::Download(CudaDevice::State& state) : state_(state) {
+  NMT_CUDA_CHECK(cudaHostAlloc(&data_, CudaDevice::max_pending_download, cudaHostAllocDefault));
+  NMT_CUDA_CHECK(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming));
+}
+
+Download::~Download() {
+  cudaStreamSynchronize(state_.stream);
+  cudaEventDestroy(done_);
+  cudaFreeHost(data_);
+}
+
+void Download::begin(const void* device, std::size_t bytes) {
+  NMT_CUDA_CHECK(cudaMemcpyAsync(data_, device, bytes, cudaMemcpyDeviceToHost, state_.stream));
+  NMT_CUDA_CHECK(cudaEventRecord(done_, state_.stream));
+  pending_ = bytes;
+}
+
+void Download::finish(void* host, std::size_t bytes) {
+  NMT_CHECK(bytes == pending_, "{} bytes of a download of {}", bytes, pending_);
+  pending_ = 0;
+  wait_for(state_, done_);
+  std::memcpy(host, data_, bytes);
+}
+
 }  // namespace nmt::cuda

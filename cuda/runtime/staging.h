@@ -33,4 +33,22 @@ class Staging {
   std::size_t current_ = 0;
 };
 
+/// Pinned memory for a small copy to the host that is queued before the host waits for it.
+class Download {
+ public:
+  explicit Download(CudaDevice::State& state);
+  ~Download();
+  Download(const Download&) = delete;
+  Download& operator=(const Download&) = delete;
+
+  void begin(const void* device, std::size_t bytes);
+  void finish(void* host, std::size_t bytes);
+
+ private:
+  CudaDevice::State& state_;
+  void* data_ = nullptr;
+  std::size_t pending_ = 0;     // bytes of the copy that has begun
+  cudaEvent_t done_ = nullptr;  // recorded after it
+};
+
 }  // namespace nmt::cuda

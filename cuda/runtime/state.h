@@ -17,6 +17,7 @@ namespace cuda {
 
 class Blas;
 class BlasLt;
+class Download;
 class Graphs;
 class Staging;
 
@@ -69,12 +70,13 @@ struct CudaDevice::State {
   std::vector<char> table_contents;  ///< the bytes in `table`
   /// Inputs of a product that are rounded or gathered, and results that are scattered.
   cuda::Workspace rounded;
-  std::shared_ptr<cuda::Staging> staging;  ///< of small uploads, made at the first
-  std::int64_t waits = 0;                  ///< times the host waited for the device
-  cudaEvent_t reached = nullptr;           ///< recorded for such a wait
-  std::shared_ptr<cuda::Blas> blas;        ///< made at the first product
-  std::shared_ptr<cuda::BlasLt> blas_lt;   ///< made at the first product with a bias
-  cuda::Branch branch;                     ///< the second branch, between fork() and join()
+  std::shared_ptr<cuda::Staging> staging;    ///< of small uploads, made at the first
+  std::shared_ptr<cuda::Download> download;  ///< made at the first
+  std::int64_t waits = 0;                    ///< times the host waited for the device
+  cudaEvent_t reached = nullptr;             ///< recorded for such a wait
+  std::shared_ptr<cuda::Blas> blas;          ///< made at the first product
+  std::shared_ptr<cuda::BlasLt> blas_lt;     ///< made at the first product with a bias
+  cuda::Branch branch;                       ///< the second branch, between fork() and join()
   bool with_graphs = true;
   std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs
   std::shared_ptr<cuda::Graphs> graphs;                ///< made at the first repeat()

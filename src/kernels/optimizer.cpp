@@ -2,6 +2,7 @@
 
 #include "core/thread_pool.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nmt::kernels {
@@ -30,7 +31,7 @@ void for_pieces(const OptimizerSlice* slices, std::int64_t count, std::int64_t b
 
 template <class Rule>
 void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
-                  const Rule& step) {
+                  const Rule& step, float factor) {
   const Rule rule = step;  // a local copy keeps its members in registers
   float* const value = slice.value;
   float* const gradient = slice.gradient;
@@ -38,7 +39,7 @@ void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t 
   float* const second = slice.second;
 #pragma omp simd
   for (std::int64_t i = begin; i < end; ++i) {
-    const float g = gradient[i] * rule.gradient_scale;
+    const float g = gradient[i] * factor;
     float unused = 0.0f;
     if constexpr (Rule::states == 2)
       rule(g, value[i], first[i], second[i]);
@@ -53,11 +54,11 @@ void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t 
 // With a moving average; separate, so that the loop above has no extra store.
 template <class Rule>
 void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
-                          const Rule& step) {
+                          const Rule& step, float factor) {
   constexpr std::int64_t part = 2048;  // the values are still in the L1 cache
   for (std::int64_t at = begin; at < end; at += part) {
     const std::int64_t stop = end - at < part ? end : at + part;
-    update_piece(slice, at, stop, step);
+    update_piece(slice, at, stop, step, factor);
     float* const average = slice.average;
     const float* const value = slice.value;
     const float smoothing = step.smoothing;
@@ -68,13 +69,16 @@ void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::
 
 template <class Rule>
 void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const Rule& step) {
+  const float factor = step.gradient_factor ? *step.gradient_factor : 1.0f;
   cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
     for_pieces(slices, count, begin, end,
                [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
-                 if (slice.average && step.smoothing != 0.0f)
-                   update_average_piece(slice, from, to, step);
+                 if (std::isnan(factor))
+                   std::fill(slice.gradient + from, slice.gradient + to, 0.0f);
+                 else if (slice.average && step.smoothing != 0.0f)
+                   update_average_piece(slice, from, to, step, factor);
                  else
-                   update_piece(slice, from, to, step);
+                   update_piece(slice, from, to, step, factor);
                });
   });
 }
@@ -114,6 +118,10 @@ void gradient_norm_squared(const Cpu& cpu, const OptimizerSlice* slices, std::in
   });
   *result = 0;
   for (double sum : sums) *result += sum;
+}
+
+void clip(const Cpu&, const double* squares, double share, double limit, float* factor) {
+  *factor = clipping_factor(*squares, share, limit);
 }
 
 void adam(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step) {

@@ -20,12 +20,22 @@ struct OptimizerSlice {
 };
 
 /// Parameters common to all update rules. A rule updates one weight; CPU and GPU share its code.
-/// `states` is the number of state tensors (first, second); g is the gradient times gradient_scale.
+/// `states` is the number of state tensors (first, second); g is the gradient times the factor.
 struct UpdateStep {
-  float rate = 0;            ///< learning rate, with the factor that the rule documents
-  float gradient_scale = 1;  ///< factor of clipping and gradient accumulation
-  float smoothing = 0;       ///< moving average: average += smoothing (value - average); 0: off
+  float rate = 0;       ///< learning rate, with the factor that the rule documents
+  float smoothing = 0;  ///< moving average: average += smoothing (value - average); 0: off
+  /// [1], as clip() writes it; null: 1. With NaN an update zeroes the gradients and changes nothing
+  /// else.
+  const float* gradient_factor = nullptr;
 };
+
+/// The factor for gradients whose squares sum to `squares`: their norm times `share` is at most
+/// `limit` afterwards; limit 0: any. NaN if that norm is not finite.
+NMT_HOST_DEVICE float clipping_factor(double squares, double share, double limit) {
+  const double norm = std::sqrt(squares) * share;
+  if (!(norm - norm == 0.0)) return NAN;
+  return static_cast<float>(share * (limit > 0 && norm > limit ? limit / norm : 1.0));
+}
 
 /// Adam (Kingma & Ba 2015, algorithm 1, with the step's bias correction folded into `rate`) or
 /// AdamW (Loshchilov & Hutter 2019).
@@ -89,6 +99,9 @@ struct MomentumStep : UpdateStep {
 /// sum [1] = sum of squares of all gradients, in double and in a fixed order. Here and below
 /// `slices` is host memory.
 NMT_KERNEL(gradient_norm_squared, const OptimizerSlice* slices, std::int64_t count, double* sum);
+
+/// factor [1] = clipping_factor(squares [1], share, limit).
+NMT_KERNEL(clip, const double* squares, double share, double limit, float* factor);
 
 // Each updates states, weights and moving averages of all tensors and zeroes their gradients in one
 // pass.

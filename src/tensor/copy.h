@@ -91,4 +91,29 @@ std::vector<T> download(const Context& context, const Tensor& tensor) {
   return values;
 }
 
+/// A download of a small tensor (CudaDevice::begin_download) during which more work can be queued,
+/// even work that overwrites the tensor. One at a time.
+template <class T>
+class PendingDownload {
+ public:
+  PendingDownload(const Context& context, const Tensor& tensor)
+      : context_(context), values_(static_cast<std::size_t>(tensor.elements())) {
+    if (context_.backend->host_memory)
+      copy_out(context_.cpu, values_.data(), tensor.data<T>(), bytes());
+    else
+      context_.cuda.device->begin_download(tensor.data<T>(), bytes());
+  }
+  /// Waits for the values.
+  const std::vector<T>& wait() {
+    if (!context_.backend->host_memory)
+      context_.cuda.device->finish_download(values_.data(), bytes());
+    return values_;
+  }
+
+ private:
+  std::size_t bytes() const { return values_.size() * sizeof(T); }
+  const Context& context_;
+  std::vector<T> values_;
+};
+
 }  // namespace nmt

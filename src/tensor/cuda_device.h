@@ -60,6 +60,13 @@ class CudaDevice {
   /// Copies in stream order. Host memory may be reused on return; from_device() waits for the copy.
   void to_device(void* device, const void* host, std::size_t bytes);
   void from_device(void* host, const void* device, std::size_t bytes);
+  /// Queues a copy to the host that finish_download() waits for, so that the host can queue more
+  /// work in between. At most max_pending_download bytes. It replaces one that has not finished.
+  void begin_download(const void* device, std::size_t bytes);
+  /// The copy of the last begin_download(), which had as many bytes. Waits for it, not for later
+  /// work. Error: a fault that a kernel has reported.
+  void finish_download(void* host, std::size_t bytes);
+  static constexpr std::size_t max_pending_download = 4096;
   void copy(void* to, const void* from, std::size_t bytes);
   void clear(void* data, std::size_t bytes);  ///< to zeros
   /// Waits for all queued work. Error: a fault that a kernel has reported since the last call.
@@ -91,6 +98,7 @@ class CudaDevice {
   State& state() { return *state_; }
 
  private:
+  void check_fault();
   std::unique_ptr<State> state_;
 };
 

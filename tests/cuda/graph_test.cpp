@@ -1,6 +1,7 @@
 // Recurring work as CUDA graphs: what is replayed, what may differ, and what no graph can hold.
 
 #include "core/error.h"
+#include "kernels/optimizer.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "tensor/cuda_timer.h"
@@ -200,6 +201,22 @@ TEST_F(RecurringWork, WithMoreValuesKeepsNoGraphThatReadsFreedMemory) {
   }
   for (char* data : memory) source->release(data);
   source->release(reinterpret_cast<char*>(d_large));
+}
+
+// The optimizer's table of tensors is uploaded only when it changes, and never in a graph.
+TEST_F(RecurringWork, ThatUpdatesOtherTensorsFindsThem) {
+  kernels::SgdStep step;
+  step.rate = 1;
+  for (int i = 0; i < 12; ++i) {
+    kernels::fill(on(), b, n, 1.0f);
+    kernels::OptimizerSlice slice;
+    slice.n = n;
+    slice.value = i / 3 % 2 == 0 ? a : c;
+    slice.gradient = b;
+    repeat(1, [&] { kernels::sgd(on(), &slice, 1, step); });
+  }
+  EXPECT_EQ(host(a), std::vector<float>(n, -6.0f));
+  EXPECT_EQ(host(c), std::vector<float>(n, -6.0f));
 }
 
 TEST_F(RecurringWork, IsPlainWithoutGraphs) {

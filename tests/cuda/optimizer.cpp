@@ -2,6 +2,8 @@
 
 #include "tests/cuda/table.h"
 
+#include <cmath>
+
 namespace nmt::test {
 namespace {
 
@@ -44,18 +46,23 @@ struct Parameters {
 template <class Rule, class Update>
 ParityRow update_row(const char* name, Rule rule, Update update) {
   rule.rate = 0.01f;
-  rule.gradient_scale = 0.5f;
   return {name, [=](Parity& p) {
             for (const float smoothing : {0.0f, 0.3f}) {
               p.sizes("smoothing {}", smoothing);
               Rule step = rule;
               step.smoothing = smoothing;
-              const Parameters parameters(p, Rule::states, smoothing != 0.0f);
+              const Parameters parameters(p, Rule::states, smoothing != 0.0f),
+                  skipped(p, Rule::states, smoothing != 0.0f);
+              const auto factors = p.values<float>({0.5f, NAN}, true);
               p.run(
                   [&](const auto& on) {
-                    const auto slices = parameters.slices(on);
-                    for (int i = 0; i < 2; ++i)
-                      update(on, slices.data(), static_cast<std::int64_t>(slices.size()), step);
+                    const auto count = static_cast<std::int64_t>(std::size(tensors));
+                    for (int i = 0; i < 2; ++i) {
+                      step.gradient_factor = factors(on);
+                      update(on, parameters.slices(on).data(), count, step);
+                      step.gradient_factor = factors(on) + 1;
+                      update(on, skipped.slices(on).data(), count, step);
+                    }
                   },
                   1e-5);
             }
@@ -86,6 +93,19 @@ std::vector<ParityRow> optimizer_parity() {
                gradient_norm_squared(on, nullptr, 0, sums(on) + 1);
              },
              1e-12);
+       }},
+      {"clip",
+       [](Parity& p) {
+         p.sizes("limits");
+         const auto squares = p.doubles({36, 0, NAN, INFINITY});
+         const auto factors = p.floats(8);
+         p.run(
+             [&](const auto& on) {
+               for (int i = 0; i < 4; ++i)
+                 for (int limited = 0; limited < 2; ++limited)
+                   clip(on, squares(on) + i, 0.25, 0.5 * limited, factors(on) + 2 * i + limited);
+             },
+             0);
        }},
       update_row("adam", adam_step(),
                  [](const auto& on, auto slices, auto count, const auto& step) {

@@ -12,6 +12,8 @@
 namespace nmt::kernels {
 namespace {
 
+constexpr float half = 0.5f;
+
 struct Parameters {
   std::vector<Floats> value, gradient, first, second, average;
   std::vector<OptimizerSlice> slices;
@@ -38,7 +40,7 @@ TEST(Optimizer, AdamEqualsDoublePrecision) {
   step.epsilon = 1e-3f;
   step.beta1 = 0.8f;
   step.beta2 = 0.98f;
-  step.gradient_scale = 0.5f;
+  step.gradient_factor = &half;
   for (float decay : {0.0f, 0.1f})
     for (float smoothing : {0.0f, 0.05f})
       for (int threads : {1, 2, 3}) {
@@ -73,7 +75,7 @@ TEST(Optimizer, AdamEqualsDoublePrecision) {
 template <class Step, class Kernel, class Reference>
 void compare(Step step, Kernel kernel, Reference reference) {
   step.rate = 0.3f;
-  step.gradient_scale = 0.5f;
+  step.gradient_factor = &half;
   for (float smoothing : {0.0f, 0.05f})
     for (int threads : {1, 3}) {
       ThreadPool pool(threads);
@@ -207,12 +209,41 @@ TEST(Optimizer, NormOfAllGradients) {
   }
 }
 
-TEST(Optimizer, ANonFiniteGradientShowsInTheNorm) {
+TEST(Optimizer, ClippingLimitsTheNorm) {
+  const auto factor = [](double squares, double share, double limit) {
+    float result = -1;
+    clip(Cpu(), &squares, share, limit, &result);
+    return result;
+  };
+  EXPECT_EQ(factor(36, 0.25, 0), 0.25f);       // without a limit
+  EXPECT_EQ(factor(36, 0.25, 2), 0.25f);       // norm 1.5
+  EXPECT_EQ(factor(36, 0.25, 0.5), 0.5f / 6);  // 0.5 afterwards
+  EXPECT_EQ(factor(0, 0.25, 0.5), 0.25f);
+  for (const double bad : {double{NAN}, double{INFINITY}})
+    for (const double limit : {0.0, 1.0}) EXPECT_TRUE(std::isnan(factor(bad, 0.25, limit)));
+}
+
+TEST(Optimizer, ANonFiniteGradientChangesNothing) {
   ThreadPool pool(2);
   for (float bad : {NAN, INFINITY}) {
-    Parameters p(false);
+    Parameters p(true);
     p.gradient[6][12345] = bad;
-    EXPECT_FALSE(std::isfinite(norm_squared({&pool}, p.slices.data(), p.count())));
+    const double squares = norm_squared({&pool}, p.slices.data(), p.count());
+    EXPECT_FALSE(std::isfinite(squares));
+    float factor = 1;
+    clip({&pool}, &squares, 1, 1, &factor);
+    AdamStep step;
+    step.rate = 0.01f;
+    step.epsilon = 1e-8f;
+    step.smoothing = 0.5f;
+    step.gradient_factor = &factor;
+    adam({&pool}, p.slices.data(), p.count(), step);
+    const Parameters before(true);
+    EXPECT_EQ(p.value, before.value);
+    EXPECT_EQ(p.first, before.first);
+    EXPECT_EQ(p.second, before.second);
+    EXPECT_EQ(p.average, before.average);
+    for (const Floats& gradient : p.gradient) EXPECT_EQ(gradient, Floats(gradient.size(), 0.0f));
   }
 }
 

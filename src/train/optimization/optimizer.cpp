@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "kernels/pointwise.h"
 #include "tensor/copy.h"
+#include "tensor/repeat.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,9 @@
 
 namespace nmt::train {
 namespace {
+
+// Keys of the two parts of an update for CudaDevice::repeat(), beside the optimizer's address.
+enum Part : std::int64_t { measuring, stepping };
 
 enum class Range { below_one, positive, not_negative };
 
@@ -124,6 +128,7 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
 
   figures_ = context_.empty({3}, Dtype::f64);
   nmt::clear<double>(context_, figures_);
+  factor_ = context_.empty({1});
   const int states = states_of(rule_, numbers_);
   states_.reserve(parameters.all().size());
   slices_.reserve(parameters.all().size());
@@ -150,31 +155,39 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
   });
 }
 
+// The norm of the gradients, and the factor that clips it.
+void Optimizer::measure(double share) {
+  dispatch(context_, [&](const auto& device) {
+    double* const squares = figures_.data<double>() + 2;
+    kernels::gradient_norm_squared(device, slices_.data(),
+                                   static_cast<std::int64_t>(slices_.size()), squares);
+    kernels::clip(device, squares, share, clip_norm_, factor_.f32());
+  });
+}
+
 UpdateResult Optimizer::update(double rate, std::int64_t count) {
   NMT_CHECK(count > 0, "an update over {} target tokens or sentences", count);
-  const auto slices = static_cast<std::int64_t>(slices_.size());
-  dispatch(context_, [&](const auto& device) {
-    kernels::gradient_norm_squared(device, slices_.data(), slices, figures_.data<double>() + 2);
-  });
-  const std::vector<double> figures = download<double>(context_, figures_);
   const double share = 1.0 / static_cast<double>(count);
-  const double norm = std::sqrt(figures[2]) * share;
-  UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
-  if (!result.applied) {
-    clear();
-    return result;
-  }
-  nmt::clear<double>(context_, figures_);
+  const auto self = reinterpret_cast<std::intptr_t>(this);
+  repeat(context_, {self, measuring}, [&] { measure(share); });
+  PendingDownload<double> download(context_, figures_);
   ++steps_;
-  step(rate, share * (clip_norm_ > 0 && norm > clip_norm_ ? clip_norm_ / norm : 1.0));
+  repeat(context_, {self, stepping}, [&] {
+    step(rate);
+    nmt::clear<double>(context_, figures_);
+  });
+  const std::vector<double>& figures = download.wait();
+  const double norm = std::sqrt(figures[2]) * share;
+  const UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
+  if (!result.applied) --steps_;  // as the kernel has decided from the same norm
   return result;
 }
 
-void Optimizer::step(double rate, double gradient_scale) {
+void Optimizer::step(double rate) {
   const double t = static_cast<double>(steps_);
   const auto run = [&](auto rule, double rule_rate, auto kernel) {
     rule.rate = static_cast<float>(rule_rate);
-    rule.gradient_scale = static_cast<float>(gradient_scale);
+    rule.gradient_factor = factor_.f32();
     if (smoothing_ > 0)
       rule.smoothing = static_cast<float>(std::max(smoothing_, 9.0 / (t + 9.0)));
     else if (averages_)  // the mean of the weights since then; before, the weights

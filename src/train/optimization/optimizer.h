@@ -39,8 +39,9 @@ class Optimizer {
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
   /// One update with this learning rate; gradients are divided by `count`, the number of target
-  /// tokens or sentences. Synchronizes with the device once, for the gradient norm and the losses;
-  /// the update itself is asynchronous.
+  /// tokens or sentences. On a device the whole update is queued before the host waits, once, for
+  /// the gradient norm and the losses; a fault of an earlier kernel is an error then, after the
+  /// update.
   UpdateResult update(double rate, std::int64_t count);
   /// The loss sums of an update, f64 [2] on the device: cross-entropy and smoothed loss.
   Tensor loss_sums() const { return figures_.slice(0, 2); }
@@ -68,13 +69,15 @@ class Optimizer {
   struct States {
     Tensor first, second, average;  // empty if the rule has none
   };
-  void step(double rate, double gradient_scale);
+  void measure(double share);
+  void step(double rate);
   std::vector<States> states_;  // one each parameter
   std::vector<kernels::OptimizerSlice> slices_;
   ParameterSet& parameters_;
   const Context& context_;
   UpdateRule rule_;
   Tensor figures_;               // f64 [3]: loss_sums(), and the squares of the gradients
+  Tensor factor_;                // [1]: of the gradients, from clipping
   std::vector<double> numbers_;  // optimizer-params, completed by defaults
   double clip_norm_, smoothing_;
   bool averages_;
