@@ -91,8 +91,8 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   const cudaStream_t stream = state_of(cuda).stream;
   for (const Operand* x : {&p.a, &p.b})
     emulator::counters().unaligned_operands += x->bf16 && x->ld % 8 != 0;
-  if (!emulator::is_captured(stream)) return multiply_now(p, precision);
-  NMT_CUDA_CHECK(emulator::capture(stream, "product", [=] {
+  if (!emulator::is_deferred(stream)) return multiply_now(p, precision);
+  NMT_CUDA_CHECK(emulator::defer(stream, "product", [=] {
     multiply_now(p, precision);
     return cudaSuccess;
   }));
@@ -112,8 +112,8 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
     return cudaSuccess;
   };
   const cudaStream_t stream = state_of(cuda).stream;
-  NMT_CUDA_CHECK(emulator::is_captured(stream)
-                     ? emulator::capture(stream, "product with a bias", multiply)
+  NMT_CUDA_CHECK(emulator::is_deferred(stream)
+                     ? emulator::defer(stream, "product with a bias", multiply)
                      : multiply());
   return true;
 }

@@ -2,14 +2,10 @@
 // cudnn_adv library): descriptors and weights here, the computation in cudnn_layer.cpp. It is
 // strict: values that the documentation leaves undefined are NaN, only cudnnGetRNNWeightParams
 // tells the offsets of weights, and every pointer must be into device memory of sufficient size.
-// Layers have one direction and two biases, as cuda/libraries/cudnn.cpp requests them.
-// NMT_EMULATED_CUDNN=0 emulates a missing library.
+// Layers have one direction and two biases, as cuda/libraries/cudnn.cpp requests them. Part of the
+// emulator (cudnn_library.cpp), and of a library named libcudnn.so.9 (tests/standins).
 
-#include "cuda/libraries/cudnn_library.h"
 #include "cudnn_state.h"
-
-#include <cstdlib>
-#include <string_view>
 
 namespace {
 
@@ -34,7 +30,8 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   return destroy(handle);
 }
-cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
+cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -166,28 +163,3 @@ cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t
   *bias = {{1, rows, 1}, {rows, 1, 1}};
   return CUDNN_STATUS_SUCCESS;
 }
-
-namespace nmt::cuda {
-
-const CudnnLibrary& CudnnLibrary::get() {
-  static const CudnnLibrary library = [] {
-    CudnnLibrary emulated;
-#define NMT_EMULATED_FUNCTION(name) emulated.name = &::name
-    NMT_CUDNN_FUNCTIONS(NMT_EMULATED_FUNCTION);
-#undef NMT_EMULATED_FUNCTION
-    return emulated;
-  }();
-  return library;
-}
-
-const CudnnLibrary* CudnnLibrary::open(std::string& why) {
-  const char* const setting = std::getenv("NMT_EMULATED_CUDNN");
-  if (setting && std::string_view(setting) == "0") {
-    why = "libcudnn.so.9: not found";
-    return nullptr;
-  }
-  why.clear();
-  return &get();
-}
-
-}  // namespace nmt::cuda

@@ -88,6 +88,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
   const std::size_t doubles = Reserve::doubles(*rnn, *x_data);
   if (training && (reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles)))
     return CUDNN_STATUS_BAD_PARAM;
+  nmt::emulator::finish_stream(handle->stream);  // a layer runs at once
   const OpenDeviceMemory open;
   std::vector<double> storage(training ? 0 : doubles);
   Reserve kept(training ? reserve : storage.data(), *rnn, *x_data);
@@ -162,6 +163,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
     return CUDNN_STATUS_BAD_PARAM;
   if (dhy || dcy)
     return CUDNN_STATUS_NOT_SUPPORTED;  // the gradients of the last states are those of y here
+  nmt::emulator::finish_stream(handle->stream);  // a layer runs at once
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
   if (kept.stage() != forward_ran) return CUDNN_STATUS_BAD_PARAM;
@@ -241,6 +243,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
       !absent_or_readable(hx, batch * h) || !readable(work, 1) ||
       reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles))
     return CUDNN_STATUS_BAD_PARAM;
+  nmt::emulator::finish_stream(handle->stream);  // a layer runs at once
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
   if (kept.stage() != data_ran) return CUDNN_STATUS_BAD_PARAM;

@@ -8,7 +8,9 @@
 
 #include <cudnn.h>
 
-struct cudnnContext {};
+struct cudnnContext {
+  cudaStream_t stream = nullptr;
+};
 struct cudnnDropoutStruct {
   bool set = false;
 };

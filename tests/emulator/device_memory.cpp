@@ -176,6 +176,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
 cudaError_t cudaFree(void* data) {
   if (!data) return cudaSuccess;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  if (const cudaError_t status = finish_streams(); status != cudaSuccess) return status;
   const Region region = device_region(data);
   if (region.begin != data) return cudaErrorInvalidValue;
 #if defined(__SANITIZE_ADDRESS__)
@@ -205,6 +206,7 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
 
 cudaError_t cudaFreeHost(void* data) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  if (const cudaError_t status = finish_streams(); status != cudaSuccess) return status;
   const Region region = pinned_region(data);
   if (region.begin != data) return cudaErrorInvalidValue;
   memory.pinned.erase(region.end);

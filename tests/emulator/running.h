@@ -70,10 +70,14 @@ struct OpenDeviceMemory {
   ~OpenDeviceMemory() { close_device_memory(); }
 };
 
-// ---- graphs (stream.cpp) ----
+// ---- streams and graphs (stream.cpp) ----
 
-/// Adds a node for a call that is not a kernel; `kind` tells it from other kinds.
-cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
+/// Defers a call that is not a kernel. In a capture it becomes a node of this kind; in a late
+/// stream it waits for its turn.
+cudaError_t defer(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
+/// Runs all work of late streams, or of one; the first error.
+cudaError_t finish_streams();
+cudaError_t finish_stream(cudaStream_t stream);
 /// Work of another process in the stream: until `ready` returns true, events recorded later are not
 /// complete and waits for the stream do not end. Later work runs all the same.
 void hold_stream(cudaStream_t stream, std::function<bool()> ready);

@@ -1,13 +1,17 @@
 // Streams, events, copies and graphs. A call on a stream is complete when it returns; while the
 // stream is captured, the call becomes a node instead. A graph's nodes run in an order that its
-// edges allow, the latest first, so that a missing edge shows.
+// edges allow, the latest first, so that a missing edge shows. Late streams (emulator.h) run their
+// calls only when someone waits for them, so that a missing wait shows.
 
 #include "running.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <deque>
 #include <queue>
 #include <set>
+#include <string_view>
 #include <thread>
 
 namespace {
@@ -15,7 +19,7 @@ namespace {
 // A launch with copies of its arguments, each 16-byte aligned.
 struct Kernel {
   Kernel() = default;
-  explicit Kernel(const nmt::emulator::CapturedLaunch& from)
+  explicit Kernel(const nmt::emulator::DeferredLaunch& from)
       : name(from.kernel),
         grid(from.grid),
         block(from.block),
@@ -68,6 +72,9 @@ struct EmulatedStream {
   std::vector<cudaGraphNode_t> last;  // dependencies of the next node
   std::set<cudaGraphExec_t> running;  // launches of graphs that the host has not waited for
   std::vector<std::function<bool()>> blocks;
+  std::deque<std::function<cudaError_t()>> waiting;  // work of a late stream that has not run,
+  std::int64_t done = 0;                             // and how much has
+  std::int64_t asked() const { return done + std::ssize(waiting); }
 };
 // The time at which the stream reached the event, or its place in a graph.
 struct EmulatedEvent {
@@ -78,6 +85,8 @@ struct EmulatedEvent {
   std::set<cudaGraphExec_t> before;  // launches before it in its stream
   std::vector<std::function<bool()>> blocks;
   bool seen = false;  // by a query: the first one finds it not ready
+  EmulatedStream* stream = nullptr;
+  std::int64_t place = 0;  // work of the stream before it
 };
 struct EmulatedGraphExec {
   const EmulatedGraph* graph =
@@ -89,8 +98,25 @@ struct EmulatedGraphExec {
 namespace nmt::emulator {
 namespace {
 
+bool are_late_at_first() {
+  const char* const text = std::getenv("NMT_EMULATED_STREAMS");
+  return text && std::string_view(text) == "late";
+}
+
 std::set<EmulatedStream*> streams;
-Counters counted;
+Counters counted{.late_streams = are_late_at_first()};
+
+// Runs the stream's first `place` calls; the first error. A stream that is gone has run all.
+cudaError_t run_until(EmulatedStream* stream, std::int64_t place) {
+  cudaError_t first = cudaSuccess;
+  while (streams.contains(stream) && stream->done < place) {
+    const std::function<cudaError_t()> call = std::move(stream->waiting.front());
+    stream->waiting.pop_front();
+    ++stream->done;
+    if (const cudaError_t status = call(); first == cudaSuccess) first = status;
+  }
+  return first;
+}
 
 bool are_ready(std::vector<std::function<bool()>>& blocks) {
   std::erase_if(blocks, [](const std::function<bool()>& ready) { return ready(); });
@@ -121,9 +147,9 @@ cudaError_t add(EmulatedStream& stream, EmulatedNode node) {
   return cudaSuccess;
 }
 
-// Runs the call now, or captures it.
+// Runs the call now or later.
 cudaError_t ask(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
-  return is_captured(stream) ? capture(stream, kind, std::move(call)) : call();
+  return is_deferred(stream) ? defer(stream, kind, std::move(call)) : call();
 }
 
 cudaError_t run_node(const EmulatedNode& node) {
@@ -148,12 +174,33 @@ bool is_captured(cudaStream_t stream) {
   return stream && stream->graph;
 }
 
-cudaError_t capture(cudaStream_t stream, const CapturedLaunch& launch) {
-  return add(*stream, {.kind = "kernel", .kernel = Kernel(launch), .call = {}, .needs = {}});
+bool is_deferred(cudaStream_t stream) {
+  return is_captured(stream) || (stream && counted.late_streams);
 }
 
-cudaError_t capture(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
-  return add(*stream, {.kind = kind, .kernel = {}, .call = std::move(call), .needs = {}});
+cudaError_t defer(cudaStream_t stream, const DeferredLaunch& launch) {
+  if (is_captured(stream))
+    return add(*stream, {.kind = "kernel", .kernel = Kernel(launch), .call = {}, .needs = {}});
+  stream->waiting.emplace_back([kernel = Kernel(launch)] { return kernel.run(); });
+  return cudaSuccess;
+}
+
+cudaError_t defer(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
+  if (is_captured(stream))
+    return add(*stream, {.kind = kind, .kernel = {}, .call = std::move(call), .needs = {}});
+  stream->waiting.push_back(std::move(call));
+  return cudaSuccess;
+}
+
+cudaError_t finish_stream(cudaStream_t stream) {
+  return stream ? run_until(stream, stream->asked()) : cudaSuccess;
+}
+
+cudaError_t finish_streams() {
+  cudaError_t first = cudaSuccess;
+  for (EmulatedStream* stream : streams)
+    if (const cudaError_t status = finish_stream(stream); first == cudaSuccess) first = status;
+  return first;
 }
 
 bool breaks_captures() {
@@ -171,20 +218,33 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                             cudaStream_t stream) {
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-  // The node accesses pageable memory after the call has returned.
   const void* const host = !to_device ? to : !from_device ? from : nullptr;
-  if (is_captured(stream) && host && !pinned_region(host).has(host, bytes)) {
+  const bool is_pageable = host && !pinned_region(host).has(host, bytes);
+  if (is_pageable && is_captured(stream)) {  // the node would access it after the call
     breaks_captures();
     return cudaErrorStreamCaptureUnsupported;
   }
-  return ask(stream, "copy", [=] {
+  const auto copy = [=](const void* source) {
     if (to_device != device_region(to).has(to, bytes) ||
-        from_device != device_region(from).has(from, bytes))
+        from_device != device_region(source).has(source, bytes))
       return cudaErrorInvalidValue;
     const OpenDeviceMemory open;
-    std::memcpy(to, from, bytes);
+    std::memcpy(to, source, bytes);
     return cudaSuccess;
-  });
+  };
+  if (is_pageable && is_deferred(stream)) {
+    // The driver reads pageable memory before the call returns, and writes it then too.
+    if (!to_device) {
+      const cudaError_t status = finish_stream(stream);
+      return status == cudaSuccess ? copy(from) : status;
+    }
+    const auto* const bytes_of_host = static_cast<const char*>(from);
+    return defer(stream, "copy",
+                 [copy, staged = std::vector<char>(bytes_of_host, bytes_of_host + bytes)] {
+                   return copy(staged.data());
+                 });
+  }
+  return ask(stream, "copy", [=] { return copy(from); });
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
@@ -202,21 +262,24 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const cudaError_t status = finish_stream(stream);
   streams.erase(stream);
   delete stream;
-  return cudaSuccess;
+  return status;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
+  const cudaError_t status = finish_stream(stream);
   if (stream) wait_for(stream->blocks), stream->running.clear();
-  return cudaSuccess;
+  return status;
 }
 cudaError_t cudaDeviceSynchronize() {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
+  const cudaError_t status = finish_streams();
   for (EmulatedStream* stream : streams) wait_for(stream->blocks), stream->running.clear();
-  return cudaSuccess;
+  return status;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
@@ -230,6 +293,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
   *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}, {}};
   if (stream) event->before = stream->running, event->blocks = stream->blocks;
+  if (stream) event->stream = stream, event->place = stream->asked();
   if (is_captured(stream)) event->graph = stream->graph, event->nodes = stream->last;
   return cudaSuccess;
 }
@@ -237,16 +301,18 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
+  const cudaError_t status = run_until(event->stream, event->place);
   wait_for(event->blocks);
   finish(event->before);
-  return cudaSuccess;
+  return status;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   if (!std::exchange(event->seen, true) || !are_ready(event->blocks)) return cudaErrorNotReady;
+  const cudaError_t status = run_until(event->stream, event->place);
   finish(event->before);
-  return cudaSuccess;
+  return status;
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (start->graph || end->graph) return cudaErrorCapturedEvent;
@@ -263,7 +329,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (!event->graph) {
     if (is_captured(stream)) return cudaErrorStreamCaptureIsolation;
     stream->blocks.insert(stream->blocks.end(), event->blocks.begin(), event->blocks.end());
-    return cudaSuccess;
+    if (!is_deferred(stream)) return cudaSuccess;
+    return defer(stream, "wait", [before = event->stream, place = event->place] {
+      return run_until(before, place);
+    });
   }
   if (stream->graph && stream->graph != event->graph) return cudaErrorStreamCaptureIsolation;
   stream->graph = event->graph;
@@ -366,28 +435,39 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
-  if (is_captured(stream))
-    return cudaErrorStreamCaptureUnsupported;  // a child graph, which is not emulated
-  std::vector<std::size_t> missing(exec->nodes.size());
-  std::vector<std::vector<std::size_t>> followers(exec->nodes.size());
+namespace {
+
+cudaError_t run_graph(const std::vector<EmulatedNode>& nodes,
+                      const std::vector<std::vector<std::size_t>>& needs) {
+  std::vector<std::size_t> missing(nodes.size());
+  std::vector<std::vector<std::size_t>> followers(nodes.size());
   std::priority_queue<std::size_t> ready;
-  for (std::size_t i = 0; i < exec->nodes.size(); ++i) {
-    missing[i] = exec->needs[i].size();
-    for (const std::size_t need : exec->needs[i]) followers[need].push_back(i);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    missing[i] = needs[i].size();
+    for (const std::size_t need : needs[i]) followers[need].push_back(i);
     if (missing[i] == 0) ready.push(i);
   }
   while (!ready.empty()) {
     const std::size_t next = ready.top();
     ready.pop();
-    if (const cudaError_t status = run_node(exec->nodes[next]); status != cudaSuccess)
-      return status;
+    if (const cudaError_t status = run_node(nodes[next]); status != cudaSuccess) return status;
     for (const std::size_t follower : followers[next])
       if (--missing[follower] == 0) ready.push(follower);
   }
-  if (stream) stream->running.insert(exec);
   return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
+  if (is_captured(stream))
+    return cudaErrorStreamCaptureUnsupported;  // a child graph, which is not emulated
+  if (stream) stream->running.insert(exec);
+  if (!is_deferred(stream)) return run_graph(exec->nodes, exec->needs);
+  // Later changes of the graph are of later launches.
+  return defer(stream, "graph",
+               [nodes = exec->nodes, needs = exec->needs] { return run_graph(nodes, needs); });
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

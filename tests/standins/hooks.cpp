@@ -21,7 +21,7 @@ int nmt_standin_enqueue(cudaStream_t stream, const char* name, const std::functi
     const emulator::OpenDeviceMemory open;
     return static_cast<cudaError_t>(work());
   };
-  return emulator::is_captured(stream) ? emulator::capture(stream, name, run) : run();
+  return emulator::is_deferred(stream) ? emulator::defer(stream, name, run) : run();
 }
 bool nmt_standin_has(const void* data, std::size_t bytes) {
   return bytes == 0 || emulator::device_region(data).has(data, bytes);

@@ -233,12 +233,14 @@ cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int
 }
 
 namespace nmt::emulator {
-struct CapturedLaunch;
+struct DeferredLaunch;
 /// Whether the stream was made on the thread's current device: a launch elsewhere fails.
 bool is_on_current_device(cudaStream_t stream);
 /// Whether the stream's calls become nodes of a graph.
 bool is_captured(cudaStream_t stream);
-cudaError_t capture(cudaStream_t stream, const CapturedLaunch& launch);
+/// Whether the stream's calls run after they return: captured, or of a late stream.
+bool is_deferred(cudaStream_t stream);
+cudaError_t defer(cudaStream_t stream, const DeferredLaunch& launch);
 
 template <class... Parameters>
 struct Call {
@@ -263,9 +265,9 @@ cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** a
   return run(grid, block, shared, thread, &launch);
 }
 
-/// A launch for a graph, with copies of the arguments. No reference counting here, since this code
-/// is compiled with the hooks of kernels.
-struct CapturedLaunch {
+/// A launch that runs later, with copies of the arguments. No reference counting here, since this
+/// code is compiled with the hooks of kernels.
+struct DeferredLaunch {
   void* kernel;
   dim3 grid, block;
   std::size_t shared;
@@ -276,19 +278,19 @@ struct CapturedLaunch {
 };
 
 template <class... Parameters>
-cudaError_t start_captured(void* kernel, dim3 grid, dim3 block, void** arguments,
+cudaError_t start_deferred(void* kernel, dim3 grid, dim3 block, void** arguments,
                            std::size_t shared) {
   return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared);
 }
 
 template <class... Parameters>
-cudaError_t launch_or_capture(void (*kernel)(Parameters...), dim3 grid, dim3 block,
-                              void** arguments, std::size_t shared, cudaStream_t stream) {
+cudaError_t launch_or_defer(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                            std::size_t shared, cudaStream_t stream) {
   if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
-  if (is_captured(stream)) {
+  if (is_deferred(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
-    return capture(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
-                            sizeof...(Parameters), start_captured<Parameters...>});
+    return defer(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
+                          sizeof...(Parameters), start_deferred<Parameters...>});
   }
   return start(kernel, grid, block, arguments, shared);
 }
@@ -298,5 +300,5 @@ cudaError_t launch_or_capture(void (*kernel)(Parameters...), dim3 grid, dim3 blo
 template <class Function>
 cudaError_t cudaLaunchKernel(Function* kernel, dim3 grid, dim3 block, void** arguments,
                              std::size_t shared, cudaStream_t stream) {
-  return nmt::emulator::launch_or_capture(kernel, grid, block, arguments, shared, stream);
+  return nmt::emulator::launch_or_defer(kernel, grid, block, arguments, shared, stream);
 }

@@ -35,6 +35,8 @@ using cudnnDropoutDescriptor_t = struct cudnnDropoutStruct*;
 using cudnnRNNDescriptor_t = struct cudnnRNNStruct*;
 using cudnnRNNDataDescriptor_t = struct cudnnRNNDataStruct*;
 
+extern "C" {
+
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle);
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream);
@@ -104,3 +106,5 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          std::size_t weight_bytes, void* dweights,
                                          std::size_t work_bytes, void* work,
                                          std::size_t reserve_bytes, void* reserve);
+
+}  // extern "C"

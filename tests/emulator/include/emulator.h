@@ -51,7 +51,10 @@ T shuffle(unsigned mask, T value, Shuffle kind, int argument, int width, std::so
 /// What tests count, and plant.
 struct Counters {
   int failing_allocations = 0;  ///< the next so many find no memory
-  std::int64_t waits = 0;       ///< of the host for the device
+  /// Streams do their work as late as a device may: when the host or another stream waits for it.
+  /// Initially as NMT_EMULATED_STREAMS=late says.
+  bool late_streams = false;
+  std::int64_t waits = 0;  ///< of the host for the device
   /// Graphs destroyed before the host saw that their last launch was over.
   std::int64_t destroyed_while_running = 0;
   /// Inputs of products in bfloat16 whose rows are not a multiple of 16 bytes apart.
