@@ -57,6 +57,8 @@ std::string meaning(const Option& option) {
   if (!option.alone.empty()) note("without value: " + option.alone);
   if (option.chosen)
     note("default: auto");
+  else if (!option.chosen_otherwise.empty())
+    note("default: " + option.chosen_otherwise);
   else if (option.is_flag())
     note(std::string("default: ") + (option.initial[0] == "true" ? "on" : "off"));
   else if (option.is_list() ? option.initial.empty()

@@ -8,6 +8,8 @@ namespace {
 std::vector<Option> shape(ModelSpec& s) {
   const std::vector<std::string> ties{"tied-embeddings", "tied-embeddings-src",
                                       "tied-embeddings-all"};
+  const std::string unit_rule = fmt::format("{}; {} for translation of fewer than 100,000 pairs",
+                                            s.enc_cell, small_corpus_unit);
   return with_role(
       Role::shape,
       {
@@ -19,8 +21,14 @@ std::vector<Option> shape(ModelSpec& s) {
               .alias({"cell"})
               .meta("UNIT")
               .spreads_to({"enc-cell", "dec-cell"}),
-          Option("enc-cell", &s.enc_cell, "recurrent unit of the encoder").meta("UNIT"),
-          Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder").meta("UNIT"),
+          Option("enc-cell", &s.enc_cell, "recurrent unit of the encoder")
+              .meta("UNIT")
+              .otherwise_chosen(unit_rule)
+              .kept_by_resume({"unit", "enc-cell"}),
+          Option("dec-cell", &s.dec_cell, "recurrent unit of the decoder")
+              .meta("UNIT")
+              .otherwise_chosen(unit_rule)
+              .kept_by_resume({"unit", "dec-cell"}),
 #define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) Option(option, &s.member, help),
 #include "config/enums/unit_options.def"
 #undef NMT_UNIT_OPTION
@@ -70,12 +78,15 @@ std::vector<Option> shape(ModelSpec& s) {
               .kept_by_resume(),
           Option("tied-embeddings", &s.tied_embeddings,
                  "one matrix for target embedding and softmax")
+              .otherwise_chosen("off")
               .kept_by_resume(ties),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
                  "one matrix for source and target embedding; needs a joint vocabulary")
+              .otherwise_chosen("off")
               .kept_by_resume(ties),
           Option("tied-embeddings-all", &s.tied_embeddings_all,
                  "one matrix for both embeddings and softmax; needs a joint vocabulary")
+              .otherwise_chosen("on for translation with a joint vocabulary")
               .kept_by_resume(ties),
       });
 }

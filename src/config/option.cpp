@@ -162,6 +162,10 @@ Option Option::unset_means(const char* text) && {
   unset = text;
   return std::move(*this);
 }
+Option Option::otherwise_chosen(std::string rule) && {
+  chosen_otherwise = std::move(rule);
+  return std::move(*this);
+}
 Option Option::never_dumped() && {
   dumped = false;
   return std::move(*this);

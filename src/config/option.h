@@ -64,7 +64,10 @@ struct Option {
   bool chosen = false;
   /// The default as words: the target's value when the Option is constructed.
   std::vector<std::string> initial;
-  std::string unset;              ///< what an empty default means, for --help; empty: nothing
+  std::string unset;  ///< what an empty default means, for --help; empty: nothing
+  /// What a program chooses where the option is not set at all, for --help. --dump-config then
+  /// writes the option as a comment, so that a run with that file chooses too. Empty: nothing.
+  std::string chosen_otherwise;
   bool dumped = true;             ///< part of --dump-config
   std::vector<std::string> sets;  ///< options that this shorthand sets unless they are set
   std::string suffix;  ///< appended to the value that it sets ("after-epochs 5" -> "after 5e")
@@ -91,6 +94,7 @@ struct Option {
   Option meta(const char* text) &&;
   Option chosen_by_default() &&;
   Option unset_means(const char* text) &&;
+  Option otherwise_chosen(std::string rule) &&;
   Option never_dumped() &&;
   Option spreads_to(std::vector<std::string> names, const char* ending = "", int element = -1) &&;
 

@@ -70,7 +70,10 @@ class Settings {
   std::string completion(const std::string& shell) const;
   std::vector<const Option*> options() const;
   /// The current values as YAML for --config: all of them (`full`), or only those that were set.
+  /// What is chosen unless it is set is a comment.
   std::string yaml(bool full = true) const;
+  /// All current values as YAML.
+  std::string stored_yaml() const;
   /// The same for the options that must be equal on all ranks of a training.
   std::string yaml_of_all_ranks() const;
   /// Names of all options, for documentation and tests.
@@ -111,7 +114,8 @@ class Settings {
   std::string unknown_option(const std::string& token) const;
   void read_yaml_file(const std::string& path);
   std::vector<std::string> groups() const;
-  std::string dump(bool full, bool for_ranks) const;
+  enum class Extent { given, full, stored, all_ranks };
+  std::string dump(Extent extent) const;
   void place_positionals(const std::vector<std::string>& loose, std::vector<Word>& words);
   void hand_on_shorthands();
   void settle_exclusions();

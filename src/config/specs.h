@@ -81,6 +81,8 @@ struct ModelSpec {
 
 /// `gate-init: auto` of a new training.
 inline constexpr GateInit usual_gate_init = GateInit::constant;
+/// The unit that nmt-train chooses for translation models of small corpora (train::choose_unit()).
+inline constexpr const char* small_corpus_unit = "gru";
 
 struct DataSpec {
   std::vector<std::string> train_sets;  ///< source, target

@@ -111,26 +111,37 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
 }
 
 std::string Settings::yaml(bool full) const {
-  return dump(full, false);
+  return dump(full ? Extent::full : Extent::given);
+}
+
+std::string Settings::stored_yaml() const {
+  return dump(Extent::stored);
 }
 
 std::string Settings::yaml_of_all_ranks() const {
-  return dump(true, true);
+  return dump(Extent::all_ranks);
 }
 
-std::string Settings::dump(bool full, bool for_ranks) const {
+std::string Settings::dump(Extent extent) const {
+  const bool only_given = extent == Extent::given;
   YAML::Emitter out;
-  out << YAML::Comment(fmt::format("{} {}", program_, full ? "settings" : "settings given"));
+  out << YAML::Comment(fmt::format("{} {}", program_, only_given ? "settings given" : "settings"));
   out << YAML::BeginMap;
   for (const std::string& group : groups()) {
     bool is_empty = true;
     for (const Entry& entry : entries_) {
       const Option& option = entry.option;
+      const bool is_set = entry.level > 0;
       if (option.group != group || !option.dumped || !option.sets.empty() ||
-          (!full && entry.level == 0) || (for_ranks && option.per_rank))
+          (only_given && !is_set) || (extent == Extent::all_ranks && option.per_rank))
         continue;
       if (std::exchange(is_empty, false))
         out << YAML::Newline << YAML::Newline << YAML::Comment(group);
+      if (extent == Extent::full && !is_set && !option.chosen_otherwise.empty()) {
+        out << YAML::Newline
+            << YAML::Comment(fmt::format("{}: {}", option.name, option.chosen_otherwise));
+        continue;
+      }
       const std::vector<std::string> words = values(option);
       out << YAML::Key << option.name << YAML::Value;
       if (option.is_list() && !is_auto(option))

@@ -52,6 +52,16 @@ bool choose_positions(ModelSpec& model, const DataSpec& data) {
   return true;
 }
 
+bool choose_unit(const CorpusSize& size, ModelSpec& model) {
+  constexpr std::int64_t enough_pairs = 100'000;
+  const ModelSpec fresh;
+  if (size.pairs >= enough_pairs || architecture_of(model).has_blocks() ||
+      model.enc_cell != fresh.enc_cell || model.dec_cell != fresh.dec_cell)
+    return false;
+  model.enc_cell = model.dec_cell = small_corpus_unit;
+  return true;
+}
+
 bool choose_tying(ModelSpec& model, const DataSpec& data) {
   if (model.tied_embeddings_all || !config::one_vocabulary(data)) return false;
   model.tied_embeddings_all = true;

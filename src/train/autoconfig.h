@@ -28,6 +28,12 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// it did.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
+/// Chooses the GRU for recurrent translation models of fewer than 100,000 pairs: with so little
+/// text its BLEU is higher than that of the default unit in the same minutes
+/// (docs/benchmarks/results.md, "Unit of small corpora"). Returns whether it did. For settings that
+/// do not mention a unit.
+bool choose_unit(const CorpusSize& size, ModelSpec& model);
+
 /// Ties both embeddings and the softmax if both sides share a vocabulary (Press & Wolf, EACL 2017):
 /// every piece is then trained by all three uses, with a third of the weights. Returns whether it
 /// did. For settings that do not mention tying.

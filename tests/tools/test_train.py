@@ -195,6 +195,38 @@ class TrainTest(unittest.TestCase):
         done = self.train("elstm1", *same, "--unit", "elstm1", "--after", "8u", "--positions", "7", status=2)
         self.assertIn("positions is 100 there, not 7", done.stderr)
 
+    def test_the_unit_is_chosen_once(self):
+        """A resumed training keeps its unit, whether it was chosen or given; one side may be named alone."""
+        often = [o for name in ("--valid-freq", "--save-freq") for o in (name, "2u")]
+        plain = ["--valid-metrics", "cross-entropy", *often]
+        for name, options, units in (("chosen", [], ["gru", "gru"]), ("given", ["--unit", "lrn"], ["lrn", "lrn"]), ("one", ["--dec-cell", "sru"], ["lrn", "sru"])):
+            done = self.train(name, *plain, *options, "--after", "2u")
+            self.assertEqual("unit: gru (chosen: " in done.stderr, name == "chosen")
+            spec = json.loads((self.dir / name / "config.json").read_text(encoding="utf-8"))["model"]
+            self.assertEqual([spec["enc-cell"], spec["dec-cell"]], units)
+            done = self.train(name, *plain, "--after", "4u")
+            self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
+        done = self.train("chosen", *plain, "--dec-cell", "sru", "--after", "6u", status=2)
+        self.assertIn("dec-cell is gru there, not sru", done.stderr)
+        self.assertNotIn("enc-cell", done.stderr)
+
+    def test_a_full_dump_still_chooses(self):
+        """What nmt-train chooses unless it is set is a comment in the dump of all settings; a side that is given is not."""
+        dump = self.train("d", "--dump-config", "full", "--dec-cell", "sru").stdout
+        self.assertRegex(dump, r"(?m)^# enc-cell: ")
+        self.assertRegex(dump, r"(?m)^dec-cell: sru$")
+        self.assertRegex(dump, r"(?m)^# tied-embeddings-all: ")
+        dump = self.train("d", "--dump-config", "full", "--after", "2u").stdout
+        (self.dir / "full.yml").write_text(dump, encoding="utf-8")
+        done = run("--config", self.dir / "full.yml")
+        for choice in ("unit: gru", "tied-embeddings-all: true"):
+            self.assertIn(f"{choice} (chosen: ", done.stderr)
+
+    def test_warnings_are_of_the_chosen_unit(self):
+        done = self.train("w", "--after", "2u", "--dropout-state", "0.1", "--activation", "identity")
+        self.assertIn("activation", done.stderr.split("without effect", 1)[1])
+        self.assertNotIn("dropout-state", done.stderr.split("without effect", 1)[1])
+
     def test_gates_start_as_said(self):
         """--gate-init is kept when a training resumes; what it does not do is said."""
         plain = ["--unit", "lrn", "--no-layer-normalization", "--valid-metrics", "cross-entropy", "--valid-freq", "2u", "--save-freq", "2u"]
@@ -271,6 +303,7 @@ class TrainTest(unittest.TestCase):
         done = subprocess.run([BIN / "nmt-train", self.en, self.de, "--after", "12u"], cwd=self.dir, capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("dim-rnn: 128 (chosen: ", done.stderr)
+        self.assertIn("unit: gru (chosen: ", done.stderr)
         self.assertIn("tied-embeddings-all: true (chosen: one vocabulary for both sides)", done.stderr)
         self.assertTrue((self.dir / "model" / "best" / "model.safetensors").exists())
 

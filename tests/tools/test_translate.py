@@ -40,7 +40,7 @@ class Programs(unittest.TestCase):
                        timeout=SECONDS)
         cls.model = cls.home / "model"
         trained = run("nmt-train", cls.home / "train.en", cls.home / "train.de", "--valid-sets", cls.home / "valid.en", cls.home / "valid.de",
-                      "--model", cls.model, "--dim-vocabs", "400", "--dim-emb", "48", "--dim-rnn", "48", "--enc-depth", "1", "--dec-depth", "1",
+                      "--model", cls.model, "--unit", "lrn", "--dim-vocabs", "400", "--dim-emb", "48", "--dim-rnn", "48", "--enc-depth", "1", "--dec-depth", "1",
                       "--after", "120u", "--mini-batch-words", "800", "--learn-rate", "0.003", "--lr-warmup", "40u", "--cpu-threads", "2")
         assert trained.returncode == 0, trained.stderr.decode()
         cls.lines = (cls.home / "test.en").read_bytes().splitlines(keepends=True)[:100]

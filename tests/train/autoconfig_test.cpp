@@ -37,6 +37,24 @@ TEST(AutoConfig, ThirtyThousandCaptions) {
   EXPECT_NO_THROW(Schedule{train});
 }
 
+TEST(AutoConfig, SmallCorporaGetAGru) {
+  const auto unit = [](std::int64_t pairs, auto change) {
+    ModelSpec model;
+    change(model);
+    const std::string before = model.enc_cell + " " + model.dec_cell;
+    const bool chosen = choose_unit({pairs, pairs * 60}, model);
+    const std::string after = model.enc_cell + " " + model.dec_cell;
+    EXPECT_EQ(chosen, after != before);
+    return after;
+  };
+  const auto same = [](ModelSpec&) {};
+  EXPECT_EQ(unit(99'999, same), "gru gru");
+  EXPECT_EQ(unit(100'000, same), "lrn lrn");
+  EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.type = ModelType::rnnsearch; }), "gru gru");
+  EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.type = ModelType::block; }), "lrn lrn");
+  EXPECT_EQ(unit(5'000, [](ModelSpec& m) { m.dec_cell = "ssru"; }), "lrn ssru");
+}
+
 TEST(AutoConfig, OneVocabularyIsOneTable) {
   const auto ties = [](auto change) {
     ModelSpec model;

@@ -34,6 +34,7 @@ void set(std::vector<config::Option>& options, const Default (&defaults)[N]) {
   for (const Default& each : defaults) {
     config::Option& option = config::named(options, each.option);
     option.chosen = false;
+    option.chosen_otherwise.clear();
     config::assign(option, {each.value}, option.name);
     option.initial = config::values(option);
   }

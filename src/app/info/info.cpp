@@ -57,20 +57,24 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
     if (spec.dec_depth == 0) return "dec-depth";
     return data.vocabs.empty() && data.dim_vocabs.empty() ? "dim-vocabs" : nullptr;
   };
-  if (const char* name = missing()) {
-    if (is_text)
-      fail(ExitStatus::usage,
-           "{}: not set, and nmt-train chooses it by the training text: give it, or a model "
-           "directory",
-           name);
-    if (data.train_sets.empty())
-      fail(ExitStatus::usage,
-           "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; "
-           "or a model directory",
-           name);
+  const char* const name = missing();
+  if (name && is_text)
+    fail(
+        ExitStatus::usage,
+        "{}: not set, and nmt-train chooses it by the training text: give it, or a model directory",
+        name);
+  if (name && data.train_sets.empty())
+    fail(ExitStatus::usage,
+         "{}: not set, and nmt-train chooses it by the training text: give it, or --train-sets; or "
+         "a model directory",
+         name);
+  const bool unit_is_open = !is_text && !settings.unit_given() &&
+                            !architecture_of(spec).has_blocks() && !data.train_sets.empty();
+  if (name || unit_is_open) {
     std::vector<train::Choice> choices;
     const TrainingText text = open_training_text(data, choices);
-    train::choose(text.size(), spec, data, settings.train);
+    if (unit_is_open) train::choose_unit(text.size(), spec);
+    if (name) train::choose(text.size(), spec, data, settings.train);
   }
   train::choose_positions(spec, data);
   train::choose_gate_init(spec);

@@ -68,11 +68,11 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
   set_defaults(asked, *task);
-  warn_without_effect(asked, task->idle_options());
   if (before) resume_settings(asked, *before, directory, device.is_first());
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
   check(asked);
+  warn_without_effect(asked, task->idle_options());
   batching = task->batching(asked);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);

@@ -23,6 +23,10 @@ bool TrainingSpec::ties_given() const {
   return !keeps(config::named(options, "tied-embeddings"));
 }
 
+bool TrainingSpec::unit_given() const {
+  return is_given("unit") || is_given("enc-cell") || is_given("dec-cell");
+}
+
 std::vector<config::Option> fields(TrainingSpec& spec) {
   std::vector<config::Option> options =
       joined({config::fields(spec.model), config::fields(spec.data), config::fields(spec.noise),
@@ -47,6 +51,23 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
                       [](const auto& unit) { return unit.matrix_state != nullptr; });
   config::named(options, "dropout-state").idle_rule = unless_a_unit(
       "unit {} has no recurrent product", [](const auto& unit) { return unit.is_matrix(); });
+  // A variant of units has an effect if the other variant is another unit.
+  const auto unless_a_variant = [&spec](auto member, auto one, auto other) {
+    return [&model = spec.model, member, one, other]() -> std::string {
+      ModelSpec changed = model;
+      changed.*member = model.*member == one ? other : one;
+      const auto same = [&](const std::string& cell) {
+        return unit_settings(model, cell).unit == unit_settings(changed, cell).unit;
+      };
+      const bool has_none = same(model.enc_cell) && same(model.dec_cell);
+      return has_none ? fmt::format("unit {} has no such variant", model.dec_cell) : "";
+    };
+  };
+#define NMT_UNIT_OPTION(member, Enum, option, help, usual, other) \
+  config::named(options, option).idle_rule =                      \
+      unless_a_variant(&ModelSpec::member, Enum::usual, Enum::other);
+#include "config/enums/unit_options.def"
+#undef NMT_UNIT_OPTION
   return options;
 }
 
@@ -87,7 +108,7 @@ std::string yaml_of(const TrainingSpec& spec) {
   TrainingSpec copy = spec;
   config::Settings settings("nmt-train", "", "");
   settings.add(fields(copy));
-  return settings.yaml();
+  return settings.stored_yaml();
 }
 
 }  // namespace nmt::app

@@ -29,6 +29,8 @@ struct TrainingSpec {
   bool keeps(const config::Option& option) const;
   /// Whether an option about tied embeddings is set; otherwise nmt-train chooses.
   bool ties_given() const;
+  /// Whether a unit is set, of either side; otherwise nmt-train chooses.
+  bool unit_given() const;
 };
 
 /// The options of nmt-train, bound to the spec; their initial values are those of a fresh one.

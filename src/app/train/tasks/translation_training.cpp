@@ -4,6 +4,7 @@
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "text/noise.h"
+#include "train/reporter.h"
 
 #include <algorithm>
 #include <map>
@@ -42,6 +43,9 @@ Json lengths(const TrainingText& text, const VocabularyPair& vocabularies) {
 void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
                                train::Communicator& ranks) {
   text_ = open_training_text(spec.data, choices, ranks);
+  if (is_new && !spec.unit_given() && train::choose_unit(text_.size(), spec.model))
+    choices.push_back(
+        {"unit", spec.model.dec_cell, grouped(text_.size().pairs) + " training pairs"});
   for (train::Choice& choice : train::choose(text_.size(), spec.model, spec.data, spec.train))
     choices.push_back(std::move(choice));
   for (train::Choice& choice : train::choose_noise(text_.size(), spec.data, spec.noise))
