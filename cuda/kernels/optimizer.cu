@@ -44,7 +44,7 @@ Table send(const Cuda& cuda, const OptimizerSlice* slices, std::int64_t count) {
   void* const data = state.table.get(state, size);
   if (state.table_contents.size() != size ||
       std::memcmp(state.table_contents.data(), bytes, size) != 0) {
-    // A change of the table is no part of a graph, which would write the old one again.
+    // Never in a graph: the work runs again call by call, and the table is sent then.
     if (state.recording) state.recording->memory_moves();
     if (!state.recording || !state.recording->is_dropped()) {
       cuda.device->to_device(data, bytes, size);

@@ -78,7 +78,7 @@ std::vector<Option> shape(ModelSpec& s) {
               .kept_by_resume(),
           Option("tied-embeddings", &s.tied_embeddings,
                  "one matrix for target embedding and softmax")
-              .otherwise_chosen("off")
+              .otherwise_chosen("on")
               .kept_by_resume(ties),
           Option("tied-embeddings-src", &s.tied_embeddings_src,
                  "one matrix for source and target embedding; needs a joint vocabulary")

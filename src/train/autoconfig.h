@@ -28,8 +28,8 @@ std::int64_t held_out_pairs(std::int64_t pairs);
 /// it did.
 bool choose_positions(ModelSpec& model, const DataSpec& data);
 
-/// Chooses the GRU for recurrent translation models of fewer than 100,000 pairs: with so little
-/// text its BLEU is higher than that of the default unit in the same minutes
+/// Chooses the GRU for translation models without blocks and fewer than 100,000 pairs: its BLEU is
+/// as high as that of the default unit after ten minutes, and higher later
 /// (docs/benchmarks/results.md, "Unit of small corpora"). Returns whether it did. For settings that
 /// do not mention a unit.
 bool choose_unit(const CorpusSize& size, ModelSpec& model);

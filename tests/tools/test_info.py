@@ -156,6 +156,17 @@ class InfoTest(unittest.TestCase):
             self.assertEqual(training["optimizer"], states * training["weights"])
         self.assertEqual(info("wmt14-en-de-lrn", None, "--exponential-smoothing")["memory"]["training"]["average"], weights)
 
+    def test_the_unit_of_a_small_text(self):
+        """As nmt-train chooses it; a unit that is given, or a type with its own choice, needs no text."""
+        sizes = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "150"]
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "50", "--valid", "2", "--test", "2", folder], check=True)
+            text = ["--train-sets", f"{folder}/train.en", f"{folder}/train.de"]
+            self.assertIn("unit of the decoder gru", run(*sizes, *text).stdout)
+            missing = ["--train-sets", f"{folder}/none.en", f"{folder}/none.de"]
+            for given in (["--unit", "lrn"], ["--type", "block"]):
+                self.assertIn("unit of the decoder lrn", run(*sizes, *missing, *given).stdout)
+
     def test_a_model_directory(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="nmt-info-test-"))
         try:
