@@ -7,6 +7,7 @@
 #include "core/thread_pool.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
+#include "dry_run.h"
 #include "kernels/products/gemm.h"
 #include "running.h"
 
@@ -62,6 +63,19 @@ class Values {
   std::vector<float> values_;
 };
 
+// Each matrix is read or written once.
+void count_product(const Product& p) {
+  const auto elements = [&](std::int64_t rows, std::int64_t columns, std::int64_t stride) {
+    return static_cast<double>(rows * columns * (stride == 0 ? 1 : p.count));
+  };
+  const auto bytes_of = [](const Operand& x) { return x.bf16 ? 2.0 : 4.0; };
+  const double a = elements(p.m, p.k, p.a.stride) * bytes_of(p.a),
+               b = elements(p.k, p.n, p.b.stride) * bytes_of(p.b),
+               c = 4.0 * static_cast<double>(p.m * p.n * p.count);
+  emulator::count("product", {1, a + b + (p.beta != 0.0f ? c : 0.0), c,
+                              2.0 * static_cast<double>(p.m * p.n * p.k * p.count)});
+}
+
 }  // namespace
 
 static void multiply_now(const Product& p, Precision precision) {
@@ -78,6 +92,7 @@ static void multiply_now(const Product& p, Precision precision) {
   check_operand("A", p.a, a_rows, a_width);
   check_operand("B", p.b, b_rows, b_width);
   check_matrix("C", p.c, p.m, p.n, p.ldc, p.c_stride, p.count);
+  if (emulator::is_dry()) return count_product(p);
   static ThreadPool pool(1);
   const emulator::OpenDeviceMemory open;
   for (std::int64_t i = 0; i < p.count; ++i) {
@@ -107,6 +122,7 @@ bool library_product_with_bias(const Cuda& cuda, const Product& p, Precision pre
   if (p.n % 4 != 0) return false;
   const auto multiply = [=] {
     multiply_now(p, precision);
+    if (emulator::is_dry()) return cudaSuccess;
     const emulator::OpenDeviceMemory open;
     for (std::int64_t i = 0; i < p.m * p.n; ++i) p.c[i] += p.bias[i % p.n];
     return cudaSuccess;

@@ -1,9 +1,13 @@
 // The runtime's memory functions: device memory is host memory that host code must not access.
 
+#include "dry_run.h"
 #include "running.h"
 
 #include <cstdlib>
 #include <map>
+#include <set>
+
+#include <sys/mman.h>
 
 namespace nmt::emulator {
 namespace {
@@ -11,6 +15,7 @@ namespace {
 struct Memory {
   std::map<const char*, Region> regions;  // keyed by their end
   std::map<const char*, Region> pinned;   // host memory that kernels may access too
+  std::set<const void*> reserved;         // regions of a dry run, which are not backed
   std::size_t used = 0;
   Region last;
 };
@@ -22,7 +27,32 @@ std::size_t setting(const char* name, std::size_t usual) {
   const char* const text = std::getenv(name);
   return text ? std::strtoull(text, nullptr, 10) : usual;
 }
-const std::size_t total_memory = setting("NMT_EMULATED_MEMORY_MB", 1024) << 20;
+const std::size_t usual_memory = setting("NMT_EMULATED_MEMORY_MB", 1024) << 20;
+std::size_t total_memory() {
+  return is_dry() ? dry_memory : usual_memory;
+}
+
+// From malloc, so that the first byte past the end is out of bounds; filled with NaN. In a dry run
+// reserved only.
+char* obtain(std::size_t bytes) {
+  if (is_dry()) {
+    void* const block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (block == MAP_FAILED) return nullptr;
+    memory.reserved.insert(block);
+    return static_cast<char*>(block);
+  }
+  char* const block = static_cast<char*>(std::malloc(bytes));
+  if (block) std::memset(block, 0xFF, bytes);
+  return block;
+}
+void give_back(const Region& region) {
+  char* const block = const_cast<char*>(region.begin);
+  if (memory.reserved.erase(block) > 0)
+    munmap(block, region.size());
+  else
+    std::free(block);
+}
 
 Region find(const std::map<const char*, Region>& regions, const void* p) {
   const auto found = regions.upper_bound(static_cast<const char*>(p));
@@ -128,7 +158,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   int count = 0;
   cudaGetDeviceCount(&count);
   if (device < 0 || device >= count) return cudaErrorInvalidDevice;
-  *properties = {"emulator", 9, 0, 2};
+  *properties = {"emulator", 9, 0, is_dry() ? dry_multiprocessors : 2};
   return cudaSuccess;
 }
 
@@ -142,13 +172,14 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaGetDevice(int* device) {
+  running.has_device = true;
   *device = running.device;
   return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
-  *total = total_memory;
-  *free = total_memory - memory.used;
+  *total = total_memory();
+  *free = total_memory() - memory.used;
   return cudaSuccess;
 }
 
@@ -158,12 +189,10 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
     --counters().failing_allocations;
     return cudaErrorMemoryAllocation;
   }
-  if (bytes == 0 || bytes > total_memory - memory.used)
+  if (bytes == 0 || bytes > total_memory() - memory.used)
     return bytes == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
-  // From malloc, so that the first byte past the end is out of bounds.
-  char* block = static_cast<char*>(std::malloc(bytes));
+  char* const block = obtain(bytes);
   if (!block) return cudaErrorMemoryAllocation;
-  std::memset(block, 0xFF, bytes);
   const Region region{block, block + bytes};
   memory.regions[region.end] = region;
   memory.used += bytes;
@@ -186,7 +215,7 @@ cudaError_t cudaFree(void* data) {
   memory.used -= region.size();
   memory.last = {};
   forget(region);
-  std::free(data);
+  give_back(region);
   return cudaSuccess;
 }
 

@@ -1,6 +1,7 @@
 #include "emulator.h"
 
 #include "core/error.h"
+#include "dry_run.h"
 #include "running.h"
 
 #include <algorithm>
@@ -283,6 +284,24 @@ const std::vector<SharedMemory>& shared_memories() {
   return block.shared;
 }
 
+namespace {
+
+// The blocks of a launch that run: all, or those of a dry run.
+std::vector<std::uint32_t> blocks_to_run(std::uint32_t blocks) {
+  std::vector<std::uint32_t> numbers;
+  constexpr std::uint32_t sampled = 12;
+  if (is_dry() && blocks > sampled) {
+    // At distances that are no multiples of a power of two, as the extents of grids are.
+    for (std::uint32_t i = 0; i < sampled; ++i)
+      numbers.push_back(static_cast<std::uint32_t>((i + 0.37) / sampled * blocks));
+    return numbers;
+  }
+  for (std::uint32_t i = 0; i < blocks; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+}  // namespace
+
 cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (*thread)(void*),
                 void* data) {
   const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
@@ -298,7 +317,11 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (
   gridDim = grid;
   ++running.launch;
   const std::uint32_t blocks = grid.x * grid.y * grid.z;
-  for (running.block = 0; running.block < blocks; ++running.block) {
+  // The launch's data (cuda_runtime.h) begins with the kernel.
+  if (is_dry()) begin_dry_launch(*static_cast<const void* const*>(data), blocks);
+  for (const std::uint32_t number : blocks_to_run(blocks)) {
+    running.block = number;
+    if (is_dry()) begin_dry_block();
     blockIdx = place(running.block, grid);
     running.block_epoch = 0;
     block.shared.clear();
@@ -306,6 +329,7 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (
     if (shared > 0) add_shared(nullptr, shared);
     run_block();
   }
+  if (is_dry()) end_dry_launch();
   return cudaSuccess;
 }
 

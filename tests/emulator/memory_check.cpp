@@ -9,6 +9,7 @@
 //   accesses are atomic.
 // Host code does not access device memory.
 
+#include "dry_run.h"
 #include "running.h"
 
 #include <cstdlib>
@@ -164,7 +165,12 @@ void check(const void* pointer, std::size_t bytes, Access access) {
   if (running.stack.has(address)) return;
   for (const SharedMemory& memory : shared_memories())
     if (memory.region.has(address))
-      return check_region(memory.region, address, bytes, access, true);
+      return is_dry() ? void() : check_region(memory.region, address, bytes, access, true);
+  if (is_dry() && device_region(address).has(address, bytes)) {
+    if (access != Access::write) note_traffic(address, bytes, false);
+    if (access != Access::read) note_traffic(address, bytes, true);
+    return;
+  }
   if (const Region region = device_region(address); region.begin)
     return check_region(region, address, bytes, access, false);
   if (pinned_region(address).has(address, bytes)) return;

@@ -29,8 +29,10 @@ struct Region {
 
 /// The running thread.
 struct Running {
-  bool has_device = false;  ///< this thread of the program has set a device; others are not checked
-  int device = 0;           ///< the current one
+  /// This thread of the program uses a device: it has set it or asked for it. Others are not
+  /// checked.
+  bool has_device = false;
+  int device = 0;  ///< the current one
   bool in_kernel = false;
   std::uint32_t launch = 0;       ///< counts launches
   std::uint32_t block = 0;        ///< number of the block in the grid

@@ -3,6 +3,7 @@
 // edges allow, the latest first, so that a missing edge shows. Late streams (emulator.h) run their
 // calls only when someone waits for them, so that a missing wait shows.
 
+#include "dry_run.h"
 #include "running.h"
 
 #include <algorithm>
@@ -228,6 +229,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if (to_device != device_region(to).has(to, bytes) ||
         from_device != device_region(source).has(source, bytes))
       return cudaErrorInvalidValue;
+    if (is_dry()) {
+      const double moved = static_cast<double>(bytes);
+      count("copy", {1, from_device ? moved : 0, to_device ? moved : 0, 0});
+      if (bytes > max_dry_copy) return cudaSuccess;
+    }
     const OpenDeviceMemory open;
     std::memcpy(to, source, bytes);
     return cudaSuccess;
@@ -250,6 +256,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
   return ask(stream, "memset", [=] {
     if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
+    if (is_dry()) {
+      count("zeros", {1, 0, static_cast<double>(bytes), 0});
+      if (bytes > max_dry_copy) return cudaSuccess;
+    }
     const OpenDeviceMemory open;
     std::memset(data, value, bytes);
     return cudaSuccess;

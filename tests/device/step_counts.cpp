@@ -1,0 +1,156 @@
+// step_counts: kernel launches and memory traffic of one training step on a GPU, counted on the
+// emulator by a dry run (tests/emulator/dry_run.h). Default: the step of docs/design/cuda.md.
+
+#include "app/program.h"
+#include "config/precision.h"
+#include "config/settings.h"
+#include "core/error.h"
+#include "core/rng.h"
+#include "core/thread_pool.h"
+#include "model/model.h"
+#include "tensor/context.h"
+#include "tensor/cuda_device.h"
+#include "tests/emulator/dry_run.h"
+#include "train/optimization/optimizer.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace nmt::test {
+namespace {
+
+struct StepSpec {
+  ModelSpec model;
+  std::string unit = "olrn";
+  int vocabulary = 32000, sentences = 128, steps = 32, layers = 6, width = 1024;
+  Precision precision = Precision::bfloat16;
+  int max_launches = 0;
+  double max_gigabytes = 0;
+  bool totals = false;
+};
+
+std::vector<config::Option> fields(StepSpec& spec) {
+  using config::Option;
+  return config::in_group(
+      "step",
+      {Option("unit", &spec.unit, "recurrent unit"),
+       Option("type", &spec.model.type, "architecture"),
+       Option("context-aware", &spec.model.context_aware, "context-aware encoder (LRN, section 5)"),
+       Option("layer-normalization", &spec.model.layer_normalization, "layer normalization"),
+       Option("attention", &spec.model.attention, "attention"),
+       Option("heads", &spec.model.heads, "heads of the attention").range(1, 64),
+       Option("layers", &spec.layers, "layers of the encoder and of the decoder").range(1, 64),
+       Option("width", &spec.width, "width of embeddings and states").range(1, 1 << 16),
+       Option("vocabulary", &spec.vocabulary, "tokens of each vocabulary").range(4, 1 << 24),
+       Option("sentences", &spec.sentences, "sentences of the batch").range(1, 1 << 16),
+       Option("steps", &spec.steps, "tokens of a sentence, with </s>").range(2, 1 << 16),
+       Option("precision", &spec.precision, "input precision of matrix products"),
+       Option("totals", &spec.totals, "print the totals only"),
+       Option("max-launches", &spec.max_launches, "fail if there are more; 0: no limit")
+           .range(0, 1 << 30),
+       Option("max-gigabytes", &spec.max_gigabytes, "fail if more are moved; 0: no limit")
+           .range(0, 1e9)});
+}
+
+Batch full_batch(const StepSpec& spec) {
+  Rng rng(2);
+  std::vector<Ids> rows(static_cast<std::size_t>(spec.sentences),
+                        Ids(static_cast<std::size_t>(spec.steps - 1)));
+  std::vector<const Ids*> pointers;
+  for (Ids& row : rows) {
+    for (std::int32_t& id : row)
+      id =
+          static_cast<std::int32_t>(3 + rng.below(static_cast<std::uint64_t>(spec.vocabulary) - 3));
+    pointers.push_back(&row);
+  }
+  return make_batch(pointers, pointers, 1, 2);
+}
+
+using Counts = std::map<std::string, emulator::Work>;
+
+// One step as nmt-train makes it, after one that has allocated the memory.
+Counts count_step(StepSpec spec) {
+  emulator::DryRun dry;
+  ThreadPool pool{2};
+  CudaDevice device(0, spec.precision);
+  device.set_graphs(false);
+  Arena arena(std::size_t{1} << 30, device.memory_source());
+  const Context context = make_context(arena, {&pool}, &device);
+  spec.model.enc_cell = spec.model.dec_cell = spec.unit;
+  spec.model.dim_emb = spec.model.dim_rnn = spec.width;
+  spec.model.enc_depth = spec.model.dec_depth = spec.layers;
+  spec.model.dropout_emb = spec.model.dropout_rnn = spec.model.dropout_readout = 0.1;
+  spec.model.positions = 101;
+  Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
+  TrainSpec training;
+  training.optimizer = UpdateRule::adam;
+  train::Optimizer optimizer(training, model.parameters(), context);
+  const Batch batch = full_batch(spec);
+  for (std::uint64_t pass = 0; pass < 2; ++pass) {
+    dry.clear();
+    model.accumulate_gradients(batch, {0.1f, 1, pass}, optimizer.loss_sums(), {});
+    optimizer.update(1e-6, batch.target_tokens);
+  }
+  return dry.work();
+}
+
+emulator::Work sum_of(const Counts& counts) {
+  emulator::Work sum;
+  for (const auto& [name, work] : counts) {
+    sum.calls += work.calls;
+    sum.read += work.read;
+    sum.written += work.written;
+    sum.flops += work.flops;
+  }
+  return sum;
+}
+
+std::string row(const std::string& name, const emulator::Work& work) {
+  return fmt::format("| {} | {} | {:.3f} | {:.3f} |\n", name, work.calls, 1e-9 * work.read,
+                     1e-9 * work.written);
+}
+
+std::string table(const Counts& counts, bool totals) {
+  std::vector<std::pair<std::string, emulator::Work>> rows(counts.begin(), counts.end());
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
+    return a.second.read + a.second.written > b.second.read + b.second.written;
+  });
+  std::string text = "| call | launches | GB read | GB written |\n|---|---|---|---|\n";
+  if (!totals)
+    for (const auto& [name, work] : rows) text += row(name, work);
+  const emulator::Work sum = sum_of(counts);
+  text += row("all", sum);
+  return text + fmt::format("\n{} launches, {:.1f} GB, {:.2f} TFLOP in products\n", sum.calls,
+                            1e-9 * (sum.read + sum.written), 1e-12 * sum.flops);
+}
+
+ExitStatus run(const StepSpec& spec) {
+  const Counts counts = count_step(spec);
+  app::print(table(counts, spec.totals));
+  const emulator::Work sum = sum_of(counts);
+  const double gigabytes = 1e-9 * (sum.read + sum.written);
+  NMT_CHECK(spec.max_launches == 0 || sum.calls <= spec.max_launches,
+            "{} launches, of which --max-launches allows {}", sum.calls, spec.max_launches);
+  NMT_CHECK(spec.max_gigabytes == 0 || gigabytes <= spec.max_gigabytes,
+            "{:.1f} GB, of which --max-gigabytes allows {}", gigabytes, spec.max_gigabytes);
+  return ExitStatus::ok;
+}
+
+}  // namespace
+}  // namespace nmt::test
+
+int main(int argc, char** argv) {
+  using namespace nmt;
+  test::StepSpec spec;
+  spec.model.type = ModelType::deep;
+  spec.model.context_aware = true;
+  spec.model.attention = AttentionType::dot;
+  spec.model.heads = 8;
+  config::Settings settings("step_counts", "[OPTIONS]",
+                            "counts kernel launches and memory traffic of a training step");
+  settings.add(test::fields(spec));
+  return app::run_tool(argc, argv, settings, [&] { return test::run(spec); });
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+// Counts launches and memory traffic at sizes that the emulator could not compute. Kernels run
+// twelve of their blocks, and the rest is extrapolated; products and large copies are only counted.
+// New device memory is reserved without being backed, and reads as zeros. Needs the hooks of
+// memory_check.cpp: not with AddressSanitizer.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace nmt::emulator {
+
+/// What the calls of one name have cost.
+struct Work {
+  std::int64_t calls = 0;
+  double read = 0, written = 0;  ///< bytes of device memory, in sectors of 32 bytes. A call counts
+                                 ///< a sector once, and no reads of sectors that it has written.
+  double flops = 0;              ///< of products
+};
+
+/// While it exists, the emulator counts. Exists before the device and at most once. The device then
+/// has the multiprocessors and the memory of an H100.
+class DryRun {
+ public:
+  DryRun();
+  ~DryRun();
+  DryRun(const DryRun&) = delete;
+  DryRun& operator=(const DryRun&) = delete;
+  /// Sets all counts to zero.
+  void clear();
+  /// By kernel; "product", "copy" and "zeros" for the calls that are not kernels.
+  std::map<std::string, Work> work() const;
+};
+
+// ---- called by the emulator ----
+
+/// Whether a DryRun exists.
+bool is_dry();
+constexpr int dry_multiprocessors = 132;
+constexpr std::size_t dry_memory = std::size_t{80} << 30;
+/// Copies of more bytes are counted only.
+constexpr std::size_t max_dry_copy = std::size_t{1} << 20;
+
+void count(const std::string& name, const Work& work);
+/// Around the sampled blocks of a launch of `kernel`: `blocks` is their number in the whole launch.
+void begin_dry_launch(const void* kernel, std::uint32_t blocks);
+void begin_dry_block();
+void note_traffic(const void* address, std::size_t bytes, bool writes);
+void end_dry_launch();
+
+}  // namespace nmt::emulator
