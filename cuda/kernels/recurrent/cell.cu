@@ -46,7 +46,17 @@ RowNorm row_norm(const Cell& cell, int first_plane, float* normal, float* rstd) 
   return norm;
 }
 
-// The parameters, which are the same at all steps, and the record's rows from `at` on.
+// to = from * factors, or to += from * factors.
+void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const float* from,
+              bool accumulate, float* to) {
+  each(cuda, n, [=] __device__(std::int64_t i) {
+    const float product = from[i] * factors[i];
+    to[i] = accumulate ? to[i] + product : product;
+  });
+}
+
+}  // namespace
+
 void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step) {
   const int r = cell.unit->recurrents, l = cell.unit->late;
   const std::int64_t h = cell.width;
@@ -63,17 +73,6 @@ void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
     step.late_norm =
         row_norm(cell, r, part(record.late_normal, at, l * h), part(record.late_rstd, at, l));
 }
-
-// to = from * factors, or to += from * factors.
-void multiply(const Cuda& cuda, std::int64_t n, const float* factors, const float* from,
-              bool accumulate, float* to) {
-  each(cuda, n, [=] __device__(std::int64_t i) {
-    const float product = from[i] * factors[i];
-    to[i] = accumulate ? to[i] + product : product;
-  });
-}
-
-}  // namespace
 
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitSteps step) {
@@ -141,6 +140,20 @@ std::int64_t cell_space(const Cell& cell) {
   return cell.rearrange || cell.dropout || cell.unit->late > 0 ? cell.width : 0;
 }
 
+UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, std::int64_t row,
+                                const CellScratch& scratch) {
+  const Unit& unit = *cell.unit;
+  const std::int64_t h = cell.width;
+  UnitStepsGradient d;
+  d.dx = part(gradient.dx, row, unit.inputs * h);
+  d.du = part(gradient.du, row, unit.recurrents * h);
+  d.dlate = part(gradient.dlate, row, unit.late * h);
+  d.vector_sums = scratch.sums;
+  d.sums_stride = cell_sums(cell);
+  d.dpositions = part(scratch.dpositions, row, position_floats(cell));
+  return d;
+}
+
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
                    float* const* carry, const CellScratch& scratch, float* temporary) {
@@ -157,15 +170,9 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   };
   set_sums(step.u_norm, 0);
   set_sums(step.late_norm, r);
-  UnitStepsGradient d;
+  UnitStepsGradient d = step_gradient(cell, gradient, row, scratch);
   d.dh = dh;
   std::copy_n(carry, unit.states, d.carry);
-  d.dx = part(gradient.dx, row, unit.inputs * h);
-  d.du = part(gradient.du, row, r * h);
-  d.dlate = part(gradient.dlate, row, l * h);
-  d.vector_sums = scratch.sums;
-  d.sums_stride = sums;
-  d.dpositions = part(scratch.dpositions, row, position_floats(cell));
   run.backward(cuda, step, d);
   if (l > 0) {
     product_transposed(cuda, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,

@@ -29,6 +29,12 @@ std::int64_t cell_scratch(const Cell& cell, std::int64_t steps, std::int64_t bat
 CellScratch start_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::int64_t batch,
                        float** memory);
 
+/// Sets what steps share, the cell's parameters, and the rows of its record from `at` on.
+void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at, UnitSteps& step);
+/// The gradients of the steps from `row` on of [T,B]; without dh and carry.
+UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, std::int64_t row,
+                                const CellScratch& scratch);
+
 /// Floats for each row that cell_backward() needs as temporary memory.
 std::int64_t cell_space(const Cell& cell);
 

@@ -4,6 +4,8 @@
 #include "kernels/recurrent/step_offsets.h"
 #include "kernels/recurrent/transition.h"
 
+#include <algorithm>
+
 namespace nmt::kernels {
 namespace {
 
@@ -33,9 +35,29 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
   return step;
 }
 
+// The first row of the first step in [T,B].
+std::int64_t first_row(const Transition& a) {
+  return step_offsets(a, 0, 0).row;
+}
+
+// All steps of both units, for a unit without recurrent products.
+UnitChain chain_of(const Transition& a) {
+  UnitChain chain{lower_step(a, 0), higher_step(a, 0), a.keep};
+  const std::int64_t at = step_offsets(a, 0, 0).at;
+  set_parameters(a.lower, a.lower_record, at, chain.lower);
+  set_parameters(a.higher, a.higher_record, at, chain.higher);
+  for (UnitSteps* step : {&chain.lower, &chain.higher}) {
+    step->steps = a.steps;
+    step->stride = a.reverse ? -a.batch : a.batch;
+  }
+  return chain;
+}
+
 }  // namespace
 
 void transition_forward(const Cuda& cuda, const Transition& a) {
+  if (a.steps > 0 && !a.lower.unit->is_matrix())
+    return chain_kernels(*a.lower.unit).forward(cuda, chain_of(a));
   for (std::int64_t i = 0; i < a.steps; ++i) {
     const std::int64_t at = step_offsets(a, i, 0).at;
     cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, i));
@@ -54,7 +76,15 @@ void transition_backward(const Cuda& cuda, const Transition& a, const Transition
   const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
   for (int p = 0; p < a.lower.unit->states; ++p)
     fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
-  for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+  const bool is_chain = a.steps > 0 && !a.lower.unit->is_matrix();
+  if (is_chain) {
+    UnitStepsGradient dlower = step_gradient(a.lower, g.lower, first_row(a), lower),
+                      dhigher = step_gradient(a.higher, g.higher, first_row(a), higher);
+    dhigher.dh = g.dh + first_row(a) * a.higher.width;
+    std::copy_n(g.dinitial, a.lower.unit->states, dlower.carry);
+    chain_kernels(*a.lower.unit).backward(cuda, chain_of(a), dlower, dhigher);
+  }
+  for (std::int64_t i = is_chain ? -1 : a.steps - 1; i >= 0; --i) {
     const std::int64_t row = step_offsets(a, i, 0).row;
     cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, i),
                   g.dh + row * a.higher.width, g.dinitial, higher, temporary);

@@ -86,6 +86,23 @@ const UnitKernels& channel_kernels(const kernels::Unit& unit);
 /// after a product normalizes it; the last one before a product's gradient is used takes the
 /// gradient through the normalization.
 const UnitKernels& row_kernels(const kernels::Unit& unit);
+/// Two element-wise units of one kind in turn, all steps in one kernel: at each step the lower one
+/// starts from the states after the higher one's step before, and the higher one from the lower
+/// one's. Rows, steps, strides and masks are the same. higher.previous is not read.
+struct UnitChain {
+  UnitSteps lower, higher;
+  bool keep = true;  ///< lower.next has rows for all steps, or only for the last one
+};
+struct ChainKernels {
+  void (*forward)(const Cuda&, const UnitChain&);
+  /// `lower.carry` holds the gradient of the states after the last step and receives that before
+  /// the first; `higher.dh` is added at every step.
+  void (*backward)(const Cuda&, const UnitChain&, const UnitStepsGradient& lower,
+                   const UnitStepsGradient& higher);
+};
+/// Error: a unit with recurrent products.
+const ChainKernels& chain_kernels(const kernels::Unit& unit);
+
 /// Those for steps that normalize or not.
 inline const UnitKernels& kernels_of(const kernels::Unit& unit, bool normalizes) {
   return normalizes ? row_kernels(unit) : channel_kernels(unit);

@@ -17,6 +17,14 @@ constexpr UnitKernels describe_kernels() {
     return {Of::forward, Of::backward, nullptr, nullptr};
 }
 
+/// The number of a unit in kernels::units(). Error: it is not one of them.
+inline std::size_t number_of(const kernels::Unit& unit) {
+  const std::span<const kernels::Unit> all = kernels::units();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (&all[i] == &unit) return i;
+  NMT_FAIL("unit {}: it is not one of kernels::units()", unit.name);
+}
+
 /// The kernels of a unit, one of kernels::units(): the static functions of Steps<U> with the names
 /// of the members of UnitKernels.
 template <template <class> class Steps>
@@ -27,10 +35,7 @@ const UnitKernels& kernels_in_table(const kernels::Unit& unit) {
 #include "units/units.def"
 #undef NMT_UNIT
   };
-  const std::span<const kernels::Unit> all = kernels::units();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (&all[i] == &unit) return table[i];
-  NMT_FAIL("unit {}: it is not one of kernels::units()", unit.name);
+  return table[number_of(unit)];
 }
 
 }  // namespace nmt::cuda

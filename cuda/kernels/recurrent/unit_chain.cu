@@ -1,0 +1,189 @@
+#include "core/error.h"
+#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_table.h"
+
+// Two element-wise units in turn, all steps of a channel in one thread.
+
+namespace nmt::cuda {
+namespace {
+
+constexpr unsigned threads = 128;
+constexpr int ahead = 2;  // steps whose loads are in flight while a thread computes
+
+// One unit of a thread's step: its numbers, then its states if it is alive.
+template <class U>
+struct Half {
+  float v[at_least_one(U::vectors)];
+
+  __device__ Half(const UnitSteps& a, std::int64_t column) {
+    load_planes<U::vectors>(a.vectors, 0, column, a.width, v);
+  }
+  // `state` becomes that after the step.
+  __device__ __forceinline__ void forward(Step<float, U> step, float (&state)[U::states]) const {
+    for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+    for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
+    U::forward(step, state);
+  }
+};
+
+__device__ __forceinline__ std::int64_t place(const UnitSteps& a, const Channel& at,
+                                              std::int64_t i) {
+  return (at.row + i * a.stride) * a.width + at.column;
+}
+
+template <class U>
+__global__ void forward_chain_kernel(UnitChain c) {
+  const UnitSteps &a = c.lower, &b = c.higher;
+  for (std::int64_t n = grid_index(); n < a.rows * a.width; n += grid_stride()) {
+    const Channel at{n / a.width, n % a.width};
+    const Half<U> lower(a, at.column), higher(b, at.column);
+    Step<float, U> x[ahead], guide[ahead];
+    bool live[ahead];
+    const auto load = [&](std::int64_t i, int r) {
+      load_step<U>(a, at, i, false, x[r], live[r]);
+      load_step<U>(b, at, i, false, guide[r], live[r]);
+    };
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load(r, r);
+    float state[U::states];
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
+    for (std::int64_t begin = 0; begin < a.steps; begin += ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin + r;
+        if (i >= a.steps) break;
+        const Step<float, U> first = x[r], second = guide[r];
+        const bool alive = live[r];
+        if (i + ahead < a.steps) load(i + ahead, r);
+        if (alive) lower.forward(first, state);
+#pragma unroll
+        for (int p = 0; p < U::states; ++p)
+          if (c.keep)
+            a.next[p][place(a, at, i)] = state[p];
+          else if (i + 1 == a.steps)
+            a.next[p][n] = state[p];
+        if (alive) higher.forward(second, state);
+#pragma unroll
+        for (int p = 0; p < U::states; ++p) b.next[p][place(b, at, i)] = state[p];
+      }
+    }
+  }
+}
+
+// A step back: `carry` becomes the gradient of the states before it.
+template <class U>
+__device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGradient& g,
+                                          const Channel& at, std::int64_t i, bool alive,
+                                          Step<float, U> step,
+                                          const float (&v)[at_least_one(U::vectors)],
+                                          float (&dv)[at_least_one(U::vectors)],
+                                          float (&carry)[U::states]) {
+  Step<float, U> d{};
+  if (alive) {
+    for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+    U::backward(step, carry, d);
+    for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+    for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+  }
+  const std::int64_t row = at.row + i * a.stride;
+  store_planes<U::inputs>(g.dx, row, at.column, a.width, d.x);
+  store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, a.width, d.position);
+}
+
+template <class U>
+__device__ __forceinline__ void add_vector_sums(const UnitStepsGradient& g, const Channel& at,
+                                                std::int64_t h,
+                                                const float (&dv)[at_least_one(U::vectors)]) {
+#pragma unroll
+  for (int p = 0; p < U::vectors; ++p)
+    g.vector_sums[at.row * g.sums_stride + p * h + at.column] += dv[p];
+}
+
+template <class U>
+__global__ void backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitStepsGradient db) {
+  const UnitSteps &a = c.lower, &b = c.higher;
+  const std::int64_t h = a.width;
+  for (std::int64_t n = grid_index(); n < a.rows * h; n += grid_stride()) {
+    const Channel at{n / h, n % h};
+    const Half<U> lower(a, at.column), higher(b, at.column);
+    Step<float, U> x[ahead], guide[ahead];
+    bool live[ahead];
+    float dh[ahead];
+    // The higher unit starts from the lower one's states, the lower one from those of the step
+    // before.
+    const auto load = [&](std::int64_t i, int r) {
+      load_step<U>(a, at, i, false, x[r], live[r]);
+      load_step<U>(b, at, i, false, guide[r], live[r]);
+#pragma unroll
+      for (int p = 0; p < U::states; ++p) {
+        guide[r].s[p] = a.next[p][place(a, at, i)];
+        x[r].s[p] = i == 0 ? a.previous[p][n] : b.next[p][place(b, at, i - 1)];
+      }
+      dh[r] = db.dh[place(b, at, i)];
+    };
+#pragma unroll
+    for (int r = 0; r < ahead; ++r)
+      if (r < a.steps) load(a.steps - 1 - r, r);
+    float dv_lower[at_least_one(U::vectors)] = {}, dv_higher[at_least_one(U::vectors)] = {},
+          carry[U::states];
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) carry[p] = da.carry[p][n];
+    for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        const std::int64_t i = begin - r;
+        if (i < 0) break;
+        const Step<float, U> first = x[r], second = guide[r];
+        const bool alive = live[r];
+        carry[0] += dh[r];
+        if (i >= ahead) load(i - ahead, r);
+        step_back<U>(b, db, at, i, alive, second, higher.v, dv_higher, carry);
+        step_back<U>(a, da, at, i, alive, first, lower.v, dv_lower, carry);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) da.carry[p][n] = carry[p];
+    add_vector_sums<U>(da, at, h, dv_lower);
+    add_vector_sums<U>(db, at, h, dv_higher);
+  }
+}
+
+unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
+  return blocks_for(cuda, a.rows * a.width, threads);
+}
+
+template <class U>
+struct Chain {
+  static void forward(const Cuda& cuda, const UnitChain& c) {
+    launch(forward_chain_kernel<U>, blocks(cuda, c.lower), threads, 0, cuda, c);
+  }
+  static void backward(const Cuda& cuda, const UnitChain& c, const UnitStepsGradient& lower,
+                       const UnitStepsGradient& higher) {
+    launch(backward_chain_kernel<U>, blocks(cuda, c.lower), threads, 0, cuda, c, lower, higher);
+  }
+};
+
+template <class U>
+constexpr ChainKernels describe_chain() {
+  if constexpr (U::recurrents + U::late == 0)
+    return {Chain<U>::forward, Chain<U>::backward};
+  else
+    return {nullptr, nullptr};
+}
+
+}  // namespace
+
+const ChainKernels& chain_kernels(const kernels::Unit& unit) {
+  static constexpr ChainKernels table[] = {
+#define NMT_UNIT(name, variant, ...) describe_chain<__VA_ARGS__>(),
+#include "units/units.def"
+#undef NMT_UNIT
+  };
+  const ChainKernels& found = table[number_of(unit)];
+  NMT_CHECK(found.forward, "unit {}: it has a recurrent product in every step", unit.name);
+  return found;
+}
+
+}  // namespace nmt::cuda
