@@ -1,7 +1,7 @@
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/packed.h"
 #include "cuda/kernels/transpose.h"
-#include "kernels/products/gemm.h"
+#include "kernels/products/rounded.h"
 
 namespace nmt::kernels {
 
@@ -19,6 +19,41 @@ void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, 
                   .beta = beta,
                   .c = c,
                   .ldc = ldc});
+}
+
+namespace {
+
+Operand operand_of(const ProductInput& x, bool transpose, std::int64_t columns, std::int64_t ld) {
+  if (x.bf16) return {.transpose = transpose, .bf16 = x.bf16, .ld = rounded_stride(columns)};
+  return {.transpose = transpose, .f32 = x.f32, .ld = ld};
+}
+
+}  // namespace
+
+void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
+          std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  NMT_CHECK(beta == 0.0f || beta == 1.0f, "gemm: beta is {}, expected 0 or 1", beta);
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(a, transpose_a, transpose_a ? m : k, lda),
+                  .b = operand_of(b, transpose_b, transpose_b ? k : n, ldb),
+                  .beta = beta,
+                  .c = c,
+                  .ldc = ldc});
+}
+
+void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,
+               const ProductInput& x, const ProductInput& w, const float* bias, float* y) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(x, false, k, k),
+                  .b = operand_of(w, false, n, n),
+                  .c = y,
+                  .ldc = n,
+                  .bias = bias});
 }
 
 void pack(const Cuda& cuda, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,

@@ -2,7 +2,7 @@
 #include "cuda/kernels/vector.h"
 #include "cuda/libraries/blas.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/bfloat16.h"
+#include "kernels/products/rounded.h"
 
 #include <bit>
 
@@ -173,3 +173,16 @@ void multiply(const Cuda& cuda, const Product& product) {
 }
 
 }  // namespace nmt::cuda
+
+namespace nmt::kernels {
+
+bool reads_rounded(const Cuda& cuda) {
+  return cuda::state_of(cuda).precision == Precision::bfloat16;
+}
+
+void round_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t columns, const float* x,
+                  Bfloat16* y) {
+  cuda::gather(cuda, {1, rows, 1, columns, columns, 0, 0}, x, y, rounded_stride(columns));
+}
+
+}  // namespace nmt::kernels

@@ -1,7 +1,7 @@
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/math.h"
-#include "kernels/products/gemm.h"
+#include "kernels/products/rounded.h"
 #include "kernels/softmax_loss.h"
 
 #include <cmath>
@@ -16,16 +16,22 @@ struct RowLoss {
 };
 
 // The layout of the scratch memory. The logits of a chunk are at most four times the size of the
-// output table. The layout depends on the sizes alone, so every sum has one fixed order.
+// output table. The layout depends on the sizes alone, so every sum has one fixed order. Where
+// products read rounded inputs: the table, the rows and the gradient of a chunk's logits, rounded.
 struct Plan {
-  std::int64_t chunk, stride, losses, total;
-  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
+  std::int64_t chunk, stride, losses, table, rows_at, gradient, total;
+  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary, bool rounded) {
     constexpr std::int64_t min_rows = 64, max_rows = 2048;
     stride = divide_up(vocabulary, 32) * 32;
     const std::int64_t fitting = std::clamp(4 * width, min_rows, max_rows);
     chunk = divide_up(rows, divide_up(std::max<std::int64_t>(rows, 1), fitting));
     losses = chunk * stride;
-    total = losses + rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float));
+    const auto floats = [](std::int64_t elements) { return divide_up(elements, 8) * 4; };
+    table = losses +
+            divide_up(rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float)), 4) * 4;
+    rows_at = table + (rounded ? floats(vocabulary * rounded_stride(width)) : 0);
+    gradient = rows_at + (rounded ? floats(rows * rounded_stride(width)) : 0);
+    total = gradient + (rounded ? floats(chunk * rounded_stride(vocabulary)) : 0);
   }
 };
 
@@ -49,17 +55,33 @@ struct RunningSum {
   }
 };
 
-// One block per row of logits. The row becomes its gradient, scale (p - q), or is left unchanged
-// where no gradient is wanted.
+__device__ __forceinline__ void assign(float& to, float x) {
+  to = x;
+}
+__device__ __forceinline__ void assign(Bfloat16& to, float x) {
+  to = to_bf16(x);
+}
+__device__ __forceinline__ float as_float(float x) {
+  return x;
+}
+__device__ __forceinline__ float as_float(Bfloat16 x) {
+  return from_bf16(x);
+}
+
+// One block per row of logits. `gradient`: their gradients, scale (p - q), in rows at
+// gradient_stride; it may be `logits`; null: none.
+template <class T>
 __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, const float* bias,
                                 const std::int32_t* target, float smoothing, float scale,
-                                double information, bool gradient, float* logits, RowLoss* losses,
-                                Fault* fault) {
-  float* const x = logits + blockIdx.x * stride;
+                                double information, const float* logits, T* gradient,
+                                std::int64_t gradient_stride, RowLoss* losses, Fault* fault) {
+  const float* const x = logits + blockIdx.x * stride;
+  T* const dx = gradient + blockIdx.x * gradient_stride;
   std::int32_t symbol = target[blockIdx.x];
   if (symbol == no_target) {
     if (threadIdx.x == 0) losses[blockIdx.x] = {0, 0};
-    for (std::int64_t i = threadIdx.x; gradient && i < vocabulary; i += blockDim.x) x[i] = 0.0f;
+    for (std::int64_t i = threadIdx.x; gradient && i < vocabulary; i += blockDim.x)
+      assign(dx[i], 0.0f);
     return;
   }
   if (symbol < 0 || symbol >= vocabulary) {  // the same for the whole block
@@ -91,8 +113,8 @@ __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, co
               rest = scale * smoothing / static_cast<float>(vocabulary);
   for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
     const float value = x[i] + (bias ? bias[i] : 0.0f);
-    x[i] = math::exp(value - running.top) * factor - rest -
-           (i == symbol ? scale * (1.0f - smoothing) : 0.0f);
+    assign(dx[i], math::exp(value - running.top) * factor - rest -
+                      (i == symbol ? scale * (1.0f - smoothing) : 0.0f));
   }
 }
 
@@ -126,35 +148,74 @@ constexpr std::int64_t max_threads = 512;  // per block
 
 }  // namespace
 
-std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t width,
+std::int64_t softmax_loss_scratch(const Cuda& cuda, std::int64_t rows, std::int64_t width,
                                   std::int64_t vocabulary) {
-  return Plan(rows, width, vocabulary).total;
+  return Plan(rows, width, vocabulary, reads_rounded(cuda)).total;
 }
+
+namespace {
+
+// The gradients of a chunk of rows from those of its logits, `count` rows at `stride` of them.
+template <class T>
+void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first,
+                   std::int64_t count, const T* dlogits, std::int64_t stride,
+                   const ProductInput& of_logits, const ProductInput& x,
+                   const ProductInput& table) {
+  const std::int64_t width = loss.width, vocabulary = loss.vocabulary;
+  gemm(cuda, false, false, count, width, vocabulary, of_logits, stride, table, width, 0.0f,
+       loss.dx + first * width, width);
+  gemm(cuda, true, false, vocabulary, width, count, of_logits, stride, x, width, 1.0f, loss.dtable,
+       width);
+  if (loss.dbias)
+    add_columns(
+        cuda, count, vocabulary,
+        [=] __device__(std::int64_t r, std::int64_t i) {
+          return as_float(dlogits[r * stride + i]);
+        },
+        loss.dbias);
+}
+
+}  // namespace
 
 void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
-  const Plan plan(rows, width, vocabulary);
+  const bool rounded = reads_rounded(cuda);
+  const Plan plan(rows, width, vocabulary, rounded);
   float* const logits = loss.scratch;
   RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
+  const auto place = [&](std::int64_t at) {
+    return rounded ? reinterpret_cast<Bfloat16*>(loss.scratch + at) : nullptr;
+  };
+  Bfloat16 *const rounded_table = place(plan.table), *const rounded_rows = place(plan.rows_at),
+                  *const rounded_gradient = place(plan.gradient);
+  if (rounded && rows > 0) {
+    round_matrix(cuda, vocabulary, width, loss.table, rounded_table);
+    round_matrix(cuda, rows, width, loss.x, rounded_rows);
+  }
+  const ProductInput table(loss.table, rounded_table);
   const double information = smoothing_information(static_cast<double>(loss.smoothing), vocabulary);
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
     const std::int64_t count = std::min(plan.chunk, rows - first), stride = plan.stride;
-    const float* const x = loss.x + first * width;
-    gemm(cuda, false, true, count, vocabulary, width, x, width, loss.table, width, 0.0f, logits,
-         stride);
-    launch(row_loss_kernel, static_cast<unsigned>(count), threads_for(vocabulary, max_threads), 0,
-           cuda, vocabulary, stride, loss.bias, loss.target + first, loss.smoothing, loss.scale,
-           information, loss.dx != nullptr, logits, losses + first, state_of(cuda).device_fault);
-    if (!loss.dx) continue;
-    gemm(cuda, false, false, count, width, vocabulary, logits, stride, loss.table, width, 0.0f,
-         loss.dx + first * width, width);
-    gemm(cuda, true, false, vocabulary, width, count, logits, stride, x, width, 1.0f, loss.dtable,
-         width);
-    if (loss.dbias)
-      add_columns(
-          cuda, count, vocabulary,
-          [=] __device__(std::int64_t r, std::int64_t i) { return logits[r * stride + i]; },
-          loss.dbias);
+    const ProductInput x(loss.x + first * width,
+                         rounded ? rounded_rows + first * rounded_stride(width) : nullptr);
+    gemm(cuda, false, true, count, vocabulary, width, x, width, table, width, 0.0f, logits, stride);
+    const auto row_losses = [&]<class T>(T* gradient, std::int64_t gradient_stride) {
+      launch(row_loss_kernel<T>, static_cast<unsigned>(count), threads_for(vocabulary, max_threads),
+             0, cuda, vocabulary, stride, loss.bias, loss.target + first, loss.smoothing,
+             loss.scale, information, logits, gradient, gradient_stride, losses + first,
+             state_of(cuda).device_fault);
+    };
+    if (!loss.dx) {
+      row_losses(static_cast<float*>(nullptr), 0);
+    } else if (rounded) {
+      const std::int64_t to = rounded_stride(vocabulary);
+      row_losses(rounded_gradient, to);
+      add_gradients(cuda, loss, first, count, rounded_gradient, to, {nullptr, rounded_gradient}, x,
+                    table);
+    } else {
+      row_losses(logits, stride);
+      add_gradients(cuda, loss, first, count, logits, stride, logits, x, table);
+    }
   }
   launch(add_losses_kernel, rows > 0 ? 1 : 0, 256, 0, cuda, rows, losses, loss.cross_entropy,
          loss.smoothed);

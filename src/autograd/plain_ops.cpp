@@ -28,33 +28,40 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   const double flops = 2.0 * static_cast<double>(rows * n) * static_cast<double>(k);
   const Region region(context.profile, "linear layers", {flops});
   const float* const b = bias ? bias->value.f32() : nullptr;
+  Rounded read;  // while recording
   if (weight.is_packed()) {
     packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
   } else {
+    kernels::ProductInput left = x->value.f32(), right = weight.value.f32();
+    if (tape.recording()) {
+      read = Rounded(context, rows, k, x->value.f32());
+      left = read.input();
+      right = tape.weight(k, n, weight.value.f32());
+    }
     dispatch(context, [&](const auto& backend) {
       if (b)
-        kernels::gemm_bias(backend, rows, n, k, x->value.f32(), weight.value.f32(), b, y.f32());
+        kernels::gemm_bias(backend, rows, n, k, left, right, b, y.f32());
       else
-        kernels::gemm(backend, false, false, rows, n, k, x->value.f32(), k, weight.value.f32(), n,
-                      0.0f, y.f32(), n);
+        kernels::gemm(backend, false, false, rows, n, k, left, k, right, n, 0.0f, y.f32(), n);
     });
   }
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
-  tape.record([&tape, x, out, &weight, bias, rows, k, n, flops] {
+  tape.record([&tape, x, read, out, &weight, bias, rows, k, n, flops] {
     if (!out->gradient) return;
     const Context& at = tape.context();
     const Region back(at.profile, "linear layers, back", {x->wants_gradient ? 2 * flops : flops});
-    const float* dy = out->gradient.f32();
+    const Rounded dy(at, rows, n, out->gradient.f32());
     dispatch(at, [&](const auto& backend) {
-      kernels::gemm(backend, true, false, k, n, rows, x->value.f32(), k, dy, n, 1.0f,
+      kernels::gemm(backend, true, false, k, n, rows, read.input(), k, dy.input(), n, 1.0f,
                     weight.gradient.f32(), n);
-      if (bias) kernels::sum_rows(backend, rows, n, dy, bias->gradient.f32());
+      if (bias) kernels::sum_rows(backend, rows, n, out->gradient.f32(), bias->gradient.f32());
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;
       if (first) x->gradient = at.empty(x->value.shape());
-      kernels::gemm(backend, false, true, rows, k, n, dy, n, weight.value.f32(), n,
-                    first ? 0.0f : 1.0f, x->gradient.f32(), k);
+      kernels::gemm(backend, false, true, rows, k, n, dy.input(), n,
+                    tape.weight(k, n, weight.value.f32()), n, first ? 0.0f : 1.0f,
+                    x->gradient.f32(), k);
     });
   });
   return out;

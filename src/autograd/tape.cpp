@@ -34,6 +34,13 @@ void Tape::milestone(int number) {
   if (listener_) record([this, number] { reached_ = number; });
 }
 
+kernels::ProductInput Tape::weight(std::int64_t rows, std::int64_t columns, const float* value) {
+  NMT_CHECK(recording_, "weights are rounded for training only");
+  const auto found = weights_.find(value);
+  if (found != weights_.end()) return found->second.input();
+  return weights_.emplace(value, Rounded(context_, rows, columns, value)).first->second.input();
+}
+
 float* Tape::gradient(Node& node) const {
   if (!node.gradient) {
     node.gradient = context_.empty(node.value.shape());

@@ -2,9 +2,11 @@
 
 #include "autograd/probe.h"
 #include "tensor/context.h"
+#include "tensor/rounded.h"
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -63,6 +65,9 @@ class Tape {
   /// Adds a gradient to a node; the first gradient is adopted without a copy.
   void accumulate(Node& node, Tensor gradient) const;
 
+  /// A weight [rows,columns] for products: rounded at most once in the pass. Only while recording.
+  kernels::ProductInput weight(std::int64_t rows, std::int64_t columns, const float* value);
+
   /// Makes dropout of [T,B,N] draw one mask [B,N] for all steps of a sentence from now on (Gal &
   /// Ghahramani 2016, section 4).
   void share_dropout_over_steps() { shared_steps_ = true; }
@@ -83,6 +88,7 @@ class Tape {
   Sentences sentences_;
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;
+  std::map<const float*, Rounded> weights_;
   std::function<void(int)> listener_;
   int reached_ = 0;
 };

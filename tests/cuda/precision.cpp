@@ -4,6 +4,8 @@
 
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
+#include "kernels/products/rounded.h"
+#include "kernels/softmax_loss.h"
 #include "tests/cuda/table.h"
 
 #include <cmath>
@@ -60,9 +62,20 @@ void check_products(Parity& p, Precision precision, int bits, double tolerance) 
         const auto a = p.floats((ta ? s.k : s.m) * lda), b = p.floats((tb ? s.n : s.k) * ldb),
                    c = p.floats(s.m * ldc), y = p.floats(s.m * s.n), sum = p.floats(s.m * s.n);
         const auto packed = p.scratch(0, packed_size(s.k, s.n));
+        // Inputs that are rounded before the product.
+        const bool once = gap == 0 && precision == Precision::bfloat16;
+        const auto of_once = p.floats(once ? s.m * s.n : 0),
+                   of_one = p.floats(once ? s.m * s.n : 0);
+        const std::int64_t a_rows = ta ? s.k : s.m, b_rows = tb ? s.n : s.k;
+        const auto round_a = p.scratch(0, a_rows * rounded_stride(lda)),
+                   round_b = p.scratch(0, b_rows * rounded_stride(ldb));
         p.run(
             [&](const Cpu& on) {
               const View x{a(on), lda, ta}, w{b(on), ldb, tb};
+              if (once) {
+                multiply_rounded(s, bits, x, w, 0.0f, of_once(on), s.n);
+                multiply_rounded(s, bits, x, w, 0.0f, of_one(on), s.n);
+              }
               multiply_rounded(s, bits, x, w, 1.0f, c(on), ldc);
               if (ta) return;
               multiply_rounded(s, bits, x, w, 0.0f, y(on), s.n);
@@ -70,6 +83,17 @@ void check_products(Parity& p, Precision precision, int bits, double tolerance) 
             },
             [&](const Cuda& table) {
               const Cuda on = device.handle();
+              if (once) {
+                auto* const left = reinterpret_cast<Bfloat16*>(round_a(table));
+                auto* const right = reinterpret_cast<Bfloat16*>(round_b(table));
+                round_matrix(on, a_rows, lda, a(table), left);
+                round_matrix(on, b_rows, ldb, b(table), right);
+                // The float32 matrices are not read.
+                gemm(on, ta, tb, s.m, s.n, s.k, {nullptr, left}, lda, {nullptr, right}, ldb, 0.0f,
+                     of_once(table), s.n);
+                gemm(on, ta, tb, s.m, s.n, s.k, {nullptr, left}, lda, b(table), ldb, 0.0f,
+                     of_one(table), s.n);
+              }
               gemm(on, ta, tb, s.m, s.n, s.k, a(table), lda, b(table), ldb, 1.0f, c(table), ldc);
               if (!ta) {
                 pack(on, tb, s.k, s.n, b(table), ldb, packed(table));
@@ -168,6 +192,77 @@ void check_range(Parity& p) {
     }
 }
 
+/// The loss in bfloat16 against sums in double: rounded rows and table, and rounded gradients of
+/// the logits.
+void check_softmax_loss(Parity& p) {
+  constexpr int bits = 8;
+  CudaDevice device(p.device_index(), Precision::bfloat16);
+  for (const auto [rows, width, vocabulary] :  // the last: several chunks of logits
+       {Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{200, 3, 31}}) {
+    p.sizes("rows {} width {} vocabulary {}", rows, width, vocabulary);
+    const auto x = p.floats(rows * width), table = p.floats(vocabulary * width),
+               bias = p.floats(vocabulary), dx = p.floats(rows * width),
+               dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
+    const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary), no_target);
+    const auto scratch =
+        p.scratch(0, softmax_loss_scratch(device.handle(), rows, width, vocabulary));
+    const auto sums = p.doubles({0.5, 0.25});
+    const float scale = 0.5f;
+    p.run(
+        [&](const Cpu& on) {
+          const auto n = static_cast<std::size_t>(vocabulary);
+          std::fill_n(dx(on), rows * width, 0.0f);
+          for (std::int64_t r = 0; r < rows; ++r) {
+            if (target(on)[r] == no_target) continue;
+            const auto factor = [&](const float* matrix, std::int64_t row, std::int64_t i) {
+              return rounded(matrix[row * width + i], bits);
+            };
+            std::vector<double> logit(n);
+            double sum = 0;
+            for (std::size_t v = 0; v < n; ++v) {
+              logit[v] = static_cast<double>(bias(on)[v]);
+              for (std::int64_t i = 0; i < width; ++i)
+                logit[v] +=
+                    factor(x(on), r, i) * factor(table(on), static_cast<std::int64_t>(v), i);
+              sum += std::exp(logit[v]);
+            }
+            const auto label = static_cast<std::size_t>(target(on)[r]);
+            for (double* loss : {sums(on), sums(on) + 1}) *loss += std::log(sum) - logit[label];
+            for (std::size_t v = 0; v < n; ++v) {
+              const double exact = 0.5 * (std::exp(logit[v]) / sum - (v == label ? 1.0 : 0.0));
+              const double d = rounded(static_cast<float>(exact), bits);
+              const auto row = static_cast<std::int64_t>(v);
+              dbias(on)[v] += static_cast<float>(d);
+              for (std::int64_t i = 0; i < width; ++i) {
+                dx(on)[r * width + i] += static_cast<float>(d * factor(table(on), row, i));
+                dtable(on)[row * width + i] += static_cast<float>(d * factor(x(on), r, i));
+              }
+            }
+          }
+        },
+        [&](const Cuda& on) {
+          SoftmaxLoss loss;
+          loss.rows = rows;
+          loss.width = width;
+          loss.vocabulary = vocabulary;
+          loss.x = x(on);
+          loss.table = table(on);
+          loss.bias = bias(on);
+          loss.target = target(on);
+          loss.scale = scale;
+          loss.dx = dx(on);
+          loss.dtable = dtable(on);
+          loss.dbias = dbias(on);
+          loss.cross_entropy = sums(on);
+          loss.smoothed = sums(on) + 1;
+          loss.scratch = scratch(on);
+          softmax_loss(device.handle(), loss);
+          device.synchronize();
+        },
+        4e-3);  // a gradient between two bfloat16 numbers may be rounded to either
+  }
+}
+
 /// The smallest fraction that each precision keeps, and the next one, which it loses.
 void check_fraction(Parity& p) {
   constexpr std::int64_t n = 64;
@@ -209,6 +304,7 @@ std::vector<ParityRow> precision_parity() {
          check_blocks(p, Precision::tf32, 11, 2e-3);
        }},
       {"bfloat16_range", check_range},
+      {"bfloat16_softmax_loss", check_softmax_loss},
       {"precision_fraction", check_fraction},
   };
 }

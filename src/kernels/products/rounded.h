@@ -1,0 +1,52 @@
+#pragma once
+
+// Inputs that are rounded once for several products. On a CUDA device of precision bfloat16 a
+// product rounds its float32 inputs first, so the inputs of a layer would be rounded twice, and its
+// output's gradient too.
+
+#include "kernels/products/bfloat16.h"
+#include "kernels/products/gemm.h"
+
+namespace nmt::kernels {
+
+/// The distance of the rows of a rounded matrix in elements: a multiple of 16 bytes.
+constexpr std::int64_t rounded_stride(std::int64_t columns) {
+  return (columns + 7) / 8 * 8;
+}
+
+/// A matrix in float32 and perhaps rounded too, by round_matrix().
+struct ProductInput {
+  const float* f32 = nullptr;
+  const Bfloat16* bf16 = nullptr;  ///< rows at rounded_stride(columns); null: not rounded
+
+  ProductInput(const float* matrix, const Bfloat16* rounded = nullptr)
+      : f32(matrix), bf16(rounded) {}
+};
+
+/// Whether products read matrices that round_matrix() has rounded.
+inline bool reads_rounded(const Cpu&) {
+  return false;
+}
+bool reads_rounded(const Cuda& cuda);
+/// Rounds x [rows,columns], without gaps, to y, rows * rounded_stride(columns) elements.
+inline void round_matrix(const Cpu&, std::int64_t, std::int64_t, const float*, Bfloat16*) {}
+void round_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t columns, const float* x,
+                  Bfloat16* y);
+
+/// gemm() and gemm_bias() of such inputs: the same bits as without the rounded copies.
+inline void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+                 std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
+                 std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  gemm(cpu, transpose_a, transpose_b, m, n, k, a.f32, lda, b.f32, ldb, beta, c, ldc);
+}
+void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
+          std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
+          std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+inline void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k,
+                      const ProductInput& x, const ProductInput& w, const float* bias, float* y) {
+  gemm_bias(cpu, rows, n, k, x.f32, w.f32, bias, y);
+}
+void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,
+               const ProductInput& x, const ProductInput& w, const float* bias, float* y);
+
+}  // namespace nmt::kernels
