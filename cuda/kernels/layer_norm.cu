@@ -1,5 +1,7 @@
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/layer_norm.h"
+#include "kernels/products/rounded.h"
 
 namespace nmt::kernels {
 namespace {
@@ -8,8 +10,8 @@ using namespace nmt::cuda;
 
 // One block per plane of a row. y may be x: one thread reads and writes an element.
 __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const float* x,
-                                  const float* gain, const float* bias, float* y, float* normal,
-                                  float* rstd) {
+                                  const float* gain, const float* bias, float* y,
+                                  float* statistics) {
   const std::int64_t at = std::int64_t{blockIdx.x} * width,
                      parameters = blockIdx.x % planes * width;
   const float inverse = 1.0f / static_cast<float>(width);
@@ -21,10 +23,12 @@ __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const
     squares += d * d;
   }
   const float scale = 1.0f / sqrtf(block_sum(squares) * inverse + layer_norm_epsilon);
-  if (rstd && threadIdx.x == 0) rstd[blockIdx.x] = scale;
+  if (statistics && threadIdx.x == 0) {
+    statistics[2 * std::int64_t{blockIdx.x}] = mean;
+    statistics[2 * std::int64_t{blockIdx.x} + 1] = scale;
+  }
   for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
     const float n = (x[at + i] - mean) * scale;
-    if (normal) normal[at + i] = n;
     y[at + i] = n * gain[parameters + i] + (bias ? bias[parameters + i] : 0.0f);
   }
 }
@@ -37,10 +41,11 @@ constexpr std::int64_t rows_of_block = 16;
 // thread reads and writes an element. A block takes a plane of some rows, and adds dy n and dy over
 // them, each column by one thread: in parts [2, blocks along x, planes * width], through shared
 // memory where rows fit.
+template <class T>
 __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width, const float* dy,
-                                           const float* normal, const float* rstd,
-                                           const float* gain, float* dx, float* parts,
-                                           bool shared) {
+                                           const float* x, const float* statistics,
+                                           const float* gain, T* dx, std::int64_t dx_stride,
+                                           float* parts, bool shared) {
   NMT_DYNAMIC_SHARED(sums, float);  // [2, width]
   const std::int64_t planes = gridDim.y, plane = blockIdx.y, parameters = plane * width;
   const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block,
@@ -52,20 +57,21 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
                                                      shared ? sums + width : part + all;
   for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) gain_sums[i] = bias_sums[i] = 0.0f;
   for (std::int64_t row = begin; row < end; ++row) {
-    const std::int64_t at = (row * planes + plane) * width;
+    const std::int64_t number = row * planes + plane, at = number * width;
+    const float of_x = statistics[2 * number], scale = statistics[2 * number + 1];
     float mean[2] = {};  // of g and of g n
     for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-      const float d = dy[at + i], n = normal[at + i], g = d * gain[parameters + i];
+      const float d = dy[at + i], n = (x[at + i] - of_x) * scale, g = d * gain[parameters + i];
       mean[0] += g;
       mean[1] += g * n;
       gain_sums[i] += d * n;
       bias_sums[i] += d;
     }
     block_sums(mean);
-    const float scale = rstd[row * planes + plane];
+    T* const to = dx + row * dx_stride + parameters;
     for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x)
-      dx[at + i] = scale * (dy[at + i] * gain[parameters + i] - mean[0] * inverse -
-                            normal[at + i] * (mean[1] * inverse));
+      assign(to[i], scale * (dy[at + i] * gain[parameters + i] - mean[0] * inverse -
+                             (x[at + i] - of_x) * scale * (mean[1] * inverse)));
   }
   for (std::int64_t i = threadIdx.x; shared && i < width; i += blockDim.x) {
     part[i] = gain_sums[i];
@@ -92,26 +98,43 @@ __global__ void sum_parts_kernel(std::int64_t blocks, std::int64_t width, const 
 }  // namespace
 
 void layer_norm(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                const float* x, const float* gain, const float* bias, float* y, float* normal,
-                float* rstd) {
+                const float* x, const float* gain, const float* bias, float* y, float* statistics) {
   launch(layer_norm_kernel, static_cast<unsigned>(rows * planes), threads_for(width), 0, cuda,
-         planes, width, x, gain, bias, y, normal, rstd);
+         planes, width, x, gain, bias, y, statistics);
 }
 
-void layer_norm_backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
-                         std::int64_t width, const float* dy, const float* normal,
-                         const float* rstd, const float* gain, float* dx, float* dgain,
-                         float* dbias) {
+namespace {
+
+template <class T>
+void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
+              const float* dy, const float* x, const float* statistics, const float* gain, T* dx,
+              std::int64_t dx_stride, float* dgain, float* dbias) {
   if (rows <= 0 || width <= 0) return;
   const std::int64_t blocks = divide_up(rows, rows_of_block), stride = planes * width;
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(planes));
   const auto bytes = static_cast<std::size_t>(2 * width) * sizeof(float);
   const bool shared = bytes <= 48 * 1024;
-  launch(layer_norm_backward_kernel, grid, threads_for(width), shared ? bytes : 0, cuda, rows,
-         width, dy, normal, rstd, gain, dx, parts, shared);
+  launch(layer_norm_backward_kernel<T>, grid, threads_for(width), shared ? bytes : 0, cuda, rows,
+         width, dy, x, statistics, gain, dx, dx_stride, parts, shared);
   launch(sum_parts_kernel, blocks_for(cuda, 2 * stride, 128), 128, 0, cuda, blocks, stride, parts,
          dgain, dbias);
+}
+
+}  // namespace
+
+void layer_norm_backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
+                         std::int64_t width, const float* dy, const float* x,
+                         const float* statistics, const float* gain, float* dx, float* dgain,
+                         float* dbias) {
+  backward(cuda, rows, planes, width, dy, x, statistics, gain, dx, planes * width, dgain, dbias);
+}
+void layer_norm_backward_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
+                                 std::int64_t width, const float* dy, const float* x,
+                                 const float* statistics, const float* gain, Bfloat16* dx,
+                                 float* dgain, float* dbias) {
+  backward(cuda, rows, planes, width, dy, x, statistics, gain, dx, rounded_stride(planes * width),
+           dgain, dbias);
 }
 
 }  // namespace nmt::kernels

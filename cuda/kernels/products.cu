@@ -1,3 +1,4 @@
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/vector.h"
 #include "cuda/libraries/blas.h"
@@ -9,20 +10,11 @@
 namespace nmt::cuda {
 namespace {
 
-using kernels::to_bf16;
-
 // Four numbers written by one store.
 template <class T>
 struct alignas(4 * sizeof(T)) Four {
   T value[4];
 };
-
-__device__ __forceinline__ void assign(float& to, float x) {
-  to = x;
-}
-__device__ __forceinline__ void assign(Bfloat16& to, float x) {
-  to = to_bf16(x);
-}
 
 // The layout of `count` matrices [rows, planes * width] with rows ld elements apart.
 struct Layout {

@@ -1,3 +1,4 @@
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/math.h"
@@ -54,19 +55,6 @@ struct RunningSum {
     top = whole;
   }
 };
-
-__device__ __forceinline__ void assign(float& to, float x) {
-  to = x;
-}
-__device__ __forceinline__ void assign(Bfloat16& to, float x) {
-  to = to_bf16(x);
-}
-__device__ __forceinline__ float as_float(float x) {
-  return x;
-}
-__device__ __forceinline__ float as_float(Bfloat16 x) {
-  return from_bf16(x);
-}
 
 // One block per row of logits. `gradient`: their gradients, scale (p - q), in rows at
 // gradient_stride; it may be `logits`; null: none.

@@ -1,18 +1,11 @@
 #pragma once
 
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/elementwise.h"
-#include "kernels/products/bfloat16.h"
 
 namespace nmt::cuda {
 
 constexpr unsigned tile_width = 32, tile_rows = 8;
-
-__device__ __forceinline__ void store_as(float* to, float x) {
-  *to = x;
-}
-__device__ __forceinline__ void store_as(kernels::Bfloat16* to, float x) {
-  *to = kernels::to_bf16(x);
-}
 
 /// out[j,i] = x[i,j], in float32 or bfloat16, through a tile of shared memory, so that both
 /// matrices are accessed along their rows. The odd width of the tile puts its columns in different
@@ -29,7 +22,7 @@ __global__ void transpose_kernel(std::int64_t rows, std::int64_t width, const fl
   __syncthreads();
   for (unsigned i = threadIdx.y; i < tile_width; i += tile_rows)
     if (column + i < width && row + threadIdx.x < rows)
-      store_as(&out[(column + i) * out_stride + row + threadIdx.x], tile[threadIdx.x][i]);
+      assign(out[(column + i) * out_stride + row + threadIdx.x], tile[threadIdx.x][i]);
 }
 
 /// out [width,rows] = x [rows,width] transposed.
@@ -53,7 +46,7 @@ void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const 
                  std::int64_t x_stride, T* out, std::int64_t out_stride) {
   each(cuda, rows * width, [=] __device__(std::int64_t i) {
     const std::int64_t r = i / width, column = i % width;
-    store_as(&out[r * out_stride + column], x[r * x_stride + column]);
+    assign(out[r * out_stride + column], x[r * x_stride + column]);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "tensor/copy.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nmt::ops {
 namespace {
@@ -17,25 +18,28 @@ PartWork traffic(const Tensor& t, int tensors) {
   return {0, 4.0 * tensors * static_cast<double>(t.elements())};
 }
 
-}  // namespace
+// A dense layer: sizes, and x as its products read it.
+struct Dense {
+  std::int64_t rows, k, n;
+  Dense(const Var& x, const Parameter& weight)
+      : rows(x->value.rows()), k(weight.shape[0]), n(weight.shape[1]) {
+    NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name,
+              weight.shape.text(), x->value.shape().text());
+  }
+  double flops() const { return 2.0 * static_cast<double>(rows * n) * static_cast<double>(k); }
 
-Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
-  const Context& context = tape.context();
-  const std::int64_t rows = x->value.rows(), k = weight.shape[0], n = weight.shape[1];
-  NMT_CHECK(x->value.width() == k, "{} {} cannot multiply rows of {}", weight.name,
-            weight.shape.text(), x->value.shape().text());
-  Tensor y = context.empty(x->value.shape().with_last(n));
-  const double flops = 2.0 * static_cast<double>(rows * n) * static_cast<double>(k);
-  const Region region(context.profile, "linear layers", {flops});
-  const float* const b = bias ? bias->value.f32() : nullptr;
-  Rounded read;  // while recording
-  if (weight.is_packed()) {
-    packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
-  } else {
+  Tensor forward(Tape& tape, const Var& x, Parameter& weight, const Parameter* bias) const {
+    const Context& context = tape.context();
+    Tensor y = context.empty(x->value.shape().with_last(n));
+    const Region region(context.profile, "linear layers", {flops()});
+    const float* const b = bias ? bias->value.f32() : nullptr;
+    if (weight.is_packed()) {
+      packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
+      return y;
+    }
     kernels::ProductInput left = x->value.f32(), right = weight.value.f32();
     if (tape.recording()) {
-      read = Rounded(context, rows, k, x->value.f32());
-      left = read.input();
+      left = read(tape, x);
       right = tape.weight(k, n, weight.value.f32());
     }
     dispatch(context, [&](const auto& backend) {
@@ -44,25 +48,116 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
       else
         kernels::gemm(backend, false, false, rows, n, k, left, k, right, n, 0.0f, y.f32(), n);
     });
+    return y;
   }
-  const Var out = tape.result(std::move(y));
-  if (!tape.recording()) return out;
-  tape.record([&tape, x, read, out, &weight, bias, rows, k, n, flops] {
-    if (!out->gradient) return;
-    const Context& at = tape.context();
-    const Region back(at.profile, "linear layers, back", {x->wants_gradient ? 2 * flops : flops});
-    const Rounded dy(at, rows, n, out->gradient.f32());
-    dispatch(at, [&](const auto& backend) {
-      kernels::gemm(backend, true, false, k, n, rows, read.input(), k, dy.input(), n, 1.0f,
+
+  // From the gradient of the output.
+  void backward(Tape& tape, const Var& x, Parameter& weight,
+                const kernels::ProductInput& dy) const {
+    const Context& context = tape.context();
+    const Region back(context.profile, "linear layers, back",
+                      {x->wants_gradient ? 2 * flops() : flops()});
+    dispatch(context, [&](const auto& backend) {
+      kernels::gemm(backend, true, false, k, n, rows, read(tape, x), k, dy, n, 1.0f,
                     weight.gradient.f32(), n);
-      if (bias) kernels::sum_rows(backend, rows, n, out->gradient.f32(), bias->gradient.f32());
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;
-      if (first) x->gradient = at.empty(x->value.shape());
-      kernels::gemm(backend, false, true, rows, k, n, dy.input(), n,
-                    tape.weight(k, n, weight.value.f32()), n, first ? 0.0f : 1.0f,
-                    x->gradient.f32(), k);
+      if (first) x->gradient = context.empty(x->value.shape());
+      kernels::gemm(backend, false, true, rows, k, n, dy, n, tape.weight(k, n, weight.value.f32()),
+                    n, first ? 0.0f : 1.0f, x->gradient.f32(), k);
     });
+  }
+
+ private:
+  static kernels::ProductInput read(const Tape& tape, const Var& x) {
+    keep_rounded(tape, x);
+    return x->rounded.input();
+  }
+};
+
+void check_norm(const Parameter& gain, std::int64_t width, const Shape& rows) {
+  NMT_CHECK(gain.shape.elements() == width, "{} {} cannot scale rows of {}", gain.name,
+            gain.shape.text(), rows.text());
+}
+
+// y, which may be x, and the statistics of the rows where the tape records.
+Tensor normalize(const Tape& tape, const Tensor& x, const Parameter& gain, const Parameter& bias,
+                 int planes, Tensor y) {
+  const Context& context = tape.context();
+  const std::int64_t rows = x.rows();
+  Tensor statistics;
+  if (tape.recording()) statistics = context.empty({rows, planes, 2});
+  const Region region(context.profile, "layer normalization", traffic(y, 2));
+  dispatch(context, [&](const auto& backend) {
+    kernels::layer_norm(backend, rows, planes, x.width() / planes, x.f32(), gain.value.f32(),
+                        bias.value.f32(), y.f32(), statistics ? statistics.f32() : nullptr);
+  });
+  return statistics;
+}
+
+// Turns the gradient of the normalized rows into that of x, in place.
+void normalize_backward(const Tape& tape, const Tensor& x, const Tensor& statistics,
+                        const Parameter& gain, const Parameter& bias, int planes,
+                        const Tensor& gradient) {
+  const Region back(tape.context().profile, "layer normalization, back", traffic(gradient, 3));
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::layer_norm_backward(backend, x.rows(), planes, x.width() / planes, gradient.f32(),
+                                 x.f32(), statistics.f32(), gain.value.f32(), gradient.f32(),
+                                 gain.gradient.f32(), bias.gradient.f32());
+  });
+}
+
+}  // namespace
+
+void keep_rounded(const Tape& tape, const Var& x) {
+  if (!x->rounded)
+    x->rounded = Rounded(tape.context(), x->value.rows(), x->value.width(), x->value.f32());
+}
+
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
+  const Dense dense(x, weight);
+  const Var out = tape.result(dense.forward(tape, x, weight, bias));
+  if (!tape.recording()) return out;
+  tape.record([&tape, x, out, &weight, bias, dense] {
+    if (!out->gradient) return;
+    const Tensor& dy = out->gradient;
+    dense.backward(tape, x, weight, Rounded(tape.context(), dense.rows, dense.n, dy.f32()).input());
+    if (!bias) return;
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::sum_rows(backend, dense.rows, dense.n, dy.f32(), bias->gradient.f32());
+    });
+  });
+  return out;
+}
+
+Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Parameter& bias,
+                int planes) {
+  const Dense dense(x, weight);
+  check_norm(gain, dense.n, x->value.shape());
+  const Tensor product = dense.forward(tape, x, weight, nullptr);
+  Tensor y = tape.recording() ? tape.context().empty(product.shape()) : product;
+  const Tensor statistics = normalize(tape, product, gain, bias, planes, y);
+  const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
+  tape.record([&tape, x, out, product, statistics, &weight, &gain, &bias, planes, dense] {
+    if (!out->gradient) return;
+    const Context& at = tape.context();
+    Tensor dy = std::exchange(out->gradient, {});  // its last use
+    const Tensor rounded = dispatch(at, [&](const auto& backend) -> Tensor {
+      if (!kernels::reads_rounded(backend)) return {};
+      const Region back(at.profile, "layer normalization, back", traffic(dy, 3));
+      Tensor dx = at.empty({dense.rows, kernels::rounded_stride(dense.n)}, Dtype::bf16);
+      kernels::layer_norm_backward_rounded(
+          backend, dense.rows, planes, dense.n / planes, dy.f32(), product.f32(), statistics.f32(),
+          gain.value.f32(), dx.data<std::uint16_t>(), gain.gradient.f32(), bias.gradient.f32());
+      return dx;
+    });
+    if (rounded) {
+      dy = {};
+      return dense.backward(tape, x, weight, {nullptr, rounded.data<std::uint16_t>()});
+    }
+    normalize_backward(tape, product, statistics, gain, bias, planes, dy);
+    dense.backward(tape, x, weight, dy.f32());
   });
   return out;
 }
@@ -131,34 +226,16 @@ Var gather_rows(Tape& tape, const Var& x, const Symbols& rows) {
 }
 
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes) {
-  const Context& context = tape.context();
-  const std::int64_t rows = x->value.rows(), width = x->value.width() / planes;
-  NMT_CHECK(gain.shape.elements() == planes * width, "{} {} cannot scale rows of {}", gain.name,
-            gain.shape.text(), x->value.shape().text());
-  Tensor y = tape.reuse(x), normal, rstd;
-  if (tape.recording()) {
-    normal = context.empty(x->value.shape());
-    rstd = context.empty({rows, planes});
-  }
-  const Region region(context.profile, "layer normalization", traffic(y, tape.recording() ? 3 : 2));
-  dispatch(context, [&](const auto& backend) {
-    kernels::layer_norm(backend, rows, planes, width, x->value.f32(), gain.value.f32(),
-                        bias.value.f32(), y.f32(), normal ? normal.f32() : nullptr,
-                        rstd ? rstd.f32() : nullptr);
-  });
+  check_norm(gain, x->value.width(), x->value.shape());
+  Tensor y = tape.reuse(x);
+  const Tensor statistics = normalize(tape, x->value, gain, bias, planes, y);
   const Var out = tape.result(std::move(y));
   if (!tape.recording()) return out;
-  tape.record([&tape, x, out, normal, rstd, &gain, &bias, rows, planes, width] {
+  tape.record([&tape, x, out, statistics, &gain, &bias, planes] {
     if (!out->gradient) return;
-    Tensor dx = out->gradient;  // last use of the gradient: updated in place
-    const Region back(tape.context().profile, "layer normalization, back", traffic(dx, 3));
-    dispatch(tape.context(), [&](const auto& backend) {
-      kernels::layer_norm_backward(backend, rows, planes, width, dx.f32(), normal.f32(), rstd.f32(),
-                                   gain.value.f32(), dx.f32(), gain.gradient.f32(),
-                                   bias.gradient.f32());
-    });
+    Tensor dx = std::exchange(out->gradient, {});  // its last use: updated in place
+    normalize_backward(tape, x->value, statistics, gain, bias, planes, dx);
     tape.accumulate(*x, std::move(dx));
-    out->gradient = {};
   });
   return out;
 }

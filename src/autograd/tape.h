@@ -17,6 +17,7 @@ struct Node {
   Tensor value;
   Tensor gradient;
   bool wants_gradient = false;
+  Rounded rounded{};  ///< the value for products, made at the first one that keeps it
 };
 using Var = std::shared_ptr<Node>;
 

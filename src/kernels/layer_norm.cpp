@@ -3,6 +3,7 @@
 #include "core/thread_pool.h"
 #include "kernels/sums.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nmt::kernels {
@@ -10,8 +11,16 @@ namespace {
 
 constexpr std::int64_t rows_grain = 8, columns_grain = 64;
 
-void normalize(std::int64_t width, const float* x, const float* gain, const float* bias, float* y,
-               float* normal, float* rstd) {
+struct Statistics {
+  float mean, scale;
+};
+// The normalized values of a part are (value - mean) * scale: of the input, or of the normalized
+// values themselves.
+constexpr Statistics of_normal{0.0f, 1.0f};
+
+// Returns mean and 1/sigma.
+Statistics normalize(std::int64_t width, const float* x, const float* gain, const float* bias,
+                     float* y, float* normal) {
   const float inverse = 1.0f / static_cast<float>(width);
   const float mean = sum_of(width, x) * inverse;
   const float squares = sum_terms(width, [x, mean](auto at, std::int64_t i) {
@@ -19,7 +28,6 @@ void normalize(std::int64_t width, const float* x, const float* gain, const floa
     return distance * distance;
   });
   const float scale = 1.0f / std::sqrt(squares * inverse + layer_norm_epsilon);
-  if (rstd) *rstd = scale;
   if (normal) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) normal[i] = (x[i] - mean) * scale;
@@ -32,47 +40,44 @@ void normalize(std::int64_t width, const float* x, const float* gain, const floa
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * scale * gain[i];
   }
+  return {mean, scale};
 }
 
 // With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)).
-void normalize_backward(std::int64_t width, const float* dy, const float* normal, float rstd,
-                        const float* gain, float* dx) {
+void normalize_backward(std::int64_t width, const float* dy, const float* values,
+                        Statistics statistics, float rstd, const float* gain, float* dx) {
+  const auto [mean, scale] = statistics;
   const float inverse = 1.0f / static_cast<float>(width);
-  const float mean = dot(width, dy, gain) * inverse;
-  const float along = inverse * sum_terms(width, [=](auto at, std::int64_t i) {
-                        return at(dy + i) * at(gain + i) * at(normal + i);
-                      });
+  const float of_gradient = dot(width, dy, gain) * inverse;
+  const float along =
+      inverse * sum_terms(width, [=, mean = mean, scale = scale](auto at, std::int64_t i) {
+        return at(dy + i) * at(gain + i) * ((at(values + i) - mean) * scale);
+      });
 #pragma omp simd
   for (std::int64_t i = 0; i < width; ++i)
-    dx[i] = rstd * (dy[i] * gain[i] - mean - normal[i] * along);
+    dx[i] = rstd * (dy[i] * gain[i] - of_gradient - (values[i] - mean) * scale * along);
 }
 
-void backward_rows(std::int64_t rows, std::int64_t planes, std::int64_t width, const float* dy,
-                   const float* normal, const float* rstd, const float* gain, float* dx) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t p = 0; p < planes; ++p) {
-      const std::int64_t at = (r * planes + p) * width;
-      normalize_backward(width, dy + at, normal + at, rstd[r * planes + p], gain + p * width,
-                         dx + at);
-    }
-}
-
-// The parameters' gradients of columns [begin, end), rows ascending.
-void parameter_gradients(std::int64_t rows, std::int64_t stride, std::int64_t begin,
-                         std::int64_t end, const float* dy, const float* normal, float* dgain,
-                         float* dbias) {
-  for (std::int64_t r = 0; r < rows; ++r, dy += stride, normal += stride) {
-    if (dbias) {
+// The parameters' gradients of columns [begin, end) of a part from one row.
+void add_parameter_gradients(std::int64_t begin, std::int64_t end, const float* dy,
+                             const float* values, Statistics statistics, float* dgain,
+                             float* dbias) {
+  const float mean = statistics.mean, scale = statistics.scale;
+  if (dbias) {
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        dgain[i] += dy[i] * normal[i];
-        dbias[i] += dy[i];
-      }
-    } else {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) dgain[i] += dy[i] * normal[i];
+    for (std::int64_t i = begin; i < end; ++i) {
+      dgain[i] += dy[i] * ((values[i] - mean) * scale);
+      dbias[i] += dy[i];
     }
+  } else {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) dgain[i] += dy[i] * ((values[i] - mean) * scale);
   }
+}
+
+// A row of planes and its statistics, `at` parts from the first.
+Statistics read(const float* statistics, std::int64_t at) {
+  return {statistics[2 * at], statistics[2 * at + 1]};
 }
 
 }  // namespace
@@ -82,8 +87,10 @@ void layer_norm_rows(std::int64_t rows, std::int64_t planes, std::int64_t width,
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t p = 0; p < planes; ++p) {
       const std::int64_t plane = r * planes + p, at = plane * width;
-      normalize(width, x + at, gain + p * width, bias ? bias + p * width : nullptr, y + at,
-                normal ? normal + at : nullptr, rstd ? rstd + plane : nullptr);
+      const Statistics found =
+          normalize(width, x + at, gain + p * width, bias ? bias + p * width : nullptr, y + at,
+                    normal ? normal + at : nullptr);
+      if (rstd) rstd[plane] = found.scale;
     }
 }
 
@@ -94,38 +101,60 @@ void layer_norm_backward_rows(std::int64_t rows, std::int64_t planes, std::int64
   // cache.
   const std::int64_t stride = planes * width;
   for (std::int64_t r = 0; r < rows; ++r) {
-    parameter_gradients(1, stride, 0, stride, dy + r * stride, normal + r * stride, dgain, dbias);
-    backward_rows(1, planes, width, dy + r * stride, normal + r * stride, rstd + r * planes, gain,
-                  dx + r * stride);
+    const float *const dy_row = dy + r * stride, *const normal_row = normal + r * stride;
+    add_parameter_gradients(0, stride, dy_row, normal_row, of_normal, dgain, dbias);
+    for (std::int64_t p = 0; p < planes; ++p)
+      normalize_backward(width, dy_row + p * width, normal_row + p * width, of_normal,
+                         rstd[r * planes + p], gain + p * width, dx + r * stride + p * width);
   }
 }
 
 void layer_norm(const Cpu& cpu, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                const float* x, const float* gain, const float* bias, float* y, float* normal,
-                float* rstd) {
-  const std::int64_t stride = planes * width;
+                const float* x, const float* gain, const float* bias, float* y, float* statistics) {
   cpu.pool->parallel_for(rows, rows_grain, [=](std::int64_t begin, std::int64_t end) {
-    layer_norm_rows(end - begin, planes, width, x + begin * stride, gain, bias, y + begin * stride,
-                    normal ? normal + begin * stride : nullptr,
-                    rstd ? rstd + begin * planes : nullptr);
+    for (std::int64_t part = begin * planes; part < end * planes; ++part) {
+      const std::int64_t at = part * width, p = part % planes * width;
+      const Statistics found =
+          normalize(width, x + at, gain + p, bias ? bias + p : nullptr, y + at, nullptr);
+      if (!statistics) continue;
+      statistics[2 * part] = found.mean;
+      statistics[2 * part + 1] = found.scale;
+    }
   });
 }
 
 void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                         const float* dy, const float* normal, const float* rstd, const float* gain,
-                         float* dx, float* dgain, float* dbias) {
+                         const float* dy, const float* x, const float* statistics,
+                         const float* gain, float* dx, float* dgain, float* dbias) {
   const std::int64_t stride = planes * width;
-  if (cpu.pool->size() == 1)
-    return layer_norm_backward_rows(rows, planes, width, dy, normal, rstd, gain, dx, dgain, dbias);
+  const auto parameters = [=](std::int64_t row, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin / width; p * width < end; ++p) {
+      const std::int64_t first = std::max(begin, p * width), last = std::min(end, (p + 1) * width);
+      add_parameter_gradients(first, last, dy + row * stride, x + row * stride,
+                              read(statistics, row * planes + p), dgain, dbias);
+    }
+  };
+  const auto input = [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin * planes; part < end * planes; ++part) {
+      const Statistics of_x = read(statistics, part);
+      normalize_backward(width, dy + part * width, x + part * width, of_x, of_x.scale,
+                         gain + part % planes * width, dx + part * width);
+    }
+  };
+  // dx may be dy, so the parameters come first: row by row while the row is in the cache.
+  if (cpu.pool->size() == 1) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      parameters(r, 0, stride);
+      input(r, r + 1);
+    }
+    return;
+  }
   // Threads split columns, not rows: the order of each sum does not depend on the number of
-  // threads. dx may be dy, so this runs first.
+  // threads.
   cpu.pool->parallel_for(stride, columns_grain, [=](std::int64_t begin, std::int64_t end) {
-    parameter_gradients(rows, stride, begin, end, dy, normal, dgain, dbias);
+    for (std::int64_t r = 0; r < rows; ++r) parameters(r, begin, end);
   });
-  cpu.pool->parallel_for(rows, rows_grain, [=](std::int64_t begin, std::int64_t end) {
-    backward_rows(end - begin, planes, width, dy + begin * stride, normal + begin * stride,
-                  rstd + begin * planes, gain, dx + begin * stride);
-  });
+  cpu.pool->parallel_for(rows, rows_grain, input);
 }
 
 }  // namespace nmt::kernels

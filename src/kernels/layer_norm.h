@@ -1,6 +1,8 @@
 #pragma once
 
+#include "core/error.h"
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 
 #include <cstdint>
 
@@ -10,17 +12,29 @@ constexpr float layer_norm_epsilon = 1e-6f;
 
 /// Layer normalization (Ba et al. 2016, eq. 4) of each of the `planes` parts of a row: x [rows,
 /// planes*width], gain and bias [planes*width]; bias may be null, y may be x. For the backward pass
-/// it writes the normalized values before gain and bias to `normal` [rows, planes*width] and
-/// 1/sigma to `rstd` [rows, planes]; both may be null.
+/// it writes the mean and 1/sigma of each part to `statistics` [rows, planes, 2], or null.
 NMT_KERNEL(layer_norm, std::int64_t rows, std::int64_t planes, std::int64_t width, const float* x,
-           const float* gain, const float* bias, float* y, float* normal, float* rstd);
-/// Writes dx, which may be dy, and adds to dgain and dbias; dbias may be null. Sums over rows have
-/// a fixed order.
+           const float* gain, const float* bias, float* y, float* statistics);
+/// From the same x and the statistics: writes dx, which may be dy, and adds to dgain and dbias;
+/// dbias may be null. Sums over rows have a fixed order.
 NMT_KERNEL(layer_norm_backward, std::int64_t rows, std::int64_t planes, std::int64_t width,
-           const float* dy, const float* normal, const float* rstd, const float* gain, float* dx,
+           const float* dy, const float* x, const float* statistics, const float* gain, float* dx,
            float* dgain, float* dbias);
-/// Forward and backward for some rows on the calling thread. Parameter gradients are added to the
-/// caller's buffers. [CPU only: building blocks of the recurrence drivers]
+/// The same with dx rounded, in rows at rounded_stride(planes*width) (products/rounded.h). [CUDA
+/// only: no product of the CPU reads rounded inputs]
+void layer_norm_backward_rounded(const Cuda&, std::int64_t rows, std::int64_t planes,
+                                 std::int64_t width, const float* dy, const float* x,
+                                 const float* statistics, const float* gain, Bfloat16* dx,
+                                 float* dgain, float* dbias);
+inline void layer_norm_backward_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t,
+                                        const float*, const float*, const float*, const float*,
+                                        Bfloat16*, float*, float*) {
+  NMT_FAIL("products of the CPU read no rounded inputs");
+}
+/// Forward and backward for some rows on the calling thread, where y may overwrite x: the values
+/// before gain and bias are written to `normal` [rows, planes*width], and 1/sigma to `rstd` [rows,
+/// planes]; both may be null. Parameter gradients are added to the caller's buffers. [CPU only:
+/// building blocks of the recurrence drivers]
 void layer_norm_rows(std::int64_t rows, std::int64_t planes, std::int64_t width, const float* x,
                      const float* gain, const float* bias, float* y, float* normal, float* rstd);
 void layer_norm_backward_rows(std::int64_t rows, std::int64_t planes, std::int64_t width,

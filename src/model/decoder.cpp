@@ -239,7 +239,7 @@ std::int64_t StackedDecoder::saved_floats(std::int64_t source_tokens) const {
     if (architecture_.adds_input(static_cast<int>(layer))) sum += h;
   if (architecture_.drops_top()) sum += dropped(h);
   sum += 2 * features_;  // of all positions, then of the real tokens
-  if (readout_) sum += embedding_ * (readout_normalization_ ? 4 : 2);
+  if (readout_) sum += embedding_ * (readout_normalization_ ? 3 : 2);
   if (dropout_readout_ > 0) sum += embedding_;
   return sum + embedding_ + features_;  // their gradients when the backward pass begins
 }

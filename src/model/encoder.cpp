@@ -23,7 +23,7 @@ Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) 
 }
 
 std::int64_t Residual::saved_floats(bool drops) const {
-  return weight_->shape[-1] * ((drops ? 3 : 2) + (normalization_ ? 2 : 0));
+  return weight_->shape[-1] * ((drops ? 3 : 2) + (normalization_ ? 1 : 0));
 }
 
 void Residual::freeze(const Context& context) const {
@@ -67,6 +67,7 @@ BidirectionalLayer::Result BidirectionalLayer::operator()(
   const Context& context = tape.context();
   Branches directions(
       context, backward_ && forward_.can_branch() && backward_->can_branch() && !tape.probe());
+  forward_.prepare(tape, x);
   directions.fork();
   const Var ahead = forward_(tape, x, {}, sentences)[0];
   if (aware_) {

@@ -26,8 +26,8 @@ HeadLayer::HeadLayer(const Builder& builder, const UnitSettings& settings, std::
     builder.set(*bias_, values);
   }
   if (state.normalizes) normalization_ = Normalization(builder, "head_norm", settings.width);
-  // The projection; h, with normalization three times; what the heads compute; kept states.
-  saved_floats_ = wide + settings.width * (state.normalizes ? 3 : 1) +
+  // The projection; h, with normalization twice; what the heads compute; kept states.
+  saved_floats_ = wide + settings.width * (state.normalizes ? 2 : 1) +
                   heads_ * (3 * k + state.extras + state.head_memory(k)) +
                   settings.width * k / kernels::matrix_stride + 1;
 }

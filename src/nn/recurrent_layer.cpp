@@ -100,7 +100,7 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
     : planes_(settings.unit->inputs),
       groups_(settings.groups),
       saved_floats_(settings.unit->inputs * settings.width *
-                    (settings.layer_normalization ? 3 : 1)),
+                    (settings.layer_normalization ? 2 : 1)),
       rearrange_(settings.rearrange && settings.groups > 1) {
   if (rearrange_) saved_floats_ += input;
   const std::int64_t wide = settings.unit->inputs * settings.width;
@@ -116,12 +116,18 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
 }
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
+  if (groups_ == 1 && normalization)
+    return ops::linear_norm(tape, x, *weight, *normalization.gain, *normalization.bias, planes_);
   Var y = groups_ == 1 ? ops::linear(tape, x, *weight, bias)
                        : ops::block_linear(tape, rearrange_ ? ops::rearrange(tape, x, groups_) : x,
                                            *weight, planes_, bias);
   return normalization ? ops::layer_norm(tape, std::move(y), *normalization.gain,
                                          *normalization.bias, planes_)
                        : y;
+}
+
+void InputProjection::prepare(const Tape& tape, const Var& x) const {
+  if (tape.recording() && groups_ == 1) ops::keep_rounded(tape, x);
 }
 
 void InputProjection::freeze(const Context& context) const {

@@ -62,8 +62,10 @@ class InputProjection {
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
                   std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
+  /// Before two projections read x on branches of a stream.
+  void prepare(const Tape& tape, const Var& x) const;
   /// Floats per position that training saves for the backward pass: the product; with layer
-  /// normalization also the normalized values and the output; and rearranged inputs.
+  /// normalization also the output; and rearranged inputs.
   std::int64_t saved_floats() const { return saved_floats_; }
   void freeze(const Context& context) const;
 
@@ -107,6 +109,8 @@ class RecurrentLayer {
   void freeze(const Context& context) const;
   /// Whether two layers may run at the same time on branches of a stream; cuDNN has one stream.
   bool can_branch() const { return !cudnn_; }
+  /// Before two layers read x on such branches.
+  void prepare(const Tape& tape, const Var& x) const { input_.prepare(tape, x); }
 
   const InputConvolution& convolution() const { return convolution_; }
 

@@ -18,6 +18,7 @@ class Rounded {
       kernels::round_matrix(backend, rows, columns, x, copy_.data<std::uint16_t>());
     });
   }
+  explicit operator bool() const { return x_ != nullptr; }
   kernels::ProductInput input() const {
     return {x_, copy_ ? copy_.data<std::uint16_t>() : nullptr};
   }

@@ -2,6 +2,7 @@
 
 #include "config/precision.h"
 
+#include "kernels/layer_norm.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/rounded.h"
@@ -263,6 +264,38 @@ void check_softmax_loss(Parity& p) {
   }
 }
 
+/// The gradient of layer normalization in bfloat16: that of float32 rounded, and the same sums.
+void check_layer_norm(Parity& p) {
+  CudaDevice device(p.device_index(), Precision::bfloat16);
+  for (const std::int64_t rows : {1, 3, 33})
+    for (const std::int64_t planes : {1, 3})
+      for (const std::int64_t width : {3, 31, 64}) {
+        p.sizes("rows {} planes {} width {}", rows, planes, width);
+        const std::int64_t wide = planes * width, n = rows * wide, stride = rounded_stride(wide);
+        const auto dy = p.floats(n), x = p.floats(n),
+                   statistics = p.floats(2 * rows * planes, 2.0f), gain = p.floats(wide, 1.0f),
+                   dgain = p.floats(wide), dbias = p.floats(wide), dx = p.floats(n),
+                   factors = p.floats(wide * wide);
+        const auto own = p.scratch(n, rows * stride);
+        p.run(
+            [&](const Cpu& on) {
+              layer_norm_backward(on, rows, planes, width, dy(on), x(on), statistics(on), gain(on),
+                                  own(on), dgain(on), dbias(on));
+              const View a{own(on), wide}, b{factors(on), wide};
+              multiply_rounded({rows, wide, wide}, 8, a, b, 0.0f, dx(on), wide);
+            },
+            [&](const Cuda& on) {
+              auto* const rounded = reinterpret_cast<Bfloat16*>(own(on));
+              layer_norm_backward_rounded(device.handle(), rows, planes, width, dy(on), x(on),
+                                          statistics(on), gain(on), rounded, dgain(on), dbias(on));
+              gemm(device.handle(), false, false, rows, wide, wide, {nullptr, rounded}, wide,
+                   factors(on), wide, 0.0f, dx(on), wide);
+              device.synchronize();
+            },
+            4e-3);  // a gradient between two bfloat16 numbers may be rounded to either
+      }
+}
+
 /// The smallest fraction that each precision keeps, and the next one, which it loses.
 void check_fraction(Parity& p) {
   constexpr std::int64_t n = 64;
@@ -305,6 +338,7 @@ std::vector<ParityRow> precision_parity() {
        }},
       {"bfloat16_range", check_range},
       {"bfloat16_softmax_loss", check_softmax_loss},
+      {"bfloat16_layer_norm", check_layer_norm},
       {"precision_fraction", check_fraction},
   };
 }

@@ -88,16 +88,15 @@ void normalization(const Cpu& cpu) {
   for (const std::int64_t width : widths) {
     const std::int64_t planes = 2, n = rows * planes * width;
     const Floats x = floats(n), gain = floats(planes * width), bias = floats(planes * width);
-    Floats y = zeros(n), normal = zeros(n), rstd = zeros(rows * planes),
-           dgain = zeros(planes * width), dbias = zeros(planes * width);
+    Floats y = zeros(n), statistics = zeros(2 * rows * planes), dgain = zeros(planes * width),
+           dbias = zeros(planes * width);
     for (const float* b : {static_cast<const float*>(nullptr), bias.data()}) {
-      layer_norm(cpu, rows, planes, width, x.data(), gain.data(), b, y.data(), normal.data(),
-                 rstd.data());
+      layer_norm(cpu, rows, planes, width, x.data(), gain.data(), b, y.data(), statistics.data());
       sum.add(y);
     }
-    layer_norm_backward(cpu, rows, planes, width, x.data(), normal.data(), rstd.data(), gain.data(),
-                        y.data(), dgain.data(), dbias.data());
-    for (const Floats* of : {&y, &normal, &rstd, &dgain, &dbias}) sum.add(*of);
+    layer_norm_backward(cpu, rows, planes, width, y.data(), x.data(), statistics.data(),
+                        gain.data(), y.data(), dgain.data(), dbias.data());
+    for (const Floats* of : {&y, &statistics, &dgain, &dbias}) sum.add(*of);
   }
 }
 

@@ -15,12 +15,13 @@ using Doubles = std::vector<double>;
 
 // Ba et al. 2016, eq. 4, in double, with the gradient by the chain rule through mean and variance.
 struct Reference {
-  Doubles y, normal, rstd, dx, dgain, dbias;
+  Doubles y, normal, mean, rstd, dx, dgain, dbias;
   Reference(std::int64_t rows, std::int64_t planes, std::int64_t width, const Floats& x,
             const Floats& gain, const Floats* bias, const Floats& dy)
       : y(x.size()),
         normal(x.size()),
-        rstd(static_cast<std::size_t>(rows * planes)),
+        mean(static_cast<std::size_t>(rows * planes)),
+        rstd(mean.size()),
         dx(x.size()),
         dgain(gain.size()),
         dbias(gain.size()) {
@@ -28,12 +29,14 @@ struct Reference {
     const double n = static_cast<double>(width);
     for (std::size_t part = 0; part < rstd.size(); ++part) {
       const std::size_t at = part * w, g = part % static_cast<std::size_t>(planes) * w;
-      double mean = 0, variance = 0, dvariance = 0, dmean = 0;
-      for (std::size_t i = 0; i < w; ++i) mean += x[at + i] / n;
-      for (std::size_t i = 0; i < w; ++i) variance += (x[at + i] - mean) * (x[at + i] - mean) / n;
+      double& center = mean[part];
+      double variance = 0, dvariance = 0, dmean = 0;
+      for (std::size_t i = 0; i < w; ++i) center += x[at + i] / n;
+      for (std::size_t i = 0; i < w; ++i)
+        variance += (x[at + i] - center) * (x[at + i] - center) / n;
       const double s = rstd[part] = 1 / std::sqrt(variance + 1e-6);
       for (std::size_t i = 0; i < w; ++i) {
-        const double centered = x[at + i] - mean, dn = double{dy[at + i]} * gain[g + i];
+        const double centered = x[at + i] - center, dn = double{dy[at + i]} * gain[g + i];
         normal[at + i] = centered * s;
         y[at + i] = normal[at + i] * gain[g + i] + (bias ? (*bias)[g + i] : 0.0f);
         dgain[g + i] += dy[at + i] * normal[at + i];
@@ -42,8 +45,8 @@ struct Reference {
         dmean -= dn * s;
       }
       for (std::size_t i = 0; i < w; ++i)
-        dx[at + i] = double{dy[at + i]} * gain[g + i] * s + dvariance * 2 * (x[at + i] - mean) / n +
-                     dmean / n;
+        dx[at + i] = double{dy[at + i]} * gain[g + i] * s +
+                     dvariance * 2 * (x[at + i] - center) / n + dmean / n;
     }
   }
 };
@@ -67,21 +70,37 @@ TEST(LayerNorm, ForwardAndBackwardEqualDoublePrecision) {
                          gain = random_floats(stride, 2, 1), bias = random_floats(stride, 3);
             const Floats dy = random_floats(rows * stride, 4);
             const Reference want(rows, planes, width, x, gain, with_bias ? &bias : nullptr, dy);
-            Floats y = x, normal(x.size()), rstd(static_cast<std::size_t>(rows * planes));
-            layer_norm(cpu, rows, planes, width, y.data(), gain.data(),
-                       with_bias ? bias.data() : nullptr, y.data(), normal.data(), rstd.data());
+            const float* const b = with_bias ? bias.data() : nullptr;
+            Floats y = x, statistics(static_cast<std::size_t>(2 * rows * planes));
+            layer_norm(cpu, rows, planes, width, y.data(), gain.data(), b, y.data(),
+                       statistics.data());
             expect_near(y, want.y, 1e-5, "y");
-            expect_near(normal, want.normal, 1e-5, "normal");
-            expect_near(rstd, want.rstd, 1e-5, "rstd");
+            for (std::size_t part = 0; part < want.rstd.size(); ++part) {
+              ASSERT_NEAR(statistics[2 * part], want.mean[part], 1e-5);
+              ASSERT_NEAR(statistics[2 * part + 1], want.rstd[part], 1e-5 * want.rstd[part]);
+            }
             Floats plain(x.size());
-            layer_norm(cpu, rows, planes, width, x.data(), gain.data(),
-                       with_bias ? bias.data() : nullptr, plain.data(), nullptr, nullptr);
+            layer_norm(cpu, rows, planes, width, x.data(), gain.data(), b, plain.data(), nullptr);
             ASSERT_EQ(plain, y);
 
             Floats dx = dy, dgain(gain.size(), 1.0f), dbias(gain.size(), 2.0f);
-            layer_norm_backward(cpu, rows, planes, width, dx.data(), normal.data(), rstd.data(),
+            layer_norm_backward(cpu, rows, planes, width, dx.data(), x.data(), statistics.data(),
                                 gain.data(), dx.data(), dgain.data(),
                                 with_bias ? dbias.data() : nullptr);
+            // The drivers of recurrences, from the normalized values.
+            Floats of_rows = x, normal(x.size()), rstd(want.rstd.size());
+            layer_norm_rows(rows, planes, width, of_rows.data(), gain.data(), b, of_rows.data(),
+                            normal.data(), rstd.data());
+            ASSERT_EQ(of_rows, y);
+            expect_near(normal, want.normal, 1e-5, "normal");
+            expect_near(rstd, want.rstd, 1e-5, "rstd");
+            Floats dx_rows = dy, dgain_rows(gain.size(), 1.0f), dbias_rows(gain.size(), 2.0f);
+            layer_norm_backward_rows(rows, planes, width, dx_rows.data(), normal.data(),
+                                     rstd.data(), gain.data(), dx_rows.data(), dgain_rows.data(),
+                                     with_bias ? dbias_rows.data() : nullptr);
+            ASSERT_EQ(dx_rows, dx);
+            ASSERT_EQ(dgain_rows, dgain);
+            ASSERT_EQ(dbias_rows, dbias);
             // 1/sigma amplifies the rounding of g - mean(g) when a narrow row has little variance.
             for (std::size_t i = 0; i < dx.size(); ++i)
               ASSERT_NEAR(dx[i], want.dx[i],
@@ -99,14 +118,14 @@ TEST(LayerNorm, ForwardAndBackwardEqualDoublePrecision) {
 
 TEST(LayerNorm, TheSumsDoNotDependOnTheThreads) {
   const std::int64_t rows = 257, planes = 2, width = 33, stride = planes * width;
-  const Floats gain = random_floats(stride, 2), normal = random_floats(rows * stride, 5),
+  const Floats gain = random_floats(stride, 2), x = random_floats(rows * stride, 5),
                dy = random_floats(rows * stride, 4);
-  const Floats rstd = random_floats(rows * planes, 6, 2);
+  const Floats statistics = random_floats(2 * rows * planes, 6, 2);
   Floats first_dx, first_gain, first_bias;
   for (int threads : {1, 2, 3, 4}) {
     ThreadPool pool(threads);
     Floats dx(dy.size()), dgain(gain.size()), dbias(gain.size());
-    layer_norm_backward({&pool}, rows, planes, width, dy.data(), normal.data(), rstd.data(),
+    layer_norm_backward({&pool}, rows, planes, width, dy.data(), x.data(), statistics.data(),
                         gain.data(), dx.data(), dgain.data(), dbias.data());
     if (threads == 1) first_dx = dx, first_gain = dgain, first_bias = dbias;
     EXPECT_EQ(dx, first_dx);
@@ -118,11 +137,11 @@ TEST(LayerNorm, TheSumsDoNotDependOnTheThreads) {
 TEST(LayerNorm, AConstantRowGivesTheBiasAndNoNan) {
   ThreadPool pool(1);
   const Floats x(64, 5.0f), gain(64, 2.0f), bias(64, 0.25f);
-  Floats y(64), normal(64), rstd(1);
-  layer_norm({&pool}, 1, 1, 64, x.data(), gain.data(), bias.data(), y.data(), normal.data(),
-             rstd.data());
+  Floats y(64), statistics(2);
+  layer_norm({&pool}, 1, 1, 64, x.data(), gain.data(), bias.data(), y.data(), statistics.data());
   EXPECT_EQ(y, bias);
-  EXPECT_NEAR(rstd[0], 1e3, 1);
+  EXPECT_EQ(statistics[0], 5.0f);
+  EXPECT_NEAR(statistics[1], 1e3, 1);
 }
 
 }  // namespace

@@ -134,8 +134,6 @@ void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalG
   float* const dattended = space.dattended + row * attended;
   float* const dcontext = a.headed ? g.doutputs + row * width : dattended;
   const bool add = g.dcontexts != nullptr;
-  if (add)
-    copy_columns(cuda, a.batch, width, g.dcontexts + row * width, width, dcontext, width, false);
   if (a.higher.rearrange) {
     product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
                        false, space.rearranged);
@@ -163,6 +161,9 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
   const std::int64_t h = a.lower.width, wide = a.higher.unit->inputs * h;
   const Space space = start(cuda, a, g.scratch);
   for (int p = 0; p < a.lower.unit->states; ++p) fill(cuda, g.dinitial[p], a.batch * h, 0.0f);
+  if (g.dcontexts)  // the steps add to them
+    copy_columns(cuda, a.steps * a.batch, a.context_width(), g.dcontexts, a.context_width(),
+                 a.headed ? g.doutputs : space.dattended, a.context_width(), false);
   for (std::int64_t t = a.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * a.batch;
     UnitSteps higher = higher_step(a, t);

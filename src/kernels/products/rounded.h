@@ -4,6 +4,7 @@
 // product rounds its float32 inputs first, so the inputs of a layer would be rounded twice, and its
 // output's gradient too.
 
+#include "core/error.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
 
@@ -29,7 +30,9 @@ inline bool reads_rounded(const Cpu&) {
 }
 bool reads_rounded(const Cuda& cuda);
 /// Rounds x [rows,columns], without gaps, to y, rows * rounded_stride(columns) elements.
-inline void round_matrix(const Cpu&, std::int64_t, std::int64_t, const float*, Bfloat16*) {}
+inline void round_matrix(const Cpu&, std::int64_t, std::int64_t, const float*, Bfloat16*) {
+  NMT_FAIL("products of the CPU read no rounded inputs");
+}
 void round_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t columns, const float* x,
                   Bfloat16* y);
 

@@ -117,7 +117,7 @@ Var BlockDecoder::readout(Tape& tape, const Var& features, const Tensor& rows) c
 std::int64_t BlockDecoder::saved_floats(std::int64_t source_tokens) const {
   // The features of all positions and of the real tokens; their normalization; two gradients when
   // the backward pass begins.
-  std::int64_t sum = (1 + 1 + 2 + (dropout_readout_ > 0 ? 1 : 0) + 2) * width_;
+  std::int64_t sum = (1 + 1 + 1 + (dropout_readout_ > 0 ? 1 : 0) + 2) * width_;
   for (const DecoderBlock& layer : layers_) sum += layer.saved_floats(source_tokens, dropout_ > 0);
   return sum;
 }

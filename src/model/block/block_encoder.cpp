@@ -72,7 +72,7 @@ Encoder::Result BlockEncoder::operator()(Tape& tape, Var x,
 }
 
 std::int64_t BlockEncoder::saved_floats(std::int64_t source_tokens) const {
-  std::int64_t sum = 2 * width_;
+  std::int64_t sum = width_;
   for (const EncoderBlock& layer : layers_) sum += layer.saved_floats(source_tokens, dropout_ > 0);
   return sum;
 }

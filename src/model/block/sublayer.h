@@ -22,7 +22,7 @@ class Sublayer {
     return ops::add(tape, std::move(x), f);
   }
   /// As RecurrentLayer::saved_floats(), without those of f.
-  std::int64_t saved_floats(bool drops) const { return width_ * (drops ? 4 : 3); }
+  std::int64_t saved_floats(bool drops) const { return width_ * (drops ? 3 : 2); }
 
  private:
   Normalization norm_;

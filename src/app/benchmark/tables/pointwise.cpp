@@ -110,10 +110,10 @@ void rows_of_table(Bench& bench, const Size& size) {
     bench.row("pointwise", fmt::format("{} {} x {}", name, rows, width), [&](Case& c) {
       Rotated arrays(c, n, 4);
       const Tensor gain = c.random(width, 9), dgain = c.zeros(width), dbias = c.zeros(width),
-                   rstd = c.random(rows, 10);
+                   statistics = c.random(2 * rows, 10);
       const auto run = [&] {
         dispatch(c.context(), [&](const auto& backend) {
-          body(backend, arrays, gain.f32(), dgain.f32(), dbias.f32(), rstd.f32());
+          body(backend, arrays, gain.f32(), dgain.f32(), dbias.f32(), statistics.f32());
         });
       };
       run();
@@ -155,10 +155,9 @@ void rows_of_table(Bench& bench, const Size& size) {
            std::sqrt(square / static_cast<double>(columns) + kernels::layer_norm_epsilon);
   };
   row(
-      "layer_norm", 3,
-      [&](const auto& b, Rotated& a, float* gain, float*, float*, float* rstd) {
-        kernels::layer_norm(b, rows, 1, width, a[0].f32(), gain, nullptr, a[1].f32(), a[2].f32(),
-                            rstd);
+      "layer_norm", 2,
+      [&](const auto& b, Rotated& a, float* gain, float*, float*, float* statistics) {
+        kernels::layer_norm(b, rows, 1, width, a[0].f32(), gain, nullptr, a[1].f32(), statistics);
       },
       [&](const Case& c, Rotated& a, const std::vector<float>& gain, const std::vector<float>&) {
         c.compare("the first row's second element", c.read(a[1])[1], normal(a, width, 1) * gain[1],
@@ -166,25 +165,27 @@ void rows_of_table(Bench& bench, const Size& size) {
       });
   row(
       "layer_norm_backward", 3,
-      [&](const auto& b, Rotated& a, float* gain, float* dgain, float* dbias, float* rstd) {
-        kernels::layer_norm_backward(b, rows, 1, width, a[0].f32(), a[1].f32(), rstd, gain,
+      [&](const auto& b, Rotated& a, float* gain, float* dgain, float* dbias, float* statistics) {
+        kernels::layer_norm_backward(b, rows, 1, width, a[0].f32(), a[1].f32(), statistics, gain,
                                      a[2].f32(), dgain, dbias);
       },
       [&](const Case& c, Rotated& a, const std::vector<float>& gain, const std::vector<float>&) {
         // Ba et al. 2016: dx = rstd (g - mean(g) - n mean(g n)), g = dy gain; the first row's last
         // element
+        // n = (x - center) rstd
+        const double center = Case::values(2 * rows, 10)[0], rstd = Case::values(2 * rows, 10)[1];
         double mean = 0, with_normal = 0;
         for (std::int64_t j = 0; j < width; ++j) {
           const double g = static_cast<double>(a.host(0)[static_cast<std::size_t>(j)]) *
                            gain[static_cast<std::size_t>(j)];
           mean += g / static_cast<double>(width);
-          with_normal += g * a.host(1)[static_cast<std::size_t>(j)] / static_cast<double>(width);
+          with_normal += g * (a.host(1)[static_cast<std::size_t>(j)] - center) * rstd /
+                         static_cast<double>(width);
         }
         const std::size_t last = static_cast<std::size_t>(width - 1);
-        const double g = static_cast<double>(a.host(0)[last]) * gain[last],
-                     rstd = Case::values(rows, 10)[0];
+        const double g = static_cast<double>(a.host(0)[last]) * gain[last];
         c.compare("the first row's last element", c.read(a[2])[last],
-                  rstd * (g - mean - a.host(1)[last] * with_normal), 1, 1e-5);
+                  rstd * (g - mean - (a.host(1)[last] - center) * rstd * with_normal), 1, 1e-5);
       });
 }
 
