@@ -37,9 +37,6 @@ Symbols send_symbols(const Tape& tape, const std::vector<std::int32_t>& ids, Sha
 Var embedding(Tape& tape, Parameter& table, const Symbols& symbols);
 /// Layer normalization of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
-/// Makes the copy of x [..,K] that products keep (Node::rounded), before two branches of a stream
-/// read it.
-void keep_rounded(const Tape& tape, const Var& x);
 /// layer_norm(linear(x)) of `planes` planes. On a device of precision bfloat16 the gradient of the
 /// product is written in bfloat16 alone.
 Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Parameter& bias,

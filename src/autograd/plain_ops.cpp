@@ -39,7 +39,7 @@ struct Dense {
     }
     kernels::ProductInput left = x->value.f32(), right = weight.value.f32();
     if (tape.recording()) {
-      left = read(tape, x);
+      left = tape.input(*x);
       right = tape.weight(k, n, weight.value.f32());
     }
     dispatch(context, [&](const auto& backend) {
@@ -58,7 +58,7 @@ struct Dense {
     const Region back(context.profile, "linear layers, back",
                       {x->wants_gradient ? 2 * flops() : flops()});
     dispatch(context, [&](const auto& backend) {
-      kernels::gemm(backend, true, false, k, n, rows, read(tape, x), k, dy, n, 1.0f,
+      kernels::gemm(backend, true, false, k, n, rows, tape.input(*x), k, dy, n, 1.0f,
                     weight.gradient.f32(), n);
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;
@@ -66,12 +66,6 @@ struct Dense {
       kernels::gemm(backend, false, true, rows, k, n, dy, n, tape.weight(k, n, weight.value.f32()),
                     n, first ? 0.0f : 1.0f, x->gradient.f32(), k);
     });
-  }
-
- private:
-  static kernels::ProductInput read(const Tape& tape, const Var& x) {
-    keep_rounded(tape, x);
-    return x->rounded.input();
   }
 };
 
@@ -108,11 +102,6 @@ void normalize_backward(const Tape& tape, const Tensor& x, const Tensor& statist
 }
 
 }  // namespace
-
-void keep_rounded(const Tape& tape, const Var& x) {
-  if (!x->rounded)
-    x->rounded = Rounded(tape.context(), x->value.rows(), x->value.width(), x->value.f32());
-}
 
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   const Dense dense(x, weight);

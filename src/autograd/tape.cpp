@@ -34,6 +34,12 @@ void Tape::milestone(int number) {
   if (listener_) record([this, number] { reached_ = number; });
 }
 
+kernels::ProductInput Tape::input(Node& node) const {
+  const Tensor& value = node.value;
+  if (!node.rounded) node.rounded = Rounded(context_, value.rows(), value.width(), value.f32());
+  return node.rounded.input();
+}
+
 kernels::ProductInput Tape::weight(std::int64_t rows, std::int64_t columns, const float* value) {
   NMT_CHECK(recording_, "weights are rounded for training only");
   const auto found = weights_.find(value);

@@ -17,7 +17,7 @@ struct Node {
   Tensor value;
   Tensor gradient;
   bool wants_gradient = false;
-  Rounded rounded{};  ///< the value for products, made at the first one that keeps it
+  Rounded rounded{};  ///< the value for products (Tape::input)
 };
 using Var = std::shared_ptr<Node>;
 
@@ -66,6 +66,9 @@ class Tape {
   /// Adds a gradient to a node; the first gradient is adopted without a copy.
   void accumulate(Node& node, Tensor gradient) const;
 
+  /// A value [..,K] for products that keep it: rounded at most once (Node::rounded). Called before
+  /// two branches of a stream (tensor/branches.h) read the value.
+  kernels::ProductInput input(Node& node) const;
   /// A weight [rows,columns] for products: rounded at most once in the pass. Only while recording.
   kernels::ProductInput weight(std::int64_t rows, std::int64_t columns, const float* value);
 

@@ -127,7 +127,7 @@ Var InputProjection::operator()(Tape& tape, const Var& x) const {
 }
 
 void InputProjection::prepare(const Tape& tape, const Var& x) const {
-  if (tape.recording() && groups_ == 1) ops::keep_rounded(tape, x);
+  if (tape.recording() && groups_ == 1) tape.input(*x);
 }
 
 void InputProjection::freeze(const Context& context) const {

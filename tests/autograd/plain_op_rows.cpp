@@ -154,6 +154,33 @@ void check_layer_norm(Engine& engine) {
   });
 }
 
+void check_linear_norm(Engine& engine) {
+  const std::int64_t k = between(engine, 4, 20), planes = between(engine, 1, 3),
+                     width = between(engine, 8, 16), all = planes * width;
+  Tape tape(engine.context, true);
+  Parameter weight = engine.parameter("weight", {k, all}),
+            gain = engine.parameter("gain", {all}, 0.3f, 1.0f),
+            bias = engine.parameter("bias", {all}, 0.3f);
+  const Var x = tape.result(engine.random(rows_of(engine, k)));
+  const std::int64_t rows = x->value.rows();
+  Row xs = doubles(x->value), w = doubles(weight.value), g = doubles(gain.value),
+      b = doubles(bias.value);
+  const Var y = ops::linear_norm(tape, x, weight, gain, bias, static_cast<int>(planes));
+  GradientCheck check(engine, {8 * one_rounding, k * (width + rows)});
+  check.reads("x", xs, x);
+  check.reads("weight", w, weight);
+  check.reads("gain", g, gain);
+  check.reads("bias", b, bias);
+  check.gives("y", y);
+  check.run(tape, [&] {
+    Row out = product(xs, w, k, all);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t p = 0; p < planes; ++p)
+        normalize(&out[r * all + p * width], width, &g[p * width], &b[p * width]);
+    return out;
+  });
+}
+
 // The mask is read off the same dropout of ones; tests/autograd/dropout_test.cpp looks at masks.
 void check_dropout(Engine& engine, bool shared) {
   const Shape shape{between(engine, 1, 5), between(engine, 1, 6), between(engine, 1, 30)};
@@ -354,6 +381,7 @@ std::vector<OpRow> plain_op_rows() {
       {"embedding", "", check_embedding},
       {"gather_rows", "", check_gather_rows},
       {"layer_norm", "", check_layer_norm},
+      {"linear_norm", "", check_linear_norm},
       {"dropout", "", [](Engine& e) { check_dropout(e, false); }},
       {"dropout", "shared_over_steps", [](Engine& e) { check_dropout(e, true); }},
       {"add", "", check_add},

@@ -1,5 +1,5 @@
 // step_counts: kernel launches and memory traffic of one training step on a GPU, counted on the
-// emulator by a dry run (tests/emulator/dry_run.h). Default: the step of docs/design/cuda.md.
+// emulator by a dry run (tests/emulator/dry/dry_run.h). Default: the step of docs/design/cuda.md.
 
 #include "app/program.h"
 #include "config/precision.h"
@@ -10,7 +10,7 @@
 #include "model/model.h"
 #include "tensor/context.h"
 #include "tensor/cuda_device.h"
-#include "tests/emulator/dry_run.h"
+#include "tests/emulator/dry/dry_run.h"
 #include "train/optimization/optimizer.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include "core/thread_pool.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
-#include "dry_run.h"
+#include "dry/dry_run.h"
 #include "kernels/products/gemm.h"
 #include "running.h"
 

@@ -1,6 +1,6 @@
 // The runtime's memory functions: device memory is host memory that host code must not access.
 
-#include "dry_run.h"
+#include "dry/dry_run.h"
 #include "running.h"
 
 #include <cstdlib>

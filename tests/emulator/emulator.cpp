@@ -1,7 +1,7 @@
 #include "emulator.h"
 
 #include "core/error.h"
-#include "dry_run.h"
+#include "dry/dry_run.h"
 #include "running.h"
 
 #include <algorithm>

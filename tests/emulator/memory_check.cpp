@@ -9,7 +9,7 @@
 //   accesses are atomic.
 // Host code does not access device memory.
 
-#include "dry_run.h"
+#include "dry/dry_run.h"
 #include "running.h"
 
 #include <cstdlib>

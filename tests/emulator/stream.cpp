@@ -3,7 +3,7 @@
 // edges allow, the latest first, so that a missing edge shows. Late streams (emulator.h) run their
 // calls only when someone waits for them, so that a missing wait shows.
 
-#include "dry_run.h"
+#include "dry/dry_run.h"
 #include "running.h"
 
 #include <algorithm>

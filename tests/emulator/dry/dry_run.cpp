@@ -1,8 +1,8 @@
-#include "dry_run.h"
+#include "dry/dry_run.h"
 
 #include "core/error.h"
 #include "running.h"
-#include "symbols.h"
+#include "dry/symbols.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-#include "symbols.h"
+#include "dry/symbols.h"
 
 #include <cstdint>
 #include <cstdlib>

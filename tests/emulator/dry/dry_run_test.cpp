@@ -1,12 +1,12 @@
 // Dry runs: counts of launches and bytes against the sizes of the arguments.
 
-#include "dry_run.h"
+#include "dry/dry_run.h"
 
 #include "config/precision.h"
 #include "kernels/layer_norm.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
-#include "symbols.h"
+#include "dry/symbols.h"
 #include "tensor/cuda_device.h"
 
 #include <memory>
