@@ -1,4 +1,5 @@
 #include "cuda/kernels/assign.h"
+#include "cuda/kernels/columns.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/layer_norm.h"
 #include "kernels/products/rounded.h"
@@ -58,20 +59,20 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) gain_sums[i] = bias_sums[i] = 0.0f;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t number = row * planes + plane, at = number * width;
-    const float of_x = statistics[2 * number], scale = statistics[2 * number + 1];
-    float mean[2] = {};  // of g and of g n
+    const float x_mean = statistics[2 * number], scale = statistics[2 * number + 1];
+    float sum[2] = {};  // of g and of g n
     for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-      const float d = dy[at + i], n = (x[at + i] - of_x) * scale, g = d * gain[parameters + i];
-      mean[0] += g;
-      mean[1] += g * n;
+      const float d = dy[at + i], n = (x[at + i] - x_mean) * scale, g = d * gain[parameters + i];
+      sum[0] += g;
+      sum[1] += g * n;
       gain_sums[i] += d * n;
       bias_sums[i] += d;
     }
-    block_sums(mean);
+    block_sums(sum);
     T* const to = dx + row * dx_stride + parameters;
     for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x)
-      assign(to[i], scale * (dy[at + i] * gain[parameters + i] - mean[0] * inverse -
-                             (x[at + i] - of_x) * scale * (mean[1] * inverse)));
+      assign(to[i], scale * (dy[at + i] * gain[parameters + i] - sum[0] * inverse -
+                             (x[at + i] - x_mean) * scale * (sum[1] * inverse)));
   }
   for (std::int64_t i = threadIdx.x; shared && i < width; i += blockDim.x) {
     part[i] = gain_sums[i];
@@ -79,20 +80,22 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   }
 }
 
-// dgain and dbias from the parts of the blocks; dbias may be null.
+// dgain and dbias, of `width` columns each, from the parts of the blocks; dbias may be null.
 __global__ void sum_parts_kernel(std::int64_t blocks, std::int64_t width, const float* parts,
                                  float* dgain, float* dbias) {
-  for (std::int64_t i = grid_index(); i < 2 * width; i += grid_stride()) {
-    const bool is_gain = i < width;
-    float* const out = is_gain ? dgain : dbias;
-    if (!out) continue;
-    const std::int64_t column = is_gain ? i : i - width;
-    const float* const part = parts + (is_gain ? 0 : blocks * width) + column;
-    float sum = 0;
+  NMT_SHARED(sums, float[row_threads][column_threads]);
+  const std::int64_t column = std::int64_t{blockIdx.x} * column_threads + threadIdx.x;
+  const float* const part = parts + blockIdx.y * blocks * width + column;
+  float sum = 0;
+  if (column < width) {
 #pragma unroll 8  // loads in flight
-    for (std::int64_t b = 0; b < blocks; ++b) sum += part[b * width];
-    out[column] += sum;
+    for (std::int64_t b = threadIdx.y; b < blocks; b += row_threads) sum += part[b * width];
   }
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= width) return;
+  for (unsigned i = 1; i < row_threads; ++i) sum += sums[i][threadIdx.x];
+  (blockIdx.y == 0 ? dgain : dbias)[column] += sum;
 }
 
 }  // namespace
@@ -114,11 +117,12 @@ void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(planes));
   const auto bytes = static_cast<std::size_t>(2 * width) * sizeof(float);
-  const bool shared = bytes <= 48 * 1024;
+  const bool shared = bytes <= 40 * 1024;  // of 48 KB, with that of block_sums()
   launch(layer_norm_backward_kernel<T>, grid, threads_for(width), shared ? bytes : 0, cuda, rows,
          width, dy, x, statistics, gain, dx, dx_stride, parts, shared);
-  launch(sum_parts_kernel, blocks_for(cuda, 2 * stride, 128), 128, 0, cuda, blocks, stride, parts,
-         dgain, dbias);
+  const dim3 columns(static_cast<unsigned>(divide_up(stride, column_threads)), dbias ? 2 : 1);
+  launch(sum_parts_kernel, columns, dim3(column_threads, row_threads), 0, cuda, blocks, stride,
+         parts, dgain, dbias);
 }
 
 }  // namespace

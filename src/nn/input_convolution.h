@@ -25,6 +25,7 @@ class InputConvolution {
   /// after other steps, their `last` [B,(K-1)*E].
   Result operator()(Tape& tape, const Var& x, const std::vector<Var>& initial, int states,
                     const Tensor& mask, bool reverse) const;
+  explicit operator bool() const { return weight_ != nullptr; }
   /// Floats of `last` for a sentence.
   std::int64_t last_floats() const;
   /// As RecurrentLayer::saved_floats().

@@ -126,10 +126,6 @@ Var InputProjection::operator()(Tape& tape, const Var& x) const {
                        : y;
 }
 
-void InputProjection::prepare(const Tape& tape, const Var& x) const {
-  if (tape.recording() && groups_ == 1) tape.input(*x);
-}
-
 void InputProjection::freeze(const Context& context) const {
   if (groups_ == 1)
     ops::freeze(context, *weight);
@@ -199,6 +195,11 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
   const kernels::Cudnn* const cudnn = builder.context().cudnn;
   if (cudnn && cudnn_unsupported.empty())
     cudnn_ = ops::CudnnLayer{cudnn, cell_, input_.weight, input_.bias};
+}
+
+void RecurrentLayer::prepare(const Tape& tape, const Var& x) const {
+  const bool reads_x = !cudnn_ && !convolution_ && (input_.is_dense() || heads_);
+  if (tape.recording() && reads_x) tape.input(*x);
 }
 
 std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
@@ -317,10 +318,7 @@ ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
 }
 
 std::int64_t ConditionalLayer::saved_floats() const {
-  // The projection of the context, inside the loop, does not keep the product beside its
-  // normalized values.
-  const std::int64_t product = layer_.context_gain ? layer_.context_gain->shape.elements() : 0;
-  return convolution_.saved_floats() + input_.saved_floats() + context_.saved_floats() - product +
+  return convolution_.saved_floats() + input_.saved_floats() + context_.saved_floats() +
          saved_by(layer_.lower, state_dropout_) + saved_by(layer_.higher, state_dropout_);
 }
 

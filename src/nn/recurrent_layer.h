@@ -62,8 +62,8 @@ class InputProjection {
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
                   std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
-  /// Before two projections read x on branches of a stream.
-  void prepare(const Tape& tape, const Var& x) const;
+  /// Whether it is a dense product, without groups.
+  bool is_dense() const { return groups_ == 1; }
   /// Floats per position that training saves for the backward pass: the product; with layer
   /// normalization also the output; and rearranged inputs.
   std::int64_t saved_floats() const { return saved_floats_; }
@@ -110,7 +110,7 @@ class RecurrentLayer {
   /// Whether two layers may run at the same time on branches of a stream; cuDNN has one stream.
   bool can_branch() const { return !cudnn_; }
   /// Before two layers read x on such branches.
-  void prepare(const Tape& tape, const Var& x) const { input_.prepare(tape, x); }
+  void prepare(const Tape& tape, const Var& x) const;
 
   const InputConvolution& convolution() const { return convolution_; }
 

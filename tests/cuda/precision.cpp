@@ -198,9 +198,16 @@ void check_range(Parity& p) {
 void check_softmax_loss(Parity& p) {
   constexpr int bits = 8;
   CudaDevice device(p.device_index(), Precision::bfloat16);
-  for (const auto [rows, width, vocabulary] :  // the last: several chunks of logits
-       {Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{200, 3, 31}}) {
-    p.sizes("rows {} width {} vocabulary {}", rows, width, vocabulary);
+  struct Case {
+    std::int64_t rows, width, vocabulary;
+    double smoothing;
+    bool gradient;
+  };
+  for (const auto [rows, width, vocabulary, smoothing, gradient] :  // the last: several chunks
+       {Case{3, 31, 33, 0, true}, Case{31, 33, 257, 0.1, true}, Case{31, 33, 257, 0.1, false},
+        Case{200, 3, 31, 0, true}}) {
+    p.sizes("rows {} width {} vocabulary {} smoothing {} gradient {}", rows, width, vocabulary,
+            smoothing, gradient);
     const auto x = p.floats(rows * width), table = p.floats(vocabulary * width),
                bias = p.floats(vocabulary), dx = p.floats(rows * width),
                dtable = p.floats(vocabulary * width), dbias = p.floats(vocabulary);
@@ -212,25 +219,34 @@ void check_softmax_loss(Parity& p) {
     p.run(
         [&](const Cpu& on) {
           const auto n = static_cast<std::size_t>(vocabulary);
-          std::fill_n(dx(on), rows * width, 0.0f);
+          const double share = smoothing / static_cast<double>(vocabulary);
+          const double information =
+              smoothing > 0 ? (1 - smoothing + share) * std::log(1 - smoothing + share) +
+                                  static_cast<double>(vocabulary - 1) * share * std::log(share)
+                            : 0;
+          if (gradient) std::fill_n(dx(on), rows * width, 0.0f);
           for (std::int64_t r = 0; r < rows; ++r) {
             if (target(on)[r] == no_target) continue;
             const auto factor = [&](const float* matrix, std::int64_t row, std::int64_t i) {
               return rounded(matrix[row * width + i], bits);
             };
             std::vector<double> logit(n);
-            double sum = 0;
+            double sum = 0, all = 0;
             for (std::size_t v = 0; v < n; ++v) {
               logit[v] = static_cast<double>(bias(on)[v]);
               for (std::int64_t i = 0; i < width; ++i)
                 logit[v] +=
                     factor(x(on), r, i) * factor(table(on), static_cast<std::int64_t>(v), i);
               sum += std::exp(logit[v]);
+              all += logit[v];
             }
             const auto label = static_cast<std::size_t>(target(on)[r]);
-            for (double* loss : {sums(on), sums(on) + 1}) *loss += std::log(sum) - logit[label];
-            for (std::size_t v = 0; v < n; ++v) {
-              const double exact = 0.5 * (std::exp(logit[v]) / sum - (v == label ? 1.0 : 0.0));
+            sums(on)[0] += std::log(sum) - logit[label];
+            sums(on)[1] +=
+                std::log(sum) - (1 - smoothing) * logit[label] - share * all + information;
+            for (std::size_t v = 0; gradient && v < n; ++v) {
+              const double wanted = share + (v == label ? 1 - smoothing : 0.0);
+              const double exact = 0.5 * (std::exp(logit[v]) / sum - wanted);
               const double d = rounded(static_cast<float>(exact), bits);
               const auto row = static_cast<std::int64_t>(v);
               dbias(on)[v] += static_cast<float>(d);
@@ -250,10 +266,11 @@ void check_softmax_loss(Parity& p) {
           loss.table = table(on);
           loss.bias = bias(on);
           loss.target = target(on);
+          loss.smoothing = static_cast<float>(smoothing);
           loss.scale = scale;
-          loss.dx = dx(on);
-          loss.dtable = dtable(on);
-          loss.dbias = dbias(on);
+          loss.dx = gradient ? dx(on) : nullptr;
+          loss.dtable = gradient ? dtable(on) : nullptr;
+          loss.dbias = gradient ? dbias(on) : nullptr;
           loss.cross_entropy = sums(on);
           loss.smoothed = sums(on) + 1;
           loss.scratch = scratch(on);

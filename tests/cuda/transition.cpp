@@ -62,7 +62,10 @@ std::vector<ParityRow> transition_parity() {
        [](Parity& p) {
          each_cell([&](const CellSizes& c) {
            for (const bool reverse : {false, true}) check(p, c, 4, 3, reverse, true);
+           for (const std::int64_t steps : {1, 3}) check(p, c, steps, 3, false, true);
            check(p, c, 2, 3, false, false);
+           check(p, c, 1, 3, false, false);
+           check(p, c, 3, 3, true, false);
          });
        }},
   };

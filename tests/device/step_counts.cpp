@@ -14,6 +14,7 @@
 #include "train/optimization/optimizer.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -133,9 +134,11 @@ ExitStatus run(const StepSpec& spec) {
   const emulator::Work sum = sum_of(counts);
   const double gigabytes = 1e-9 * (sum.read + sum.written);
   NMT_CHECK(spec.max_launches == 0 || sum.calls <= spec.max_launches,
-            "{} launches, of which --max-launches allows {}", sum.calls, spec.max_launches);
+            "{} launches, at most {} are allowed: run without --totals to find the new ones",
+            sum.calls, spec.max_launches);
   NMT_CHECK(spec.max_gigabytes == 0 || gigabytes <= spec.max_gigabytes,
-            "{:.1f} GB, of which --max-gigabytes allows {}", gigabytes, spec.max_gigabytes);
+            "{:.1f} GB, at most {} are allowed: run without --totals to find what moves them",
+            gigabytes, spec.max_gigabytes);
   return ExitStatus::ok;
 }
 

@@ -193,6 +193,18 @@ TEST_P(TrainingOnDevice, GraphsChangeNoBit) {
   EXPECT_LE(counts.misfits, 2);
 }
 
+// In bfloat16 the two directions of an encoder read one rounded input, on branches of a graph.
+TEST_F(NeedsCuda, GraphsChangeNoBitInBfloat16) {
+  for (const char* text : {"rnnsearch gru", "deep olrn norm", "rnnsearch gla groups first-layer"}) {
+    Training plain(DeviceKind::cuda, text, Precision::bfloat16),
+        graphs(DeviceKind::cuda, text, Precision::bfloat16);
+    plain.machine.device->set_graphs(false);
+    for (int i = 0; i < 6; ++i) ASSERT_EQ(plain.update(0), graphs.update(0)) << text << ", " << i;
+    EXPECT_EQ(plain.weights(), graphs.weights()) << text;
+    EXPECT_GE(graphs.machine.device->graph_counts().replayed, 2) << text;
+  }
+}
+
 // The update is queued before the host reads the norm, so the device decides; plainly in the first
 // update, captured in the second, and replayed from the third on.
 TEST_F(NeedsCuda, AnUpdateThatIsNotFiniteChangesNothing) {

@@ -384,8 +384,8 @@ void* shared_memory(const void* key, std::size_t bytes) {
     if (memory.key == key) return memory.data.get();
   std::size_t total = bytes;
   for (const SharedMemory& memory : block.shared) total += memory.region.size();
-  // A kernel has 48 KB unless it has opted in to more.
-  if (total - block.dynamic > 48 * 1024 || total > max_shared)
+  // A kernel has 48 KB unless it has opted in to more, as launch() does for more dynamic memory.
+  if (total > (block.dynamic > 48 * 1024 ? max_shared : 48 * 1024))
     abort_launch(fmt::format(
         "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
         total, max_shared));

@@ -70,27 +70,41 @@ std::int64_t transition_scratch(const Cuda&, const Transition& a) {
          a.batch * cell_space(a.lower);
 }
 
-void transition_backward(const Cuda& cuda, const Transition& a, const TransitionGradient& g) {
-  float* temporary = g.scratch;
-  const CellScratch lower = start_cell(cuda, a.lower, a.steps, a.batch, &temporary);
-  const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
-  for (int p = 0; p < a.lower.unit->states; ++p)
-    fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
-  const bool is_chain = a.steps > 0 && !a.lower.unit->is_matrix();
-  if (is_chain) {
-    UnitStepsGradient dlower = step_gradient(a.lower, g.lower, first_row(a), lower),
-                      dhigher = step_gradient(a.higher, g.higher, first_row(a), higher);
-    dhigher.dh = g.dh + first_row(a) * a.higher.width;
-    std::copy_n(g.dinitial, a.lower.unit->states, dlower.carry);
-    chain_kernels(*a.lower.unit).backward(cuda, chain_of(a), dlower, dhigher);
-  }
-  for (std::int64_t i = is_chain ? -1 : a.steps - 1; i >= 0; --i) {
+namespace {
+
+void chain_backward(const Cuda& cuda, const Transition& a, const TransitionGradient& g,
+                    const CellScratch& lower, const CellScratch& higher) {
+  const std::int64_t row = first_row(a);
+  UnitStepsGradient dlower = step_gradient(a.lower, g.lower, row, lower),
+                    dhigher = step_gradient(a.higher, g.higher, row, higher);
+  dhigher.dh = g.dh + row * a.higher.width;
+  std::copy_n(g.dinitial, a.lower.unit->states, dlower.carry);
+  chain_kernels(*a.lower.unit).backward(cuda, chain_of(a), dlower, dhigher);
+}
+
+void steps_backward(const Cuda& cuda, const Transition& a, const TransitionGradient& g,
+                    const CellScratch& lower, const CellScratch& higher, float* temporary) {
+  for (std::int64_t i = a.steps - 1; i >= 0; --i) {
     const std::int64_t row = step_offsets(a, i, 0).row;
     cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step(a, i),
                   g.dh + row * a.higher.width, g.dinitial, higher, temporary);
     cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, i), nullptr,
                   g.dinitial, lower, temporary);
   }
+}
+
+}  // namespace
+
+void transition_backward(const Cuda& cuda, const Transition& a, const TransitionGradient& g) {
+  float* temporary = g.scratch;
+  const CellScratch lower = start_cell(cuda, a.lower, a.steps, a.batch, &temporary);
+  const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
+  for (int p = 0; p < a.lower.unit->states; ++p)
+    fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
+  if (a.steps > 0 && !a.lower.unit->is_matrix())
+    chain_backward(cuda, a, g, lower, higher);
+  else
+    steps_backward(cuda, a, g, lower, higher, temporary);
   finish_cell(cuda, a.lower, a.steps, a.batch, a.position, lower, g.lower);
   finish_cell(cuda, a.higher, a.steps, a.batch, a.position, higher, g.higher);
 }
