@@ -1,8 +1,8 @@
 #include "dry/dry_run.h"
 
 #include "core/error.h"
-#include "running.h"
 #include "dry/symbols.h"
+#include "running.h"
 
 #include <algorithm>
 #include <unordered_map>

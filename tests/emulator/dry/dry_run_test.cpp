@@ -3,10 +3,10 @@
 #include "dry/dry_run.h"
 
 #include "config/precision.h"
+#include "dry/symbols.h"
 #include "kernels/layer_norm.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
-#include "dry/symbols.h"
 #include "tensor/cuda_device.h"
 
 #include <memory>
