@@ -1,13 +1,16 @@
 #include "dry/symbols.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <regex>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <cxxabi.h>
@@ -48,26 +51,58 @@ std::unordered_map<std::uint64_t, std::string> read_symbols() {
   return names;
 }
 
+// Removes a prefix; whether it was there.
+bool skip(std::string& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.erase(0, prefix.size());
+  return true;
+}
+
+// Without the namespaces and classes before names; lambdas keep the function that has them.
+std::string without_scopes(const std::string& text) {
+  constexpr std::string_view anonymous = "(anonymous namespace)::";
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text.compare(at, anonymous.size(), anonymous) == 0) {
+      at += anonymous.size();
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && in_name(text[end])) ++end;
+    const bool is_scope =
+        end > at && text.compare(end, 2, "::") == 0 && text.compare(end, 3, "::{") != 0;
+    if (is_scope) {
+      at = end + 2;
+      continue;
+    }
+    end = std::max(end, at + 1);
+    result.append(text, at, end - at);
+    at = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string short_name(const std::string& name) {
-  static const std::regex clone(R"( \[clone [^\]]*\])"), result("^void "),
-      scope(R"((\(anonymous namespace\)|[A-Za-z_][A-Za-z_0-9]*)::(?!\{))");
-  std::string text = std::regex_replace(name, clone, "");
-  text = std::regex_replace(text, result, "");
+  std::string text = without_scopes(name.substr(0, name.find(" [clone")));
+  skip(text, "void ");
   // The function that has the lambda of each() or add_columns().
-  static const std::regex lambda(
-      R"(^[^<(]*\b(each|column_parts)_kernel<(?:[^<(]|\(anonymous namespace\))*?([A-Za-z_0-9]+)(?:<[^(]*>)?\()");
-  std::smatch found;
-  if (std::regex_search(text, found, lambda))
-    return (found[1] == "each" ? "each: " : "columns: ") + found[2].str();
-  text = std::regex_replace(text, scope, "");
+  for (const auto& [kernel, kind] :
+       {std::pair{"each_kernel<", "each: "}, std::pair{"column_parts_kernel<", "columns: "}})
+    if (skip(text, kernel)) {
+      skip(text, "void ");
+      return kind + text.substr(0, text.find_first_of("<("));
+    }
   // Without the parameters: up to the first '(' outside of template arguments.
   int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    depth += text[i] == '<';
-    depth -= text[i] == '>';
-    if (text[i] == '(' && depth == 0) return text.substr(0, i);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '<';
+    depth -= text[at] == '>';
+    if (text[at] == '(' && depth == 0) return text.substr(0, at);
   }
   return text;
 }
