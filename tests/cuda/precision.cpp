@@ -11,6 +11,8 @@
 
 #include <cmath>
 
+#include <gtest/gtest.h>
+
 namespace nmt::test {
 namespace {
 
@@ -322,6 +324,7 @@ void check_fraction(Parity& p) {
        {std::pair{Precision::float32, 23}, std::pair{Precision::tf32, 10},
         std::pair{Precision::bfloat16, 7}}) {
     CudaDevice device(p.device_index(), precision);
+    EXPECT_EQ(reads_rounded(device.handle()), precision == Precision::bfloat16);
     for (const bool kept : {true, false}) {
       p.sizes("{}: a fraction that is {}", name_of(precision), kept ? "kept" : "lost");
       const float value = 1.0f + std::ldexp(1.0f, kept ? -bits : -bits - 2);
