@@ -4,6 +4,8 @@
 #include "core/file.h"
 #include "text/vocabulary/train_vocabulary.h"
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -228,13 +230,18 @@ TEST(ModelDirectory, AKillAtAnyMomentLeavesAWholeCheckpoint) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);
   ModelDirectory::create(folder.path, small_spec(), v, v).save(Filled(0).checkpoint, true, 2, 1);
+  // Moments in the first saves, however slow the disk and the machine are.
+  const auto begin = std::chrono::steady_clock::now();
+  ModelDirectory::open(folder.path).save(Filled(0).checkpoint, true, 2, 1);
+  const std::chrono::duration<double, std::micro> one = std::chrono::steady_clock::now() - begin;
+  const auto longest = static_cast<useconds_t>(std::max(12000.0, 4 * one.count()));
   std::mt19937 random(7);
   std::int64_t before = 0, kills_in_a_save = 0;
   for (int round = 0; round < 100; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) save_until_killed(folder.path);
-    ::usleep(std::uniform_int_distribution<useconds_t>(0, 12000)(random));
+    ::usleep(std::uniform_int_distribution<useconds_t>(0, longest)(random));
     ::kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

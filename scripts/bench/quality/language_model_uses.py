@@ -16,7 +16,7 @@ import random
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3)
+WEIGHTS = (0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 def options():
