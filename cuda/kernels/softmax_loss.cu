@@ -143,17 +143,23 @@ std::int64_t softmax_loss_scratch(const Cuda& cuda, std::int64_t rows, std::int6
 
 namespace {
 
+ProductInput input_of(const float* x) {
+  return x;
+}
+ProductInput input_of(const Bfloat16* x) {
+  return {nullptr, x};
+}
+
 // The gradients of a chunk of rows from those of its logits, `count` rows at `stride` of them.
 template <class T>
 void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first,
-                   std::int64_t count, const T* dlogits, std::int64_t stride,
-                   const ProductInput& of_logits, const ProductInput& x,
+                   std::int64_t count, const T* dlogits, std::int64_t stride, const ProductInput& x,
                    const ProductInput& table) {
   const std::int64_t width = loss.width, vocabulary = loss.vocabulary;
-  gemm(cuda, false, false, count, width, vocabulary, of_logits, stride, table, width, 0.0f,
+  gemm(cuda, false, false, count, width, vocabulary, input_of(dlogits), stride, table, width, 0.0f,
        loss.dx + first * width, width);
-  gemm(cuda, true, false, vocabulary, width, count, of_logits, stride, x, width, 1.0f, loss.dtable,
-       width);
+  gemm(cuda, true, false, vocabulary, width, count, input_of(dlogits), stride, x, width, 1.0f,
+       loss.dtable, width);
   if (loss.dbias)
     add_columns(
         cuda, count, vocabulary,
@@ -198,11 +204,10 @@ void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
     } else if (rounded) {
       const std::int64_t to = rounded_stride(vocabulary);
       row_losses(rounded_gradient, to);
-      add_gradients(cuda, loss, first, count, rounded_gradient, to, {nullptr, rounded_gradient}, x,
-                    table);
+      add_gradients(cuda, loss, first, count, rounded_gradient, to, x, table);
     } else {
       row_losses(logits, stride);
-      add_gradients(cuda, loss, first, count, logits, stride, logits, x, table);
+      add_gradients(cuda, loss, first, count, logits, stride, x, table);
     }
   }
   launch(add_losses_kernel, rows > 0 ? 1 : 0, 256, 0, cuda, rows, losses, loss.cross_entropy,

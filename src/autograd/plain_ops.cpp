@@ -18,7 +18,7 @@ PartWork traffic(const Tensor& t, int tensors) {
   return {0, 4.0 * tensors * static_cast<double>(t.elements())};
 }
 
-// A dense layer: sizes, and x as its products read it.
+// A dense layer: its sizes and its products.
 struct Dense {
   std::int64_t rows, k, n;
   Dense(const Var& x, const Parameter& weight)

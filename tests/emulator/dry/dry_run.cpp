@@ -12,9 +12,9 @@
 namespace nmt::emulator {
 namespace {
 
-constexpr double sector = 32;
+constexpr std::uintptr_t sector = 32;  // bytes
 
-// The sectors that a block, or all sampled blocks, have accessed.
+// The sectors that a block has accessed.
 struct Sectors {
   std::unordered_set<std::uintptr_t> read, written;
   void note(std::uintptr_t number, bool writes) {
@@ -22,10 +22,6 @@ struct Sectors {
       written.insert(number);
     else if (!written.contains(number))
       read.insert(number);
-  }
-  void clear() {
-    read.clear();
-    written.clear();
   }
 };
 
@@ -39,8 +35,8 @@ struct Counts {
 };
 Counts* counts = nullptr;
 
-// Sectors that the whole launch accesses: those of several sampled blocks are taken to be shared by
-// all blocks, those of one block to be its own.
+// Bytes of the sectors that the whole launch accesses: those of several sampled blocks are taken to
+// be shared by all blocks, those of one block to be its own.
 double extrapolate(const std::vector<Sectors>& sampled, std::uint32_t blocks,
                    std::unordered_set<std::uintptr_t> Sectors::*kind) {
   std::unordered_map<std::uintptr_t, int> uses;
@@ -48,8 +44,9 @@ double extrapolate(const std::vector<Sectors>& sampled, std::uint32_t blocks,
     for (const std::uintptr_t number : block.*kind) ++uses[number];
   const auto own = static_cast<double>(
       std::ranges::count_if(uses, [](const auto& use) { return use.second == 1; }));
-  return static_cast<double>(uses.size()) - own +
-         own * static_cast<double>(blocks) / static_cast<double>(sampled.size());
+  const double shared = static_cast<double>(uses.size()) - own,
+               factor = static_cast<double>(blocks) / static_cast<double>(sampled.size());
+  return static_cast<double>(sector) * (shared + own * factor);
 }
 
 }  // namespace
@@ -105,17 +102,16 @@ void begin_dry_block() {
 }
 
 void note_traffic(const void* address, std::size_t bytes, bool writes) {
-  constexpr auto size = static_cast<std::uintptr_t>(sector);
   const auto first = reinterpret_cast<std::uintptr_t>(address);
-  for (std::uintptr_t number = first / size; number <= (first + bytes - 1) / size; ++number)
+  for (std::uintptr_t number = first / sector; number <= (first + bytes - 1) / sector; ++number)
     counts->sampled.back().note(number, writes);
 }
 
 void end_dry_launch() {
   Work& work = counts->kernels[counts->kernel];
   ++work.calls;
-  work.read += sector * extrapolate(counts->sampled, counts->blocks, &Sectors::read);
-  work.written += sector * extrapolate(counts->sampled, counts->blocks, &Sectors::written);
+  work.read += extrapolate(counts->sampled, counts->blocks, &Sectors::read);
+  work.written += extrapolate(counts->sampled, counts->blocks, &Sectors::written);
 }
 
 }  // namespace nmt::emulator
