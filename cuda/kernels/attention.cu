@@ -1,3 +1,4 @@
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/reduce.h"
@@ -44,10 +45,10 @@ struct TilePosition {
             : target_steps - first < tile ? static_cast<int>(target_steps - first)
                                           : tile;
   }
-  /// Of x [T,rows,heads,n].
+  /// Of x [T,rows,heads,n], which may be null.
   template <class T>
   __device__ __forceinline__ Rows<T> steps(T* x, std::int64_t heads, std::int64_t n) const {
-    return {x + ((first * rows + row) * heads + head) * n, rows * heads * n};
+    return {x ? x + ((first * rows + row) * heads + head) * n : nullptr, rows * heads * n};
   }
 };
 
@@ -97,7 +98,7 @@ __device__ __forceinline__ void each_score(int count, int length, int width, Row
 template <bool slope, int tile, int n>
 __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<const float> w,
                                          Rows<const float> y, Rows<const float> x, const float* v,
-                                         Rows<float> to) {
+                                         Rows<float> to, Rows<Bfloat16> rounded) {
   NMT_DYNAMIC_SHARED(parts, float);
   const int columns = width / n, threads = static_cast<int>(blockDim.x);
   const int thread = static_cast<int>(threadIdx.x);
@@ -136,8 +137,9 @@ __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<
     for (int i = 0; i < tile; ++i) {
       if constexpr (slope)
         for (int e = 0; e < n; ++e) sum[i][e] *= vector[e];
-      if (i < count)
-        store<n>(shares > 1 ? parts + (i * shares + share) * width + j : to[i] + j, sum[i]);
+      if (i >= count) continue;
+      store<n>(shares > 1 ? parts + (i * shares + share) * width + j : to[i] + j, sum[i]);
+      if (shares == 1 && rounded.data) assign_all<n>(rounded[i] + j, sum[i]);
     }
   }
   if (shares == 1) return;
@@ -147,6 +149,7 @@ __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<
     float total = 0;
     for (int p = 0; p < shares; ++p) total += parts[(i * shares + p) * width + j];
     to[i][j] = total;
+    if (rounded.data) assign(rounded[i][j], total);
   }
 }
 
@@ -166,8 +169,8 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
 template <bool additive, int tile, int n>
 __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
-                   const std::int32_t* sentence, const float* query, float* weights,
-                   float* context) {
+                   const std::int32_t* sentence, const float* query, float* weights, float* context,
+                   Bfloat16* rounded) {
   const TilePosition<tile> at(target_steps, rows);
   const std::int64_t b = sentence ? sentence[at.row] : at.row;
   const int length = a.lengths[b], steps = static_cast<int>(a.steps);
@@ -190,14 +193,14 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
   __syncthreads();
   each_sum<false, tile, n>(at.count, length, width, {w.data, w.stride},
                            positions(a, a.memory, b, at.head, width), {}, nullptr,
-                           at.steps(context, a.heads, width));
+                           at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
 }
 
 template <bool additive, int tile, int n>
 __global__ void __launch_bounds__(max_threads, 1)
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
                             const float* weights, const float* dcontext, float* dscores,
-                            float* dquery) {
+                            float* dquery, Bfloat16* rounded) {
   const TilePosition<tile> at(target_steps, a.sentences);
   const std::int64_t b = at.row;
   const int length = a.lengths[b], steps = static_cast<int>(a.steps);
@@ -218,9 +221,10 @@ __global__ void __launch_bounds__(max_threads, 1)
       d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
   });
   __syncthreads();
-  each_sum<additive, tile, n>(
-      at.count, length, space, {d.data, d.stride}, positions(a, a.keys, b, at.head, space),
-      at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space));
+  each_sum<additive, tile, n>(at.count, length, space, {d.data, d.stride},
+                              positions(a, a.keys, b, at.head, space),
+                              at.steps(query, a.heads, space), a.v + at.head * space,
+                              at.steps(dquery, a.heads, space), at.steps(rounded, a.heads, space));
 }
 
 // Keys of a block, in tiles held in a thread's registers.
@@ -309,10 +313,8 @@ bool all_by_fours(const Attention& a, const Pointers*... pointers) {
 void attention_forward(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
                        std::int64_t rows, const std::int32_t* sentence, const float* query,
                        float* weights, float* context) {
-  launch_tiles(
-      cuda, a, target_steps, rows, all_by_fours(a, query, context),
-      [](auto way) { return forward_kernel<way.additive, way.tile, way.n>; }, rows, sentence, query,
-      weights, context);
+  nmt::cuda::attention_forward(cuda, a, target_steps, rows, sentence, query, weights, context,
+                               nullptr);
 }
 
 std::int64_t attention_scratch(const Cuda&, const Attention& a, std::int64_t target_steps) {
@@ -334,13 +336,22 @@ namespace nmt::cuda {
 
 using namespace nmt::kernels;
 
+void attention_forward(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
+                       std::int64_t rows, const std::int32_t* sentence, const float* query,
+                       float* weights, float* context, Bfloat16* rounded) {
+  launch_tiles(
+      cuda, a, target_steps, rows, all_by_fours(a, query, context, rounded),
+      [](auto way) { return forward_kernel<way.additive, way.tile, way.n>; }, rows, sentence, query,
+      weights, context, rounded);
+}
+
 void attention_backward_queries(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
                                 const float* query, const float* weights, const float* dcontext,
-                                float* dscores, float* dquery) {
+                                float* dscores, float* dquery, Bfloat16* dquery_rounded) {
   launch_tiles(
-      cuda, a, target_steps, a.sentences, all_by_fours(a, query, dcontext, dquery),
+      cuda, a, target_steps, a.sentences, all_by_fours(a, query, dcontext, dquery, dquery_rounded),
       [](auto way) { return backward_queries_kernel<way.additive, way.tile, way.n>; }, query,
-      weights, dcontext, dscores, dquery);
+      weights, dcontext, dscores, dquery, dquery_rounded);
 }
 
 std::int64_t attention_sources_scratch(const Attention& a) {

@@ -21,15 +21,6 @@ void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, 
                   .ldc = ldc});
 }
 
-namespace {
-
-Operand operand_of(const ProductInput& x, bool transpose, std::int64_t columns, std::int64_t ld) {
-  if (x.bf16) return {.transpose = transpose, .bf16 = x.bf16, .ld = rounded_stride(columns)};
-  return {.transpose = transpose, .f32 = x.f32, .ld = ld};
-}
-
-}  // namespace
-
 void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
           std::int64_t ldb, float beta, float* c, std::int64_t ldc) {

@@ -1,52 +1,153 @@
 #include "cuda/kernels/assign.h"
 #include "cuda/kernels/columns.h"
+#include "cuda/kernels/dropout.h"
 #include "cuda/kernels/reduce.h"
+#include "cuda/kernels/vector.h"
 #include "kernels/layer_norm.h"
 #include "kernels/products/rounded.h"
+
+#include <type_traits>
 
 namespace nmt::kernels {
 namespace {
 
 using namespace nmt::cuda;
 
+// Where the kernels below read and write n elements at a time, a thread has columns n threadIdx.x,
+// n threadIdx.x + 1, ... of a row, and the same ones after n blockDim.x columns.
+template <int n>
+__device__ __forceinline__ std::int64_t first_column() {
+  return std::int64_t{n} * threadIdx.x;
+}
+template <int n>
+__device__ __forceinline__ std::int64_t next_columns() {
+  return std::int64_t{n} * blockDim.x;
+}
+
+// The mean and 1/sigma of a row of `width` elements; `statistics` may be null.
+template <int n>
+__device__ __forceinline__ void row_statistics(const float* x, std::int64_t width, float sum,
+                                               float* statistics, float& mean, float& scale) {
+  const float inverse = 1.0f / static_cast<float>(width);
+  mean = block_sum(sum) * inverse;
+  float squares = 0;
+  for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+    const Floats<n> value = load<n>(x + i);
+#pragma unroll
+    for (int e = 0; e < n; ++e) {
+      const float d = value[e] - mean;
+      squares += d * d;
+    }
+  }
+  scale = 1.0f / sqrtf(block_sum(squares) * inverse + layer_norm_epsilon);
+  if (statistics && threadIdx.x == 0) {
+    statistics[0] = mean;
+    statistics[1] = scale;
+  }
+}
+
+// Normalizes a row: y, which may be x, and the same rounded where `rounded` is given.
+template <int n>
+__device__ __forceinline__ void write_normal(const float* x, std::int64_t width, float mean,
+                                             float scale, const float* gain, const float* bias,
+                                             float* y, Bfloat16* rounded) {
+  for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+    const Floats<n> value = load<n>(x + i), factor = load<n>(gain + i);
+    Floats<n> offset{}, normal;
+    if (bias) offset = load<n>(bias + i);
+#pragma unroll
+    for (int e = 0; e < n; ++e) normal[e] = (value[e] - mean) * scale * factor[e] + offset[e];
+    store<n>(y + i, normal);
+    if (rounded) assign_all<n>(rounded + i, normal);
+  }
+}
+
 // One block per plane of a row. y may be x: one thread reads and writes an element.
+template <int n>
 __global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const float* x,
                                   const float* gain, const float* bias, float* y,
                                   float* statistics) {
   const std::int64_t at = std::int64_t{blockIdx.x} * width,
                      parameters = blockIdx.x % planes * width;
-  const float inverse = 1.0f / static_cast<float>(width);
-  float sum = 0, squares = 0;
-  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) sum += x[at + i];
-  const float mean = block_sum(sum) * inverse;
-  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    const float d = x[at + i] - mean;
-    squares += d * d;
+  float sum = 0, mean, scale;
+  for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+    const Floats<n> value = load<n>(x + at + i);
+#pragma unroll
+    for (int e = 0; e < n; ++e) sum += value[e];
   }
-  const float scale = 1.0f / sqrtf(block_sum(squares) * inverse + layer_norm_epsilon);
-  if (statistics && threadIdx.x == 0) {
-    statistics[2 * std::int64_t{blockIdx.x}] = mean;
-    statistics[2 * std::int64_t{blockIdx.x} + 1] = scale;
+  row_statistics<n>(x + at, width, sum, statistics ? statistics + 2 * blockIdx.x : nullptr, mean,
+                    scale);
+  write_normal<n>(x + at, width, mean, scale, gain + parameters, bias ? bias + parameters : nullptr,
+                  y + at, nullptr);
+}
+
+// One block per row.
+template <int n>
+__global__ void residual_norm_kernel(ResidualNorm a, DropoutMask mask) {
+  const std::int64_t row = blockIdx.x, at = row * a.width;
+  float sum = 0, mean, scale;
+  for (std::int64_t i = first_column<n>(); i < a.width; i += next_columns<n>()) {
+    Floats<n> value = load<n>(a.branch + at + i);
+    const Floats<n> x = load<n>(a.x + at + i);
+    mask.apply<n>(row, i, value);
+#pragma unroll
+    for (int e = 0; e < n; ++e) sum += value[e] += x[e];
+    store<n>(a.sum + at + i, value);
   }
-  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-    const float n = (x[at + i] - mean) * scale;
-    y[at + i] = n * gain[parameters + i] + (bias ? bias[parameters + i] : 0.0f);
-  }
+  row_statistics<n>(a.sum + at, a.width, sum, a.statistics + 2 * row, mean, scale);
+  write_normal<n>(a.sum + at, a.width, mean, scale, a.gain, a.bias, a.y + at,
+                  a.rounded ? a.rounded + at : nullptr);
 }
 
 // Rows that one block takes backward. The order of the sums over rows depends on their number
 // alone.
 constexpr std::int64_t rows_of_block = 16;
 
-// With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)). dx may be dy: one
-// thread reads and writes an element. A block takes a plane of some rows, and adds dy n and dy over
-// them, each column by one thread: in parts [2, blocks along x, planes * width], through shared
-// memory where rows fit.
+// Where a gradient of the rows goes: to dx, which may be the gradient that the kernel reads, as one
+// thread reads and writes an element.
 template <class T>
+struct ToRows {
+  T* dx;
+  std::int64_t stride;
+  template <int n>
+  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column,
+                                      const Floats<n>& d) const {
+    assign_all<n>(dx + row * stride + column, d);
+  }
+};
+// To both terms of a sum: x and the branch, through its dropout.
+template <class T>
+struct ToTerms {
+  float* dx;
+  bool accumulate;
+  std::int64_t width;
+  ToRows<T> branch;
+  DropoutMask mask;
+  template <int n>
+  __device__ __forceinline__ void put(std::int64_t row, std::int64_t column, Floats<n> d) const {
+    if (dx) {
+      float* const to = dx + row * width + column;
+      Floats<n> sum = d;
+      if (accumulate) {
+        const Floats<n> before = load<n>(to);
+#pragma unroll
+        for (int e = 0; e < n; ++e) sum[e] += before[e];
+      }
+      store<n>(to, sum);
+    }
+    if (!branch.dx) return;
+    mask.apply<n>(row, column, d);
+    branch.template put<n>(row, column, d);
+  }
+};
+
+// With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)). A block takes a
+// plane of some rows, and adds dy n and dy over them, each column by one thread: in parts [2,
+// blocks along x, planes * width], through shared memory where rows fit.
+template <int n, class To>
 __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width, const float* dy,
                                            const float* x, const float* statistics,
-                                           const float* gain, T* dx, std::int64_t dx_stride,
-                                           float* parts, bool shared) {
+                                           const float* gain, To to, float* parts, bool shared) {
   NMT_DYNAMIC_SHARED(sums, float);  // [2, width]
   const std::int64_t planes = gridDim.y, plane = blockIdx.y, parameters = plane * width;
   const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block,
@@ -56,27 +157,44 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
   const std::int64_t all = std::int64_t{gridDim.x} * planes * width;
   float *const gain_sums = shared ? sums : part, *const bias_sums =
                                                      shared ? sums + width : part + all;
-  for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) gain_sums[i] = bias_sums[i] = 0.0f;
+  for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+    store<n>(gain_sums + i, Floats<n>{});
+    store<n>(bias_sums + i, Floats<n>{});
+  }
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t number = row * planes + plane, at = number * width;
     const float x_mean = statistics[2 * number], scale = statistics[2 * number + 1];
     float sum[2] = {};  // of g and of g n
-    for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-      const float d = dy[at + i], n = (x[at + i] - x_mean) * scale, g = d * gain[parameters + i];
-      sum[0] += g;
-      sum[1] += g * n;
-      gain_sums[i] += d * n;
-      bias_sums[i] += d;
+    for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+      const Floats<n> d = load<n>(dy + at + i), value = load<n>(x + at + i),
+                      factor = load<n>(gain + parameters + i);
+      Floats<n> gains = load<n>(gain_sums + i), biases = load<n>(bias_sums + i);
+#pragma unroll
+      for (int e = 0; e < n; ++e) {
+        const float normal = (value[e] - x_mean) * scale, g = d[e] * factor[e];
+        sum[0] += g;
+        sum[1] += g * normal;
+        gains[e] += d[e] * normal;
+        biases[e] += d[e];
+      }
+      store<n>(gain_sums + i, gains);
+      store<n>(bias_sums + i, biases);
     }
     block_sums(sum);
-    T* const to = dx + row * dx_stride + parameters;
-    for (std::int64_t i = threadIdx.x; i < width; i += blockDim.x)
-      assign(to[i], scale * (dy[at + i] * gain[parameters + i] - sum[0] * inverse -
-                             (x[at + i] - x_mean) * scale * (sum[1] * inverse)));
+    for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
+      const Floats<n> d = load<n>(dy + at + i), value = load<n>(x + at + i),
+                      factor = load<n>(gain + parameters + i);
+      Floats<n> dx;
+#pragma unroll
+      for (int e = 0; e < n; ++e)
+        dx[e] = scale * (d[e] * factor[e] - sum[0] * inverse -
+                         (value[e] - x_mean) * scale * (sum[1] * inverse));
+      to.template put<n>(row, parameters + i, dx);
+    }
   }
-  for (std::int64_t i = threadIdx.x; shared && i < width; i += blockDim.x) {
-    part[i] = gain_sums[i];
-    part[all + i] = bias_sums[i];
+  for (std::int64_t i = first_column<n>(); shared && i < width; i += next_columns<n>()) {
+    store<n>(part + i, load<n>(gain_sums + i));
+    store<n>(part + all + i, load<n>(bias_sums + i));
   }
 }
 
@@ -98,31 +216,74 @@ __global__ void sum_parts_kernel(std::int64_t blocks, std::int64_t width, const 
   (blockIdx.y == 0 ? dgain : dbias)[column] += sum;
 }
 
+// start(std::integral_constant<int, n>) with four elements at a time where rows allow it, else with
+// one.
+template <class Start, class... Pointers>
+void by_width(Start start, std::int64_t width, const Pointers*... pointers) {
+  if (by_fours(width, pointers...))
+    start(std::integral_constant<int, 4>());
+  else
+    start(std::integral_constant<int, 1>());
+}
+
 }  // namespace
 
 void layer_norm(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
                 const float* x, const float* gain, const float* bias, float* y, float* statistics) {
-  launch(layer_norm_kernel, static_cast<unsigned>(rows * planes), threads_for(width), 0, cuda,
-         planes, width, x, gain, bias, y, statistics);
+  by_width(
+      [&](auto n) {
+        launch(layer_norm_kernel<n>, static_cast<unsigned>(rows * planes),
+               threads_for(divide_up(width, n)), 0, cuda, planes, width, x, gain, bias, y,
+               statistics);
+      },
+      width, x, gain, bias, y);
+}
+
+void residual_norm(const Cuda& cuda, const ResidualNorm& a) {
+  const DropoutMask mask(a.dropout, a.width);
+  by_width(
+      [&](auto n) {
+        launch(residual_norm_kernel<n>, static_cast<unsigned>(a.rows),
+               threads_for(divide_up(a.width, n)), 0, cuda, a, mask);
+      },
+      a.width, a.x, a.branch, a.gain, a.bias, a.sum, a.y, a.rounded);
 }
 
 namespace {
 
-template <class T>
+// `four`: whether the outputs allow four elements at a time.
+template <class To>
 void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-              const float* dy, const float* x, const float* statistics, const float* gain, T* dx,
-              std::int64_t dx_stride, float* dgain, float* dbias) {
+              const float* dy, const float* x, const float* statistics, const float* gain, To to,
+              bool four, float* dgain, float* dbias) {
   if (rows <= 0 || width <= 0) return;
   const std::int64_t blocks = divide_up(rows, rows_of_block), stride = planes * width;
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(planes));
   const auto bytes = static_cast<std::size_t>(2 * width) * sizeof(float);
   const bool shared = bytes <= 40 * 1024;  // of 48 KB, with that of block_sums()
-  launch(layer_norm_backward_kernel<T>, grid, threads_for(width), shared ? bytes : 0, cuda, rows,
-         width, dy, x, statistics, gain, dx, dx_stride, parts, shared);
+  by_width(
+      [&](auto n) {
+        launch(layer_norm_backward_kernel<n, To>, grid, threads_for(divide_up(width, n)),
+               shared ? bytes : 0, cuda, rows, width, dy, x, statistics, gain, to, parts, shared);
+      },
+      four ? width : 1, dy, x, gain, parts);
   const dim3 columns(static_cast<unsigned>(divide_up(stride, column_threads)), dbias ? 2 : 1);
   launch(sum_parts_kernel, columns, dim3(column_threads, row_threads), 0, cuda, blocks, stride,
          parts, dgain, dbias);
+}
+
+template <class T>
+bool by_fours_at(const T* x, std::int64_t stride) {
+  return stride % 4 == 0 && reinterpret_cast<std::uintptr_t>(x) % (4 * sizeof(T)) == 0;
+}
+
+template <class T>
+void to_terms(const Cuda& cuda, const ResidualNorm& a, const ResidualNormGradient& g, T* dbranch,
+              std::int64_t stride) {
+  const ToTerms<T> to{g.dx, g.accumulate, a.width, {dbranch, stride}, {a.dropout, a.width}};
+  backward(cuda, a.rows, 1, a.width, g.dy, a.sum, a.statistics, a.gain, to,
+           by_fours_at(g.dx, a.width) && by_fours_at(dbranch, stride), g.dgain, g.dbias);
 }
 
 }  // namespace
@@ -131,14 +292,26 @@ void layer_norm_backward(const Cuda& cuda, std::int64_t rows, std::int64_t plane
                          std::int64_t width, const float* dy, const float* x,
                          const float* statistics, const float* gain, float* dx, float* dgain,
                          float* dbias) {
-  backward(cuda, rows, planes, width, dy, x, statistics, gain, dx, planes * width, dgain, dbias);
+  const std::int64_t stride = planes * width;
+  backward(cuda, rows, planes, width, dy, x, statistics, gain, ToRows<float>{dx, stride},
+           by_fours_at(dx, stride), dgain, dbias);
 }
 void layer_norm_backward_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
                                  std::int64_t width, const float* dy, const float* x,
                                  const float* statistics, const float* gain, Bfloat16* dx,
                                  float* dgain, float* dbias) {
-  backward(cuda, rows, planes, width, dy, x, statistics, gain, dx, rounded_stride(planes * width),
-           dgain, dbias);
+  const std::int64_t stride = rounded_stride(planes * width);
+  backward(cuda, rows, planes, width, dy, x, statistics, gain, ToRows<Bfloat16>{dx, stride},
+           by_fours_at(dx, stride), dgain, dbias);
+}
+
+void residual_norm_backward(const Cuda& cuda, const ResidualNorm& a,
+                            const ResidualNormGradient& g) {
+  NMT_CHECK(!g.dbranch || !g.dbranch_rounded, "the gradient of the branch goes to one place");
+  if (g.dbranch_rounded)
+    to_terms(cuda, a, g, g.dbranch_rounded, rounded_stride(a.width));
+  else
+    to_terms(cuda, a, g, g.dbranch, a.width);
 }
 
 }  // namespace nmt::kernels

@@ -80,12 +80,16 @@ __global__ void update_kernel(Table table, Rule rule) {
   for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
     const float gradient = slice.gradient[i] * factor;
     slice.gradient[i] = 0.0f;
-    if (!applies) continue;
     float value = slice.value[i], first = 0.0f, second = 0.0f;
+    if (!applies) {
+      if (slice.rounded) slice.rounded[i] = to_bf16(value);
+      continue;
+    }
     if constexpr (Rule::states >= 1) first = slice.first[i];
     if constexpr (Rule::states >= 2) second = slice.second[i];
     rule(gradient, value, first, second);
     slice.value[i] = value;
+    if (slice.rounded) slice.rounded[i] = to_bf16(value);
     if constexpr (Rule::states >= 1) slice.first[i] = first;
     if constexpr (Rule::states >= 2) slice.second[i] = second;
     if (average) slice.average[i] += rule.smoothing * (value - slice.average[i]);

@@ -2,6 +2,7 @@
 
 #include "cuda/libraries/blas.h"
 #include "cuda/runtime/state.h"
+#include "kernels/products/rounded.h"
 
 namespace nmt::cuda {
 
@@ -15,6 +16,14 @@ inline Bfloat16* as_bfloat16(float* packed) {
 }
 inline const Bfloat16* as_bfloat16(const float* packed) {
   return reinterpret_cast<const Bfloat16*>(packed);
+}
+
+/// An input stored as [.., columns]: its rounded copy if there is one.
+inline Operand operand_of(const kernels::ProductInput& x, bool transpose, std::int64_t columns,
+                          std::int64_t ld) {
+  if (x.bf16)
+    return {.transpose = transpose, .bf16 = x.bf16, .ld = kernels::rounded_stride(columns)};
+  return {.transpose = transpose, .f32 = x.f32, .ld = ld};
 }
 
 /// op(B) from its packed form [n,k]; `stride` as in Operand.

@@ -1,4 +1,5 @@
 #include "cuda/kernels/columns.h"
+#include "cuda/kernels/dropout.h"
 #include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/vector.h"
 #include "kernels/math.h"
@@ -43,40 +44,33 @@ void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float
 namespace {
 
 // Elements 4 quad to 4 quad + 3 of a mask, as far as they are among the n elements from `first` on.
-struct DropoutQuad {
-  std::uint32_t threshold;
-  float scale;
-  std::uint64_t key, stream;
-
-  NMT_HOST_DEVICE void operator()(std::int64_t quad, std::int64_t first, std::int64_t n,
-                                  const float* x, float* y) const {
-    const auto word = philox(key, static_cast<std::uint64_t>(quad), stream);
-    for (int i = 0; i < 4; ++i) {
-      const std::int64_t at = 4 * quad + i - first;
-      if (at >= 0 && at < n)
-        y[at] = word[static_cast<std::size_t>(i)] >= threshold ? x[at] * scale : 0.0f;
-    }
+__device__ void drop_quad(const DropoutMask& mask, std::int64_t quad, std::int64_t first,
+                          std::int64_t n, const float* x, float* y) {
+  const auto word = mask.words(quad);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t at = 4 * quad + i - first;
+    if (at >= 0 && at < n) y[at] = mask.apply(word[static_cast<std::size_t>(i)], x[at]);
   }
-};
+}
 
 }  // namespace
 
 // A counter gives four random words, so a thread computes four elements.
 void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowMap& map, float p,
              std::uint64_t key, std::uint64_t stream, const float* x, float* y) {
-  NMT_CHECK(p >= 0.0f && p < 1.0f, "dropout: probability {} is not in [0, 1)", p);
-  const DropoutQuad drop{static_cast<std::uint32_t>(static_cast<double>(p) * 4294967296.0),
-                         1.0f / (1.0f - p), key, stream};
+  const DropoutMask mask({p, key, stream, map}, width);
   if (map.in_order()) {
     const std::int64_t n = rows * width;
-    each(cuda, divide_up(n, 4), [=] __device__(std::int64_t quad) { drop(quad, 0, n, x, y); });
+    each(cuda, divide_up(n, 4),
+         [=] __device__(std::int64_t quad) { drop_quad(mask, quad, 0, n, x, y); });
     return;
   }
   // Quads that may overlap a row.
   const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);
   each(cuda, rows * quads, [=] __device__(std::int64_t i) {
     const std::int64_t row = i / quads, first = map(row) * width;
-    drop(first / 4 + i % quads, first, width, x + row * width, y + row * width);
+    drop_quad(mask, first / 4 + i % quads, first, width, x + row * width, y + row * width);
   });
 }
 

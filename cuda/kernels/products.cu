@@ -10,12 +10,6 @@
 namespace nmt::cuda {
 namespace {
 
-// Four numbers written by one store.
-template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T value[4];
-};
-
 // The layout of `count` matrices [rows, planes * width] with rows ld elements apart.
 struct Layout {
   std::int64_t count, rows, planes, width, ld, plane, stride;

@@ -1,6 +1,6 @@
 #include "autograd/attention.h"
 
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 
 namespace nmt::ops {
 

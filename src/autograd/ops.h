@@ -41,6 +41,10 @@ Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes =
 /// product is written in bfloat16 alone.
 Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Parameter& bias,
                 int planes = 1);
+/// The end of a layer with a residual connection: layer_norm(x + dropout(linear(h), p)) of x [..,N]
+/// and h [..,K]. Training computes all but the product in one pass over the rows, and so backward.
+Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Parameter& gain,
+                  Parameter& bias, float p);
 /// Inverted dropout; returns x when p is 0 or the tape does not record. Draws a mask per value, or
 /// per sentence and channel for x [T,B,N] on a tape that shares masks over steps. The mask of a
 /// value depends on the tape's seed, pass and count of dropouts, and on its step, its channel and

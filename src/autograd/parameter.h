@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/rng.h"
-#include "tensor/context.h"
+#include "tensor/rounded.h"
 
 #include <deque>
 #include <functional>
@@ -22,6 +22,9 @@ struct Parameter {
   bool is_matrix = false;  ///< used in products: one multiply-add per weight and row
   Tensor value;
   Tensor gradient;  ///< same shape; empty in a frozen model
+  /// The value for products, as the last update has written it (train/optimization/optimizer.h).
+  Rounded rounded = {};
+  bool is_rounded_in_passes = false;  ///< set by passes that had to round the value themselves
   /// Frozen matrices: kernels::pack() of the [K,N] matrix, or of the transpose of an embedding.
   Tensor packed;
 

@@ -1,6 +1,6 @@
 #include "autograd/probe.h"
 
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 #include "tensor/copy.h"
 
 #include <algorithm>

@@ -40,11 +40,16 @@ kernels::ProductInput Tape::input(Node& node) const {
   return node.rounded.input();
 }
 
-kernels::ProductInput Tape::weight(std::int64_t rows, std::int64_t columns, const float* value) {
+kernels::ProductInput Tape::weight(Parameter& parameter) {
   NMT_CHECK(recording_, "weights are rounded for training only");
-  const auto found = weights_.find(value);
+  const Tensor& value = parameter.value;
+  // The value may be another one for this pass (nn/weight_dropout.h).
+  if (parameter.rounded.is_of(value.f32())) return parameter.rounded.input();
+  parameter.is_rounded_in_passes = true;
+  const auto found = weights_.find(value.f32());
   if (found != weights_.end()) return found->second.input();
-  return weights_.emplace(value, Rounded(context_, rows, columns, value)).first->second.input();
+  return weights_.emplace(value.f32(), Rounded(context_, value.rows(), value.width(), value.f32()))
+      .first->second.input();
 }
 
 float* Tape::gradient(Node& node) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "autograd/parameter.h"
 #include "autograd/probe.h"
 #include "tensor/context.h"
 #include "tensor/rounded.h"
@@ -69,8 +70,9 @@ class Tape {
   /// A value [..,K] for products that keep it: rounded at most once (Node::rounded). Called before
   /// two branches of a stream (tensor/branches.h) read the value.
   kernels::ProductInput input(Node& node) const;
-  /// A weight [rows,columns] for products: rounded at most once in the pass. Only while recording.
-  kernels::ProductInput weight(std::int64_t rows, std::int64_t columns, const float* value);
+  /// A weight [..,columns] for products: as the last update rounded it, or rounded at most once in
+  /// the pass. Only while recording.
+  kernels::ProductInput weight(Parameter& parameter);
 
   /// Makes dropout of [T,B,N] draw one mask [B,N] for all steps of a sentence from now on (Gal &
   /// Ghahramani 2016, section 4).

@@ -157,4 +157,32 @@ void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes,
   cpu.pool->parallel_for(rows, rows_grain, input);
 }
 
+void residual_norm(const Cpu& cpu, const ResidualNorm& a) {
+  NMT_CHECK(!a.rounded, "products of the CPU read no rounded inputs");
+  const Dropout& d = a.dropout;
+  const float* branch = a.branch;
+  if (d.p > 0.0f) {
+    dropout(cpu, a.rows, a.width, d.map, d.p, d.key, d.stream, branch, a.sum);
+    branch = a.sum;
+  }
+  add(cpu, a.rows * a.width, branch, a.x, a.sum);
+  layer_norm(cpu, a.rows, 1, a.width, a.sum, a.gain, a.bias, a.y, a.statistics);
+}
+
+void residual_norm_backward(const Cpu& cpu, const ResidualNorm& a, const ResidualNormGradient& g) {
+  NMT_CHECK(!g.dbranch_rounded, "products of the CPU read no rounded inputs");
+  const Dropout& d = a.dropout;
+  const std::int64_t n = a.rows * a.width;
+  layer_norm_backward(cpu, a.rows, 1, a.width, g.dy, a.sum, a.statistics, a.gain, g.dy, g.dgain,
+                      g.dbias);
+  if (g.dbranch && d.p > 0.0f)
+    dropout(cpu, a.rows, a.width, d.map, d.p, d.key, d.stream, g.dy, g.dbranch);
+  else if (g.dbranch)
+    copy_columns(cpu, a.rows, a.width, g.dy, a.width, g.dbranch, a.width, false);
+  if (g.dx && g.accumulate)
+    add_scaled(cpu, n, 1.0f, g.dy, g.dx);
+  else if (g.dx && g.dx != g.dy)
+    copy_columns(cpu, a.rows, a.width, g.dy, a.width, g.dx, a.width, false);
+}
+
 }  // namespace nmt::kernels

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/backend.h"
+#include "kernels/pointwise.h"
 #include "kernels/products/bfloat16.h"
 
 #include <cstdint>
@@ -31,6 +32,33 @@ inline void layer_norm_backward_rounded(const Cpu&, std::int64_t, std::int64_t, 
                                         Bfloat16*, float*, float*) {
   NMT_FAIL("products of the CPU read no rounded inputs");
 }
+/// The end of a layer with a residual connection: sum = x + dropout(branch) [rows,width], and y,
+/// layer_norm() of it.
+struct ResidualNorm {
+  std::int64_t rows = 0, width = 0;
+  Dropout dropout;  ///< of the branch
+  const float* x = nullptr;
+  const float* branch = nullptr;
+  const float* gain = nullptr;
+  const float* bias = nullptr;
+  float* sum = nullptr;  ///< may be branch
+  float* y = nullptr;
+  float* statistics = nullptr;  ///< [rows, 2]
+  Bfloat16* rounded = nullptr;  ///< y rounded, for products; or null. [CUDA only]
+};
+struct ResidualNormGradient {
+  float* dy = nullptr;  ///< not kept
+  float* dx = nullptr;  ///< written, or added to where `accumulate`; may be dy; null: none
+  bool accumulate = false;
+  float* dbranch = nullptr;  ///< the gradient of the branch before dropout; or null
+  /// The same rounded, in rows at rounded_stride(width); or null. [CUDA only]
+  Bfloat16* dbranch_rounded = nullptr;
+  float* dgain = nullptr;  ///< added to
+  float* dbias = nullptr;  ///< added to
+};
+NMT_KERNEL(residual_norm, const ResidualNorm& a);
+/// From the sums and the statistics of the same call.
+NMT_KERNEL(residual_norm_backward, const ResidualNorm& a, const ResidualNormGradient& g);
 /// Forward and backward for some rows on the calling thread, where y may overwrite x: the values
 /// before gain and bias are written to `normal` [rows, planes*width], and 1/sigma to `rstd` [rows,
 /// planes]; both may be null. Parameter gradients are added to the caller's buffers. [CPU only:

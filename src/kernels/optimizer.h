@@ -2,6 +2,7 @@
 
 #include "core/host_device.h"
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 
 #include <cmath>
 #include <cstdint>
@@ -17,6 +18,8 @@ struct OptimizerSlice {
   float* first = nullptr;
   float* second = nullptr;   ///< second state: Adam v, Adadelta E[dx^2]; else null
   float* average = nullptr;  ///< moving average of the weights, or null
+  /// [n] the weights after the update, rounded for products; or null. [CUDA only]
+  Bfloat16* rounded = nullptr;
 };
 
 /// Parameters common to all update rules. A rule updates one weight; CPU and GPU share its code.

@@ -27,6 +27,13 @@ struct RowMap {
   bool in_order() const { return !rows && step == batch && first == 0 && stride == 1; }
 };
 
+/// What dropout() draws, as part of another kernel.
+struct Dropout {
+  float p = 0;  ///< 0: none
+  std::uint64_t key = 0, stream = 0;
+  RowMap map = {};
+};
+
 NMT_KERNEL(fill, float* x, std::int64_t n, float value);
 /// y += alpha x
 NMT_KERNEL(add_scaled, std::int64_t n, float alpha, const float* x, float* y);

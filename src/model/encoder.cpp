@@ -16,14 +16,14 @@ Residual::Residual(const Builder& builder, std::int64_t from, std::int64_t to,
 }
 
 Var Residual::operator()(Tape& tape, const Var& x, const Var& h, float dropout) const {
-  Var sum = ops::add(tape, ops::dropout(tape, ops::linear(tape, h, *weight_, bias_), dropout), x);
-  return normalization_
-             ? ops::layer_norm(tape, std::move(sum), *normalization_.gain, *normalization_.bias)
-             : sum;
+  if (normalization_)
+    return ops::residual_norm(tape, x, h, *weight_, *normalization_.gain, *normalization_.bias,
+                              dropout);
+  return ops::add(tape, ops::dropout(tape, ops::linear(tape, h, *weight_, bias_), dropout), x);
 }
 
 std::int64_t Residual::saved_floats(bool drops) const {
-  return weight_->shape[-1] * ((drops ? 3 : 2) + (normalization_ ? 1 : 0));
+  return weight_->shape[-1] * (drops && !normalization_ ? 3 : 2);
 }
 
 void Residual::freeze(const Context& context) const {

@@ -181,6 +181,39 @@ void check_linear_norm(Engine& engine) {
   });
 }
 
+// As check_dropout() for the mask.
+void check_residual_norm(Engine& engine, float p) {
+  const std::int64_t k = between(engine, 4, 20), width = between(engine, 8, 16);
+  const Shape shape{between(engine, 1, 5), between(engine, 1, 6), width};
+  Parameter weight = engine.parameter("weight", {k, width}),
+            gain = engine.parameter("gain", {width}, 0.3f, 1.0f),
+            bias = engine.parameter("bias", {width}, 0.3f);
+  Tensor ones = engine.context.empty(shape);
+  std::fill_n(ones.f32(), ones.elements(), 1.0f);
+  Tape other(engine.context, true, 7, 3), tape(engine.context, true, 7, 3);
+  const Row mask = doubles(ops::dropout(other, other.result(ones), p)->value);
+  const Var x = tape.result(engine.random(shape)),
+            h = tape.result(engine.random(shape.with_last(k)));
+  const std::int64_t rows = shape.rows();
+  Row xs = doubles(x->value), hs = doubles(h->value), w = doubles(weight.value),
+      g = doubles(gain.value), b = doubles(bias.value);
+  const Var y = ops::residual_norm(tape, x, h, weight, gain, bias, p);
+  GradientCheck check(engine, {8 * one_rounding, k * (width + rows)});
+  check.reads("x", xs, x);
+  check.reads("h", hs, h);
+  check.reads("weight", w, weight);
+  check.reads("gain", g, gain);
+  check.reads("bias", b, bias);
+  check.gives("y", y);
+  check.run(tape, [&] {
+    Row out = product(hs, w, k, width);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = xs[i] + (mask[i] == 0 ? 0.0 : out[i] / (1.0 - p));
+    for (std::int64_t r = 0; r < rows; ++r) normalize(&out[r * width], width, &g[0], &b[0]);
+    return out;
+  });
+}
+
 // The mask is read off the same dropout of ones; tests/autograd/dropout_test.cpp looks at masks.
 void check_dropout(Engine& engine, bool shared) {
   const Shape shape{between(engine, 1, 5), between(engine, 1, 6), between(engine, 1, 30)};
@@ -382,6 +415,8 @@ std::vector<OpRow> plain_op_rows() {
       {"gather_rows", "", check_gather_rows},
       {"layer_norm", "", check_layer_norm},
       {"linear_norm", "", check_linear_norm},
+      {"residual_norm", "", [](Engine& e) { check_residual_norm(e, 0.0f); }},
+      {"residual_norm", "dropout", [](Engine& e) { check_residual_norm(e, 0.3f); }},
       {"dropout", "", [](Engine& e) { check_dropout(e, false); }},
       {"dropout", "shared_over_steps", [](Engine& e) { check_dropout(e, true); }},
       {"add", "", check_add},

@@ -9,6 +9,24 @@ using namespace nmt::kernels;
 
 constexpr double tolerance = 1e-5;
 
+// check(ResidualNorm) for sizes and dropouts: none, of all rows, and of a part of a batch.
+template <class Check>
+void residuals(Parity& p, Check check) {
+  for (const std::int64_t rows : {1, 3, 33})
+    for (const std::int64_t width : {3, 31, 64, 260, 2048})
+      for (const int drops : {0, 1, 2}) {
+        if (width > 260 && rows != 3) continue;
+        p.sizes("rows {} width {} dropout {}", rows, width, drops);
+        ResidualNorm a;
+        a.rows = rows;
+        a.width = width;
+        if (drops > 0) a.dropout = {.p = 0.3f, .key = 0x123456789ABCDEFull, .stream = 77};
+        if (drops == 1) a.dropout.map = {.batch = rows, .step = rows};
+        if (drops == 2) a.dropout.map = {.batch = 3, .step = 17, .first = 2, .stride = 5};
+        check(a);
+      }
+}
+
 }  // namespace
 
 std::vector<ParityRow> layer_norm_parity() {
@@ -57,6 +75,65 @@ std::vector<ParityRow> layer_norm_parity() {
                    },
                    tolerance);
              }
+       }},
+      {"residual_norm",
+       [](Parity& p) {
+         residuals(p, [&](const ResidualNorm& a) {
+           const std::int64_t n = a.rows * a.width;
+           const auto x = p.floats(n), branch = p.floats(n), gain = p.floats(a.width, 1.0f),
+                      bias = p.floats(a.width), sum = p.floats(n), y = p.floats(n),
+                      in_place = p.floats(n), other = p.floats(n),
+                      statistics = p.floats(4 * a.rows);
+           p.run(
+               [&](const auto& on) {
+                 ResidualNorm b = a;
+                 b.x = x(on);
+                 b.branch = branch(on);
+                 b.gain = gain(on);
+                 b.bias = bias(on);
+                 b.sum = sum(on);
+                 b.y = y(on);
+                 b.statistics = statistics(on);
+                 residual_norm(on, b);
+                 b.branch = b.sum = in_place(on);
+                 b.y = other(on);
+                 b.statistics += 2 * a.rows;
+                 residual_norm(on, b);
+               },
+               tolerance);
+         });
+       }},
+      {"residual_norm_backward",
+       [](Parity& p) {
+         residuals(p, [&](const ResidualNorm& a) {
+           const std::int64_t n = a.rows * a.width;
+           const auto sum = p.floats(n), statistics = p.floats(2 * a.rows, 2.0f),
+                      gain = p.floats(a.width, 1.0f), dy = p.floats(n), in_place = p.floats(n),
+                      dx = p.floats(n), first = p.floats(n), second = p.floats(n),
+                      dgain = p.floats(a.width), dbias = p.floats(a.width);
+           p.run(
+               [&](const auto& on) {
+                 ResidualNorm b = a;
+                 b.sum = sum(on);
+                 b.statistics = statistics(on);
+                 b.gain = gain(on);
+                 residual_norm_backward(on, b,
+                                        {.dy = in_place(on),
+                                         .dx = in_place(on),
+                                         .dbranch = first(on),
+                                         .dgain = dgain(on),
+                                         .dbias = dbias(on)});
+                 residual_norm_backward(on, b,
+                                        {.dy = dy(on),
+                                         .dx = dx(on),
+                                         .accumulate = true,
+                                         .dbranch = second(on),
+                                         .dgain = dgain(on),
+                                         .dbias = dbias(on)});
+                 fill(on, dy(on), n, 0.0f);  // not kept
+               },
+               tolerance);
+         });
        }},
   };
 }

@@ -3,10 +3,14 @@
 #include "autograd/ops.h"
 #include "tensor/copy.h"
 #include "tests/device/machine.h"
+#include "train/optimization/optimizer.h"
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace nmt::test {
 namespace {
@@ -64,6 +68,104 @@ TEST_F(RoundedInputs, JoinedLayersGiveTheSameBits) {
     }
   }
   EXPECT_NE(run(Precision::float32, true).at("x"), run(Precision::bfloat16, true).at("x"));
+}
+
+// The results of passes, each followed by an update. The gradient of the first is not finite, so
+// its update changes nothing. Where updates round the weights, passes read their copies.
+std::vector<std::vector<float>> train(bool forget) {
+  Machine machine(DeviceKind::cuda, "", Precision::bfloat16);
+  const Context& context = machine.context;
+  ParameterSet set;
+  Rng rng(3);
+  Parameter& weight = set.add(context, "weight", {13, 24}, ParameterSet::Init::glorot, rng);
+  train::Optimizer optimizer(TrainSpec{}, set, context);
+  std::vector<std::vector<float>> results;
+  for (int pass = 0; pass < 5; ++pass) {
+    if (forget || pass == 3) {
+      const auto forgets = [](const std::string&, Tensor&) {};
+      pass == 3 ? optimizer.for_each_state(forgets) : optimizer.for_each_published(forgets);
+      EXPECT_FALSE(weight.rounded);
+    }
+    Tape tape(context, true);
+    const Var y = ops::linear(tape, tape.result(send(context, {3, 13}, 1)), weight);
+    results.push_back(download<float>(context, y->value));
+    Tensor gradient = send(context, y->value.shape(), 5);
+    if (pass == 0) gradient = upload(context, std::vector<float>(72, NAN), {3, 24});
+    y->gradient = gradient;
+    tape.backward();
+    EXPECT_EQ(optimizer.update(0.1, 1).applied, pass > 0);
+    EXPECT_TRUE(weight.rounded.is_of(weight.value.f32()));
+  }
+  return results;
+}
+
+TEST_F(RoundedInputs, UpdatesRoundTheWeights) {
+  const auto found = train(false), expected = train(true);
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(found[0], found[1]);  // the update that was skipped
+  EXPECT_NE(found[1], found[2]);
+}
+
+// A recurrence of a unit whose kernels write what its products read, or with factors of 1 for what
+// they read, which they then read without copies.
+Values recurrence(const kernels::Unit& unit, bool normalizes, bool with_factors) {
+  constexpr std::int64_t steps = 4, batch = 5, h = 16;
+  Machine machine(DeviceKind::cuda, "", Precision::bfloat16);
+  const Context& context = machine.context;
+  ParameterSet set;
+  Rng rng(3);
+  const std::int64_t products = (unit.recurrents + unit.late) * h;
+  const auto add = [&](const char* name, Shape shape, ParameterSet::Init init) {
+    return &set.add(context, name, shape, init, rng, 1, 0.5f);
+  };
+  ops::Cell cell;
+  cell.name = "cell";
+  cell.unit = &unit;
+  cell.width = h;
+  cell.recurrent = add("recurrent", {h, products}, ParameterSet::Init::uniform);
+  if (normalizes) {
+    cell.gain = add("gain", {products}, ParameterSet::Init::one);
+    cell.norm_bias = add("norm_bias", {products}, ParameterSet::Init::zero);
+  }
+  if (unit.vectors > 0)
+    cell.vectors = add("vectors", {unit.vectors * h}, ParameterSet::Init::uniform);
+  if (unit.position_vectors > 0)
+    cell.positions = add("positions", {3, unit.position_vectors * h}, ParameterSet::Init::uniform);
+  if (with_factors) cell.dropout = upload(context, std::vector<float>(batch * h, 1.0f), {batch, h});
+  Values found;
+  for (const bool reverse : {false, true}) {
+    Tape tape(context, true);
+    const Var x = tape.result(send(context, {steps, batch, unit.inputs * h}, 1));
+    const Tensor mask = send(context, {steps, batch}, 2);  // a factor that is 0 nowhere
+    const std::vector<Var> states = ops::recurrence(tape, cell, x, {}, mask, reverse);
+    states[0]->gradient = send(context, {steps, batch, h}, 5);
+    const std::string side = reverse ? "reverse " : "";
+    found[side + "states"] = download<float>(context, states[0]->value);
+    tape.backward();
+    found[side + "x"] = download<float>(context, x->gradient);
+  }
+  found["weights"] = download<float>(context, cell.recurrent->gradient);
+  return found;
+}
+
+TEST_F(RoundedInputs, RecurrencesGiveTheSameStatesAndGradients) {
+  for (const kernels::Unit& unit : kernels::units())
+    for (const bool normalizes : {false, true}) {
+      if (!unit.is_matrix()) continue;
+      SCOPED_TRACE(fmt::format("{} {} {}", unit.name, unit.variant, normalizes));
+      const Values own = recurrence(unit, normalizes, false),
+                   expected = recurrence(unit, normalizes, true);
+      for (const auto& [name, values] : expected) {
+        double difference = 0, squares = 0;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          difference += std::pow(own.at(name)[i] - values[i], 2);
+          squares += std::pow(values[i], 2);
+        }
+        EXPECT_GT(squares, 0) << name;
+        // Gradients are added in another order, and a few may be rounded otherwise.
+        EXPECT_LE(difference, name.ends_with("states") ? 0 : 1e-7 * squares) << name;
+      }
+    }
 }
 
 }  // namespace

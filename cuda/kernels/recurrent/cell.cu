@@ -1,5 +1,6 @@
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/elementwise.h"
+#include "cuda/kernels/packed.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
@@ -10,28 +11,47 @@ namespace nmt::cuda {
 
 using namespace nmt::kernels;
 
+namespace {
+
+// to [rows, n] (+)= from [rows, k] W, W packed.
+void dense_product(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,
+                   const ProductInput& from, const float* packed, bool accumulate, float* to) {
+  multiply(cuda, {.m = rows,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(from, false, k, k),
+                  .b = packed_operand(cuda, packed, k, 0),
+                  .beta = accumulate ? 1.0f : 0.0f,
+                  .c = to,
+                  .ldc = n});
+}
+
+}  // namespace
+
 void product(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::int64_t rows,
-             std::int64_t in, std::int64_t width, const float* from, const float* packed,
+             std::int64_t in, std::int64_t width, const ProductInput& from, const float* packed,
              bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
-  if (groups == 1) return gemm_packed(cuda, rows, wide, in, from, in, packed, accumulate, to, wide);
+  if (groups == 1) return dense_product(cuda, rows, wide, in, from, packed, accumulate, to);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
-  gemm_packed_batched(cuda, d.product(), rows, d.n, d.k, from, in, packed, accumulate, to, wide);
+  gemm_packed_batched(cuda, d.product(), rows, d.n, d.k, from.f32, in, packed, accumulate, to,
+                      wide);
 }
 
 void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t planes,
-                        std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
-                        const float* packed, bool accumulate, float* to) {
+                        std::int64_t rows, std::int64_t in, std::int64_t width,
+                        const ProductInput& from, const float* packed, bool accumulate, float* to) {
   const std::int64_t wide = planes * width;
-  if (groups == 1) return gemm_packed(cuda, rows, in, wide, from, wide, packed, accumulate, to, in);
+  if (groups == 1) return dense_product(cuda, rows, in, wide, from, packed, accumulate, to);
   const BlockDiagonal d{groups, planes, in / groups, width / groups};
-  gemm_packed_batched(cuda, d.input_gradient(), rows, d.k, d.n, from, wide, packed, accumulate, to,
-                      in);
+  gemm_packed_batched(cuda, d.input_gradient(), rows, d.k, d.n, from.f32, wide, packed, accumulate,
+                      to, in);
 }
 
 namespace {
 
-float* part(float* base, std::int64_t row, std::int64_t width) {
+template <class T>
+T* part(T* base, std::int64_t row, std::int64_t width) {
   return base ? base + row * width : nullptr;
 }
 
@@ -67,6 +87,7 @@ void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
   step.late_groups = cell.rearrange ? cell.groups : 1;
   step.u = part(record.u, at, r * h);
   step.late = part(record.late, at, l * h);
+  step.late_value_rounded = part(record.late_value_rounded, at, h);
   if (r > 0)
     step.u_norm = row_norm(cell, 0, part(record.u_normal, at, r * h), part(record.u_rstd, at, r));
   if (l > 0)
@@ -83,15 +104,15 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x);
   // Bias and normalization are left to the kernel that reads the product next.
   if (r > 0) {
-    const float* h_before = step.previous[0];
+    ProductInput h_before(step.previous[0], step.previous_rounded);
     if (cell.rearrange) {
       float* const rearranged = part(record.rearranged, at, h);
-      rearrange(cuda, rows, cell.groups, h, h_before, rearranged);
+      rearrange(cuda, rows, cell.groups, h, h_before.f32, rearranged);
       h_before = rearranged;
     }
     if (cell.dropout) {
       float* const read = part(record.rearranged, at, h);
-      multiply(cuda, rows * h, cell.dropout, h_before, false, read);
+      multiply(cuda, rows * h, cell.dropout, h_before.f32, false, read);
       h_before = read;
     }
     product(cuda, cell.groups, r, rows, h, h, h_before, cell.recurrent.f32, false, step.u);
@@ -102,7 +123,8 @@ void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, 
     run.late_value(cuda, step, value);
     if (cell.dropout) multiply(cuda, rows * h, cell.dropout, value, false, value);
     step.u_bias = nullptr;
-    product(cuda, cell.groups, l, rows, h, h, value, cell.late.f32, false, step.late);
+    product(cuda, cell.groups, l, rows, h, h, {value, step.late_value_rounded}, cell.late.f32,
+            false, step.late);
     step.late_bias = cell.bias ? cell.bias + r * h : nullptr;
   }
   run.forward(cuda, step);
@@ -148,6 +170,9 @@ UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, 
   d.dx = part(gradient.dx, row, unit.inputs * h);
   d.du = part(gradient.du, row, unit.recurrents * h);
   d.dlate = part(gradient.dlate, row, unit.late * h);
+  d.dx_rounded = part(gradient.dx_rounded, row, unit.inputs * h);
+  d.du_rounded = part(gradient.du_rounded, row, unit.recurrents * h);
+  d.dlate_rounded = part(gradient.dlate_rounded, row, unit.late * h);
   d.vector_sums = scratch.sums;
   d.sums_stride = cell_sums(cell);
   d.dpositions = part(scratch.dpositions, row, position_floats(cell));
@@ -161,7 +186,8 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
-  const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x);
+  const bool rounds_dx = gradient.dx_rounded && !unit.is_matrix();
+  const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x || rounds_dx);
   float* const gain_sums = scratch.sums + unit.vectors * h;
   const auto set_sums = [&](RowNorm& norm, int first_plane) {
     norm.gain_sums = gain_sums + first_plane * h;
@@ -175,16 +201,16 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   std::copy_n(carry, unit.states, d.carry);
   run.backward(cuda, step, d);
   if (l > 0) {
-    product_transposed(cuda, cell.groups, l, rows, h, h, d.dlate, cell.late_transposed, false,
-                       temporary);
+    product_transposed(cuda, cell.groups, l, rows, h, h, {d.dlate, d.dlate_rounded},
+                       cell.late_transposed, false, temporary);
     if (cell.dropout) multiply(cuda, rows * h, cell.dropout, temporary, false, temporary);
     run.late_backward(cuda, step, temporary, d);
   }
   if (r > 0) {
     const bool is_plain = !cell.rearrange && !cell.dropout;
     float* const dh_before = is_plain ? carry[0] : temporary;
-    product_transposed(cuda, cell.groups, r, rows, h, h, d.du, cell.recurrent_transposed, is_plain,
-                       dh_before);
+    product_transposed(cuda, cell.groups, r, rows, h, h, {d.du, d.du_rounded},
+                       cell.recurrent_transposed, is_plain, dh_before);
     if (cell.dropout)
       multiply(cuda, rows * h, cell.dropout, dh_before, !cell.rearrange,
                cell.rearrange ? dh_before : carry[0]);

@@ -4,6 +4,7 @@
 // transition.cu and conditional.cu are built from it.
 
 #include "cuda/kernels/recurrent/unit.h"
+#include "kernels/products/rounded.h"
 #include "kernels/recurrent/recurrence.h"
 
 namespace nmt::cuda {
@@ -11,6 +12,7 @@ namespace nmt::cuda {
 using kernels::Cell;
 using kernels::CellGradient;
 using kernels::CellRecord;
+using kernels::ProductInput;
 
 /// Recurrent product, bias or normalization, point-wise step. `at` is the first row's place in the
 /// record; the caller sets x, mask, position, previous and next, and raw_x with its bias and
@@ -51,13 +53,13 @@ void finish_cell(const Cuda& cuda, const Cell& cell, std::int64_t steps, std::in
                  std::int64_t position, const CellScratch& scratch, const CellGradient& gradient);
 
 /// to [rows, planes*width] (+)= from [rows, in] W; W packed, dense or with `groups` blocks on each
-/// plane's diagonal.
+/// plane's diagonal. With groups a rounded copy of `from` is not read.
 void product(const Cuda& cuda, std::int64_t groups, std::int64_t planes, std::int64_t rows,
-             std::int64_t in, std::int64_t width, const float* from, const float* packed,
+             std::int64_t in, std::int64_t width, const ProductInput& from, const float* packed,
              bool accumulate, float* to);
 /// to [rows, in] (+)= from [rows, planes*width] W^T, W^T packed.
 void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t planes,
-                        std::int64_t rows, std::int64_t in, std::int64_t width, const float* from,
-                        const float* packed, bool accumulate, float* to);
+                        std::int64_t rows, std::int64_t in, std::int64_t width,
+                        const ProductInput& from, const float* packed, bool accumulate, float* to);
 
 }  // namespace nmt::cuda

@@ -6,6 +6,8 @@
 #include "kernels/recurrent/conditional.h"
 #include "kernels/recurrent/rearrange.h"
 
+#include <algorithm>
+
 namespace nmt::kernels {
 namespace {
 
@@ -14,6 +16,11 @@ using namespace nmt::cuda;
 // The rows of step t in the records.
 std::int64_t record_row(const Conditional& a, std::int64_t t) {
   return a.keep ? t * a.batch : 0;
+}
+
+// The copy of the rows from `row` on; null if there is none.
+Bfloat16* rounded_rows(Bfloat16* copy, std::int64_t row, std::int64_t width) {
+  return copy ? copy + row * width : nullptr;
 }
 
 UnitSteps lower_step(const Conditional& a, std::int64_t t) {
@@ -26,6 +33,8 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
     step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
     step.next[p] = a.middle[p] + record_row(a, t) * h;
   }
+  if (a.states_rounded && t > 0) step.previous_rounded = a.states_rounded + (row - a.batch) * h;
+  step.next_rounded = rounded_rows(a.middle_rounded, record_row(a, t), h);
   return step;
 }
 
@@ -48,19 +57,44 @@ UnitSteps higher_step(const Conditional& a, std::int64_t t) {
     step.previous[p] = a.middle[p] + at * h;
     step.next[p] = a.states[p] + t * a.batch * h;
   }
+  step.previous_rounded = rounded_rows(a.middle_rounded, at, h);
+  step.next_rounded = rounded_rows(a.states_rounded, t * a.batch, h);
   return step;
 }
 
-void project_context(const Cuda& cuda, const Conditional& a, const float* context,
+void project_context(const Cuda& cuda, const Conditional& a, ProductInput context,
                      std::int64_t at) {
   const std::int64_t h = a.higher.width, inputs = a.higher.unit->inputs, width = a.context_width();
   if (a.higher.rearrange) {
     float* const rearranged = a.contexts_rearranged + at * width;
-    rearrange(cuda, a.batch, a.higher.groups, width, context, rearranged);
+    rearrange(cuda, a.batch, a.higher.groups, width, context.f32, rearranged);
     context = rearranged;
   }
   product(cuda, a.higher.groups, inputs, a.batch, width, h, context, a.context.f32, false,
           a.xc + at * inputs * h);
+}
+
+// Whether the higher unit of a step and the lower unit of the next one run as a pair.
+bool has_pairs(const Conditional& a) {
+  return !a.lower.unit->is_matrix();
+}
+UnitSteps with_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
+                          UnitSteps step) {
+  set_parameters(cell, record, at, step);
+  return step;
+}
+
+// The higher unit of step t, and the lower unit of the next step.
+void units_forward(const Cuda& cuda, const Conditional& a, std::int64_t t) {
+  const std::int64_t at = record_row(a, t);
+  const bool last = t + 1 == a.steps;
+  if (last || !has_pairs(a)) cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
+  if (last) return;
+  const std::int64_t next = record_row(a, t + 1);
+  if (!has_pairs(a)) return cell_forward(cuda, a.lower, a.lower_record, next, lower_step(a, t + 1));
+  pair_kernels(*a.lower.unit)
+      .forward(cuda, with_parameters(a.higher, a.higher_record, at, higher_step(a, t)),
+               with_parameters(a.lower, a.lower_record, next, lower_step(a, t + 1)));
 }
 
 }  // namespace
@@ -68,21 +102,23 @@ void project_context(const Cuda& cuda, const Conditional& a, const float* contex
 void conditional_forward(const Cuda& cuda, const Conditional& a) {
   const Attention& att = a.attention;
   const std::int64_t h = a.lower.width, width = a.context_width();
+  if (a.steps > 0) cell_forward(cuda, a.lower, a.lower_record, record_row(a, 0), lower_step(a, 0));
   for (std::int64_t t = 0; t < a.steps; ++t) {
     const std::int64_t row = t * a.batch, at = record_row(a, t);
-    cell_forward(cuda, a.lower, a.lower_record, at, lower_step(a, t));
     float* const query = a.queries + at * att.space;
     float* const context = a.contexts + row * width;
     float* const attended = a.headed ? a.headed + at * att.width : context;
-    gemm_packed(cuda, a.batch, att.space, h, a.middle[0] + at * h, h, a.query.f32, false, query,
-                att.space);
-    attention_forward(cuda, att, 1, a.batch, a.sentence, query,
-                      a.weights + row * att.heads * att.steps, attended);
+    Bfloat16* const rounded = rounded_rows(a.attended_rounded, at, att.width);
+    product(cuda, 1, 1, a.batch, h, att.space,
+            {a.middle[0] + at * h, rounded_rows(a.middle_rounded, at, h)}, a.query.f32, false,
+            query);
+    nmt::cuda::attention_forward(cuda, att, 1, a.batch, a.sentence, query,
+                                 a.weights + row * att.heads * att.steps, attended, rounded);
     if (a.headed)
-      gemm_packed(cuda, a.batch, width, att.width, attended, att.width, a.output.f32, false,
-                  context, width);
-    project_context(cuda, a, context, at);
-    cell_forward(cuda, a.higher, a.higher_record, at, higher_step(a, t));
+      product(cuda, 1, 1, a.batch, att.width, width, {attended, rounded}, a.output.f32, false,
+              context);
+    project_context(cuda, a, {context, a.headed ? nullptr : rounded}, at);
+    units_forward(cuda, a, t);
   }
 }
 
@@ -133,18 +169,55 @@ void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalG
   float* const dxc = g.higher.dx + row * wide;
   float* const dattended = space.dattended + row * attended;
   float* const dcontext = a.headed ? g.doutputs + row * width : dattended;
+  const ProductInput product_gradient(dxc, rounded_rows(g.higher.dx_rounded, row, wide));
   const bool add = g.dcontexts != nullptr;
   if (a.higher.rearrange) {
-    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
-                       false, space.rearranged);
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, product_gradient,
+                       a.context_transposed, false, space.rearranged);
     rearrange_back(cuda, a.batch, a.higher.groups, width, space.rearranged, add, dcontext);
   } else {
-    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, dxc, a.context_transposed,
-                       add, dcontext);
+    product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, product_gradient,
+                       a.context_transposed, add, dcontext);
   }
   if (a.headed)
     gemm_packed(cuda, a.batch, attended, width, dcontext, width, a.output_transposed, false,
                 dattended, attended);
+}
+
+UnitSteps higher_step_back(const Conditional& a, std::int64_t t, const Space& space) {
+  const std::int64_t wide = a.higher.unit->inputs * a.higher.width;
+  UnitSteps step = higher_step(a, t);
+  step.x_norm.gain_sums = space.sums;
+  step.x_norm.norm_bias_sums = space.sums + wide;
+  step.x_norm.sums_stride = 2 * wide;
+  return step;
+}
+
+void higher_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g,
+                     std::int64_t t, const Space& space) {
+  const std::int64_t row = t * a.batch;
+  cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher_step_back(a, t, space),
+                g.dh + row * a.higher.width, g.dinitial, space.higher, space.temporary);
+}
+
+// The lower unit of step t, and the higher unit of the step before.
+void units_backward(const Cuda& cuda, const Conditional& a, const ConditionalGradient& g,
+                    std::int64_t t, const Space& space) {
+  const std::int64_t row = t * a.batch, before = row - a.batch;
+  if (t == 0 || !has_pairs(a))
+    cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, t), nullptr,
+                  g.dinitial, space.lower, space.temporary);
+  if (t == 0) return;
+  if (!has_pairs(a)) return higher_backward(cuda, a, g, t - 1, space);
+  UnitStepsGradient lower = step_gradient(a.lower, g.lower, row, space.lower),
+                    higher = step_gradient(a.higher, g.higher, before, space.higher);
+  std::copy_n(g.dinitial, a.lower.unit->states, lower.carry);
+  higher.dh = g.dh + before * a.higher.width;
+  pair_kernels(*a.lower.unit)
+      .backward(
+          cuda,
+          with_parameters(a.higher, a.higher_record, before, higher_step_back(a, t - 1, space)),
+          with_parameters(a.lower, a.lower_record, row, lower_step(a, t)), higher, lower);
 }
 
 }  // namespace
@@ -164,23 +237,18 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
   if (g.dcontexts)  // the steps add to them
     copy_columns(cuda, a.steps * a.batch, a.context_width(), g.dcontexts, a.context_width(),
                  a.headed ? g.doutputs : space.dattended, a.context_width(), false);
+  if (a.steps > 0) higher_backward(cuda, a, g, a.steps - 1, space);
   for (std::int64_t t = a.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * a.batch;
-    UnitSteps higher = higher_step(a, t);
-    higher.x_norm.gain_sums = space.sums;
-    higher.x_norm.norm_bias_sums = space.sums + wide;
-    higher.x_norm.sums_stride = 2 * wide;
-    cell_backward(cuda, a.higher, a.higher_record, g.higher, row, higher, g.dh + row * h,
-                  g.dinitial, space.higher, space.temporary);
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
+    Bfloat16* const dquery_rounded = rounded_rows(g.dqueries_rounded, row, att.space);
     attention_backward_queries(cuda, att, 1, a.queries + row * att.space,
                                a.weights + row * scores(a), space.dattended + row * att.width,
-                               space.dscores + row * scores(a), dquery);
-    gemm_packed(cuda, a.batch, h, att.space, dquery, att.space, a.query_transposed, true,
-                g.dinitial[0], h);
-    cell_backward(cuda, a.lower, a.lower_record, g.lower, row, lower_step(a, t), nullptr,
-                  g.dinitial, space.lower, space.temporary);
+                               space.dscores + row * scores(a), dquery, dquery_rounded);
+    product_transposed(cuda, 1, 1, a.batch, h, att.space, {dquery, dquery_rounded},
+                       a.query_transposed, true, g.dinitial[0]);
+    units_backward(cuda, a, g, t, space);
   }
   attention_backward_sources(cuda, att, a.steps, a.queries, a.weights, space.dscores,
                              {.dcontext = space.dattended,

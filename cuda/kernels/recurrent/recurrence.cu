@@ -21,6 +21,10 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
     step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.states[p] + at.row * h;
   }
+  if (a.states_rounded) {
+    step.next_rounded = a.states_rounded + at.row * h;
+    if (at.previous >= 0) step.previous_rounded = a.states_rounded + at.previous * h;
+  }
   return step;
 }
 

@@ -20,6 +20,9 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
     step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.middle[p] + at.at * h;
   }
+  if (a.states_rounded && at.previous >= 0)
+    step.previous_rounded = a.states_rounded + at.previous * h;
+  if (a.middle_rounded) step.next_rounded = a.middle_rounded + at.at * h;
   return step;
 }
 
@@ -32,6 +35,8 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;
   }
+  if (a.middle_rounded) step.previous_rounded = a.middle_rounded + at.at * h;
+  if (a.states_rounded) step.next_rounded = a.states_rounded + at.row * h;
   return step;
 }
 

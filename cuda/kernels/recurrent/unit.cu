@@ -53,6 +53,8 @@ __global__ void forward_kernel(UnitSteps a) {
 #pragma unroll
         for (int p = 0; p < U::states; ++p)
           a.next[p][(at.row + i * a.stride) * h + at.column] = state[p];
+        if (a.next_rounded)
+          assign(a.next_rounded[(at.row + i * a.stride) * h + at.column], state[0]);
       }
     }
   }
@@ -101,6 +103,11 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const UnitSte
         store_planes<U::recurrents>(g.du, row, at.column, h, d.u);
         store_planes<U::late>(g.dlate, row, at.column, h, d.late);
         store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, h, d.position);
+        round_planes<U::late>(g.dlate, row, at.column, h, g.dlate_rounded);
+        if constexpr (U::recurrents > 0 && U::late == 0) {
+          round_planes<U::inputs>(g.dx, row, at.column, h, g.dx_rounded);
+          round_planes<U::recurrents>(g.du, row, at.column, h, g.du_rounded);
+        }
       }
     }
 #pragma unroll
@@ -127,7 +134,9 @@ __global__ void late_value_kernel(UnitSteps a, float* out) {
     const Channel at{n / a.width, n % a.width};
     add_bias<U::recurrents>(a.u_bias, at.row, at.column, a.width, a.u);
     bool live;
-    out[late_place(a, at)] = U::late_value(load_all<U>(a, at, false, live));
+    const float value = U::late_value(load_all<U>(a, at, false, live));
+    out[late_place(a, at)] = value;
+    if (a.late_value_rounded) assign(a.late_value_rounded[n], value);
   }
 }
 
@@ -139,12 +148,15 @@ __global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, Unit
     const Channel at{n / h, n % h};
     bool live;
     const Step<float, U> step = load_all<U>(a, at, true, live);
-    if (!live) continue;
-    Step<float, U> d{};
-    U::late_backward(step, dlate_value[late_place(a, at)], d);
-    add_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
-    add_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
-    for (int p = 0; p < U::states; ++p) g.carry[p][n] += d.s[p];
+    if (live) {
+      Step<float, U> d{};
+      U::late_backward(step, dlate_value[late_place(a, at)], d);
+      add_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
+      add_planes<U::recurrents>(g.du, at.row, at.column, h, d.u);
+      for (int p = 0; p < U::states; ++p) g.carry[p][n] += d.s[p];
+    }
+    round_planes<U::inputs>(g.dx, at.row, at.column, h, g.dx_rounded);
+    round_planes<U::recurrents>(g.du, at.row, at.column, h, g.du_rounded);
   }
 }
 

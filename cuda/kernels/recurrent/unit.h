@@ -3,12 +3,14 @@
 // The recurrent units of units.def on the device: their point-wise steps.
 
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 #include "kernels/recurrent/unit.h"
 
 #include <cstdint>
 
 namespace nmt::cuda {
 
+using kernels::Bfloat16;
 using kernels::max_states;
 
 /// Layer normalization of each plane of a product, where a step does it in the same kernel; null
@@ -53,6 +55,11 @@ struct UnitSteps {
   const float* mask = nullptr;          ///< [rows] or null; 0: the row's states pass through
   const float* previous[max_states]{};  ///< [rows,H] before the first step
   float* next[max_states]{};            ///< [rows,H] after the first step
+  /// Rounded for products: previous[0], read by the recurrent product of a single step; next[0],
+  /// written; the late value, written. Or null.
+  const Bfloat16* previous_rounded = nullptr;
+  Bfloat16* next_rounded = nullptr;
+  Bfloat16* late_value_rounded = nullptr;
 };
 
 /// Gradients: dx, du, dlate and dpositions are written, one row for each row of x; vector_sums is
@@ -65,6 +72,9 @@ struct UnitStepsGradient {
   float* dx = nullptr;     ///< [rows, inputs*H]
   float* du = nullptr;     ///< [rows, recurrents*H]
   float* dlate = nullptr;  ///< [rows, late*H]
+  /// The same rounded for products, or null. That of dx is written for single steps, and for an
+  /// element-wise unit by row_kernels() alone.
+  Bfloat16 *dx_rounded = nullptr, *du_rounded = nullptr, *dlate_rounded = nullptr;
   /// Row r's part of the vectors' gradient, [vectors*H] at r * sums_stride.
   float* vector_sums = nullptr;
   std::int64_t sums_stride = 0;
@@ -102,6 +112,19 @@ struct ChainKernels {
 };
 /// Error: a unit with recurrent products.
 const ChainKernels& chain_kernels(const kernels::Unit& unit);
+
+/// Single steps of two element-wise units of one kind with the same rows: the higher unit of a step
+/// (with raw_x or without), and the lower unit of the next step, which starts from its states.
+struct PairKernels {
+  void (*forward)(const Cuda&, const UnitSteps& higher, const UnitSteps& lower);
+  /// First the lower unit: `lower_gradient.carry` holds the gradient of its states and receives
+  /// that of the states before the higher one, whose own carry is not read.
+  void (*backward)(const Cuda&, const UnitSteps& higher, const UnitSteps& lower,
+                   const UnitStepsGradient& higher_gradient,
+                   const UnitStepsGradient& lower_gradient);
+};
+/// Error: a unit with recurrent products.
+const PairKernels& pair_kernels(const kernels::Unit& unit);
 
 /// Those for steps that normalize or not.
 inline const UnitKernels& kernels_of(const kernels::Unit& unit, bool normalizes) {

@@ -69,6 +69,7 @@ __global__ void forward_chain_kernel(UnitChain c) {
         if (alive) higher.forward(second, state);
 #pragma unroll
         for (int p = 0; p < U::states; ++p) b.next[p][place(b, at, i)] = state[p];
+        if (b.next_rounded) assign(b.next_rounded[place(b, at, i)], state[0]);
       }
     }
   }

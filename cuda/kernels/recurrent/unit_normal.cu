@@ -1,92 +1,10 @@
-#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_row.h"
 #include "cuda/kernels/recurrent/unit_table.h"
-#include "cuda/kernels/reduce.h"
-#include "kernels/layer_norm.h"
 
-// The units' steps with layer normalization of their inputs, one block per row. A thread always has
-// the same columns, so it reads what it wrote without a barrier.
+// The units' steps with layer normalization of their inputs, one block per row.
 
 namespace nmt::cuda {
 namespace {
-
-// Turns a product into the unit's input: adds the bias and normalizes the planes.
-template <int planes>
-__device__ __forceinline__ void complete(float* y, const float* bias, const RowNorm& norm,
-                                         std::int64_t row, std::int64_t h) {
-  if constexpr (planes > 0) {
-    if (!norm.gain && !bias) return;
-    const float inverse = 1.0f / static_cast<float>(h);
-    float* const at = y + row * planes * h;
-    float mean[planes] = {}, scale[planes] = {};
-    for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x)
-#pragma unroll
-      for (int p = 0; p < planes; ++p) {
-        const std::int64_t i = p * h + column;
-        if (bias) at[i] += bias[i];
-        mean[p] += at[i];
-      }
-    if (!norm.gain) return;
-    block_sums(mean);
-#pragma unroll
-    for (int p = 0; p < planes; ++p) mean[p] *= inverse;
-    for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x)
-#pragma unroll
-      for (int p = 0; p < planes; ++p) {
-        const float d = at[p * h + column] - mean[p];
-        scale[p] += d * d;
-      }
-    block_sums(scale);
-#pragma unroll
-    for (int p = 0; p < planes; ++p) {
-      scale[p] = 1.0f / sqrtf(scale[p] * inverse + kernels::layer_norm_epsilon);
-      if (norm.rstd && threadIdx.x == 0) norm.rstd[row * planes + p] = scale[p];
-    }
-    for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x)
-#pragma unroll
-      for (int p = 0; p < planes; ++p) {
-        const std::int64_t i = p * h + column;
-        const float n = (at[i] - mean[p]) * scale[p];
-        if (norm.normal) norm.normal[row * planes * h + i] = n;
-        at[i] = n * norm.gain[i] + norm.norm_bias[i];
-      }
-  }
-}
-
-// Turns the gradient of the unit's input into that of the product (equation: layer_norm.cu).
-template <int planes>
-__device__ __forceinline__ void complete_backward(float* dy, const RowNorm& norm, std::int64_t row,
-                                                  std::int64_t h) {
-  if constexpr (planes > 0) {
-    if (!norm.gain) return;
-    const float inverse = 1.0f / static_cast<float>(h);
-    float* const at = dy + row * planes * h;
-    const float* const normal = norm.normal + row * planes * h;
-    float *const gain_sums = norm.gain_sums + row * norm.sums_stride, *const norm_bias_sums =
-                                                                          norm.norm_bias_sums +
-                                                                          row * norm.sums_stride;
-    float mean[planes] = {}, along[planes] = {};
-    for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x)
-#pragma unroll
-      for (int p = 0; p < planes; ++p) {
-        const std::int64_t i = p * h + column;
-        const float g = at[i] * norm.gain[i];
-        mean[p] += g;
-        along[p] += g * normal[i];
-      }
-    block_sums(mean);
-    block_sums(along);
-    for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x)
-#pragma unroll
-      for (int p = 0; p < planes; ++p) {
-        const std::int64_t i = p * h + column;
-        const float d = at[i];
-        gain_sums[i] += d * normal[i];
-        norm_bias_sums[i] += d;
-        at[i] = norm.rstd[row * planes + p] *
-                (d * norm.gain[i] - mean[p] * inverse - normal[i] * along[p] * inverse);
-      }
-  }
-}
 
 template <class U>
 __global__ void forward_kernel(UnitSteps a) {
@@ -104,6 +22,7 @@ __global__ void forward_kernel(UnitSteps a) {
     for (int p = 0; p < U::states; ++p) state[p] = step.s[p];
     if (live) U::forward(step, state);
     for (int p = 0; p < U::states; ++p) a.next[p][row * h + column] = state[p];
+    if (a.next_rounded) assign(a.next_rounded[row * h + column], state[0]);
   }
 }
 
@@ -115,7 +34,9 @@ __global__ void late_value_kernel(UnitSteps a, float* out) {
   for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
     const Channel at{row, column};
     bool live;
-    out[late_place(a, at)] = U::late_value(load_all<U>(a, at, false, live));
+    const float value = U::late_value(load_all<U>(a, at, false, live));
+    out[late_place(a, at)] = value;
+    if (a.late_value_rounded) assign(a.late_value_rounded[row * h + column], value);
   }
 }
 
@@ -144,9 +65,12 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
   }
   if constexpr (U::late > 0) {
     complete_backward<U::late>(g.dlate, a.late_norm, row, h);
+    round_row<U::late>(g.dlate, row, h, g.dlate_rounded);
   } else {
     complete_backward<U::recurrents>(g.du, a.u_norm, row, h);
     complete_backward<U::inputs>(g.dx, a.x_norm, row, h);
+    round_row<U::recurrents>(g.du, row, h, g.du_rounded);
+    round_row<U::inputs>(g.dx, row, h, g.dx_rounded);
   }
 }
 
@@ -166,13 +90,14 @@ __global__ void late_backward_kernel(UnitSteps a, const float* dlate_value, Unit
   }
   complete_backward<U::recurrents>(g.du, a.u_norm, row, h);
   complete_backward<U::inputs>(g.dx, a.x_norm, row, h);
+  round_row<U::recurrents>(g.du, row, h, g.du_rounded);
+  round_row<U::inputs>(g.dx, row, h, g.dx_rounded);
 }
 
 template <class Kernel, class... Arguments>
 void launch_rows(const Cuda& cuda, Kernel kernel, const UnitSteps& a,
                  const Arguments&... arguments) {
-  launch(kernel, static_cast<unsigned>(a.rows), threads_for(a.width, 512), 0, cuda, a,
-         arguments...);
+  launch(kernel, static_cast<unsigned>(a.rows), row_block(a.width), 0, cuda, a, arguments...);
 }
 
 template <class U>

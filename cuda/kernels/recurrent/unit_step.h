@@ -2,6 +2,7 @@
 
 // Loads and stores of a channel's values, shared by the kernels of the units.
 
+#include "cuda/kernels/assign.h"
 #include "cuda/kernels/recurrent/unit.h"
 #include "cuda/runtime/launch.h"
 #include "units/all.h"
@@ -32,6 +33,19 @@ __device__ __forceinline__ void add_planes(float* to, std::int64_t row, std::int
                                            std::int64_t h, const float (&from)[n]) {
 #pragma unroll
   for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] += from[p];
+}
+/// Rounds planes that this thread has stored.
+template <int planes>
+__device__ __forceinline__ void round_planes(const float* from, std::int64_t row,
+                                             std::int64_t column, std::int64_t h, Bfloat16* to) {
+  if constexpr (planes > 0) {
+    if (!to) return;
+#pragma unroll
+    for (int p = 0; p < planes; ++p) {
+      const std::int64_t i = (row * planes + p) * h + column;
+      assign(to[i], from[i]);
+    }
+  }
 }
 template <int planes>
 __device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, std::int64_t column,

@@ -46,6 +46,9 @@ struct Conditional {
   float* xc = nullptr;                   ///< record [.., B,inputs*H]
   float* xc_normal = nullptr;            ///< record [.., B,inputs*H] with layer normalization
   float* xc_rstd = nullptr;              ///< record [.., B,inputs]
+  Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;  ///< of states[0] and middle[0]
+  /// Of `headed`, or without it of `contexts` where the context is not rearranged.
+  Bfloat16* attended_rounded = nullptr;
   CellRecord lower_record, higher_record;
 
   /// M, the width of the contexts.
@@ -59,6 +62,7 @@ struct ConditionalGradient {
   CellGradient lower;                ///< dx: gradient of x
   CellGradient higher;               ///< dx: gradient of c Wc, before bias and normalization
   float* dqueries = nullptr;         ///< [T,B,A], written
+  Bfloat16* dqueries_rounded = nullptr;
   /// [T,B,M] whole gradient of the contexts, written; with an output projection.
   float* doutputs = nullptr;
   float* dkeys = nullptr;          ///< [S,B,A], added to

@@ -1,12 +1,17 @@
 #pragma once
 
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 #include "kernels/products/packed.h"
 #include "kernels/recurrent/unit.h"
 
 #include <cstdint>
 
 namespace nmt::kernels {
+
+// Copies of matrices rounded for products (products/rounded.h), here and in the other drivers: the
+// kernels that write a matrix write its copy too; null: none. CUDA only, and not for products with
+// groups, rearranged rows or dropout.
 
 /// The recurrent weights of one unit. R = unit->recurrents, L = unit->late; in [.. (R+L)*H] the
 /// planes of R come first. With groups, the planes of both matrices are block-diagonal and packed
@@ -44,6 +49,7 @@ struct CellRecord {
   float* late_normal = nullptr;  ///< [.., L*H]
   float* late_rstd = nullptr;    ///< [.., L]
   float* late_value = nullptr;   ///< [.., H] input of the late product
+  Bfloat16* late_value_rounded = nullptr;
 };
 
 /// Gradients of a cell over all steps. du and dlate are the gradients of the products before bias
@@ -56,6 +62,7 @@ struct CellGradient {
   float* dpositions = nullptr;  ///< [P, position_vectors*H], added to
   float* dgain = nullptr;       ///< [(R+L)*H], added to
   float* dnorm_bias = nullptr;  ///< [(R+L)*H], added to
+  Bfloat16 *dx_rounded = nullptr, *du_rounded = nullptr, *dlate_rounded = nullptr;
 };
 
 /// A recurrence over T steps: a fused scan for element-wise units, alternating matmul and pointwise
@@ -72,6 +79,7 @@ struct Recurrence {
   const float* mask = nullptr;  ///< [T,B] or null
   const float* initial[max_states]{};  ///< [B,H]
   float* states[max_states]{};         ///< [T,B,H], written
+  Bfloat16* states_rounded = nullptr;  ///< of states[0]
   CellRecord record;
 };
 

@@ -91,6 +91,7 @@ void check_stored(const safetensors::File& file, const Parameter& p, Dtype weigh
 void fetch_stored(const safetensors::File& file, Dtype weights, const Context& context,
                   Parameter& p) {
   const safetensors::View& view = *file.find(p.name);
+  p.rounded = {};
   if (!is_rounded(p, weights)) {
     if (!p.value) p.value = context.empty(p.shape);
     dispatch(context, [&](const auto& backend) {

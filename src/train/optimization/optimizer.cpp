@@ -172,6 +172,7 @@ UpdateResult Optimizer::update(double rate, std::int64_t count) {
   repeat(context_, {self, measuring}, [&] { measure(share); });
   PendingDownload<double> download(context_, figures_);
   ++steps_;
+  keep_rounded();
   repeat(context_, {self, stepping}, [&] {
     step(rate);
     nmt::clear<double>(context_, figures_);
@@ -181,6 +182,19 @@ UpdateResult Optimizer::update(double rate, std::int64_t count) {
   const UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
   if (!result.applied) --steps_;  // as the kernel has decided from the same norm
   return result;
+}
+
+// Updates round the weights that passes would round.
+void Optimizer::keep_rounded() {
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    Parameter& parameter = parameters_.all()[i];
+    if (!parameter.is_rounded_in_passes) continue;
+    Tensor& copy = states_[i].rounded;
+    if (!copy) copy = rounded_room(context_, parameter.shape);
+    if (!copy) continue;
+    slices_[i].rounded = copy.data<std::uint16_t>();
+    parameter.rounded = {parameter.value.f32(), copy};
+  }
 }
 
 void Optimizer::step(double rate) {
@@ -237,6 +251,7 @@ void Optimizer::clear() {
 void Optimizer::for_each_published(const Visit& visit) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
+    parameter.rounded = {};  // visit() may write the weights
     visit(parameter.name, averages_ ? states_[i].average : parameter.value);
   }
 }
@@ -244,6 +259,7 @@ void Optimizer::for_each_published(const Visit& visit) {
 void Optimizer::for_each_state(const Visit& visit) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
+    parameter.rounded = {};  // visit() may write the weights
     if (states_[i].first) visit("first." + parameter.name, states_[i].first);
     if (states_[i].second) visit("second." + parameter.name, states_[i].second);
     if (averages_) visit("value." + parameter.name, parameter.value);

@@ -68,7 +68,9 @@ class Optimizer {
  private:
   struct States {
     Tensor first, second, average;  // empty if the rule has none
+    Tensor rounded;                 // the weights for products, as far as passes read them
   };
+  void keep_rounded();
   void measure(double share);
   void step(double rate);
   std::vector<States> states_;  // one each parameter

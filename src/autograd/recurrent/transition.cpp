@@ -1,6 +1,6 @@
 #include "kernels/recurrent/transition.h"
 
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 
 #include <optional>
 
@@ -30,11 +30,16 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   args.lower_record = lower_buffers.record();
   args.higher_record = higher_buffers.record();
   const std::vector<Var> states = new_states(tape, lower, start, args);
+  round_states(tape, lower, *states[0], args);
   std::vector<Tensor> middle;
   for (int p = 0; p < lower.unit->states; ++p) {
     middle.push_back(context.empty({kept, lower.width}));
     args.middle[p] = middle[p].f32();
   }
+  Tensor middle_rounded;
+  if (recording && lower.unit->is_matrix())
+    middle_rounded = rounded_rows(context, lower, kept, lower.width);
+  args.middle_rounded = copy_of(middle_rounded);
   {
     const Region region(
         context.profile, "recurrences of two units",
@@ -50,7 +55,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
 
   if (!recording) return states;
   tape.record([&tape, lower, higher, lower_view, higher_view, lower_buffers, higher_buffers, start,
-               middle, initial, mask, x, guide, states, args] {
+               middle, middle_rounded, initial, mask, x, guide, states, args] {
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
@@ -70,9 +75,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     });
     back.reset();
     add_weight_gradients(at, lower, lower_buffers, lower_gradients,
-                         previous_rows(start[0], states[0]->value, args.reverse), rows);
-    add_weight_gradients(at, higher, higher_buffers, higher_gradients, {{middle[0].f32(), 0, rows}},
-                         rows);
+                         previous_rows(start[0], *states[0], args.reverse), rows);
+    add_weight_gradients(at, higher, higher_buffers, higher_gradients,
+                         {{{middle[0].f32(), copy_of(middle_rounded)}, 0, rows}}, rows);
     tape.accumulate(*x, lower_gradients.dx.reshape(x->value.shape()));
     tape.accumulate(*guide, higher_gradients.dx.reshape(guide->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);

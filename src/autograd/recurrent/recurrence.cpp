@@ -1,4 +1,4 @@
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 #include "kernels/recurrent/convolution.h"
 
 #include <optional>
@@ -21,6 +21,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
   args.cell = view.cell;
   args.record = buffers.record();
   const std::vector<Var> states = new_states(tape, cell, start, args);
+  round_states(tape, cell, *states[0], args);
   {
     const Region region(context.profile, "recurrences", cell_work(cell, steps * batch, false));
     dispatch(context, [&](const auto& backend) { kernels::recurrence_forward(backend, args); });
@@ -48,7 +49,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
     });
     back.reset();
     add_weight_gradients(at, cell, buffers, gradients,
-                         previous_rows(start[0], states[0]->value, args.reverse), rows);
+                         previous_rows(start[0], *states[0], args.reverse), rows);
     tape.accumulate(*x, gradients.dx.reshape(x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });

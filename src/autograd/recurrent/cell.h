@@ -24,7 +24,8 @@ CellView view_cell(const Context& context, const Cell& cell, bool backward);
 struct CellBuffers {
   CellBuffers(const Context& context, const Cell& cell, std::int64_t rows, bool backward);
   kernels::CellRecord record() const;
-  Tensor rearranged, u, u_normal, u_rstd, late, late_normal, late_rstd, late_value;
+  Tensor rearranged, u, u_normal, u_rstd, late, late_normal, late_rstd, late_value,
+      late_value_rounded;
 };
 
 /// The gradient tensors for `rows` rows. Gradients of parameters are accumulated directly.
@@ -32,17 +33,41 @@ struct CellGradients {
   CellGradients(const Context& context, const Cell& cell, std::int64_t rows);
   kernels::CellGradient view(const Cell& cell) const;
   Tensor dx, du, dlate;
+  Tensor dx_rounded;  ///< where the driver gives the gradients of x to products; else empty
+  Tensor du_rounded, dlate_rounded;
 };
+
+/// Room for the rounded copies of rows [rows,columns] that the kernels of a cell write for its
+/// products; empty where they read none.
+Tensor rounded_rows(const Context& context, const Cell& cell, std::int64_t rows,
+                    std::int64_t columns);
+/// The same of the states [T,B,H] of a recurrence in training, for its own products and those of
+/// later ops: the node gets the copy, and the loop writes it.
+template <class Loop>
+void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) {
+  if (!tape.recording()) return;
+  const Tensor& value = states.value;
+  Tensor copy = cell.unit->is_matrix()
+                    ? rounded_rows(tape.context(), cell, value.rows(), cell.width)
+                    : rounded_room(tape.context(), value.shape());
+  if (!copy) return;
+  loop.states_rounded = copy.data<std::uint16_t>();
+  states.rounded = {value.f32(), std::move(copy)};
+}
+/// A copy as the kernels take it; null if there is none.
+inline kernels::Bfloat16* copy_of(const Tensor& rounded) {
+  return rounded ? rounded.data<std::uint16_t>() : nullptr;
+}
 
 /// A run of consecutive rows of states[0] that steps read.
 struct Piece {
-  const float* states;  // [rows,H]
-  std::int64_t first;   // row in [T,B]
+  kernels::ProductInput states;  // [rows,H]
+  std::int64_t first;            // row in [T,B]
   std::int64_t rows;
 };
 /// The rows of states[0] that a recurrence over states [T,B,H] with initial state [B,H] reads;
 /// `reverse`: from the last step to the first.
-std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse);
+std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool reverse);
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers,
                           const CellGradients& gradients, const std::vector<Piece>& previous,
                           std::int64_t rows);

@@ -1,6 +1,7 @@
-#include "autograd/cell.h"
-#include "kernels/pointwise.h"
 #include "kernels/recurrent/matrix_state.h"
+
+#include "autograd/recurrent/cell.h"
+#include "kernels/pointwise.h"
 
 #include <memory>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 #include "kernels/recurrent/cudnn.h"
 
 #include <optional>

@@ -1,9 +1,9 @@
-#include "autograd/cell.h"
+#include "autograd/recurrent/cell.h"
 
 #include "autograd/blocks.h"
 #include "autograd/packed.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/gemm.h"
+#include "kernels/products/rounded.h"
 
 namespace nmt::ops {
 namespace {
@@ -133,6 +133,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
   if (l > 0) {
     late = context.empty({rows, l * h});
     late_value = context.empty({rows, h});
+    if (backward) late_value_rounded = rounded_rows(context, cell, rows, h);
   }
   if (l > 0 && normal) {
     late_normal = context.empty({rows, l * h});
@@ -141,15 +142,27 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
 }
 
 kernels::CellRecord CellBuffers::record() const {
-  return {pointer(rearranged), pointer(u),           pointer(u_normal),  pointer(u_rstd),
-          pointer(late),       pointer(late_normal), pointer(late_rstd), pointer(late_value)};
+  return {pointer(rearranged), pointer(u),          pointer(u_normal),
+          pointer(u_rstd),     pointer(late),       pointer(late_normal),
+          pointer(late_rstd),  pointer(late_value), copy_of(late_value_rounded)};
 }
 
 CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows) {
   const std::int64_t h = cell.width;
   dx = context.empty({rows, cell.unit->inputs * h});
-  if (cell.unit->recurrents > 0) du = context.empty({rows, cell.unit->recurrents * h});
-  if (cell.unit->late > 0) dlate = context.empty({rows, cell.unit->late * h});
+  const auto products = [&](std::int64_t planes, Tensor& gradient, Tensor& rounded) {
+    if (planes == 0) return;
+    gradient = context.empty({rows, planes * h});
+    rounded = rounded_rows(context, cell, rows, planes * h);
+  };
+  products(cell.unit->recurrents, du, du_rounded);
+  products(cell.unit->late, dlate, dlate_rounded);
+}
+
+Tensor rounded_rows(const Context& context, const Cell& cell, std::int64_t rows,
+                    std::int64_t columns) {
+  const bool reads_rows = cell.groups == 1 && !cell.rearrange && !cell.dropout;
+  return reads_rows ? rounded_room(context, {rows, columns}) : Tensor();
 }
 
 kernels::CellGradient CellGradients::view(const Cell& cell) const {
@@ -159,15 +172,19 @@ kernels::CellGradient CellGradients::view(const Cell& cell) const {
           gradient_of(cell.vectors),
           gradient_of(cell.positions),
           gradient_of(cell.gain),
-          gradient_of(cell.norm_bias)};
+          gradient_of(cell.norm_bias),
+          copy_of(dx_rounded),
+          copy_of(du_rounded),
+          copy_of(dlate_rounded)};
 }
 
-std::vector<Piece> previous_rows(const Tensor& start, const Tensor& states, bool reverse) {
-  const std::int64_t rows = states.rows(), batch = start.rows();
-  if (reverse)
-    return {{start.f32(), rows - batch, batch},
-            {states.f32() + batch * states.width(), 0, rows - batch}};
-  return {{start.f32(), 0, batch}, {states.f32(), batch, rows - batch}};
+std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool reverse) {
+  const std::int64_t rows = states.value.rows(), batch = start.rows(), width = states.value.width();
+  const kernels::Bfloat16* const copy = states.rounded ? states.rounded.copy() : nullptr;
+  const std::int64_t after = reverse ? batch * width : 0;  // the first state that a step reads
+  const kernels::ProductInput inner(states.value.f32() + after, copy ? copy + after : nullptr);
+  if (reverse) return {{start.f32(), rows - batch, batch}, {inner, 0, rows - batch}};
+  return {{start.f32(), 0, batch}, {inner, batch, rows - batch}};
 }
 
 void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers,
@@ -181,23 +198,28 @@ void add_weight_gradients(const Context& context, const Cell& cell, const CellBu
   float* dw = cell.recurrent->gradient.f32();
   dispatch(context, [&](const auto& backend) {
     // Gradient of the planes from `first` on, [H, n]: X^T dY.
-    const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count, const float* x,
-                         const float* dy) {
+    const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count,
+                         const kernels::ProductInput& x, const kernels::ProductInput& dy) {
       if (n == 0 || count == 0) return;
       if (cell.groups == 1)
         return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, 1.0f, dw + first,
                              r + l);
       const kernels::BlockDiagonal d = cell_blocks(cell, static_cast<int>(n / h));
-      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x, h, dy, n,
-                            1.0f, dw + first / cell.groups, d.ld);
+      kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x.f32, h,
+                            dy.f32, n, 1.0f, dw + first / cell.groups, d.ld);
     };
     if (buffers.rearranged) {
       add(0, r, rows, buffers.rearranged.f32(), gradients.du.f32());
     } else if (r > 0) {
-      for (const Piece& piece : previous)
-        add(0, r, piece.rows, piece.states, gradients.du.f32() + piece.first * r);
+      const kernels::Bfloat16* const copy = copy_of(gradients.du_rounded);
+      for (const Piece& piece : previous) {
+        const std::int64_t first = piece.first * r;
+        add(0, r, piece.rows, piece.states,
+            {gradients.du.f32() + first, copy ? copy + first : nullptr});
+      }
     }
-    add(r, l, rows, pointer(buffers.late_value), pointer(gradients.dlate));
+    add(r, l, rows, {pointer(buffers.late_value), copy_of(buffers.late_value_rounded)},
+        {pointer(gradients.dlate), copy_of(gradients.dlate_rounded)});
     if (cell.bias && r > 0)
       kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
     if (cell.bias && l > 0)

@@ -2,10 +2,10 @@
 
 #include "autograd/attention.h"
 #include "autograd/blocks.h"
-#include "autograd/cell.h"
 #include "autograd/packed.h"
+#include "autograd/recurrent/cell.h"
 #include "kernels/pointwise.h"
-#include "kernels/products/gemm.h"
+#include "kernels/products/rounded.h"
 
 namespace nmt::ops {
 namespace {
@@ -31,6 +31,7 @@ struct Saved {
   CellView lower, higher;
   CellBuffers lower_buffers, higher_buffers;
   Tensor queries, headed, contexts_rearranged, xc, xc_normal, xc_rstd;
+  Tensor middle_rounded, attended_rounded;
   Tensor query_packed, output_packed, context_packed;
   Tensor query_transposed, output_transposed, context_transposed;
   kernels::Conditional args;
@@ -56,8 +57,11 @@ void backward(const Tape& tape, const Saved& s) {
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
   const std::int64_t space = a.attention.space, width = a.context_width();
-  const CellGradients lower(at, s.layer.lower, rows), higher(at, s.layer.higher, rows);
-  const Tensor dqueries = at.empty({rows, space});
+  const CellGradients lower(at, s.layer.lower, rows);
+  CellGradients higher(at, s.layer.higher, rows);
+  if (a.higher.groups == 1) higher.dx_rounded = rounded_room(at, {rows, wide});
+  const Tensor dqueries = at.empty({rows, space}),
+               dqueries_rounded = rounded_room(at, {rows, space});
   Tensor doutputs;
   if (a.headed) doutputs = at.empty({rows, width});
   const Node& states = *s.out.states[0];
@@ -74,6 +78,7 @@ void backward(const Tape& tape, const Saved& s) {
   g.lower = lower.view(s.layer.lower);
   g.higher = higher.view(s.layer.higher);
   g.dqueries = dqueries.f32();
+  g.dqueries_rounded = copy_of(dqueries_rounded);
   g.doutputs = pointer(doutputs);
   g.dkeys = tape.gradient(*s.memory.keys);
   g.dmemory = tape.gradient(*s.memory.values);
@@ -93,12 +98,15 @@ void backward(const Tape& tape, const Saved& s) {
         static_cast<double>(width * wide) / static_cast<double>(a.higher.groups);
     const Region region(at.profile, "weight gradients",
                         {2.0 * static_cast<double>(rows) * products});
-    kernels::gemm(backend, true, false, h, space, rows, s.middle[0].f32(), h, dqueries.f32(), space,
-                  1.0f, gradient_of(s.layer.query), space);
+    using Input = kernels::ProductInput;
+    kernels::gemm(backend, true, false, h, space, rows,
+                  Input(s.middle[0].f32(), copy_of(s.middle_rounded)), h,
+                  Input(dqueries.f32(), g.dqueries_rounded), space, 1.0f,
+                  gradient_of(s.layer.query), space);
     if (a.headed)
-      kernels::gemm(backend, true, false, a.attention.width, width, rows, a.headed,
-                    a.attention.width, doutputs.f32(), width, 1.0f,
-                    gradient_of(s.layer.attention.output), width);
+      kernels::gemm(backend, true, false, a.attention.width, width, rows,
+                    Input(a.headed, a.attended_rounded), a.attention.width, Input(doutputs.f32()),
+                    width, 1.0f, gradient_of(s.layer.attention.output), width);
     const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
     if (a.higher.groups > 1) {
       const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
@@ -106,16 +114,18 @@ void backward(const Tape& tape, const Saved& s) {
                             contexts_read, width, higher.dx.f32(), wide, 1.0f,
                             gradient_of(s.layer.context), d.ld);
     } else {
-      kernels::gemm(backend, true, false, width, wide, rows, contexts_read, width, higher.dx.f32(),
-                    wide, 1.0f, gradient_of(s.layer.context), wide);
+      kernels::gemm(backend, true, false, width, wide, rows,
+                    Input(contexts_read, a.headed ? nullptr : a.attended_rounded), width,
+                    Input(higher.dx.f32(), g.higher.dx_rounded), wide, 1.0f,
+                    gradient_of(s.layer.context), wide);
     }
     if (s.layer.context_bias)
       kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
   });
   add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
-                       previous_rows(s.start[0], states.value, false), rows);
-  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher, {{s.middle[0].f32(), 0, rows}},
-                       rows);
+                       previous_rows(s.start[0], states, false), rows);
+  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher,
+                       {{{s.middle[0].f32(), copy_of(s.middle_rounded)}, 0, rows}}, rows);
   tape.accumulate(*s.x, lower.dx.reshape(s.x->value.shape()));
   for (std::size_t p = 0; p < s.initial.size(); ++p) tape.accumulate(*s.initial[p], dinitial[p]);
 }
@@ -195,6 +205,14 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     a.middle[p] = s.middle[p].f32();
     a.states[p] = s.out.states[p]->value.f32();
   }
+  round_states(tape, layer.lower, *s.out.states[0], a);
+  if (recording) {
+    s.middle_rounded = rounded_room(context, {kept, h});
+    if (output || !layer.higher.rearrange)
+      s.attended_rounded = rounded_room(context, {kept, attention_view.width});
+  }
+  a.middle_rounded = copy_of(s.middle_rounded);
+  a.attended_rounded = copy_of(s.attended_rounded);
   s.out.attended.context = tape.result(context.empty({steps, batch, width}));
   s.out.attended.weights =
       context.empty({steps, batch, attention_view.heads, attention_view.steps});
