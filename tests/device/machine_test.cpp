@@ -76,6 +76,12 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "none") {
       spec.attention = AttentionType::none;
       spec.dim_attention = 0;
+    } else if (word == "eights") {
+      spec.dim_emb = spec.dim_rnn = 16;
+      spec.dim_attention = 8;
+    } else if (word == "heads") {
+      spec.heads = 2;
+      spec.attention_projections = true;
     } else if (word != "cudnn") {
       ADD_FAILURE() << "no option " << word;
     }
