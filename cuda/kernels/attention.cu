@@ -361,24 +361,20 @@ std::int64_t attention_sources_scratch(const Attention& a) {
 void attention_backward_sources(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
                                 const float* query, const float* weights, const float* dscores,
                                 const AttentionGradient& g) {
-  // to[s,b,head,:] += sum over t of w[t,b,head,s] x[t,b,head,:], a product over all sentences for
-  // each head.
+  // to[s,b,head,:] += sum over t of w[t,b,head,s] x[t,b,head,:], one product for all sentences and
+  // heads.
   const auto add_weighted = [&](const float* w, const float* x, std::int64_t wide, float* to) {
-    const std::int64_t n = wide / a.heads;
-    for (std::int64_t head = 0; head < a.heads; ++head)
-      multiply(cuda, {.m = a.steps,
-                      .n = n,
-                      .k = target_steps,
-                      .a = {.transpose = true,
-                            .f32 = w + head * a.steps,
-                            .ld = a.sentences * a.heads * a.steps,
-                            .stride = a.heads * a.steps},
-                      .b = {.f32 = x + head * n, .ld = a.sentences * wide, .stride = wide},
-                      .beta = 1.0f,
-                      .c = to + head * n,
-                      .ldc = a.sentences * wide,
-                      .c_stride = wide,
-                      .count = a.sentences});
+    const std::int64_t n = wide / a.heads, count = a.sentences * a.heads;
+    multiply(cuda, {.m = a.steps,
+                    .n = n,
+                    .k = target_steps,
+                    .a = {.transpose = true, .f32 = w, .ld = count * a.steps, .stride = a.steps},
+                    .b = {.f32 = x, .ld = a.sentences * wide, .stride = n},
+                    .beta = 1.0f,
+                    .c = to,
+                    .ldc = a.sentences * wide,
+                    .c_stride = n,
+                    .count = count});
   };
   add_weighted(weights, g.dcontext, a.width, g.dmemory);
   if (a.kind == AttentionKind::dot) return add_weighted(dscores, query, a.space, g.dkeys);

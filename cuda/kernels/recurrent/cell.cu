@@ -181,7 +181,8 @@ UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, 
 
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
-                   float* const* carry, const CellScratch& scratch, float* temporary) {
+                   float* const* carry, const CellScratch& scratch, float* temporary,
+                   bool from_zero) {
   const Unit& unit = *cell.unit;
   const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
   const int r = unit.recurrents, l = unit.late;
@@ -199,6 +200,7 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   UnitStepsGradient d = step_gradient(cell, gradient, row, scratch);
   d.dh = dh;
   std::copy_n(carry, unit.states, d.carry);
+  d.from_zero = from_zero;
   run.backward(cuda, step, d);
   if (l > 0) {
     product_transposed(cuda, cell.groups, l, rows, h, h, {d.dlate, d.dlate_rounded},

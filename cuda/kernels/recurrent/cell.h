@@ -42,10 +42,12 @@ std::int64_t cell_space(const Cell& cell);
 
 /// The backward step. carry[] holds the gradient of the states after it and receives that of the
 /// states before it; dh [rows,H] is added to carry[0] first, or null. `row` is the first row's
-/// place in [T,B] and the record; temporary: rows * cell_space().
+/// place in [T,B] and the record; temporary: rows * cell_space(). from_zero: the steps of an
+/// element-wise unit start from a carry of 0, which is not read.
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
-                   float* const* carry, const CellScratch& scratch, float* temporary);
+                   float* const* carry, const CellScratch& scratch, float* temporary,
+                   bool from_zero = false);
 
 /// Adds the sums in the scratch memory to the gradients. `position` is that of row 0 of
 /// [T,B].

@@ -48,13 +48,14 @@ std::int64_t recurrence_scratch(const Cuda&, const Recurrence& a) {
 void recurrence_backward(const Cuda& cuda, const Recurrence& a, const RecurrenceGradient& g) {
   float* temporary = g.scratch;
   const CellScratch scratch = start_cell(cuda, a.cell, a.steps, a.batch, &temporary);
-  for (int p = 0; p < a.cell.unit->states; ++p)
-    fill(cuda, g.dinitial[p], a.batch * a.cell.width, 0.0f);
   const std::int64_t at_once = steps_at_once(a);
+  const bool from_zero = a.steps > 0 && at_once == a.steps && !a.cell.unit->is_matrix();
+  for (int p = 0; p < a.cell.unit->states && !from_zero; ++p)
+    fill(cuda, g.dinitial[p], a.batch * a.cell.width, 0.0f);
   for (std::int64_t i = a.steps - at_once; at_once > 0 && i >= 0; i -= at_once) {
     const std::int64_t row = step_offsets(a, i, 0).row;
     cell_backward(cuda, a.cell, a.record, g.cell, row, unit_steps(a, i, at_once),
-                  g.dh + row * a.cell.width, g.dinitial, scratch, temporary);
+                  g.dh + row * a.cell.width, g.dinitial, scratch, temporary, from_zero);
   }
   finish_cell(cuda, a.cell, a.steps, a.batch, a.position, scratch, g.cell);
 }

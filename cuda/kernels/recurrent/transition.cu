@@ -84,6 +84,7 @@ void chain_backward(const Cuda& cuda, const Transition& a, const TransitionGradi
                     dhigher = step_gradient(a.higher, g.higher, row, higher);
   dhigher.dh = g.dh + row * a.higher.width;
   std::copy_n(g.dinitial, a.lower.unit->states, dlower.carry);
+  dlower.from_zero = true;
   chain_kernels(*a.lower.unit).backward(cuda, chain_of(a), dlower, dhigher);
 }
 
@@ -104,12 +105,13 @@ void transition_backward(const Cuda& cuda, const Transition& a, const Transition
   float* temporary = g.scratch;
   const CellScratch lower = start_cell(cuda, a.lower, a.steps, a.batch, &temporary);
   const CellScratch higher = start_cell(cuda, a.higher, a.steps, a.batch, &temporary);
-  for (int p = 0; p < a.lower.unit->states; ++p)
-    fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
-  if (a.steps > 0 && !a.lower.unit->is_matrix())
+  if (a.steps > 0 && !a.lower.unit->is_matrix()) {
     chain_backward(cuda, a, g, lower, higher);
-  else
+  } else {
+    for (int p = 0; p < a.lower.unit->states; ++p)
+      fill(cuda, g.dinitial[p], a.batch * a.lower.width, 0.0f);
     steps_backward(cuda, a, g, lower, higher, temporary);
+  }
   finish_cell(cuda, a.lower, a.steps, a.batch, a.position, lower, g.lower);
   finish_cell(cuda, a.higher, a.steps, a.batch, a.position, higher, g.higher);
 }

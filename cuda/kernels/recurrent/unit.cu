@@ -81,7 +81,7 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const UnitSte
     float v[at_least_one(U::vectors)], dv[at_least_one(U::vectors)] = {}, carry[U::states];
     load_planes<U::vectors>(a.vectors, 0, at.column, h, v);
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = g.carry[p][n];
+    for (int p = 0; p < U::states; ++p) carry[p] = g.from_zero ? 0.0f : g.carry[p][n];
     for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
 #pragma unroll
       for (int r = 0; r < ahead; ++r) {

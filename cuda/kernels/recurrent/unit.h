@@ -69,8 +69,10 @@ struct UnitStepsGradient {
   const float* dh = nullptr;
   /// [rows,H], the gradient of the states after the last step; becomes that before the first.
   float* carry[max_states]{};
-  float* dx = nullptr;     ///< [rows, inputs*H]
-  float* du = nullptr;     ///< [rows, recurrents*H]
+  bool from_zero =
+      false;            ///< the carry starts as 0 and is not read; several steps of a kernel only
+  float* dx = nullptr;  ///< [rows, inputs*H]
+  float* du = nullptr;  ///< [rows, recurrents*H]
   float* dlate = nullptr;  ///< [rows, late*H]
   /// The same rounded for products, or null. That of dx is written for single steps, and for an
   /// element-wise unit by row_kernels() alone.

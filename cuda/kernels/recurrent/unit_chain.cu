@@ -132,7 +132,7 @@ __global__ void backward_chain_kernel(UnitChain c, UnitStepsGradient da, UnitSte
     float dv_lower[at_least_one(U::vectors)] = {}, dv_higher[at_least_one(U::vectors)] = {},
           carry[U::states];
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = da.carry[p][n];
+    for (int p = 0; p < U::states; ++p) carry[p] = da.from_zero ? 0.0f : da.carry[p][n];
     for (std::int64_t begin = a.steps - 1; begin >= 0; begin -= ahead) {
 #pragma unroll
       for (int r = 0; r < ahead; ++r) {
