@@ -31,6 +31,25 @@ __device__ __forceinline__ void assign_all(T* to, const Floats<n>& x) {
   }
 }
 
+/// n numbers that stand as assign_all() stores them.
+template <int n>
+__device__ __forceinline__ Floats<n> read_all(const float* x) {
+  return load<n>(x);
+}
+template <int n>
+__device__ __forceinline__ Floats<n> read_all(const kernels::Bfloat16* x) {
+  static_assert(n == 1 || n == 4);
+  Floats<n> value;
+  if constexpr (n == 1) {
+    value[0] = kernels::from_bf16(*x);
+  } else {
+    const auto four = *reinterpret_cast<const Four<kernels::Bfloat16>*>(x);
+#pragma unroll
+    for (int e = 0; e < 4; ++e) value[e] = kernels::from_bf16(four.value[e]);
+  }
+  return value;
+}
+
 __device__ __forceinline__ float as_float(float x) {
   return x;
 }

@@ -35,6 +35,17 @@ void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, 
                   .ldc = ldc});
 }
 
+void gemm_rounded(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
+                  const ProductInput& a, const ProductInput& b, Bfloat16* c) {
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(a, false, k, k),
+                  .b = operand_of(b, false, n, n),
+                  .c_rounded = c,
+                  .ldc = n});
+}
+
 void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,
                const ProductInput& x, const ProductInput& w, const float* bias, float* y) {
   multiply(cuda, {.m = rows,

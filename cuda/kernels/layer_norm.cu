@@ -25,14 +25,14 @@ __device__ __forceinline__ std::int64_t next_columns() {
 }
 
 // The mean and 1/sigma of a row of `width` elements; `statistics` may be null.
-template <int n>
-__device__ __forceinline__ void row_statistics(const float* x, std::int64_t width, float sum,
+template <int n, class X>
+__device__ __forceinline__ void row_statistics(const X* x, std::int64_t width, float sum,
                                                float* statistics, float& mean, float& scale) {
   const float inverse = 1.0f / static_cast<float>(width);
   mean = block_sum(sum) * inverse;
   float squares = 0;
   for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-    const Floats<n> value = load<n>(x + i);
+    const Floats<n> value = read_all<n>(x + i);
 #pragma unroll
     for (int e = 0; e < n; ++e) {
       const float d = value[e] - mean;
@@ -47,31 +47,30 @@ __device__ __forceinline__ void row_statistics(const float* x, std::int64_t widt
 }
 
 // Normalizes a row: y, which may be x, and the same rounded where `rounded` is given.
-template <int n>
-__device__ __forceinline__ void write_normal(const float* x, std::int64_t width, float mean,
+template <int n, class X>
+__device__ __forceinline__ void write_normal(const X* x, std::int64_t width, float mean,
                                              float scale, const float* gain, const float* bias,
-                                             float* y, Bfloat16* rounded) {
+                                             X* y, Bfloat16* rounded) {
   for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-    const Floats<n> value = load<n>(x + i), factor = load<n>(gain + i);
+    const Floats<n> value = read_all<n>(x + i), factor = load<n>(gain + i);
     Floats<n> offset{}, normal;
     if (bias) offset = load<n>(bias + i);
 #pragma unroll
     for (int e = 0; e < n; ++e) normal[e] = (value[e] - mean) * scale * factor[e] + offset[e];
-    store<n>(y + i, normal);
+    assign_all<n>(y + i, normal);
     if (rounded) assign_all<n>(rounded + i, normal);
   }
 }
 
 // One block per plane of a row. y may be x: one thread reads and writes an element.
-template <int n>
-__global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const float* x,
-                                  const float* gain, const float* bias, float* y,
-                                  float* statistics) {
+template <int n, class X>
+__global__ void layer_norm_kernel(std::int64_t planes, std::int64_t width, const X* x,
+                                  const float* gain, const float* bias, X* y, float* statistics) {
   const std::int64_t at = std::int64_t{blockIdx.x} * width,
                      parameters = blockIdx.x % planes * width;
   float sum = 0, mean, scale;
   for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-    const Floats<n> value = load<n>(x + at + i);
+    const Floats<n> value = read_all<n>(x + at + i);
 #pragma unroll
     for (int e = 0; e < n; ++e) sum += value[e];
   }
@@ -144,10 +143,10 @@ struct ToTerms {
 // With g = gain dy and n the normalized x: dx = rstd (g - mean(g) - n mean(g n)). A block takes a
 // plane of some rows, and adds dy n and dy over them, each column by one thread: in parts [2,
 // blocks along x, planes * width], through shared memory where rows fit.
-template <int n, class To>
-__global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width, const float* dy,
-                                           const float* x, const float* statistics,
-                                           const float* gain, To to, float* parts, bool shared) {
+template <int n, class X, class To>
+__global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width, const X* dy,
+                                           const X* x, const float* statistics, const float* gain,
+                                           To to, float* parts, bool shared) {
   NMT_DYNAMIC_SHARED(sums, float);  // [2, width]
   const std::int64_t planes = gridDim.y, plane = blockIdx.y, parameters = plane * width;
   const std::int64_t begin = std::int64_t{blockIdx.x} * rows_of_block,
@@ -166,7 +165,7 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
     const float x_mean = statistics[2 * number], scale = statistics[2 * number + 1];
     float sum[2] = {};  // of g and of g n
     for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-      const Floats<n> d = load<n>(dy + at + i), value = load<n>(x + at + i),
+      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
                       factor = load<n>(gain + parameters + i);
       Floats<n> gains = load<n>(gain_sums + i), biases = load<n>(bias_sums + i);
 #pragma unroll
@@ -182,7 +181,7 @@ __global__ void layer_norm_backward_kernel(std::int64_t rows, std::int64_t width
     }
     block_sums(sum);
     for (std::int64_t i = first_column<n>(); i < width; i += next_columns<n>()) {
-      const Floats<n> d = load<n>(dy + at + i), value = load<n>(x + at + i),
+      const Floats<n> d = read_all<n>(dy + at + i), value = read_all<n>(x + at + i),
                       factor = load<n>(gain + parameters + i);
       Floats<n> dx;
 #pragma unroll
@@ -226,17 +225,28 @@ void by_width(Start start, std::int64_t width, const Pointers*... pointers) {
     start(std::integral_constant<int, 1>());
 }
 
-}  // namespace
-
-void layer_norm(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-                const float* x, const float* gain, const float* bias, float* y, float* statistics) {
+template <class X>
+void forward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
+             const X* x, const float* gain, const float* bias, X* y, float* statistics) {
   by_width(
       [&](auto n) {
-        launch(layer_norm_kernel<n>, static_cast<unsigned>(rows * planes),
+        launch(layer_norm_kernel<n, X>, static_cast<unsigned>(rows * planes),
                threads_for(divide_up(width, n)), 0, cuda, planes, width, x, gain, bias, y,
                statistics);
       },
       width, x, gain, bias, y);
+}
+
+}  // namespace
+
+void layer_norm(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
+                const float* x, const float* gain, const float* bias, float* y, float* statistics) {
+  forward(cuda, rows, planes, width, x, gain, bias, y, statistics);
+}
+void layer_norm_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
+                        std::int64_t width, const Bfloat16* x, const float* gain, const float* bias,
+                        Bfloat16* y, float* statistics) {
+  forward(cuda, rows, planes, width, x, gain, bias, y, statistics);
 }
 
 void residual_norm(const Cuda& cuda, const ResidualNorm& a) {
@@ -252,10 +262,10 @@ void residual_norm(const Cuda& cuda, const ResidualNorm& a) {
 namespace {
 
 // `four`: whether the outputs allow four elements at a time.
-template <class To>
+template <class X, class To>
 void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int64_t width,
-              const float* dy, const float* x, const float* statistics, const float* gain, To to,
-              bool four, float* dgain, float* dbias) {
+              const X* dy, const X* x, const float* statistics, const float* gain, To to, bool four,
+              float* dgain, float* dbias) {
   if (rows <= 0 || width <= 0) return;
   const std::int64_t blocks = divide_up(rows, rows_of_block), stride = planes * width;
   float* const parts = workspace<float>(cuda, 2 * blocks * stride);
@@ -264,7 +274,7 @@ void backward(const Cuda& cuda, std::int64_t rows, std::int64_t planes, std::int
   const bool shared = bytes <= 40 * 1024;  // of 48 KB, with that of block_sums()
   by_width(
       [&](auto n) {
-        launch(layer_norm_backward_kernel<n, To>, grid, threads_for(divide_up(width, n)),
+        launch(layer_norm_backward_kernel<n, X, To>, grid, threads_for(divide_up(width, n)),
                shared ? bytes : 0, cuda, rows, width, dy, x, statistics, gain, to, parts, shared);
       },
       four ? width : 1, dy, x, gain, parts);
@@ -301,6 +311,15 @@ void layer_norm_backward_rounded(const Cuda& cuda, std::int64_t rows, std::int64
                                  const float* statistics, const float* gain, Bfloat16* dx,
                                  float* dgain, float* dbias) {
   const std::int64_t stride = rounded_stride(planes * width);
+  backward(cuda, rows, planes, width, dy, x, statistics, gain, ToRows<Bfloat16>{dx, stride},
+           by_fours_at(dx, stride), dgain, dbias);
+}
+
+void layer_norm_backward_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes,
+                                 std::int64_t width, const Bfloat16* dy, const Bfloat16* x,
+                                 const float* statistics, const float* gain, Bfloat16* dx,
+                                 float* dgain, float* dbias) {
+  const std::int64_t stride = planes * width;
   backward(cuda, rows, planes, width, dy, x, statistics, gain, ToRows<Bfloat16>{dx, stride},
            by_fours_at(dx, stride), dgain, dbias);
 }

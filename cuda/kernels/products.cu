@@ -134,6 +134,8 @@ void multiply(const Cuda& cuda, const Product& product) {
   const Copy a(p, p.a, p.m, p.k, round), b(p, p.b, p.k, p.n, round);
   const Layout c{p.count, p.m, p.c_planes, p.n / p.c_planes, p.ldc, p.c_plane, p.c_stride};
   const bool apart = p.c_planes > 1 && p.c_plane != c.width;
+  NMT_CHECK(!p.c_rounded || (round && !apart && !p.bias && p.beta == 0.0f),
+            "a product whose result is rounded adds nothing to it");
   const std::size_t bytes =
       a.bytes() + b.bytes() + (apart ? aligned(c.elements(), sizeof(float)) : 0);
   char* const memory = bytes > 0 ? static_cast<char*>(state.rounded.get(state, bytes)) : nullptr;
@@ -147,9 +149,26 @@ void multiply(const Cuda& cuda, const Product& product) {
   }
   const auto operand = [](const Operand& x) { return x.f32 ? number(x.f32) : number(x.bf16); };
   queue(cuda,
-        {a_product, p.m, p.n, p.k, p.count, p.a.transpose, operand(p.a), p.a.ld, p.a.stride,
-         p.a.bf16 != nullptr, p.b.transpose, operand(p.b), p.b.ld, p.b.stride,
-         std::bit_cast<std::int32_t>(p.beta), number(p.c), p.ldc, p.c_stride, number(p.bias)},
+        {a_product,
+         p.m,
+         p.n,
+         p.k,
+         p.count,
+         p.a.transpose,
+         operand(p.a),
+         p.a.ld,
+         p.a.stride,
+         p.a.bf16 != nullptr,
+         p.b.transpose,
+         operand(p.b),
+         p.b.ld,
+         p.b.stride,
+         std::bit_cast<std::int32_t>(p.beta),
+         number(p.c),
+         number(p.c_rounded),
+         p.ldc,
+         p.c_stride,
+         number(p.bias)},
         [&] {
           if (p.bias && library_product_with_bias(cuda, p, state.precision)) return;
           library_product(cuda, p, state.precision);

@@ -90,12 +90,14 @@ void library_product(const Cuda& cuda, const Product& p, Precision precision) {
   const cublasComputeType_t compute =
       precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
   const float one = 1.0f;
+  void* const c = p.c_rounded ? static_cast<void*>(p.c_rounded) : p.c;
+  const cudaDataType c_type = p.c_rounded ? CUDA_R_16BF : CUDA_R_32F;
   // cuBLAS is column-major: it sees all matrices transposed, and C^T = op(B)^T op(A)^T.
   const CublasLibrary& library = CublasLibrary::get();
   NMT_CUDA_CHECK(library.cublasGemmStridedBatchedEx(
       state.blas->handle(), operation(p.b), operation(p.a), static_cast<int>(p.n),
       static_cast<int>(p.m), static_cast<int>(p.k), &one, data(p.b), type, static_cast<int>(p.b.ld),
-      p.b.stride, data(p.a), type, static_cast<int>(p.a.ld), p.a.stride, &p.beta, p.c, CUDA_R_32F,
+      p.b.stride, data(p.a), type, static_cast<int>(p.a.ld), p.a.stride, &p.beta, c, c_type,
       static_cast<int>(p.ldc), p.c_stride, static_cast<int>(p.count), compute,
       CUBLAS_GEMM_DEFAULT));
 }

@@ -23,12 +23,15 @@ struct Operand {
 };
 
 /// C[m,n] = op(A) op(B) + beta C, row-major, op(A) [m,k] and op(B) [k,n], for `count` products.
-/// Sums and C are float32; beta 0 does not read C, whose columns may be in planes too.
+/// Sums are float32, and so is C unless c_rounded is set; beta 0 does not read C, whose columns may
+/// be in planes too.
 struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   Operand a, b;
   float beta = 0;
   float* c = nullptr;
+  /// C rounded, instead of `c`: beta 0, no planes and no bias, inputs in bfloat16.
+  Bfloat16* c_rounded = nullptr;
   std::int64_t ldc = 0, c_stride = 0, c_planes = 1, c_plane = 0;
   std::int64_t count = 1;
   /// [n], added to every row; only for one product with beta 0 and rows without gaps.

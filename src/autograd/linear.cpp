@@ -23,6 +23,20 @@ struct Dense {
   }
   double flops() const { return 2.0 * static_cast<double>(rows * n) * static_cast<double>(k); }
 
+  // The result in bfloat16, in training on a device whose products read that; else empty.
+  Tensor forward_rounded(Tape& tape, const Var& x, Parameter& weight) const {
+    if (!tape.recording() || tape.probe()) return {};
+    const Context& context = tape.context();
+    Tensor y = rounded_room(context, x->value.shape().with_last(n));
+    if (!y) return y;
+    const Region region(context.profile, "linear layers", {flops()});
+    dispatch(context, [&](const auto& backend) {
+      kernels::gemm_rounded(backend, rows, n, k, tape.input(*x), tape.weight(weight),
+                            y.data<std::uint16_t>());
+    });
+    return y;
+  }
+
   Tensor forward(Tape& tape, const Var& x, Parameter& weight, const Parameter* bias) const {
     const Context& context = tape.context();
     Tensor y = context.empty(x->value.shape().with_last(n));
@@ -129,10 +143,52 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
   return out;
 }
 
+namespace {
+
+// linear_norm() with product, result and gradients in bfloat16, from the product.
+Var rounded_norm(Tape& tape, const Var& x, const Dense& dense, const Tensor& product,
+                 Parameter& weight, Parameter& gain, Parameter& bias, int planes) {
+  const Context& context = tape.context();
+  const std::int64_t width = dense.n / planes;
+  const Tensor statistics = context.empty({dense.rows, planes, 2});
+  const PartWork work{0, 4.0 * static_cast<double>(product.elements())};
+  const Var out = tape.result(context.empty(product.shape(), Dtype::bf16));
+  {
+    const Region region(context.profile, "layer normalization", work);
+    dispatch(context, [&](const auto& backend) {
+      kernels::layer_norm_rounded(backend, dense.rows, planes, width, product.data<std::uint16_t>(),
+                                  gain.value.f32(), bias.value.f32(),
+                                  out->value.data<std::uint16_t>(), statistics.f32());
+    });
+  }
+  tape.record(
+      [&tape, x, out, product, statistics, &weight, &gain, &bias, planes, width, dense, work] {
+        if (!out->gradient) return;
+        const Context& at = tape.context();
+        const Tensor gradient = std::exchange(out->gradient, {});  // its last use: updated in place
+        auto* const dy = gradient.data<std::uint16_t>();
+        {
+          const Region back(at.profile, "layer normalization, back", work);
+          dispatch(at, [&](const auto& backend) {
+            kernels::layer_norm_backward_rounded(
+                backend, dense.rows, planes, width, dy, product.data<std::uint16_t>(),
+                statistics.f32(), gain.value.f32(), dy, gain.gradient.f32(), bias.gradient.f32());
+          });
+        }
+        dense.backward(tape, x, weight, {nullptr, dy});
+      });
+  return out;
+}
+
+}  // namespace
+
 Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Parameter& bias,
-                int planes) {
+                int planes, bool may_round) {
   const Dense dense(x, weight);
   check_norm(gain, dense.n, x->value.shape());
+  if (may_round)
+    if (const Tensor product = dense.forward_rounded(tape, x, weight))
+      return rounded_norm(tape, x, dense, product, weight, gain, bias, planes);
   const Tensor product = dense.forward(tape, x, weight, nullptr);
   Tensor y = tape.recording() ? tape.context().empty(product.shape()) : product;
   const Tensor statistics = normalize(tape, product, gain, bias, planes, y);

@@ -38,9 +38,11 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols);
 /// Layer normalization of each of `planes` parts of a row (Ba et al. 2016, eq. 4).
 Var layer_norm(Tape& tape, Var x, Parameter& gain, Parameter& bias, int planes = 1);
 /// layer_norm(linear(x)) of `planes` planes. On a device of precision bfloat16 the gradient of the
-/// product is written in bfloat16 alone.
+/// product is written in bfloat16 alone. There training may also keep the result and its gradient
+/// in bfloat16, if `may_round` says that its only reader takes that: recurrences do, of units
+/// without late planes.
 Var linear_norm(Tape& tape, const Var& x, Parameter& weight, Parameter& gain, Parameter& bias,
-                int planes = 1);
+                int planes = 1, bool may_round = false);
 /// The end of a layer with a residual connection: layer_norm(x + dropout(linear(h), p)) of x [..,N]
 /// and h [..,K]. Training computes all but the product in one pass over the rows, and so backward.
 Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Parameter& gain,

@@ -32,6 +32,24 @@ inline void layer_norm_backward_rounded(const Cpu&, std::int64_t, std::int64_t, 
                                         Bfloat16*, float*, float*) {
   NMT_FAIL("products of the CPU read no rounded inputs");
 }
+/// Both with x, y and the gradients in bfloat16, in rows without gaps; dx may be dy. [CUDA only]
+void layer_norm_rounded(const Cuda&, std::int64_t rows, std::int64_t planes, std::int64_t width,
+                        const Bfloat16* x, const float* gain, const float* bias, Bfloat16* y,
+                        float* statistics);
+inline void layer_norm_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t,
+                               const Bfloat16*, const float*, const float*, Bfloat16*, float*) {
+  NMT_FAIL("products of the CPU write no rounded results");
+}
+void layer_norm_backward_rounded(const Cuda&, std::int64_t rows, std::int64_t planes,
+                                 std::int64_t width, const Bfloat16* dy, const Bfloat16* x,
+                                 const float* statistics, const float* gain, Bfloat16* dx,
+                                 float* dgain, float* dbias);
+inline void layer_norm_backward_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t,
+                                        const Bfloat16*, const Bfloat16*, const float*,
+                                        const float*, Bfloat16*, float*, float*) {
+  NMT_FAIL("products of the CPU write no rounded results");
+}
+
 /// The end of a layer with a residual connection: sum = x + dropout(branch) [rows,width], and y,
 /// layer_norm() of it.
 struct ResidualNorm {

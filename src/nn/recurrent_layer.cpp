@@ -101,7 +101,8 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
       groups_(settings.groups),
       saved_floats_(settings.unit->inputs * settings.width *
                     (settings.layer_normalization ? 2 : 1)),
-      rearrange_(settings.rearrange && settings.groups > 1) {
+      rearrange_(settings.rearrange && settings.groups > 1),
+      may_round_(settings.unit->late == 0 && !settings.unit->matrix_state) {
   if (rearrange_) saved_floats_ += input;
   const std::int64_t wide = settings.unit->inputs * settings.width;
   weight = &add_matrix(builder, name, settings, input, planes_, Init::glorot);
@@ -117,7 +118,8 @@ InputProjection::InputProjection(const Builder& builder, const std::string& name
 
 Var InputProjection::operator()(Tape& tape, const Var& x) const {
   if (groups_ == 1 && normalization)
-    return ops::linear_norm(tape, x, *weight, *normalization.gain, *normalization.bias, planes_);
+    return ops::linear_norm(tape, x, *weight, *normalization.gain, *normalization.bias, planes_,
+                            may_round_);
   Var y = groups_ == 1 ? ops::linear(tape, x, *weight, bias)
                        : ops::block_linear(tape, rearrange_ ? ops::rearrange(tape, x, groups_) : x,
                                            *weight, planes_, bias);

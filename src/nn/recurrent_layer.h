@@ -76,7 +76,7 @@ class InputProjection {
  private:
   int planes_;
   std::int64_t groups_, saved_floats_;
-  bool rearrange_;
+  bool rearrange_, may_round_;
 };
 
 /// The recurrent parameters of a unit: recurrent_projection [H,(recurrents+late)*H], with groups

@@ -315,6 +315,67 @@ void check_layer_norm(Parity& p) {
       }
 }
 
+/// A product with a rounded result, and layer normalization of rounded rows: those of float32,
+/// rounded.
+void check_rounded_rows(Parity& p) {
+  CudaDevice device(p.device_index(), Precision::bfloat16);
+  for (const std::int64_t rows : {1, 3, 33})
+    for (const std::int64_t planes : {1, 3})
+      for (const std::int64_t width : {8, 64}) {
+        p.sizes("rows {} planes {} width {}", rows, planes, width);
+        const std::int64_t wide = planes * width, n = rows * wide;
+        const auto x = p.floats(n, 0.5f), dy = p.floats(n), gain = p.floats(wide, 1.0f),
+                   bias = p.floats(wide), statistics = p.floats(2 * rows * planes),
+                   dgain = p.floats(wide), dbias = p.floats(wide), factors = p.floats(wide * wide),
+                   of_y = p.floats(n), of_dx = p.floats(n), of_product = p.floats(n);
+        const auto own_x = p.scratch(n, n), own_y = p.scratch(n, n), own_dy = p.scratch(n, n),
+                   product = p.scratch(n, n);
+        p.run(
+            [&](const Cpu& on) {
+              const auto rounded = [n](const float* from, float* to) {
+                for (std::int64_t i = 0; i < n; ++i) to[i] = from_bf16(to_bf16(from[i]));
+              };
+              const View b{factors(on), wide};
+              const auto read = [&](const float* from, float* to) {
+                multiply_rounded({rows, wide, wide}, 8, View{from, wide}, b, 0.0f, to, wide);
+              };
+              rounded(x(on), own_x(on));
+              rounded(dy(on), own_dy(on));
+              layer_norm(on, rows, planes, width, own_x(on), gain(on), bias(on), own_y(on),
+                         statistics(on));
+              read(own_y(on), of_y(on));
+              layer_norm_backward(on, rows, planes, width, own_dy(on), own_x(on), statistics(on),
+                                  gain(on), own_dy(on), dgain(on), dbias(on));
+              read(own_dy(on), of_dx(on));
+              read(x(on), product(on));
+              read(product(on), of_product(on));
+            },
+            [&](const Cuda& on) {
+              const Cuda handle = device.handle();
+              const auto at = [&](const Both<float>& buffer) {
+                return reinterpret_cast<Bfloat16*>(buffer(on));
+              };
+              const auto read = [&](const Bfloat16* from, float* to) {
+                gemm(handle, false, false, rows, wide, wide, {nullptr, from}, wide, factors(on),
+                     wide, 0.0f, to, wide);
+              };
+              round_matrix(handle, rows, wide, x(on), at(own_x));
+              round_matrix(handle, rows, wide, dy(on), at(own_dy));
+              layer_norm_rounded(handle, rows, planes, width, at(own_x), gain(on), bias(on),
+                                 at(own_y), statistics(on));
+              read(at(own_y), of_y(on));
+              layer_norm_backward_rounded(handle, rows, planes, width, at(own_dy), at(own_x),
+                                          statistics(on), gain(on), at(own_dy), dgain(on),
+                                          dbias(on));
+              read(at(own_dy), of_dx(on));
+              gemm_rounded(handle, rows, wide, wide, x(on), factors(on), at(product));
+              read(at(product), of_product(on));
+              device.synchronize();
+            },
+            8e-3);  // a number between two bfloat16 numbers may be rounded to either
+      }
+}
+
 /// The end of a residual layer: what it rounds is its result and the gradient of the branch.
 void check_residual_norm(Parity& p) {
   CudaDevice device(p.device_index(), Precision::bfloat16);
@@ -413,6 +474,7 @@ std::vector<ParityRow> precision_parity() {
       {"bfloat16_range", check_range},
       {"bfloat16_softmax_loss", check_softmax_loss},
       {"bfloat16_layer_norm", check_layer_norm},
+      {"bfloat16_rows", check_rounded_rows},
       {"bfloat16_residual_norm", check_residual_norm},
       {"precision_fraction", check_fraction},
   };

@@ -71,7 +71,7 @@ void count_product(const Product& p) {
   const auto bytes_of = [](const Operand& x) { return x.bf16 ? 2.0 : 4.0; };
   const double a = elements(p.m, p.k, p.a.stride) * bytes_of(p.a),
                b = elements(p.k, p.n, p.b.stride) * bytes_of(p.b),
-               c = 4.0 * static_cast<double>(p.m * p.n * p.count);
+               c = (p.c_rounded ? 2.0 : 4.0) * static_cast<double>(p.m * p.n * p.count);
   emulator::count("product", {1, a + b + (p.beta != 0.0f ? c : 0.0), c,
                               2.0 * static_cast<double>(p.m * p.n * p.k * p.count)});
 }
@@ -91,14 +91,23 @@ static void multiply_now(const Product& p, Precision precision) {
   };
   check_operand("A", p.a, a_rows, a_width);
   check_operand("B", p.b, b_rows, b_width);
-  check_matrix("C", p.c, p.m, p.n, p.ldc, p.c_stride, p.count);
+  NMT_CHECK(!p.c_rounded || (p.beta == 0.0f && p.a.bf16), "product: a rounded C of float32 inputs");
+  if (p.c_rounded)
+    check_matrix("C", p.c_rounded, p.m, p.n, p.ldc, p.c_stride, p.count);
+  else
+    check_matrix("C", p.c, p.m, p.n, p.ldc, p.c_stride, p.count);
   if (emulator::is_dry()) return count_product(p);
   static ThreadPool pool(1);
   const emulator::OpenDeviceMemory open;
   for (std::int64_t i = 0; i < p.count; ++i) {
     const Values a(p.a, i, a_rows, a_width, precision), b(p.b, i, b_rows, b_width, precision);
+    std::vector<float> exact(static_cast<std::size_t>(p.c_rounded ? p.m * p.n : 0));
     kernels::gemm(Cpu{&pool}, p.a.transpose, p.b.transpose, p.m, p.n, p.k, a.data, a.ld, b.data,
-                  b.ld, p.beta, p.c + i * p.c_stride, p.ldc);
+                  b.ld, p.beta, p.c_rounded ? exact.data() : p.c + i * p.c_stride,
+                  p.c_rounded ? p.n : p.ldc);
+    for (std::int64_t e = 0; e < std::ssize(exact); ++e)
+      p.c_rounded[i * p.c_stride + e / p.n * p.ldc + e % p.n] =
+          kernels::to_bf16(exact[static_cast<std::size_t>(e)]);
   }
 }
 

@@ -49,6 +49,12 @@ struct Matrix {
   }
 };
 
+/// The bfloat16 number nearest to a finite one; of two equally near the even one.
+inline std::uint16_t nearest(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
 /// C [m,n] = alpha op(A) op(B) + beta C (+ bias [m] for every column), column-major, summed in
 /// double.
 struct Product {
@@ -64,21 +70,25 @@ struct Product {
              (transpose ? x.rows : x.columns) == columns && x.is_valid();
     };
     return fits(a, transpose_a, m, k) && fits(b, transpose_b, k, n) && fits(c, false, m, n) &&
-           a.type == b.type && c.type == CUDA_R_32F &&
+           a.type == b.type && (c.type == CUDA_R_32F || c.type == a.type) &&
            (!bias || nmt_standin_has(bias, static_cast<std::size_t>(m) * sizeof(float)));
   }
   void run() const {
-    float* const to = static_cast<float*>(const_cast<void*>(c.data));
+    void* const to = const_cast<void*>(c.data);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < m; ++i) {
         double sum = 0;
         for (std::int64_t l = 0; l < k; ++l)
           sum += (transpose_a ? a.at(l, i, tf32) : a.at(i, l, tf32)) *
                  (transpose_b ? b.at(j, l, tf32) : b.at(l, j, tf32));
-        float& out = to[j * c.ld + i];
         sum *= alpha;
-        if (beta != 0) sum += static_cast<double>(beta) * out;
-        out = static_cast<float>(sum + (bias ? bias[i] : 0.0f));
+        if (beta != 0) sum += static_cast<double>(beta) * c.at(i, j, false);
+        const auto result = static_cast<float>(sum + (bias ? bias[i] : 0.0f));
+        const std::int64_t place = j * c.ld + i;
+        if (c.type == CUDA_R_16BF)
+          static_cast<std::uint16_t*>(to)[place] = nearest(result);
+        else
+          static_cast<float*>(to)[place] = result;
       }
   }
 };

@@ -187,7 +187,7 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
-  const bool rounds_dx = gradient.dx_rounded && !unit.is_matrix();
+  const bool rounds_dx = gradient.dx && gradient.dx_rounded && !unit.is_matrix();
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x || rounds_dx);
   float* const gain_sums = scratch.sums + unit.vectors * h;
   const auto set_sums = [&](RowNorm& norm, int first_plane) {

@@ -20,6 +20,12 @@ using kernels::ProductInput;
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitSteps step);
 
+/// The rows from `row` on of a matrix in bfloat16 that may be missing.
+template <class T>
+T* rounded_rows(T* matrix, std::int64_t row, std::int64_t width) {
+  return matrix ? matrix + row * width : nullptr;
+}
+
 /// Scratch memory of a cell's backward pass over [T,B].
 struct CellScratch {
   float* sums = nullptr;  ///< [B, cell_sums()] sums over the steps: vectors, gains, norm biases

@@ -18,22 +18,18 @@ std::int64_t record_row(const Conditional& a, std::int64_t t) {
   return a.keep ? t * a.batch : 0;
 }
 
-// The copy of the rows from `row` on; null if there is none.
-Bfloat16* rounded_rows(Bfloat16* copy, std::int64_t row, std::int64_t width) {
-  return copy ? copy + row * width : nullptr;
-}
-
 UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   const std::int64_t h = a.lower.width, row = t * a.batch;
   UnitSteps step;
   step.rows = a.batch;
-  step.x = a.x + row * a.lower.unit->inputs * h;
+  if (a.x) step.x = a.x + row * a.lower.unit->inputs * h;
+  step.x_rounded = rounded_rows(a.x_rounded, row, a.lower.unit->inputs * h);
   step.position = a.position + t;
   for (int p = 0; p < a.lower.unit->states; ++p) {
     step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
     step.next[p] = a.middle[p] + record_row(a, t) * h;
   }
-  if (a.states_rounded && t > 0) step.previous_rounded = a.states_rounded + (row - a.batch) * h;
+  if (t > 0) step.previous_rounded = rounded_rows(a.states_rounded, row - a.batch, h);
   step.next_rounded = rounded_rows(a.middle_rounded, record_row(a, t), h);
   return step;
 }

@@ -20,9 +20,9 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
     step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.middle[p] + at.at * h;
   }
-  if (a.states_rounded && at.previous >= 0)
-    step.previous_rounded = a.states_rounded + at.previous * h;
-  if (a.middle_rounded) step.next_rounded = a.middle_rounded + at.at * h;
+  step.x_rounded = rounded_rows(a.x_rounded, at.row, a.lower.unit->inputs * h);
+  if (at.previous >= 0) step.previous_rounded = rounded_rows(a.states_rounded, at.previous, h);
+  step.next_rounded = rounded_rows(a.middle_rounded, at.at, h);
   return step;
 }
 
@@ -35,8 +35,9 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;
   }
-  if (a.middle_rounded) step.previous_rounded = a.middle_rounded + at.at * h;
-  if (a.states_rounded) step.next_rounded = a.states_rounded + at.row * h;
+  step.x_rounded = rounded_rows(a.guide_rounded, at.row, a.higher.unit->inputs * h);
+  step.previous_rounded = rounded_rows(a.middle_rounded, at.at, h);
+  step.next_rounded = rounded_rows(a.states_rounded, at.row, h);
   return step;
 }
 

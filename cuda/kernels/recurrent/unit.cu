@@ -99,13 +99,13 @@ __device__ __forceinline__ void backward_steps(const UnitSteps& a, const UnitSte
           for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
         }
         const std::int64_t row = at.row + i * a.stride;
-        store_planes<U::inputs>(g.dx, row, at.column, h, d.x);
+        store_dx<U>(g, row, at.column, h, d.x);
         store_planes<U::recurrents>(g.du, row, at.column, h, d.u);
         store_planes<U::late>(g.dlate, row, at.column, h, d.late);
         store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, h, d.position);
         round_planes<U::late>(g.dlate, row, at.column, h, g.dlate_rounded);
         if constexpr (U::recurrents > 0 && U::late == 0) {
-          round_planes<U::inputs>(g.dx, row, at.column, h, g.dx_rounded);
+          if (g.dx) round_planes<U::inputs>(g.dx, row, at.column, h, g.dx_rounded);
           round_planes<U::recurrents>(g.du, row, at.column, h, g.du_rounded);
         }
       }

@@ -34,9 +34,10 @@ struct UnitSteps {
   std::int64_t width = 0;  ///< H
   std::int64_t steps = 1;  ///< more than one only without recurrent and late planes
   std::int64_t stride = 0;
-  const float* x = nullptr;  ///< [rows, inputs*H]
-  float* u = nullptr;        ///< [rows, recurrents*H] h'U
-  float* late = nullptr;     ///< [rows, late*H]
+  const float* x = nullptr;             ///< [rows, inputs*H]
+  const Bfloat16* x_rounded = nullptr;  ///< instead of x, for a unit without late planes
+  float* u = nullptr;                   ///< [rows, recurrents*H] h'U
+  float* late = nullptr;                ///< [rows, late*H]
   /// [recurrents*H], which the first kernel after the product adds to u; null: u includes it.
   const float* u_bias = nullptr;
   const float* late_bias = nullptr;  ///< [late*H] likewise
@@ -71,11 +72,11 @@ struct UnitStepsGradient {
   float* carry[max_states]{};
   bool from_zero =
       false;            ///< the carry starts as 0 and is not read; several steps of a kernel only
-  float* dx = nullptr;  ///< [rows, inputs*H]
+  float* dx = nullptr;  ///< [rows, inputs*H]; null: dx_rounded alone
   float* du = nullptr;  ///< [rows, recurrents*H]
   float* dlate = nullptr;  ///< [rows, late*H]
-  /// The same rounded for products, or null. That of dx is written for single steps, and for an
-  /// element-wise unit by row_kernels() alone.
+  /// The same rounded, or null. Beside dx that of an element-wise unit is written for single steps
+  /// by row_kernels() alone.
   Bfloat16 *dx_rounded = nullptr, *du_rounded = nullptr, *dlate_rounded = nullptr;
   /// Row r's part of the vectors' gradient, [vectors*H] at r * sums_stride.
   float* vector_sums = nullptr;

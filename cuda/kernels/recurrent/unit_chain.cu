@@ -91,7 +91,7 @@ __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGra
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
   const std::int64_t row = at.row + i * a.stride;
-  store_planes<U::inputs>(g.dx, row, at.column, a.width, d.x);
+  store_dx<U>(g, row, at.column, a.width, d.x);
   store_planes<position_vectors_of<U>>(g.dpositions, row, at.column, a.width, d.position);
 }
 

@@ -57,7 +57,7 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
         g.vector_sums[row * g.sums_stride + p * h + column] += d.v[p];
       for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
     }
-    store_planes<U::inputs>(g.dx, row, column, h, d.x);
+    store_dx<U>(g, row, column, h, d.x);
     store_planes<U::recurrents>(g.du, row, column, h, d.u);
     store_planes<U::late>(g.dlate, row, column, h, d.late);
     store_planes<position_vectors_of<U>>(g.dpositions, row, column, h, d.position);
@@ -70,7 +70,7 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
     complete_backward<U::recurrents>(g.du, a.u_norm, row, h);
     complete_backward<U::inputs>(g.dx, a.x_norm, row, h);
     round_row<U::recurrents>(g.du, row, h, g.du_rounded);
-    round_row<U::inputs>(g.dx, row, h, g.dx_rounded);
+    if (g.dx) round_row<U::inputs>(g.dx, row, h, g.dx_rounded);
   }
 }
 

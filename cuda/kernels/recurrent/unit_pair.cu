@@ -47,7 +47,7 @@ __device__ __forceinline__ void step_back(const UnitSteps& a, const UnitStepsGra
       g.vector_sums[at.row * g.sums_stride + p * h + at.column] += d.v[p];
     for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
   }
-  store_planes<U::inputs>(g.dx, at.row, at.column, h, d.x);
+  store_dx<U>(g, at.row, at.column, h, d.x);
   store_planes<position_vectors_of<U>>(g.dpositions, at.row, at.column, h, d.position);
 }
 

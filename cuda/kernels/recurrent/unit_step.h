@@ -16,17 +16,27 @@ struct Channel {
 };
 
 // `planes` values of a channel from rows of planes*H.
-template <int planes, std::size_t n>
-__device__ __forceinline__ void load_planes(const float* from, std::int64_t row,
-                                            std::int64_t column, std::int64_t h, float (&to)[n]) {
+template <int planes, class T, std::size_t n>
+__device__ __forceinline__ void load_planes(const T* from, std::int64_t row, std::int64_t column,
+                                            std::int64_t h, float (&to)[n]) {
 #pragma unroll
-  for (int p = 0; p < planes; ++p) to[p] = from[(row * planes + p) * h + column];
+  for (int p = 0; p < planes; ++p) to[p] = as_float(from[(row * planes + p) * h + column]);
 }
-template <int planes, std::size_t n>
-__device__ __forceinline__ void store_planes(float* to, std::int64_t row, std::int64_t column,
+template <int planes, class T, std::size_t n>
+__device__ __forceinline__ void store_planes(T* to, std::int64_t row, std::int64_t column,
                                              std::int64_t h, const float (&from)[n]) {
 #pragma unroll
-  for (int p = 0; p < planes; ++p) to[(row * planes + p) * h + column] = from[p];
+  for (int p = 0; p < planes; ++p) assign(to[(row * planes + p) * h + column], from[p]);
+}
+/// The gradient of x, in float32 or, without a place for that, rounded.
+template <class U, std::size_t n>
+__device__ __forceinline__ void store_dx(const UnitStepsGradient& g, std::int64_t row,
+                                         std::int64_t column, std::int64_t h,
+                                         const float (&from)[n]) {
+  if (U::late > 0 || g.dx)
+    store_planes<U::inputs>(g.dx, row, column, h, from);
+  else
+    store_planes<U::inputs>(g.dx_rounded, row, column, h, from);
 }
 template <int planes, std::size_t n>
 __device__ __forceinline__ void add_planes(float* to, std::int64_t row, std::int64_t column,
@@ -63,7 +73,10 @@ __device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at,
                                           bool with_late, Step<float, U>& step, bool& live) {
   const std::int64_t h = a.width, row = at.row + i * a.stride, column = at.column;
   live = !a.mask || a.mask[row] != 0.0f;
-  load_planes<U::inputs>(a.x, row, column, h, step.x);
+  if (U::late > 0 || a.x)
+    load_planes<U::inputs>(a.x, row, column, h, step.x);
+  else
+    load_planes<U::inputs>(a.x_rounded, row, column, h, step.x);
   load_planes<U::recurrents>(a.u, row, column, h, step.u);
   if (with_late) load_planes<U::late>(a.late, row, column, h, step.late);
   if constexpr (position_vectors_of < U >> 0) {

@@ -15,8 +15,8 @@ DEVICES = {
 }
 # (pattern of the row, precision, part of the device's name): (ms, reason).
 FIXED = (
-    (r"step/wmt14-en-de-lrn olrn B 128 T 32: whole step", "bfloat16", "H100", 16.3, "982 launches, 36.4 GB, 3.28 TFLOP"),
-    (r"step/wmt14-en-de-lrn olrn B 128 T 32: whole step", "bfloat16", "H200", 13.5, "982 launches, 36.4 GB, 3.28 TFLOP"),
+    (r"step/wmt14-en-de-lrn olrn B 128 T 32: whole step", "bfloat16", "H100", 12.6, "599 launches, 28.2 GB, 3.28 TFLOP"),
+    (r"step/wmt14-en-de-lrn olrn B 128 T 32: whole step", "bfloat16", "H200", 10.6, "599 launches, 28.2 GB, 3.28 TFLOP"),
     (r"decoding/wmt14-en-de-lrn olrn .* batch 1 beam \d", "", "H", 92 * LAUNCH_MS, "92 launches a step"),
 )
 # Dependent kernels of a row, by the table and the unit.
@@ -33,7 +33,7 @@ def launches(name, precision):
     steps = re.search(r" T (\d+) ", row)
     if table == "recurrences" and steps:
         matrix = row.startswith(MATRIX_UNITS) and " input=x " not in row
-        per_step = (3 if precision == "bfloat16" else 2) if matrix else 0
+        per_step = 2 if matrix else 0
         return max(1, per_step * int(steps[1]))
     return None
 

@@ -147,9 +147,11 @@ kernels::CellRecord CellBuffers::record() const {
           pointer(late_rstd),  pointer(late_value), copy_of(late_value_rounded)};
 }
 
-CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows) {
+CellGradients::CellGradients(const Context& context, const Cell& cell, std::int64_t rows,
+                             const Tensor& x) {
   const std::int64_t h = cell.width;
-  dx = context.empty({rows, cell.unit->inputs * h});
+  (x.dtype() == Dtype::bf16 ? dx_rounded : dx) =
+      context.empty({rows, cell.unit->inputs * h}, x.dtype());
   const auto products = [&](std::int64_t planes, Tensor& gradient, Tensor& rounded) {
     if (planes == 0) return;
     gradient = context.empty({rows, planes * h});
@@ -166,7 +168,7 @@ Tensor rounded_rows(const Context& context, const Cell& cell, std::int64_t rows,
 }
 
 kernels::CellGradient CellGradients::view(const Cell& cell) const {
-  return {dx.f32(),
+  return {pointer(dx),
           pointer(du),
           pointer(dlate),
           gradient_of(cell.vectors),

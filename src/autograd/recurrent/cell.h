@@ -30,10 +30,13 @@ struct CellBuffers {
 
 /// The gradient tensors for `rows` rows. Gradients of parameters are accumulated directly.
 struct CellGradients {
-  CellGradients(const Context& context, const Cell& cell, std::int64_t rows);
+  /// `x`: the cell's projections, whose gradient has their type.
+  CellGradients(const Context& context, const Cell& cell, std::int64_t rows, const Tensor& x);
+  const Tensor& of_x() const { return dx ? dx : dx_rounded; }
   kernels::CellGradient view(const Cell& cell) const;
   Tensor dx, du, dlate;
-  Tensor dx_rounded;  ///< where the driver gives the gradients of x to products; else empty
+  /// Instead of dx, or beside it where the driver gives the gradients of x to products.
+  Tensor dx_rounded;
   Tensor du_rounded, dlate_rounded;
 };
 
@@ -86,6 +89,15 @@ std::vector<Var> complete_states(Tape& tape, const Cell& cell, std::vector<Var> 
 std::vector<Tensor> initial_states(const Context& context, const Cell& cell,
                                    const std::vector<Var>& initial, std::int64_t batch);
 
+/// Projections in float32, or in bfloat16 (linear_norm()).
+inline void view_projections(const Tensor& x, const float*& plain,
+                             const kernels::Bfloat16*& rounded) {
+  if (x.dtype() == Dtype::bf16)
+    rounded = x.data<std::uint16_t>();
+  else
+    plain = x.f32();
+}
+
 /// Fills the fields that kernels::Recurrence and kernels::Transition share, for input projections x
 /// [T,B,inputs*H] of the cell's unit. Error: x has another shape.
 template <class Loop>
@@ -100,7 +112,7 @@ void describe_loop(const Cell& cell, const Var& x, const Tensor& mask, bool reve
   loop.reverse = reverse;
   loop.position = position;
   loop.keep = keep;
-  loop.x = x->value.f32();
+  view_projections(x->value, loop.x, loop.x_rounded);
   loop.mask = mask ? mask.f32() : nullptr;
 }
 /// The state vectors of a loop that start from `start`: new results [T,B,H], which the loop then

@@ -57,8 +57,8 @@ void backward(const Tape& tape, const Saved& s) {
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
   const std::int64_t space = a.attention.space, width = a.context_width();
-  const CellGradients lower(at, s.layer.lower, rows);
-  CellGradients higher(at, s.layer.higher, rows);
+  const CellGradients lower(at, s.layer.lower, rows, s.x->value);
+  CellGradients higher(at, s.layer.higher, rows, s.xc);
   if (a.higher.groups == 1) higher.dx_rounded = rounded_room(at, {rows, wide});
   const Tensor dqueries = at.empty({rows, space}),
                dqueries_rounded = rounded_room(at, {rows, space});
@@ -126,7 +126,7 @@ void backward(const Tape& tape, const Saved& s) {
                        previous_rows(s.start[0], states, false), rows);
   add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher,
                        {{{s.middle[0].f32(), copy_of(s.middle_rounded)}, 0, rows}}, rows);
-  tape.accumulate(*s.x, lower.dx.reshape(s.x->value.shape()));
+  tape.accumulate(*s.x, lower.of_x().reshape(s.x->value.shape()));
   for (std::size_t p = 0; p < s.initial.size(); ++p) tape.accumulate(*s.initial[p], dinitial[p]);
 }
 
@@ -160,7 +160,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.batch = batch;
   a.position = position;
   a.keep = keep;
-  a.x = x->value.f32();
+  view_projections(x->value, a.x, a.x_rounded);
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
   a.query = packed_weight(context, *layer.query, false, s.query_packed);
   if (output) {

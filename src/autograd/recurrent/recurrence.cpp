@@ -35,7 +35,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
-    const CellGradients gradients(at, cell, rows);
+    const CellGradients gradients(at, cell, rows, x->value);
     kernels::RecurrenceGradient g;
     g.dh = states[0]->gradient.f32();
     g.cell = gradients.view(cell);
@@ -50,7 +50,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
     back.reset();
     add_weight_gradients(at, cell, buffers, gradients,
                          previous_rows(start[0], *states[0], args.reverse), rows);
-    tape.accumulate(*x, gradients.dx.reshape(x->value.shape()));
+    tape.accumulate(*x, gradients.of_x().reshape(x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;

@@ -26,7 +26,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
 
   args.lower = lower_view.cell;
   args.higher = higher_view.cell;
-  args.guide = guide->value.f32();
+  view_projections(guide->value, args.guide, args.guide_rounded);
   args.lower_record = lower_buffers.record();
   args.higher_record = higher_buffers.record();
   const std::vector<Var> states = new_states(tape, lower, start, args);
@@ -59,7 +59,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     if (!states[0]->gradient) return;
     const Context& at = tape.context();
     const std::int64_t rows = args.steps * args.batch;
-    const CellGradients lower_gradients(at, lower, rows), higher_gradients(at, higher, rows);
+    const CellGradients lower_gradients(at, lower, rows, x->value),
+        higher_gradients(at, higher, rows, guide->value);
     kernels::TransitionGradient g;
     g.dh = states[0]->gradient.f32();
     g.lower = lower_gradients.view(lower);
@@ -78,8 +79,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
                          previous_rows(start[0], *states[0], args.reverse), rows);
     add_weight_gradients(at, higher, higher_buffers, higher_gradients,
                          {{{middle[0].f32(), copy_of(middle_rounded)}, 0, rows}}, rows);
-    tape.accumulate(*x, lower_gradients.dx.reshape(x->value.shape()));
-    tape.accumulate(*guide, higher_gradients.dx.reshape(guide->value.shape()));
+    tape.accumulate(*x, lower_gradients.of_x().reshape(x->value.shape()));
+    tape.accumulate(*guide, higher_gradients.of_x().reshape(guide->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);
   });
   return states;

@@ -45,6 +45,13 @@ inline void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_
 void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
           std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// c = a b with the result rounded: a [m,k], b [k,n], c [m,n] without gaps. [CUDA only]
+inline void gemm_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t, const ProductInput&,
+                         const ProductInput&, Bfloat16*) {
+  NMT_FAIL("products of the CPU write no rounded results");
+}
+void gemm_rounded(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
+                  const ProductInput& a, const ProductInput& b, Bfloat16* c);
 inline void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k,
                       const ProductInput& x, const ProductInput& w, const float* bias, float* y) {
   gemm_bias(cpu, rows, n, k, x.f32, w.f32, bias, y);

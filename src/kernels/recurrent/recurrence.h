@@ -9,6 +9,9 @@
 
 namespace nmt::kernels {
 
+// Projections and their gradients in bfloat16 instead of float32 [CUDA only]: x_rounded without x,
+// and CellGradient::dx_rounded without dx.
+//
 // Copies of matrices rounded for products (products/rounded.h), here and in the other drivers: the
 // kernels that write a matrix write its copy too; null: none. CUDA only, and not for products with
 // groups, rearranged rows or dropout.
@@ -77,9 +80,10 @@ struct Recurrence {
   bool keep = true;             ///< record holds all steps (training) or only one (inference)
   const float* x = nullptr;     ///< [T,B,inputs*H] projections, bias and normalization included
   const float* mask = nullptr;  ///< [T,B] or null
-  const float* initial[max_states]{};  ///< [B,H]
-  float* states[max_states]{};         ///< [T,B,H], written
-  Bfloat16* states_rounded = nullptr;  ///< of states[0]
+  const float* initial[max_states]{};   ///< [B,H]
+  float* states[max_states]{};          ///< [T,B,H], written
+  Bfloat16* states_rounded = nullptr;   ///< of states[0]
+  const Bfloat16* x_rounded = nullptr;  ///< instead of x, for a unit without late planes
   CellRecord record;
 };
 

@@ -22,13 +22,14 @@ StepOffsets step_offsets(const Loop& a, std::int64_t i, std::int64_t begin) {
           i == 0 ? -1 : before * a.batch + begin};
 }
 
-/// A step's rows, its input and its mask; x: [T,B,inputs*H]. Step: UnitStep or cuda::UnitSteps.
+/// A step's rows, its input and its mask; x: [T,B,inputs*H] or null. Step: UnitStep or
+/// cuda::UnitSteps.
 template <class Step, class Loop>
 Step begin_step(const Loop& a, const StepOffsets& at, const Cell& cell, const float* x,
                 std::int64_t rows) {
   Step step;
   step.rows = rows;
-  step.x = x + at.row * cell.unit->inputs * cell.width;
+  step.x = x ? x + at.row * cell.unit->inputs * cell.width : nullptr;
   step.mask = a.mask ? a.mask + at.row : nullptr;
   return step;
 }

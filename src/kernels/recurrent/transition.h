@@ -27,6 +27,7 @@ struct Transition {
   const float* initial[max_states]{};  ///< [B,H]
   float* states[max_states]{};         ///< [T,B,H] the higher unit's, written
   float* middle[max_states]{};         ///< record [.., B,H] the lower unit's
+  const Bfloat16 *x_rounded = nullptr, *guide_rounded = nullptr;  ///< instead of x and guide
   Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;  ///< of states[0] and middle[0]
   CellRecord lower_record, higher_record;
 };
