@@ -52,6 +52,22 @@ struct TilePosition {
   }
 };
 
+/// The keys and the memory as numbers of type Y.
+template <class Y>
+__device__ __forceinline__ const Y* keys_of(const Attention& a) {
+  if constexpr (std::is_same_v<Y, float>)
+    return a.keys;
+  else
+    return a.keys_rounded;
+}
+template <class Y>
+__device__ __forceinline__ const Y* memory_of(const Attention& a) {
+  if constexpr (std::is_same_v<Y, float>)
+    return a.memory;
+  else
+    return a.memory_rounded;
+}
+
 /// Sentence b's part of x [S,B,heads,n].
 template <class T>
 __device__ __forceinline__ Rows<T> positions(const Attention& a, T* x, std::int64_t b,
@@ -61,18 +77,18 @@ __device__ __forceinline__ Rows<T> positions(const Attention& a, T* x, std::int6
 
 /// to[i][s] = scale * sum over j of x[i][j] y[s][j], or of v[j] tanh(x[i][j] + y[s][j]) where v is
 /// given.
-template <bool additive, int tile, int n>
+template <bool additive, int tile, int n, class Y>
 __device__ __forceinline__ void each_score(int count, int length, int width, Rows<const float> x,
-                                           Rows<const float> y, const float* v, float scale,
+                                           Rows<const Y> y, const float* v, float scale,
                                            Rows<float> to) {
   const int lane = static_cast<int>(threadIdx.x) % warp,
             warps = static_cast<int>(blockDim.x) / warp;
   for (int s = static_cast<int>(threadIdx.x) / warp; s < length; s += warps) {
-    const float* const at = y[s];
+    const Y* const at = y[s];
     float sum[tile] = {};
 #pragma unroll 2
     for (int j = lane * n; j < width; j += warp * n) {
-      const Floats<n> key = load<n>(at + j);
+      const Floats<n> key = read_all<n>(at + j);
       Floats<n> vector{};
       if constexpr (additive) vector = load<n>(v + j);
 #pragma unroll
@@ -95,9 +111,9 @@ __device__ __forceinline__ void each_score(int count, int length, int width, Row
 /// to[i][j] = sum over s of w[i][s] y[s][j], or of w[i][s] v[j] (1 - tanh^2(x[i][j] + y[s][j]))
 /// where v is given. Where there are more threads than columns, they share the positions, and
 /// shared memory holds their partial sums.
-template <bool slope, int tile, int n>
+template <bool slope, int tile, int n, class Y>
 __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<const float> w,
-                                         Rows<const float> y, Rows<const float> x, const float* v,
+                                         Rows<const Y> y, Rows<const float> x, const float* v,
                                          Rows<float> to, Rows<Bfloat16> rounded) {
   NMT_DYNAMIC_SHARED(parts, float);
   const int columns = width / n, threads = static_cast<int>(blockDim.x);
@@ -114,10 +130,10 @@ __device__ __forceinline__ void each_sum(int count, int length, int width, Rows<
     for (int i = 0; i < tile; ++i) {
       if constexpr (slope) query[i] = i < count ? load<n>(x[i] + j) : Floats<n>{};
     }
-    const float* at = y[share] + j;
+    const Y* at = y[share] + j;
 #pragma unroll 4
     for (int s = share; s < length; s += shares, at += shares * y.stride) {
-      const Floats<n> value = load<n>(at);
+      const Floats<n> value = read_all<n>(at);
 #pragma unroll
       for (int i = 0; i < tile; ++i) {
         if (i >= count) break;
@@ -166,7 +182,7 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
 }
 
 // Two blocks a multiprocessor while decoding, one in training: more would spill registers.
-template <bool additive, int tile, int n>
+template <bool additive, int tile, int n, class Y>
 __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
                    const std::int32_t* sentence, const float* query, float* weights, float* context,
@@ -177,9 +193,9 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
   const int space = static_cast<int>(a.space / a.heads),
             width = static_cast<int>(a.width / a.heads);
   const Rows<float> w = at.steps(weights, a.heads, a.steps);
-  each_score<additive, tile, n>(at.count, length, space, at.steps(query, a.heads, space),
-                                positions(a, a.keys, b, at.head, space), a.v + at.head * space,
-                                additive ? 1.0f : dot_scale(space), w);
+  each_score<additive, tile, n, Y>(at.count, length, space, at.steps(query, a.heads, space),
+                                   positions(a, keys_of<Y>(a), b, at.head, space),
+                                   a.v + at.head * space, additive ? 1.0f : dot_scale(space), w);
   __syncthreads();
   each_step(at.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -191,12 +207,12 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
     for (int s = lane; s < steps; s += warp) w[i][s] = s < length ? w[i][s] / sum : 0.0f;
   });
   __syncthreads();
-  each_sum<false, tile, n>(at.count, length, width, {w.data, w.stride},
-                           positions(a, a.memory, b, at.head, width), {}, nullptr,
-                           at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
+  each_sum<false, tile, n, Y>(at.count, length, width, {w.data, w.stride},
+                              positions(a, memory_of<Y>(a), b, at.head, width), {}, nullptr,
+                              at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
 }
 
-template <bool additive, int tile, int n>
+template <bool additive, int tile, int n, class Y>
 __global__ void __launch_bounds__(max_threads, 1)
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
                             const float* weights, const float* dcontext, float* dscores,
@@ -208,8 +224,8 @@ __global__ void __launch_bounds__(max_threads, 1)
             width = static_cast<int>(a.width / a.heads);
   const Rows<const float> w = at.steps(weights, a.heads, a.steps);
   const Rows<float> d = at.steps(dscores, a.heads, a.steps);
-  each_score<false, tile, n>(at.count, length, width, at.steps(dcontext, a.heads, width),
-                             positions(a, a.memory, b, at.head, width), nullptr, 1.0f, d);
+  each_score<false, tile, n, Y>(at.count, length, width, at.steps(dcontext, a.heads, width),
+                                positions(a, memory_of<Y>(a), b, at.head, width), nullptr, 1.0f, d);
   __syncthreads();
   each_step(at.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -221,10 +237,10 @@ __global__ void __launch_bounds__(max_threads, 1)
       d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
   });
   __syncthreads();
-  each_sum<additive, tile, n>(at.count, length, space, {d.data, d.stride},
-                              positions(a, a.keys, b, at.head, space),
-                              at.steps(query, a.heads, space), a.v + at.head * space,
-                              at.steps(dquery, a.heads, space), at.steps(rounded, a.heads, space));
+  each_sum<additive, tile, n, Y>(
+      at.count, length, space, {d.data, d.stride}, positions(a, keys_of<Y>(a), b, at.head, space),
+      at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space),
+      at.steps(rounded, a.heads, space));
 }
 
 // Keys of a block, in tiles held in a thread's registers.
@@ -233,6 +249,7 @@ constexpr int keys_of_tile = 4;
 constexpr unsigned key_threads = 128;
 
 // Additive scores: a thread computes a channel of some keys of a sentence over all target steps.
+template <class Y>
 __global__ void __launch_bounds__(key_threads)
     backward_keys_kernel(Attention a, std::int64_t target_steps, const float* query,
                          const float* dscores, float* dkeys, float* dv_parts) {
@@ -249,7 +266,9 @@ __global__ void __launch_bounds__(key_threads)
     float key[keys_of_tile], dkey[keys_of_tile] = {};
 #pragma unroll
     for (int i = 0; i < keys_of_tile; ++i)
-      key[i] = first + i < end ? a.keys[((first + i) * a.sentences + b) * a.space + column] : 0.0f;
+      key[i] = first + i < end
+                   ? as_float(keys_of<Y>(a)[((first + i) * a.sentences + b) * a.space + column])
+                   : 0.0f;
     for (std::int64_t t = 0; t < target_steps; ++t) {
       const std::int64_t row = t * a.sentences + b;
       const float q = query[row * a.space + column];
@@ -272,11 +291,13 @@ std::int64_t key_blocks(const Attention& a) {
   return a.sentences * divide_up(a.steps, keys_of_block);
 }
 
-/// How a kernel reads its rows: one or several steps, one or four floats at a time.
-template <bool additive_, int tile_, int n_>
+/// How a kernel reads its rows: one or several steps, one or four numbers at a time; the type of
+/// keys and memory.
+template <bool additive_, int tile_, int n_, class Y_>
 struct Way {
   static constexpr bool additive = additive_;
   static constexpr int tile = tile_, n = n_;
+  using Y = Y_;
 };
 
 /// Launches kernel_of(Way), with (a, target_steps, arguments...).
@@ -292,20 +313,26 @@ void launch_tiles(const Cuda& cuda, const Attention& a, std::int64_t target_step
     const std::size_t shared = sizeof(float) * threads * static_cast<std::size_t>(way.tile * way.n);
     launch(kernel_of(way), grid, threads, shared, cuda, a, target_steps, arguments...);
   };
-  const auto start_kind = [&](auto kind) {
+  const auto start_kind = [&](auto kind, auto number) {
     constexpr bool additive = decltype(kind)::value;
+    using Y = decltype(number);
     if (target_steps == 1)
-      fours ? start(Way<additive, 1, 4>()) : start(Way<additive, 1, 1>());
+      fours ? start(Way<additive, 1, 4, Y>()) : start(Way<additive, 1, 1, Y>());
     else
-      fours ? start(Way<additive, steps_of_tile, 4>()) : start(Way<additive, steps_of_tile, 1>());
+      fours ? start(Way<additive, steps_of_tile, 4, Y>())
+            : start(Way<additive, steps_of_tile, 1, Y>());
   };
-  a.kind == AttentionKind::additive ? start_kind(std::true_type()) : start_kind(std::false_type());
+  const auto start_number = [&](auto number) {
+    a.kind == AttentionKind::additive ? start_kind(std::true_type(), number)
+                                      : start_kind(std::false_type(), number);
+  };
+  a.keys_rounded ? start_number(Bfloat16()) : start_number(float());
 }
 
 template <class... Pointers>
 bool all_by_fours(const Attention& a, const Pointers*... pointers) {
-  return by_fours(a.space / a.heads, a.keys, a.v, pointers...) &&
-         by_fours(a.width / a.heads, a.memory);
+  return by_fours(a.space / a.heads, a.keys, a.keys_rounded, a.v, pointers...) &&
+         by_fours(a.width / a.heads, a.memory, a.memory_rounded);
 }
 
 }  // namespace
@@ -341,8 +368,10 @@ void attention_forward(const Cuda& cuda, const Attention& a, std::int64_t target
                        float* weights, float* context, Bfloat16* rounded) {
   launch_tiles(
       cuda, a, target_steps, rows, all_by_fours(a, query, context, rounded),
-      [](auto way) { return forward_kernel<way.additive, way.tile, way.n>; }, rows, sentence, query,
-      weights, context, rounded);
+      [](auto way) {
+        return forward_kernel<way.additive, way.tile, way.n, typename decltype(way)::Y>;
+      },
+      rows, sentence, query, weights, context, rounded);
 }
 
 void attention_backward_queries(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
@@ -350,8 +379,10 @@ void attention_backward_queries(const Cuda& cuda, const Attention& a, std::int64
                                 float* dscores, float* dquery, Bfloat16* dquery_rounded) {
   launch_tiles(
       cuda, a, target_steps, a.sentences, all_by_fours(a, query, dcontext, dquery, dquery_rounded),
-      [](auto way) { return backward_queries_kernel<way.additive, way.tile, way.n>; }, query,
-      weights, dcontext, dscores, dquery, dquery_rounded);
+      [](auto way) {
+        return backward_queries_kernel<way.additive, way.tile, way.n, typename decltype(way)::Y>;
+      },
+      query, weights, dcontext, dscores, dquery, dquery_rounded);
 }
 
 std::int64_t attention_sources_scratch(const Attention& a) {
@@ -382,8 +413,8 @@ void attention_backward_sources(const Cuda& cuda, const Attention& a, std::int64
                   static_cast<unsigned>(divide_up(a.space, key_threads)));
   const std::int64_t space = a.space;
   float* const parts = g.scratch;
-  launch(backward_keys_kernel, grid, key_threads, 0, cuda, a, target_steps, query, dscores, g.dkeys,
-         parts);
+  launch(a.keys_rounded ? backward_keys_kernel<Bfloat16> : backward_keys_kernel<float>, grid,
+         key_threads, 0, cuda, a, target_steps, query, dscores, g.dkeys, parts);
   add_columns(
       cuda, key_blocks(a), space,
       [=] __device__(std::int64_t r, std::int64_t i) { return parts[r * space + i]; }, g.dv);

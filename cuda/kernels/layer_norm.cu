@@ -118,7 +118,7 @@ struct ToRows {
 template <class T>
 struct ToTerms {
   float* dx;
-  bool accumulate;
+  const float* added;  // dx, where the gradient is added to it; or null
   std::int64_t width;
   ToRows<T> branch;
   DropoutMask mask;
@@ -127,8 +127,8 @@ struct ToTerms {
     if (dx) {
       float* const to = dx + row * width + column;
       Floats<n> sum = d;
-      if (accumulate) {
-        const Floats<n> before = load<n>(to);
+      if (added) {
+        const Floats<n> before = load<n>(added + row * width + column);
 #pragma unroll
         for (int e = 0; e < n; ++e) sum[e] += before[e];
       }
@@ -249,8 +249,8 @@ void layer_norm_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t planes
   forward(cuda, rows, planes, width, x, gain, bias, y, statistics);
 }
 
-void residual_norm(const Cuda& cuda, const ResidualNorm& a) {
-  const DropoutMask mask(a.dropout, a.width);
+void residual_norm(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout) {
+  const DropoutMask mask(dropout, a.width);
   by_width(
       [&](auto n) {
         launch(residual_norm_kernel<n>, static_cast<unsigned>(a.rows),
@@ -289,9 +289,13 @@ bool by_fours_at(const T* x, std::int64_t stride) {
 }
 
 template <class T>
-void to_terms(const Cuda& cuda, const ResidualNorm& a, const ResidualNormGradient& g, T* dbranch,
-              std::int64_t stride) {
-  const ToTerms<T> to{g.dx, g.accumulate, a.width, {dbranch, stride}, {a.dropout, a.width}};
+void to_terms(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout,
+              const ResidualNormGradient& g, T* dbranch, std::int64_t stride) {
+  const ToTerms<T> to{g.dx,
+                      g.accumulate ? g.dx : nullptr,
+                      a.width,
+                      {dbranch, stride},
+                      DropoutMask(dropout, a.width)};
   backward(cuda, a.rows, 1, a.width, g.dy, a.sum, a.statistics, a.gain, to,
            by_fours_at(g.dx, a.width) && by_fours_at(dbranch, stride), g.dgain, g.dbias);
 }
@@ -324,13 +328,13 @@ void layer_norm_backward_rounded(const Cuda& cuda, std::int64_t rows, std::int64
            by_fours_at(dx, stride), dgain, dbias);
 }
 
-void residual_norm_backward(const Cuda& cuda, const ResidualNorm& a,
+void residual_norm_backward(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropout,
                             const ResidualNormGradient& g) {
   NMT_CHECK(!g.dbranch || !g.dbranch_rounded, "the gradient of the branch goes to one place");
   if (g.dbranch_rounded)
-    to_terms(cuda, a, g, g.dbranch_rounded, rounded_stride(a.width));
+    to_terms(cuda, a, dropout, g, g.dbranch_rounded, rounded_stride(a.width));
   else
-    to_terms(cuda, a, g, g.dbranch, a.width);
+    to_terms(cuda, a, dropout, g, g.dbranch, a.width);
 }
 
 }  // namespace nmt::kernels

@@ -32,9 +32,19 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   a.space = keys[2];
   a.width = values[2];
   a.heads = shape.heads;
-  a.keys = memory.keys ? memory.keys->value.f32() : nullptr;
+  if (memory.keys && memory.keys->value.dtype() == Dtype::bf16) {
+    const Node& of_values = *memory.values;
+    a.keys_rounded = memory.keys->value.data<std::uint16_t>();
+    a.memory_rounded = of_values.value.dtype() == Dtype::bf16
+                           ? of_values.value.data<std::uint16_t>()
+                           : of_values.rounded.copy();
+    NMT_CHECK(a.memory_rounded && a.width % 8 == 0, "rounded keys {} of a memory {} in float32",
+              keys.text(), values.text());
+  } else {
+    a.keys = memory.keys ? memory.keys->value.f32() : nullptr;
+    a.memory = memory.values->value.f32();
+  }
   a.exp_keys = memory.exp_keys ? memory.exp_keys.f32() : nullptr;
-  a.memory = memory.values->value.f32();
   a.lengths = memory.lengths.data<std::int32_t>();
   a.v = shape.v ? shape.v->value.f32() : nullptr;
   return a;

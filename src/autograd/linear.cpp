@@ -127,10 +127,12 @@ struct ProductGradient {
 
 }  // namespace
 
-Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
-  const Dense dense(x, weight);
-  const Var out = tape.result(dense.forward(tape, x, weight, bias));
-  if (!tape.recording()) return out;
+namespace {
+
+// The backward function of linear(), from the gradient of its result.
+void record_linear(Tape& tape, const Var& x, const Var& out, Parameter& weight, Parameter* bias,
+                   const Dense& dense) {
+  if (!tape.recording()) return;
   tape.record([&tape, x, out, &weight, bias, dense] {
     if (!out->gradient) return;
     const Tensor& dy = out->gradient;
@@ -140,6 +142,24 @@ Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
       kernels::sum_rows(backend, dense.rows, dense.n, dy.f32(), bias->gradient.f32());
     });
   });
+}
+
+}  // namespace
+
+Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias) {
+  const Dense dense(x, weight);
+  const Var out = tape.result(dense.forward(tape, x, weight, bias));
+  record_linear(tape, x, out, weight, bias, dense);
+  return out;
+}
+
+Var linear_for_attention(Tape& tape, const Var& x, Parameter& weight) {
+  const Dense dense(x, weight);
+  // A copy of x has no gaps then.
+  Tensor rounded = dense.k % 8 == 0 ? dense.forward_rounded(tape, x, weight) : Tensor();
+  const Var out =
+      tape.result(rounded ? std::move(rounded) : dense.forward(tape, x, weight, nullptr));
+  record_linear(tape, x, out, weight, nullptr, dense);
   return out;
 }
 
@@ -245,9 +265,9 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
   const Tensor statistics = context.empty({dense.rows, 2});
   const Var out = tape.result(context.empty(shape));
   Tensor rounded = rounded_room(context, shape);
+  const kernels::Dropout dropout = next_dropout(tape, shape, p);
   kernels::ResidualNorm args{.rows = dense.rows,
                              .width = dense.n,
-                             .dropout = next_dropout(tape, shape, p),
                              .x = x->value.f32(),
                              .branch = sum.f32(),
                              .gain = gain.value.f32(),
@@ -258,10 +278,10 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
   if (rounded) args.rounded = rounded.data<std::uint16_t>();
   {
     const Region region(context.profile, "layer normalization", traffic(sum, 4));
-    dispatch(context, [&](const auto& backend) { kernels::residual_norm(backend, args); });
+    dispatch(context, [&](const auto& backend) { kernels::residual_norm(backend, args, dropout); });
   }
   if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
-  tape.record([&tape, x, h, out, sum, statistics, &weight, &gain, &bias, dense, args] {
+  tape.record([&tape, x, h, out, sum, statistics, &weight, &gain, &bias, dense, args, dropout] {
     if (!out->gradient) return;
     const Context& at = tape.context();
     Tensor dy = std::exchange(out->gradient, {});  // its last use
@@ -277,7 +297,9 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
     }
     {
       const Region back(at.profile, "layer normalization, back", traffic(sum, 4));
-      dispatch(at, [&](const auto& backend) { kernels::residual_norm_backward(backend, args, g); });
+      dispatch(at, [&](const auto& backend) {
+        kernels::residual_norm_backward(backend, args, dropout, g);
+      });
     }
     if (x->wants_gradient && !g.accumulate) x->gradient = std::move(dy);
     dense.backward(tape, h, weight, branch.input());

@@ -19,6 +19,9 @@ namespace nmt::ops {
 
 /// x [..,K] W [K,N] + b [N] -> [..,N]
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullptr);
+/// x W for attention, its only reader: on a device of precision bfloat16 training may keep the
+/// result in bfloat16; its gradient is float32. Then x has a rounded copy (Node::rounded).
+Var linear_for_attention(Tape& tape, const Var& x, Parameter& weight);
 /// x [..,K*k] W -> [..,P*K*n], where each of the P planes of W is block-diagonal. weight [K,k,P*n]
 /// holds only the blocks; computed as one batched product (Gao et al. 2018, section 2.1). bias
 /// [P*K*n].
@@ -150,7 +153,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
                             const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
                             bool reverse, std::int64_t position = 0);
 
-/// An encoded source as input of attention.
+/// An encoded source as input of attention. Where the keys are in bfloat16, so are the values or
+/// their rounded copy (linear_for_attention()).
 struct Memory {
   Var values;       ///< [S,B,V]
   Var keys;         ///< [S,B,A]; null where exp_keys replaces it: additive, in inference on the CPU

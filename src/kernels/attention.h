@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 
 #include <cstdint>
 
@@ -27,6 +28,8 @@ struct Attention {
   const float* memory = nullptr;          ///< [S,B,M]
   const std::int32_t* lengths = nullptr;  ///< [B]
   const float* v = nullptr;               ///< [A], additive
+  /// Instead of `keys` and `memory`. [CUDA only]
+  const Bfloat16 *keys_rounded = nullptr, *memory_rounded = nullptr;
 };
 
 /// to[i] = e^(2 keys[i]), i < n; `to` may be `keys`. tanh(q + k) = 1 - 2 / (1 + e^2q e^2k), so with

@@ -157,9 +157,8 @@ void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes,
   cpu.pool->parallel_for(rows, rows_grain, input);
 }
 
-void residual_norm(const Cpu& cpu, const ResidualNorm& a) {
+void residual_norm(const Cpu& cpu, const ResidualNorm& a, const Dropout& d) {
   NMT_CHECK(!a.rounded, "products of the CPU read no rounded inputs");
-  const Dropout& d = a.dropout;
   const float* branch = a.branch;
   if (d.p > 0.0f) {
     dropout(cpu, a.rows, a.width, d.map, d.p, d.key, d.stream, branch, a.sum);
@@ -169,9 +168,9 @@ void residual_norm(const Cpu& cpu, const ResidualNorm& a) {
   layer_norm(cpu, a.rows, 1, a.width, a.sum, a.gain, a.bias, a.y, a.statistics);
 }
 
-void residual_norm_backward(const Cpu& cpu, const ResidualNorm& a, const ResidualNormGradient& g) {
+void residual_norm_backward(const Cpu& cpu, const ResidualNorm& a, const Dropout& d,
+                            const ResidualNormGradient& g) {
   NMT_CHECK(!g.dbranch_rounded, "products of the CPU read no rounded inputs");
-  const Dropout& d = a.dropout;
   const std::int64_t n = a.rows * a.width;
   layer_norm_backward(cpu, a.rows, 1, a.width, g.dy, a.sum, a.statistics, a.gain, g.dy, g.dgain,
                       g.dbias);

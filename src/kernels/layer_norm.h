@@ -54,7 +54,6 @@ inline void layer_norm_backward_rounded(const Cpu&, std::int64_t, std::int64_t, 
 /// layer_norm() of it.
 struct ResidualNorm {
   std::int64_t rows = 0, width = 0;
-  Dropout dropout;  ///< of the branch
   const float* x = nullptr;
   const float* branch = nullptr;
   const float* gain = nullptr;
@@ -74,9 +73,10 @@ struct ResidualNormGradient {
   float* dgain = nullptr;  ///< added to
   float* dbias = nullptr;  ///< added to
 };
-NMT_KERNEL(residual_norm, const ResidualNorm& a);
+NMT_KERNEL(residual_norm, const ResidualNorm& a, const Dropout& dropout);
 /// From the sums and the statistics of the same call.
-NMT_KERNEL(residual_norm_backward, const ResidualNorm& a, const ResidualNormGradient& g);
+NMT_KERNEL(residual_norm_backward, const ResidualNorm& a, const Dropout& dropout,
+           const ResidualNormGradient& g);
 /// Forward and backward for some rows on the calling thread, where y may overwrite x: the values
 /// before gain and bias are written to `normal` [rows, planes*width], and 1/sigma to `rstd` [rows,
 /// planes]; both may be null. Parameter gradients are added to the caller's buffers. [CPU only:

@@ -135,8 +135,9 @@ SourceMemory StackedDecoder::remember(Tape& tape, const Var& annotations,
   if (!memory_projection_) return {{nullptr, nullptr, lengths, {}}};
   return {ops::remember(
       tape, attention_.kind,
-      value_projection_ ? ops::linear(tape, annotations, *value_projection_) : annotations,
-      ops::linear(tape, annotations, *memory_projection_), lengths)};
+      value_projection_ ? ops::linear_for_attention(tape, annotations, *value_projection_)
+                        : annotations,
+      ops::linear_for_attention(tape, annotations, *memory_projection_), lengths)};
 }
 
 DecoderState StackedDecoder::start(Tape& tape, const Var& final_state) const {

@@ -14,13 +14,14 @@ Shape rows_of(Engine& engine, std::int64_t width) {
   return {between(engine, 1, 40), width};
 }
 
-void check_linear(Engine& engine, bool with_bias) {
+void check_linear(Engine& engine, bool with_bias, bool for_attention = false) {
   const std::int64_t k = between(engine, 1, 40), n = between(engine, 1, 40);
   Tape tape(engine.context, true);
   Parameter weight = engine.parameter("weight", {k, n}), bias = engine.parameter("bias", {n});
   const Var x = tape.result(engine.random(rows_of(engine, k)));
   const std::int64_t rows = x->value.rows();
-  const Var y = ops::linear(tape, x, weight, with_bias ? &bias : nullptr);
+  const Var y = for_attention ? ops::linear_for_attention(tape, x, weight)
+                              : ops::linear(tape, x, weight, with_bias ? &bias : nullptr);
   Row xs = doubles(x->value), w = doubles(weight.value), b = doubles(bias.value);
   GradientCheck check(engine, {one_rounding, std::max({k, n, rows}) + 1});
   check.reads("x", xs, x);
@@ -408,6 +409,7 @@ std::vector<OpRow> plain_op_rows() {
   return {
       {"linear", "", [](Engine& e) { check_linear(e, false); }},
       {"linear", "bias", [](Engine& e) { check_linear(e, true); }},
+      {"linear_for_attention", "", [](Engine& e) { check_linear(e, false, true); }},
       {"block_linear", "", [](Engine& e) { check_block_linear(e, false); }},
       {"block_linear", "bias", [](Engine& e) { check_block_linear(e, true); }},
       {"rearrange", "", check_rearrange},

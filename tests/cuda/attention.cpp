@@ -1,5 +1,6 @@
 #include "kernels/attention.h"
 
+#include "kernels/products/rounded.h"
 #include "tests/cuda/table.h"
 
 #include <cmath>
@@ -34,18 +35,45 @@ std::vector<float> score_vector(Parity& p, const AttentionSizes& s) {
 
 class BothAttention {
  public:
-  BothAttention(Parity& p, const AttentionSizes& s, std::int64_t first_length)
+  /// rounded: CUDA reads keys and memory in bfloat16.
+  BothAttention(Parity& p, const AttentionSizes& s, std::int64_t first_length, bool rounded)
       : sizes_(s),
-        keys_(p.floats(s.source * s.sentences * s.heads * s.space)),
-        memory_(p.floats(s.source * s.sentences * s.heads * s.width)),
+        rounded_(rounded),
+        keys_count_(s.source * s.sentences * s.heads * s.space),
+        memory_count_(s.source * s.sentences * s.heads * s.width),
+        keys_(p.values(bfloat16_numbers(p, keys_count_), true)),
+        memory_(p.values(bfloat16_numbers(p, memory_count_), true)),
+        keys_copy_(p.scratch(0, keys_count_ + 8)),
+        memory_copy_(p.scratch(0, memory_count_ + 8)),
         v_(p.values(score_vector(p, s), true)),
         lengths_(p.integers(lengths(s, first_length))),
         exp_keys_(static_cast<std::size_t>(s.source * s.sentences * s.heads * s.space)) {
     attention_exp_keys(p.cpu(), static_cast<std::int64_t>(exp_keys_.size()), keys_(p.cpu()),
                        exp_keys_.data());
   }
+  Attention operator()(const Cpu& on) const { return view(on); }
+  Attention operator()(const Cuda& on) const {
+    Attention a = view(on);
+    if (!rounded_) return a;
+    const auto copy = [&](std::int64_t n, const Both<float>& from, const Both<float>& to) {
+      auto* const rounded = reinterpret_cast<Bfloat16*>(to(on));
+      round_matrix(on, 1, n, from(on), rounded);
+      return rounded;
+    };
+    a.keys_rounded = copy(keys_count_, keys_, keys_copy_);
+    a.memory_rounded = copy(memory_count_, memory_, memory_copy_);
+    a.keys = a.memory = nullptr;
+    return a;
+  }
+
+ private:
+  static std::vector<float> bfloat16_numbers(Parity& p, std::int64_t n) {
+    std::vector<float> all(static_cast<std::size_t>(n));
+    for (float& x : all) x = from_bf16(to_bf16(2 * p.rng().uniform() - 1));
+    return all;
+  }
   template <class Backend>
-  Attention operator()(const Backend& on) const {
+  Attention view(const Backend& on) const {
     return {.kind = sizes_.kind,
             .steps = sizes_.source,
             .sentences = sizes_.sentences,
@@ -56,12 +84,15 @@ class BothAttention {
             .exp_keys = exp_keys_.data(),  // for the CPU alone
             .memory = memory_(on),
             .lengths = lengths_(on),
-            .v = sizes_.kind == AttentionKind::additive ? v_(on) : nullptr};
+            .v = sizes_.kind == AttentionKind::additive ? v_(on) : nullptr,
+            .keys_rounded = nullptr,
+            .memory_rounded = nullptr};
   }
 
- private:
   AttentionSizes sizes_;
-  Both<float> keys_, memory_, v_;
+  bool rounded_;
+  std::int64_t keys_count_, memory_count_;
+  Both<float> keys_, memory_, keys_copy_, memory_copy_, v_;
   Both<std::int32_t> lengths_;
   std::vector<float> exp_keys_;
 };
@@ -74,9 +105,10 @@ void name_sizes(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
 }
 
 /// rows > 0: the number of hypotheses, which read the sentences in turn.
-void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std::int64_t rows = 0) {
+void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std::int64_t rows = 0,
+             bool rounded = false) {
   name_sizes(p, s, first_length);
-  const BothAttention attention(p, s, first_length);
+  const BothAttention attention(p, s, first_length, rounded);
   std::vector<std::int32_t> some_rows;
   for (std::int64_t r = 0; r < rows; ++r)
     some_rows.push_back(static_cast<std::int32_t>((s.sentences - 1 + 2 * r) % s.sentences));
@@ -92,9 +124,9 @@ void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std:
       tolerance);
 }
 
-void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length) {
+void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length, bool rounded = false) {
   name_sizes(p, s, first_length);
-  const BothAttention attention(p, s, first_length);
+  const BothAttention attention(p, s, first_length, rounded);
   const std::int64_t n = s.steps * s.sentences * s.heads,
                      positions = s.source * s.sentences * s.heads;
   const auto query = p.floats(n * s.space), weights = p.floats(n * s.source),
@@ -156,6 +188,13 @@ std::vector<ParityRow> attention_parity() {
            backward(p, s, first_length);
          });
          backward(p, {AttentionKind::additive, 3, 3, 2, 1, 600, 2100}, 1);
+       }},
+      {"attention_of_bfloat16",
+       [](Parity& p) {
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) {
+           forward(p, s, first_length, 0, true);
+           backward(p, s, first_length, true);
+         });
        }},
   };
 }

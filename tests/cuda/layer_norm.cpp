@@ -20,10 +20,11 @@ void residuals(Parity& p, Check check) {
         ResidualNorm a;
         a.rows = rows;
         a.width = width;
-        if (drops > 0) a.dropout = {.p = 0.3f, .key = 0x123456789ABCDEFull, .stream = 77};
-        if (drops == 1) a.dropout.map = {.batch = rows, .step = rows};
-        if (drops == 2) a.dropout.map = {.batch = 3, .step = 17, .first = 2, .stride = 5};
-        check(a);
+        Dropout dropout;
+        if (drops > 0) dropout = {.p = 0.3f, .key = 0x123456789ABCDEFull, .stream = 77};
+        if (drops == 1) dropout.map = {.batch = rows, .step = rows};
+        if (drops == 2) dropout.map = {.batch = 3, .step = 17, .first = 2, .stride = 5};
+        check(a, dropout);
       }
 }
 
@@ -78,7 +79,7 @@ std::vector<ParityRow> layer_norm_parity() {
        }},
       {"residual_norm",
        [](Parity& p) {
-         residuals(p, [&](const ResidualNorm& a) {
+         residuals(p, [&](const ResidualNorm& a, const Dropout& dropout) {
            const std::int64_t n = a.rows * a.width;
            const auto x = p.floats(n), branch = p.floats(n), gain = p.floats(a.width, 1.0f),
                       bias = p.floats(a.width), sum = p.floats(n), y = p.floats(n),
@@ -94,42 +95,50 @@ std::vector<ParityRow> layer_norm_parity() {
                  b.sum = sum(on);
                  b.y = y(on);
                  b.statistics = statistics(on);
-                 residual_norm(on, b);
+                 residual_norm(on, b, dropout);
                  b.branch = b.sum = in_place(on);
                  b.y = other(on);
                  b.statistics += 2 * a.rows;
-                 residual_norm(on, b);
+                 residual_norm(on, b, dropout);
                },
                tolerance);
          });
        }},
       {"residual_norm_backward",
        [](Parity& p) {
-         residuals(p, [&](const ResidualNorm& a) {
+         residuals(p, [&](const ResidualNorm& a, const Dropout& dropout) {
            const std::int64_t n = a.rows * a.width;
            const auto sum = p.floats(n), statistics = p.floats(2 * a.rows, 2.0f),
                       gain = p.floats(a.width, 1.0f), dy = p.floats(n), in_place = p.floats(n),
                       dx = p.floats(n), first = p.floats(n), second = p.floats(n),
-                      dgain = p.floats(a.width), dbias = p.floats(a.width);
+                      third = p.floats(n), frozen = p.floats(n), dgain = p.floats(a.width),
+                      dbias = p.floats(a.width);
            p.run(
                [&](const auto& on) {
                  ResidualNorm b = a;
                  b.sum = sum(on);
                  b.statistics = statistics(on);
                  b.gain = gain(on);
-                 residual_norm_backward(on, b,
+                 residual_norm_backward(on, b, dropout,
                                         {.dy = in_place(on),
                                          .dx = in_place(on),
                                          .dbranch = first(on),
                                          .dgain = dgain(on),
                                          .dbias = dbias(on)});
-                 residual_norm_backward(on, b,
+                 residual_norm_backward(on, b, dropout,
                                         {.dy = dy(on),
                                          .dx = dx(on),
                                          .accumulate = true,
                                          .dbranch = second(on),
                                          .dgain = dgain(on),
                                          .dbias = dbias(on)});
+                 residual_norm_backward(on, b, dropout,
+                                        {.dy = frozen(on),
+                                         .dx = nullptr,
+                                         .dbranch = third(on),
+                                         .dgain = dgain(on),
+                                         .dbias = dbias(on)});
+                 fill(on, frozen(on), n, 0.0f);
                  fill(on, dy(on), n, 0.0f);  // not kept
                },
                tolerance);

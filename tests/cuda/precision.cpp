@@ -379,55 +379,60 @@ void check_rounded_rows(Parity& p) {
 /// The end of a residual layer: what it rounds is its result and the gradient of the branch.
 void check_residual_norm(Parity& p) {
   CudaDevice device(p.device_index(), Precision::bfloat16);
-  constexpr std::int64_t rows = 33, width = 64, n = rows * width;
-  p.sizes("all");
-  const auto x = p.floats(n), branch = p.floats(n), sum = p.floats(n), y = p.floats(n),
-             dy = p.floats(n), gain = p.floats(width, 1.0f), bias = p.floats(width),
-             statistics = p.floats(2 * rows), dgain = p.floats(width), dbias = p.floats(width),
-             factors = p.floats(width * width), of_y = p.floats(n), of_branch = p.floats(n);
-  const auto own_y = p.scratch(n, n), own_branch = p.scratch(n, n);
-  const auto call = [&](const auto& on, const auto& device_on, Bfloat16* y_rounded, float* dbranch,
-                        Bfloat16* dbranch_rounded) {
-    const ResidualNorm a{.rows = rows,
-                         .width = width,
-                         .dropout = {.p = 0.3f, .key = 5, .stream = 7, .map = {rows, rows}},
-                         .x = x(on),
-                         .branch = branch(on),
-                         .gain = gain(on),
-                         .bias = bias(on),
-                         .sum = sum(on),
-                         .y = y(on),
-                         .statistics = statistics(on),
-                         .rounded = y_rounded};
-    residual_norm(device_on, a);
-    residual_norm_backward(device_on, a,
-                           {.dy = dy(on),
-                            .dx = dy(on),
-                            .dbranch = dbranch,
-                            .dbranch_rounded = dbranch_rounded,
-                            .dgain = dgain(on),
-                            .dbias = dbias(on)});
-  };
-  p.run(
-      [&](const Cpu& on) {
-        call(on, on, nullptr, own_branch(on), nullptr);
-        const View b{factors(on), width};
-        multiply_rounded({rows, width, width}, 8, View{y(on), width}, b, 0.0f, of_y(on), width);
-        multiply_rounded({rows, width, width}, 8, View{own_branch(on), width}, b, 0.0f,
-                         of_branch(on), width);
-      },
-      [&](const Cuda& on) {
-        auto *const y_rounded = reinterpret_cast<Bfloat16*>(own_y(on)),
-                    *const branch_rounded = reinterpret_cast<Bfloat16*>(own_branch(on));
-        const Cuda handle = device.handle();
-        call(on, handle, y_rounded, nullptr, branch_rounded);
-        for (const auto& [from, to] :
-             {std::pair{y_rounded, of_y(on)}, std::pair{branch_rounded, of_branch(on)}})
-          gemm(handle, false, false, rows, width, width, {nullptr, from}, width, factors(on), width,
-               0.0f, to, width);
-        device.synchronize();
-      },
-      4e-3);  // as above
+  for (const std::int64_t width : {7, 12, 64}) {  // 7, 12: without a copy of the result
+    constexpr std::int64_t rows = 33;
+    const std::int64_t n = rows * width;
+    p.sizes("width {}", width);
+    const auto x = p.floats(n), branch = p.floats(n), sum = p.floats(n), y = p.floats(n),
+               dy = p.floats(n), gain = p.floats(width, 1.0f), bias = p.floats(width),
+               statistics = p.floats(2 * rows), dgain = p.floats(width), dbias = p.floats(width),
+               factors = p.floats(width * width), of_y = p.floats(n), of_branch = p.floats(n);
+    const auto own_y = p.scratch(n, rows * rounded_stride(width)),
+               own_branch = p.scratch(n, rows * rounded_stride(width));
+    const auto call = [&](const auto& on, const auto& device_on, Bfloat16* y_rounded,
+                          float* dbranch, Bfloat16* dbranch_rounded) {
+      const ResidualNorm a{.rows = rows,
+                           .width = width,
+                           .x = x(on),
+                           .branch = branch(on),
+                           .gain = gain(on),
+                           .bias = bias(on),
+                           .sum = sum(on),
+                           .y = y(on),
+                           .statistics = statistics(on),
+                           .rounded = y_rounded};
+      const Dropout dropout{.p = 0.3f, .key = 5, .stream = 7, .map = {rows, rows}};
+      residual_norm(device_on, a, dropout);
+      residual_norm_backward(device_on, a, dropout,
+                             {.dy = dy(on),
+                              .dx = dy(on),
+                              .dbranch = dbranch,
+                              .dbranch_rounded = dbranch_rounded,
+                              .dgain = dgain(on),
+                              .dbias = dbias(on)});
+    };
+    p.run(
+        [&](const Cpu& on) {
+          call(on, on, nullptr, own_branch(on), nullptr);
+          const View b{factors(on), width};
+          multiply_rounded({rows, width, width}, 8, View{y(on), width}, b, 0.0f, of_y(on), width);
+          multiply_rounded({rows, width, width}, 8, View{own_branch(on), width}, b, 0.0f,
+                           of_branch(on), width);
+        },
+        [&](const Cuda& on) {
+          auto *const y_rounded = reinterpret_cast<Bfloat16*>(own_y(on)),
+                      *const branch_rounded = reinterpret_cast<Bfloat16*>(own_branch(on));
+          const Cuda handle = device.handle();
+          call(on, handle, width % 8 == 0 ? y_rounded : nullptr, nullptr, branch_rounded);
+          if (width % 8 != 0) round_matrix(handle, rows, width, y(on), y_rounded);
+          for (const auto& [from, to] :
+               {std::pair{y_rounded, of_y(on)}, std::pair{branch_rounded, of_branch(on)}})
+            gemm(handle, false, false, rows, width, width, {nullptr, from}, width, factors(on),
+                 width, 0.0f, to, width);
+          device.synchronize();
+        },
+        4e-3);  // as above
+  }
 }
 
 /// The smallest fraction that each precision keeps, and the next one, which it loses.

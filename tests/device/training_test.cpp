@@ -159,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Bfloat16OnDevice,
                                          "rnnsearch gru after eights",
                                          "rnnsearch gru after norm eights",
                                          "rnnsearch lstm norm heads dot eights",
-                                         "deep atr aware eights", "deep lrn bias heads eights"),
+                                         "deep atr aware eights", "deep gru aware",
+                                         "deep atr aware", "deep lrn bias heads eights"),
                          name_of_row);
 
 // Half precision covers 6e-8 to 65504. Embeddings scaled by 2^40 and read by weights scaled by

@@ -50,11 +50,6 @@ void product_transposed(const Cuda& cuda, std::int64_t groups, std::int64_t plan
 
 namespace {
 
-template <class T>
-T* part(T* base, std::int64_t row, std::int64_t width) {
-  return base ? base + row * width : nullptr;
-}
-
 // The normalization of some planes of a cell's products, from `first_plane` on.
 RowNorm row_norm(const Cell& cell, int first_plane, float* normal, float* rstd) {
   RowNorm norm;
@@ -188,6 +183,8 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
   const bool rounds_dx = gradient.dx && gradient.dx_rounded && !unit.is_matrix();
+  NMT_CHECK(step.steps == 1 || !rounds_dx, "unit {}: {} steps round dx beside dx", unit.name,
+            step.steps);
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x || rounds_dx);
   float* const gain_sums = scratch.sums + unit.vectors * h;
   const auto set_sums = [&](RowNorm& norm, int first_plane) {
@@ -200,7 +197,7 @@ void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
   UnitStepsGradient d = step_gradient(cell, gradient, row, scratch);
   d.dh = dh;
   std::copy_n(carry, unit.states, d.carry);
-  d.from_zero = from_zero;
+  d.from_zero = from_zero ? 1 : 0;
   run.backward(cuda, step, d);
   if (l > 0) {
     product_transposed(cuda, cell.groups, l, rows, h, h, {d.dlate, d.dlate_rounded},

@@ -20,9 +20,9 @@ using kernels::ProductInput;
 void cell_forward(const Cuda& cuda, const Cell& cell, const CellRecord& record, std::int64_t at,
                   UnitSteps step);
 
-/// The rows from `row` on of a matrix in bfloat16 that may be missing.
+/// The rows from `row` on of a matrix that may be missing.
 template <class T>
-T* rounded_rows(T* matrix, std::int64_t row, std::int64_t width) {
+T* part(T* matrix, std::int64_t row, std::int64_t width) {
   return matrix ? matrix + row * width : nullptr;
 }
 

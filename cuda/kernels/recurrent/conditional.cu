@@ -23,14 +23,14 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   UnitSteps step;
   step.rows = a.batch;
   if (a.x) step.x = a.x + row * a.lower.unit->inputs * h;
-  step.x_rounded = rounded_rows(a.x_rounded, row, a.lower.unit->inputs * h);
+  step.x_rounded = part(a.x_rounded, row, a.lower.unit->inputs * h);
   step.position = a.position + t;
   for (int p = 0; p < a.lower.unit->states; ++p) {
     step.previous[p] = t == 0 ? a.initial[p] : a.states[p] + (row - a.batch) * h;
     step.next[p] = a.middle[p] + record_row(a, t) * h;
   }
-  if (t > 0) step.previous_rounded = rounded_rows(a.states_rounded, row - a.batch, h);
-  step.next_rounded = rounded_rows(a.middle_rounded, record_row(a, t), h);
+  if (t > 0) step.previous_rounded = part(a.states_rounded, row - a.batch, h);
+  step.next_rounded = part(a.middle_rounded, record_row(a, t), h);
   return step;
 }
 
@@ -53,8 +53,8 @@ UnitSteps higher_step(const Conditional& a, std::int64_t t) {
     step.previous[p] = a.middle[p] + at * h;
     step.next[p] = a.states[p] + t * a.batch * h;
   }
-  step.previous_rounded = rounded_rows(a.middle_rounded, at, h);
-  step.next_rounded = rounded_rows(a.states_rounded, t * a.batch, h);
+  step.previous_rounded = part(a.middle_rounded, at, h);
+  step.next_rounded = part(a.states_rounded, t * a.batch, h);
   return step;
 }
 
@@ -104,10 +104,9 @@ void conditional_forward(const Cuda& cuda, const Conditional& a) {
     float* const query = a.queries + at * att.space;
     float* const context = a.contexts + row * width;
     float* const attended = a.headed ? a.headed + at * att.width : context;
-    Bfloat16* const rounded = rounded_rows(a.attended_rounded, at, att.width);
+    Bfloat16* const rounded = part(a.attended_rounded, at, att.width);
     product(cuda, 1, 1, a.batch, h, att.space,
-            {a.middle[0] + at * h, rounded_rows(a.middle_rounded, at, h)}, a.query.f32, false,
-            query);
+            {a.middle[0] + at * h, part(a.middle_rounded, at, h)}, a.query.f32, false, query);
     nmt::cuda::attention_forward(cuda, att, 1, a.batch, a.sentence, query,
                                  a.weights + row * att.heads * att.steps, attended, rounded);
     if (a.headed)
@@ -165,7 +164,7 @@ void context_backward(const Cuda& cuda, const Conditional& a, const ConditionalG
   float* const dxc = g.higher.dx + row * wide;
   float* const dattended = space.dattended + row * attended;
   float* const dcontext = a.headed ? g.doutputs + row * width : dattended;
-  const ProductInput product_gradient(dxc, rounded_rows(g.higher.dx_rounded, row, wide));
+  const ProductInput product_gradient(dxc, part(g.higher.dx_rounded, row, wide));
   const bool add = g.dcontexts != nullptr;
   if (a.higher.rearrange) {
     product_transposed(cuda, a.higher.groups, inputs, a.batch, width, h, product_gradient,
@@ -238,7 +237,7 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
     const std::int64_t row = t * a.batch;
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
-    Bfloat16* const dquery_rounded = rounded_rows(g.dqueries_rounded, row, att.space);
+    Bfloat16* const dquery_rounded = part(g.dqueries_rounded, row, att.space);
     attention_backward_queries(cuda, att, 1, a.queries + row * att.space,
                                a.weights + row * scores(a), space.dattended + row * att.width,
                                space.dscores + row * scores(a), dquery, dquery_rounded);

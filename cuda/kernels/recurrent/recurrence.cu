@@ -14,7 +14,7 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
   const std::int64_t h = a.cell.width;
   const StepOffsets at = step_offsets(a, i, 0);
   UnitSteps step = begin_step<UnitSteps>(a, at, a.cell, a.x, a.batch);
-  step.x_rounded = rounded_rows(a.x_rounded, at.row, a.cell.unit->inputs * h);
+  step.x_rounded = part(a.x_rounded, at.row, a.cell.unit->inputs * h);
   step.steps = steps;
   step.stride = a.reverse ? -a.batch : a.batch;
   step.position = at.position;
@@ -22,8 +22,8 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
     step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.states[p] + at.row * h;
   }
-  step.next_rounded = rounded_rows(a.states_rounded, at.row, h);
-  if (at.previous >= 0) step.previous_rounded = rounded_rows(a.states_rounded, at.previous, h);
+  step.next_rounded = part(a.states_rounded, at.row, h);
+  if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
   return step;
 }
 

@@ -20,9 +20,9 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
     step.previous[p] = state_before(a, at, p, 0, h);
     step.next[p] = a.middle[p] + at.at * h;
   }
-  step.x_rounded = rounded_rows(a.x_rounded, at.row, a.lower.unit->inputs * h);
-  if (at.previous >= 0) step.previous_rounded = rounded_rows(a.states_rounded, at.previous, h);
-  step.next_rounded = rounded_rows(a.middle_rounded, at.at, h);
+  step.x_rounded = part(a.x_rounded, at.row, a.lower.unit->inputs * h);
+  if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
+  step.next_rounded = part(a.middle_rounded, at.at, h);
   return step;
 }
 
@@ -35,9 +35,9 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
     step.previous[p] = a.middle[p] + at.at * h;
     step.next[p] = a.states[p] + at.row * h;
   }
-  step.x_rounded = rounded_rows(a.guide_rounded, at.row, a.higher.unit->inputs * h);
-  step.previous_rounded = rounded_rows(a.middle_rounded, at.at, h);
-  step.next_rounded = rounded_rows(a.states_rounded, at.row, h);
+  step.x_rounded = part(a.guide_rounded, at.row, a.higher.unit->inputs * h);
+  step.previous_rounded = part(a.middle_rounded, at.at, h);
+  step.next_rounded = part(a.states_rounded, at.row, h);
   return step;
 }
 
@@ -48,6 +48,7 @@ std::int64_t first_row(const Transition& a) {
 
 // All steps of both units, for a unit without recurrent products.
 UnitChain chain_of(const Transition& a) {
+  NMT_CHECK(!a.middle_rounded, "unit {}: no product reads its states", a.lower.unit->name);
   UnitChain chain{lower_step(a, 0), higher_step(a, 0), a.keep};
   const std::int64_t at = step_offsets(a, 0, 0).at;
   set_parameters(a.lower, a.lower_record, at, chain.lower);
@@ -85,7 +86,7 @@ void chain_backward(const Cuda& cuda, const Transition& a, const TransitionGradi
                     dhigher = step_gradient(a.higher, g.higher, row, higher);
   dhigher.dh = g.dh + row * a.higher.width;
   std::copy_n(g.dinitial, a.lower.unit->states, dlower.carry);
-  dlower.from_zero = true;
+  dlower.from_zero = 1;
   chain_kernels(*a.lower.unit).backward(cuda, chain_of(a), dlower, dhigher);
 }
 

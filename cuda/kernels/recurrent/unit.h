@@ -66,14 +66,15 @@ struct UnitSteps {
 /// Gradients: dx, du, dlate and dpositions are written, one row for each row of x; vector_sums is
 /// added to.
 struct UnitStepsGradient {
+  /// Not 0: the carry starts as 0 and is not read; several steps of a kernel only. As wide as the
+  /// other members, since graphs compare arguments byte by byte.
+  std::int64_t from_zero = 0;
   /// [rows,H] of the first step, added to carry[0] at every step; or null.
   const float* dh = nullptr;
   /// [rows,H], the gradient of the states after the last step; becomes that before the first.
   float* carry[max_states]{};
-  bool from_zero =
-      false;            ///< the carry starts as 0 and is not read; several steps of a kernel only
-  float* dx = nullptr;  ///< [rows, inputs*H]; null: dx_rounded alone
-  float* du = nullptr;  ///< [rows, recurrents*H]
+  float* dx = nullptr;     ///< [rows, inputs*H]; null: dx_rounded alone
+  float* du = nullptr;     ///< [rows, recurrents*H]
   float* dlate = nullptr;  ///< [rows, late*H]
   /// The same rounded, or null. Beside dx that of an element-wise unit is written for single steps
   /// by row_kernels() alone.

@@ -63,7 +63,7 @@ __global__ void backward_pair_kernel(UnitSteps a, UnitSteps b, UnitStepsGradient
     for (int p = 0; p < U::states; ++p) db.carry[p][row * h + column] = carry[p];
   }
   complete_backward<U::inputs>(da.dx, a.x_norm, row, h);
-  round_row<U::inputs>(da.dx, row, h, da.dx_rounded);
+  if (da.dx) round_row<U::inputs>(da.dx, row, h, da.dx_rounded);
 }
 
 template <class U>

@@ -133,7 +133,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
   if (l > 0) {
     late = context.empty({rows, l * h});
     late_value = context.empty({rows, h});
-    if (backward) late_value_rounded = rounded_rows(context, cell, rows, h);
+    if (backward) late_value_rounded = room_for_products(context, cell, rows, h);
   }
   if (l > 0 && normal) {
     late_normal = context.empty({rows, l * h});
@@ -155,14 +155,14 @@ CellGradients::CellGradients(const Context& context, const Cell& cell, std::int6
   const auto products = [&](std::int64_t planes, Tensor& gradient, Tensor& rounded) {
     if (planes == 0) return;
     gradient = context.empty({rows, planes * h});
-    rounded = rounded_rows(context, cell, rows, planes * h);
+    rounded = room_for_products(context, cell, rows, planes * h);
   };
   products(cell.unit->recurrents, du, du_rounded);
   products(cell.unit->late, dlate, dlate_rounded);
 }
 
-Tensor rounded_rows(const Context& context, const Cell& cell, std::int64_t rows,
-                    std::int64_t columns) {
+Tensor room_for_products(const Context& context, const Cell& cell, std::int64_t rows,
+                         std::int64_t columns) {
   const bool reads_rows = cell.groups == 1 && !cell.rearrange && !cell.dropout;
   return reads_rows ? rounded_room(context, {rows, columns}) : Tensor();
 }
@@ -182,9 +182,10 @@ kernels::CellGradient CellGradients::view(const Cell& cell) const {
 
 std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool reverse) {
   const std::int64_t rows = states.value.rows(), batch = start.rows(), width = states.value.width();
+  const std::int64_t first = reverse ? batch : 0;  // the first state that a step reads
   const kernels::Bfloat16* const copy = states.rounded ? states.rounded.copy() : nullptr;
-  const std::int64_t after = reverse ? batch * width : 0;  // the first state that a step reads
-  const kernels::ProductInput inner(states.value.f32() + after, copy ? copy + after : nullptr);
+  const kernels::ProductInput inner(states.value.f32() + first * width,
+                                    copy ? copy + first * kernels::rounded_stride(width) : nullptr);
   if (reverse) return {{start.f32(), rows - batch, batch}, {inner, 0, rows - batch}};
   return {{start.f32(), 0, batch}, {inner, batch, rows - batch}};
 }

@@ -42,8 +42,8 @@ struct CellGradients {
 
 /// Room for the rounded copies of rows [rows,columns] that the kernels of a cell write for its
 /// products; empty where they read none.
-Tensor rounded_rows(const Context& context, const Cell& cell, std::int64_t rows,
-                    std::int64_t columns);
+Tensor room_for_products(const Context& context, const Cell& cell, std::int64_t rows,
+                         std::int64_t columns);
 /// The same of the states [T,B,H] of a recurrence in training, for its own products and those of
 /// later ops: the node gets the copy, and the loop writes it.
 template <class Loop>
@@ -51,7 +51,7 @@ void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) 
   if (!tape.recording()) return;
   const Tensor& value = states.value;
   Tensor copy = cell.unit->is_matrix()
-                    ? rounded_rows(tape.context(), cell, value.rows(), cell.width)
+                    ? room_for_products(tape.context(), cell, value.rows(), cell.width)
                     : rounded_room(tape.context(), value.shape());
   if (!copy) return;
   loop.states_rounded = copy.data<std::uint16_t>();

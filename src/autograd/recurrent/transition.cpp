@@ -38,7 +38,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   }
   Tensor middle_rounded;
   if (recording && lower.unit->is_matrix())
-    middle_rounded = rounded_rows(context, lower, kept, lower.width);
+    middle_rounded = room_for_products(context, lower, kept, lower.width);
   args.middle_rounded = copy_of(middle_rounded);
   {
     const Region region(

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/pointwise.h"
+#include "kernels/products/rounded.h"
 #include "tensor/copy.h"
 #include "tensor/repeat.h"
 
@@ -197,6 +198,16 @@ void Optimizer::keep_rounded() {
   }
 }
 
+// After somebody may have written the weights.
+void Optimizer::round_again(std::size_t i) {
+  const Parameter& parameter = parameters_.all()[i];
+  if (!parameter.rounded) return;
+  dispatch(context_, [&](const auto& device) {
+    kernels::round_matrix(device, parameter.value.rows(), parameter.value.width(),
+                          parameter.value.f32(), parameter.rounded.copy());
+  });
+}
+
 void Optimizer::step(double rate) {
   const double t = static_cast<double>(steps_);
   const auto run = [&](auto rule, double rule_rate, auto kernel) {
@@ -251,18 +262,19 @@ void Optimizer::clear() {
 void Optimizer::for_each_published(const Visit& visit) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
-    parameter.rounded = {};  // visit() may write the weights
     visit(parameter.name, averages_ ? states_[i].average : parameter.value);
+    if (!averages_) round_again(i);
   }
 }
 
 void Optimizer::for_each_state(const Visit& visit) {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
-    parameter.rounded = {};  // visit() may write the weights
     if (states_[i].first) visit("first." + parameter.name, states_[i].first);
     if (states_[i].second) visit("second." + parameter.name, states_[i].second);
-    if (averages_) visit("value." + parameter.name, parameter.value);
+    if (!averages_) continue;
+    visit("value." + parameter.name, parameter.value);
+    round_again(i);
   }
 }
 

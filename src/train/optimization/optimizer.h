@@ -58,7 +58,7 @@ class Optimizer {
   void average_from(std::int64_t steps) { average_from_ = steps; }
 
   /// The weights for translation, under the names of the parameters: the moving average if there is
-  /// one, else the trained weights.
+  /// one, else the trained weights. Here and in for_each_state() `visit` may write them.
   using Visit = std::function<void(const std::string& name, Tensor& tensor)>;
   void for_each_published(const Visit& visit);
   /// The additional state for resuming: "first.<parameter>" and "second.<parameter>" as far as the
@@ -71,6 +71,7 @@ class Optimizer {
     Tensor rounded;                 // the weights for products, as far as passes read them
   };
   void keep_rounded();
+  void round_again(std::size_t parameter);
   void measure(double share);
   void step(double rate);
   std::vector<States> states_;  // one each parameter

@@ -3,6 +3,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
 #include "kernels/recurrent/recurrence.h"
+#include "tensor/rounded.h"
 
 #include <fmt/format.h>
 
@@ -19,8 +20,14 @@ float* pointer(const Tensor& t) {
   return t ? t.f32() : nullptr;
 }
 
+kernels::Bfloat16* copy_of(const Tensor& t) {
+  return t ? t.data<std::uint16_t>() : nullptr;
+}
+
 // Inputs and outputs of one run; a row rotates several.
 struct Buffers {
+  // Copies for products, where the device's products read them.
+  Tensor states_rounded, late_value_rounded, du_rounded, dlate_rounded;
   Tensor x, states[kernels::max_states], u, late, late_value;  // forward
   Tensor dh, dx, du, dlate, dinitial[kernels::max_states], dvectors, dpositions,
       scratch;  // backward
@@ -146,11 +153,19 @@ class RecurrenceCase {
     for (int p = 0; p < unit_.states; ++p) b.states[p] = case_.zeros(n);
     if (r > 0) b.u = case_.zeros(n * r);
     if (l > 0) b.late = case_.zeros(n * l), b.late_value = case_.zeros(n);
+    const auto copy = [&](std::int64_t planes) -> Tensor {
+      if (planes == 0) return {};
+      return rounded_room(context, {size_.rows(), planes * size_.width});
+    };
+    b.states_rounded = copy(r > 0 ? 1 : 0);
+    b.late_value_rounded = copy(l > 0 ? 1 : 0);
     if (!backward_) return b;
     b.dh = upload(context, dh_, {n});
     b.dx = case_.zeros(n * unit_.inputs);
     if (r > 0) b.du = case_.zeros(n * r);
     if (l > 0) b.dlate = case_.zeros(n * l);
+    b.du_rounded = copy(r);
+    b.dlate_rounded = copy(l);
     for (int p = 0; p < unit_.states; ++p) b.dinitial[p] = case_.zeros(size_.batch * size_.width);
     if (vectors_) b.dvectors = case_.zeros(vectors_.elements());
     if (positions_) b.dpositions = case_.zeros(positions_.elements());
@@ -175,6 +190,8 @@ class RecurrenceCase {
     a.record.u = pointer(b.u);
     a.record.late = pointer(b.late);
     a.record.late_value = pointer(b.late_value);
+    a.record.late_value_rounded = copy_of(b.late_value_rounded);
+    a.states_rounded = copy_of(b.states_rounded);
     return a;
   }
 
@@ -183,6 +200,8 @@ class RecurrenceCase {
     g.dh = b.dh.f32();
     for (int p = 0; p < unit_.states; ++p) g.dinitial[p] = b.dinitial[p].f32();
     g.cell.dx = b.dx.f32();
+    g.cell.du_rounded = copy_of(b.du_rounded);
+    g.cell.dlate_rounded = copy_of(b.dlate_rounded);
     g.cell.du = pointer(b.du);
     g.cell.dlate = pointer(b.dlate);
     g.cell.dvectors = pointer(b.dvectors);
