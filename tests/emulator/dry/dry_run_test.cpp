@@ -57,9 +57,9 @@ TEST_F(DryRuns, SectorsCountOnce) {
   float* const y = floats(device, n);
   kernels::layer_norm(device.handle(), rows, 1, width, x, gain, nullptr, y, nullptr);
   const auto work = dry->work();
-  ASSERT_TRUE(work.contains("layer_norm_kernel")) << work.begin()->first;
-  EXPECT_NEAR(work.at("layer_norm_kernel").read, 4.0 * (n + width), 0.01 * 4 * n);
-  EXPECT_NEAR(work.at("layer_norm_kernel").written, 4.0 * n, 0.01 * 4 * n);
+  ASSERT_TRUE(work.contains("layer_norm_kernel<4, float>")) << work.begin()->first;
+  EXPECT_NEAR(work.at("layer_norm_kernel<4, float>").read, 4.0 * (n + width), 0.01 * 4 * n);
+  EXPECT_NEAR(work.at("layer_norm_kernel<4, float>").written, 4.0 * n, 0.01 * 4 * n);
 }
 
 TEST_F(DryRuns, ProductsAreCountedByTheirSizes) {
