@@ -14,11 +14,22 @@ constexpr unsigned threads = 128;
 template <class U>
 constexpr bool holds_registers = U::recurrents + U::late == 0 && U::states == 1;
 
-// Steps whose loads are in flight while a thread computes.
+// Steps whose loads are in flight while a thread computes. For newer devices than Hopper the
+// compiler takes more registers, and would spill them with as many steps or as many blocks.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr bool is_newer = true;
+#else
+constexpr bool is_newer = false;
+#endif
+constexpr int bound_blocks = is_newer ? 4 : 8;
 template <class U>
-constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1 : 4;
+constexpr int steps_ahead = U::recurrents + U::late > 0 ? 1
+                            : is_newer                  ? 2
+                                                        : 4;
 template <class U>
-constexpr int steps_ahead_backward = holds_registers<U> ? 3 : steps_ahead<U>;
+constexpr int steps_ahead_backward = is_newer             ? 1
+                                     : holds_registers<U> ? 3
+                                                          : steps_ahead<U>;
 
 template <class U>
 __global__ void forward_kernel(UnitSteps a) {
@@ -123,7 +134,7 @@ __global__ void backward_kernel(UnitSteps a, UnitStepsGradient g) {
   backward_steps<U>(a, g);
 }
 template <class U>
-__global__ void __launch_bounds__(threads, 8)
+__global__ void __launch_bounds__(threads, bound_blocks)
     register_bound_backward_kernel(UnitSteps a, UnitStepsGradient g) {
   backward_steps<U>(a, g);
 }
