@@ -52,20 +52,13 @@ struct TilePosition {
   }
 };
 
-/// The keys and the memory as numbers of type Y.
+/// The one of two matrices, of which one is null, that has numbers of type Y.
 template <class Y>
-__device__ __forceinline__ const Y* keys_of(const Attention& a) {
+__device__ __forceinline__ const Y* of_type(const float* plain, const Bfloat16* rounded) {
   if constexpr (std::is_same_v<Y, float>)
-    return a.keys;
+    return plain;
   else
-    return a.keys_rounded;
-}
-template <class Y>
-__device__ __forceinline__ const Y* memory_of(const Attention& a) {
-  if constexpr (std::is_same_v<Y, float>)
-    return a.memory;
-  else
-    return a.memory_rounded;
+    return rounded;
 }
 
 /// Sentence b's part of x [S,B,heads,n].
@@ -193,9 +186,10 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
   const int space = static_cast<int>(a.space / a.heads),
             width = static_cast<int>(a.width / a.heads);
   const Rows<float> w = at.steps(weights, a.heads, a.steps);
-  each_score<additive, tile, n, Y>(at.count, length, space, at.steps(query, a.heads, space),
-                                   positions(a, keys_of<Y>(a), b, at.head, space),
-                                   a.v + at.head * space, additive ? 1.0f : dot_scale(space), w);
+  each_score<additive, tile, n, Y>(
+      at.count, length, space, at.steps(query, a.heads, space),
+      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, at.head, space), a.v + at.head * space,
+      additive ? 1.0f : dot_scale(space), w);
   __syncthreads();
   each_step(at.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -207,9 +201,10 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
     for (int s = lane; s < steps; s += warp) w[i][s] = s < length ? w[i][s] / sum : 0.0f;
   });
   __syncthreads();
-  each_sum<false, tile, n, Y>(at.count, length, width, {w.data, w.stride},
-                              positions(a, memory_of<Y>(a), b, at.head, width), {}, nullptr,
-                              at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
+  each_sum<false, tile, n, Y>(
+      at.count, length, width, {w.data, w.stride},
+      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, at.head, width), {}, nullptr,
+      at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
 }
 
 template <bool additive, int tile, int n, class Y>
@@ -224,8 +219,9 @@ __global__ void __launch_bounds__(max_threads, 1)
             width = static_cast<int>(a.width / a.heads);
   const Rows<const float> w = at.steps(weights, a.heads, a.steps);
   const Rows<float> d = at.steps(dscores, a.heads, a.steps);
-  each_score<false, tile, n, Y>(at.count, length, width, at.steps(dcontext, a.heads, width),
-                                positions(a, memory_of<Y>(a), b, at.head, width), nullptr, 1.0f, d);
+  each_score<false, tile, n, Y>(
+      at.count, length, width, at.steps(dcontext, a.heads, width),
+      positions(a, of_type<Y>(a.memory, a.memory_rounded), b, at.head, width), nullptr, 1.0f, d);
   __syncthreads();
   each_step(at.count, [&](int i) {
     const int lane = static_cast<int>(threadIdx.x) % warp;
@@ -238,7 +234,8 @@ __global__ void __launch_bounds__(max_threads, 1)
   });
   __syncthreads();
   each_sum<additive, tile, n, Y>(
-      at.count, length, space, {d.data, d.stride}, positions(a, keys_of<Y>(a), b, at.head, space),
+      at.count, length, space, {d.data, d.stride},
+      positions(a, of_type<Y>(a.keys, a.keys_rounded), b, at.head, space),
       at.steps(query, a.heads, space), a.v + at.head * space, at.steps(dquery, a.heads, space),
       at.steps(rounded, a.heads, space));
 }
@@ -266,9 +263,11 @@ __global__ void __launch_bounds__(key_threads)
     float key[keys_of_tile], dkey[keys_of_tile] = {};
 #pragma unroll
     for (int i = 0; i < keys_of_tile; ++i)
-      key[i] = first + i < end
-                   ? as_float(keys_of<Y>(a)[((first + i) * a.sentences + b) * a.space + column])
-                   : 0.0f;
+      key[i] =
+          first + i < end
+              ? as_float(of_type<Y>(
+                    a.keys, a.keys_rounded)[((first + i) * a.sentences + b) * a.space + column])
+              : 0.0f;
     for (std::int64_t t = 0; t < target_steps; ++t) {
       const std::int64_t row = t * a.sentences + b;
       const float q = query[row * a.space + column];

@@ -125,10 +125,6 @@ struct ProductGradient {
   kernels::ProductInput input() const { return {plain(), bf16()}; }
 };
 
-}  // namespace
-
-namespace {
-
 // The backward function of linear(), from the gradient of its result.
 void record_linear(Tape& tape, const Var& x, const Var& out, Parameter& weight, Parameter* bias,
                    const Dense& dense) {

@@ -22,7 +22,7 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   const std::int64_t h = a.lower.width, row = t * a.batch;
   UnitSteps step;
   step.rows = a.batch;
-  if (a.x) step.x = a.x + row * a.lower.unit->inputs * h;
+  step.x = part(a.x, row, a.lower.unit->inputs * h);
   step.x_rounded = part(a.x_rounded, row, a.lower.unit->inputs * h);
   step.position = a.position + t;
   for (int p = 0; p < a.lower.unit->states; ++p) {
