@@ -109,6 +109,18 @@ void gemm_packed_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::
                   .bias = bias});
 }
 
+void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
+                 const ProductInput& a, const float* packed, const float* bias, float* c) {
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(a, false, k, k),
+                  .b = packed_operand(cuda, packed, k, 0),
+                  .c = c,
+                  .ldc = n,
+                  .bias = bias});
+}
+
 void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids,
                    const float* packed, float* out) {
   if (packs_bfloat16(cuda)) {

@@ -93,7 +93,8 @@ __global__ void residual_norm_kernel(ResidualNorm a, DropoutMask mask) {
     for (int e = 0; e < n; ++e) sum += value[e] += x[e];
     store<n>(a.sum + at + i, value);
   }
-  row_statistics<n>(a.sum + at, a.width, sum, a.statistics + 2 * row, mean, scale);
+  row_statistics<n>(a.sum + at, a.width, sum, a.statistics ? a.statistics + 2 * row : nullptr, mean,
+                    scale);
   write_normal<n>(a.sum + at, a.width, mean, scale, a.gain, a.bias, a.y + at,
                   a.rounded ? a.rounded + at : nullptr);
 }

@@ -43,7 +43,7 @@ struct Dense {
     const Region region(context.profile, "linear layers", {flops()});
     const float* const b = bias ? bias->value.f32() : nullptr;
     if (weight.is_packed()) {
-      packed_product(context, rows, n, k, x->value.f32(), weight.packed, b, y.f32());
+      packed_product(context, rows, n, k, tape.input(*x), weight.packed, b, y.f32());
       return y;
     }
     kernels::ProductInput left = x->value.f32(), right = weight.value.f32();
@@ -255,13 +255,14 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
   NMT_CHECK(shape.rows() == dense.rows && shape[-1] == dense.n, "cannot add {} to {} rows of {}",
             shape.text(), dense.rows, dense.n);
   check_norm(gain, dense.n, shape);
-  if (!tape.recording()) return layer_norm(tape, add(tape, linear(tape, h, weight), x), gain, bias);
   const Context& context = tape.context();
   const Tensor sum = dense.forward(tape, h, weight, nullptr).reshape(shape);
-  const Tensor statistics = context.empty({dense.rows, 2});
-  const Var out = tape.result(context.empty(shape));
+  Tensor statistics;
+  if (tape.recording()) statistics = context.empty({dense.rows, 2});
+  const Var out = tape.result(tape.recording() ? context.empty(shape) : sum);
   Tensor rounded = rounded_room(context, shape);
-  const kernels::Dropout dropout = next_dropout(tape, shape, p);
+  const kernels::Dropout dropout =
+      tape.recording() ? next_dropout(tape, shape, p) : kernels::Dropout();
   kernels::ResidualNorm args{.rows = dense.rows,
                              .width = dense.n,
                              .x = x->value.f32(),
@@ -270,13 +271,14 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
                              .bias = bias.value.f32(),
                              .sum = sum.f32(),
                              .y = out->value.f32(),
-                             .statistics = statistics.f32()};
+                             .statistics = statistics ? statistics.f32() : nullptr};
   if (rounded) args.rounded = rounded.data<std::uint16_t>();
   {
     const Region region(context.profile, "layer normalization", traffic(sum, 4));
     dispatch(context, [&](const auto& backend) { kernels::residual_norm(backend, args, dropout); });
   }
   if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
+  if (!tape.recording()) return out;
   tape.record([&tape, x, h, out, sum, statistics, &weight, &gain, &bias, dense, args, dropout] {
     if (!out->gradient) return;
     const Context& at = tape.context();

@@ -5,6 +5,7 @@
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_bf16.h"
 #include "kernels/products/gemm_int8.h"
+#include "kernels/products/rounded.h"
 #include "kernels/products/select_columns.h"
 
 namespace nmt::ops {
@@ -57,20 +58,18 @@ kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first) {
 }
 
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
-                    const float* x, const Tensor& packed, const float* bias, float* y) {
+                    const kernels::ProductInput& x, const Tensor& packed, const float* bias,
+                    float* y) {
   if (packed.dtype() == Dtype::f32) {
     dispatch(context, [&](const auto& backend) {
-      if (bias)
-        kernels::gemm_packed_bias(backend, rows, n, k, x, packed.f32(), bias, y);
-      else
-        kernels::gemm_packed(backend, rows, n, k, x, k, packed.f32(), false, y, n);
+      kernels::gemm_packed(backend, rows, n, k, x, packed.f32(), bias, y);
     });
     return;
   }
   if (packed.dtype() == Dtype::i8)
-    kernels::gemm_int8(context.cpu, rows, n, k, x, k, int8_of(packed, 0), false, y, n);
+    kernels::gemm_int8(context.cpu, rows, n, k, x.f32, k, int8_of(packed, 0), false, y, n);
   else
-    kernels::gemm_bf16(context.cpu, rows, n, k, x, k, bf16_of(packed, 0), false, y, n);
+    kernels::gemm_bf16(context.cpu, rows, n, k, x.f32, k, bf16_of(packed, 0), false, y, n);
   if (bias) kernels::add_bias(context.cpu, rows, n, y, bias, y);
 }
 

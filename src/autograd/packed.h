@@ -22,7 +22,8 @@ void pack_weight(const Context& context, bool transpose, std::int64_t k, std::in
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
 /// y [rows,n] = x [rows,k] W + bias [n]; bias may be null.
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
-                    const float* x, const Tensor& packed, const float* bias, float* y);
+                    const kernels::ProductInput& x, const Tensor& packed, const float* bias,
+                    float* y);
 /// y[r,:] = column ids[r] of the packed [k,n] matrix.
 void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
                     const std::int32_t* ids, const Tensor& packed, float* y);

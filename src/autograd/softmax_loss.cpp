@@ -53,7 +53,7 @@ Tensor logits(Tape& tape, const Var& x, Parameter& table, Parameter* bias) {
                       {2.0 * static_cast<double>(rows * n) * static_cast<double>(k)});
   const float* const b = bias ? bias->value.f32() : nullptr;
   if (table.is_packed()) {
-    packed_product(context, rows, n, k, x->value.f32(), table.packed, b, y.f32());
+    packed_product(context, rows, n, k, tape.input(*x), table.packed, b, y.f32());
     return y;
   }
   dispatch(context, [&](const auto& backend) {

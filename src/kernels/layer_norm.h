@@ -58,9 +58,9 @@ struct ResidualNorm {
   const float* branch = nullptr;
   const float* gain = nullptr;
   const float* bias = nullptr;
-  float* sum = nullptr;  ///< may be branch
-  float* y = nullptr;
-  float* statistics = nullptr;  ///< [rows, 2]
+  float* sum = nullptr;         ///< may be branch
+  float* y = nullptr;           ///< may be sum
+  float* statistics = nullptr;  ///< [rows, 2]; or null
   Bfloat16* rounded = nullptr;  ///< y rounded, for products; or null. [CUDA only]
 };
 struct ResidualNormGradient {

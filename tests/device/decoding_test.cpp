@@ -18,7 +18,9 @@ namespace {
 // Frozen models of one description on one device, with weights large enough that probabilities
 // differ.
 struct Models {
-  Models(DeviceKind kind, const std::string& text, int count = 1) : machine(kind, text) {
+  Models(DeviceKind kind, const std::string& text, int count = 1,
+         Precision precision = Precision::float32)
+      : machine(kind, text, precision) {
     for (int i = 0; i < count; ++i) {
       ModelSpec spec = small_model(text);
       spec.init = Initialization::normal;
@@ -270,6 +272,46 @@ INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
                                          "gnmt ran first-layer", "seq2seq lstm none cudnn",
                                          "block ssru self-attention dot",
                                          "deep gru after first-layer bias cudnn"),
+                         name_of_row);
+
+// Kernels write copies for products, and products share them.
+class DecodingInBfloat16 : public ModelOnDevice {};
+
+TEST_P(DecodingInBfloat16, ScoresStayNearFloat32AndGraphsChangeNoBit) {
+  Models exact(DeviceKind::cuda, GetParam()),
+      rounded(DeviceKind::cuda, GetParam(), 1, Precision::bfloat16);
+  for (Models* m : {&exact, &rounded}) m->freeze();
+  const auto sources = random_sentences(3, 4, source_size, 6),
+             targets = random_sentences(4, 4, target_size, 6);
+  const auto a = force_decode(*exact.scorers[0], sources, targets, false, bos, eos),
+             b = force_decode(*rounded.scorers[0], sources, targets, false, bos, eos);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(b[i].log_prob, a[i].log_prob, 0x1p-6 * std::abs(a[i].log_prob)) << i;
+    EXPECT_NE(b[i].log_prob, a[i].log_prob) << i;
+  }
+  SearchOptions options = options_for(rounded, 3);
+  options.max_length_factor = 3;
+  const auto first = beam_search(*rounded.scorers[0], sources, options);
+  beam_search(*rounded.scorers[0], sources, options);
+  const std::int64_t memory = rounded.machine.arena->statistics().system_allocations;
+  const auto replayed = beam_search(*rounded.scorers[0], sources, options);
+  EXPECT_EQ(rounded.machine.arena->statistics().system_allocations, memory);
+  EXPECT_GT(rounded.machine.device->graph_counts().replayed, 8);
+  rounded.machine.device->set_graphs(false);
+  const auto plain = beam_search(*rounded.scorers[0], sources, options);
+  for (std::size_t s = 0; s < plain.size(); ++s)
+    for (std::size_t h = 0; h < plain[s].hypotheses.size(); ++h)
+      for (const auto* other : {&first, &replayed}) {
+        ASSERT_EQ((*other)[s].hypotheses[h].ids, plain[s].hypotheses[h].ids);
+        EXPECT_EQ((*other)[s].hypotheses[h].log_probs, plain[s].hypotheses[h].log_probs);
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DecodingInBfloat16,
+                         testing::Values("deep olrn norm aware eights", "deep olrn norm aware",
+                                         "deep gru aware eights", "rnnsearch gru after eights",
+                                         "rnnsearch lstm heads dot eights",
+                                         "deep sru first-layer eights", "deep gru groups"),
                          name_of_row);
 
 }  // namespace

@@ -1,5 +1,6 @@
-// step_counts: kernel launches and memory traffic of one training step on a GPU, counted on the
-// emulator by a dry run (tests/emulator/dry/dry_run.h). Default: the step of docs/design/cuda.md.
+// step_counts: kernel launches and memory traffic of one training step on a GPU, or of one step of
+// a beam search, counted on the emulator by a dry run (tests/emulator/dry/dry_run.h). Default: the
+// training step of docs/design/cuda.md.
 
 #include "app/program.h"
 #include "config/precision.h"
@@ -8,6 +9,8 @@
 #include "core/rng.h"
 #include "core/thread_pool.h"
 #include "model/model.h"
+#include "model/model_scorer.h"
+#include "search/beam/beam_search.h"
 #include "tensor/context.h"
 #include "tensor/cuda_device.h"
 #include "tests/emulator/dry/dry_run.h"
@@ -26,7 +29,7 @@ namespace {
 struct StepSpec {
   ModelSpec model;
   std::string unit = "olrn";
-  int vocabulary = 32000, sentences = 128, steps = 32, layers = 6, width = 1024;
+  int vocabulary = 32000, sentences = 128, steps = 32, layers = 6, width = 1024, beam = 0;
   Precision precision = Precision::bfloat16;
   int max_launches = 0;
   double max_gigabytes = 0;
@@ -48,6 +51,8 @@ std::vector<config::Option> fields(StepSpec& spec) {
        Option("vocabulary", &spec.vocabulary, "tokens of each vocabulary").range(4, 1 << 24),
        Option("sentences", &spec.sentences, "sentences of the batch").range(1, 1 << 16),
        Option("steps", &spec.steps, "tokens of a sentence, with </s>").range(2, 1 << 16),
+       Option("beam", &spec.beam, "count a step of a search with this beam; 0: a training step")
+           .range(0, 1 << 10),
        Option("precision", &spec.precision, "input precision of matrix products"),
        Option("totals", &spec.totals, "print the totals only"),
        Option("max-launches", &spec.max_launches, "fail if there are more; 0: no limit")
@@ -72,6 +77,66 @@ Batch full_batch(const StepSpec& spec) {
 
 using Counts = std::map<std::string, emulator::Work>;
 
+void set_sizes(StepSpec& spec) {
+  spec.model.enc_cell = spec.model.dec_cell = spec.unit;
+  spec.model.dim_emb = spec.model.dim_rnn = spec.width;
+  spec.model.enc_depth = spec.model.dec_depth = spec.layers;
+  spec.model.dropout_emb = spec.model.dropout_rnn = spec.model.dropout_readout = 0.1;
+  spec.model.positions = 101;
+}
+
+// The work of eight steps of a search is that of a search without the work of a shorter one. All
+// values are zeros, so no hypothesis ends before the largest length.
+constexpr int searched_steps = 8;
+
+Counts count_search(StepSpec spec) {
+  emulator::DryRun dry;
+  ThreadPool pool{2};
+  CudaDevice device(0, spec.precision);
+  device.set_graphs(false);
+  Arena arena(std::size_t{1} << 30, device.memory_source());
+  const Context context = make_context(arena, {&pool}, &device);
+  set_sizes(spec);
+  Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
+  model.freeze();
+  ModelScorer scorer(model, 1, 2);
+  const std::vector<Ids> sources(static_cast<std::size_t>(spec.sentences),
+                                 Ids(static_cast<std::size_t>(spec.steps - 1), 3));
+  SearchOptions options;
+  options.cpu = context.cpu;
+  options.beam_size = spec.beam;
+  options.max_length_factor = 0;
+  const auto search = [&](int length) {
+    options.max_length_offset = length;
+    dry.clear();
+    const std::vector<SentenceResult> found = beam_search(scorer, sources, options);
+    NMT_CHECK(std::ssize(found[0].hypotheses[0].ids) == length, "the search ended after {} tokens",
+              found[0].hypotheses[0].ids.size());
+    return dry.work();
+  };
+  constexpr int least = 8;
+  search(least + searched_steps);  // allocates the memory
+  const Counts shorter = search(least);
+  Counts counts = search(least + searched_steps);
+  for (const auto& [name, work] : shorter) {
+    emulator::Work& rest = counts[name];
+    rest.calls -= work.calls;
+    rest.read -= work.read;
+    rest.written -= work.written;
+    rest.flops -= work.flops;
+  }
+  std::erase_if(counts, [](const auto& entry) { return entry.second.calls == 0; });
+  for (auto& [name, work] : counts) {
+    NMT_CHECK(work.calls % searched_steps == 0, "{}: {} calls in {} steps", name, work.calls,
+              searched_steps);
+    work.calls /= searched_steps;
+    work.read /= searched_steps;
+    work.written /= searched_steps;
+    work.flops /= searched_steps;
+  }
+  return counts;
+}
+
 // One step as nmt-train makes it, after one that has allocated the memory.
 Counts count_step(StepSpec spec) {
   emulator::DryRun dry;
@@ -80,11 +145,7 @@ Counts count_step(StepSpec spec) {
   device.set_graphs(false);
   Arena arena(std::size_t{1} << 30, device.memory_source());
   const Context context = make_context(arena, {&pool}, &device);
-  spec.model.enc_cell = spec.model.dec_cell = spec.unit;
-  spec.model.dim_emb = spec.model.dim_rnn = spec.width;
-  spec.model.enc_depth = spec.model.dec_depth = spec.layers;
-  spec.model.dropout_emb = spec.model.dropout_rnn = spec.model.dropout_readout = 0.1;
-  spec.model.positions = 101;
+  set_sizes(spec);
   Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
   TrainSpec training;
   training.optimizer = UpdateRule::adam;
@@ -129,7 +190,7 @@ std::string table(const Counts& counts, bool totals) {
 }
 
 ExitStatus run(const StepSpec& spec) {
-  const Counts counts = count_step(spec);
+  const Counts counts = spec.beam > 0 ? count_search(spec) : count_step(spec);
   app::print(table(counts, spec.totals));
   const emulator::Work sum = sum_of(counts);
   const double gigabytes = 1e-9 * (sum.read + sum.written);
@@ -153,7 +214,8 @@ int main(int argc, char** argv) {
   spec.model.attention = AttentionType::dot;
   spec.model.heads = 8;
   config::Settings settings("step_counts", "[OPTIONS]",
-                            "counts kernel launches and memory traffic of a training step");
+                            "counts kernel launches and memory traffic of a training step, or "
+                            "with --beam of a step of a search");
   settings.add(test::fields(spec));
   return app::run_tool(argc, argv, settings, [&] { return test::run(spec); });
 }

@@ -133,7 +133,7 @@ CellBuffers::CellBuffers(const Context& context, const Cell& cell, std::int64_t 
   if (l > 0) {
     late = context.empty({rows, l * h});
     late_value = context.empty({rows, h});
-    if (backward) late_value_rounded = room_for_products(context, cell, rows, h);
+    late_value_rounded = room_for_products(context, cell, rows, h);
   }
   if (l > 0 && normal) {
     late_normal = context.empty({rows, l * h});

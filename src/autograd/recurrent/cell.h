@@ -44,11 +44,10 @@ struct CellGradients {
 /// products; empty where they read none.
 Tensor room_for_products(const Context& context, const Cell& cell, std::int64_t rows,
                          std::int64_t columns);
-/// The same of the states [T,B,H] of a recurrence in training, for its own products and those of
-/// later ops: the node gets the copy, and the loop writes it.
+/// The same of the states [T,B,H] of a recurrence, for its own products and those of later ops: the
+/// node gets the copy, and the loop writes it.
 template <class Loop>
 void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) {
-  if (!tape.recording()) return;
   const Tensor& value = states.value;
   Tensor copy = cell.unit->is_matrix()
                     ? room_for_products(tape.context(), cell, value.rows(), cell.width)

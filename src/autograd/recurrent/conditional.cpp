@@ -206,14 +206,15 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     a.states[p] = s.out.states[p]->value.f32();
   }
   round_states(tape, layer.lower, *s.out.states[0], a);
-  if (recording) {
-    s.middle_rounded = rounded_room(context, {kept, h});
-    if (output || !layer.higher.rearrange)
-      s.attended_rounded = rounded_room(context, {kept, attention_view.width});
-  }
+  s.middle_rounded = rounded_room(context, {kept, h});
+  if (output || !layer.higher.rearrange)
+    s.attended_rounded = rounded_room(context, {kept, attention_view.width});
   a.middle_rounded = copy_of(s.middle_rounded);
   a.attended_rounded = copy_of(s.attended_rounded);
   s.out.attended.context = tape.result(context.empty({steps, batch, width}));
+  Node& contexts = *s.out.attended.context;
+  if (s.attended_rounded && !output && kept == steps * batch)
+    contexts.rounded = {contexts.value.f32(), s.attended_rounded};
   s.out.attended.weights =
       context.empty({steps, batch, attention_view.heads, attention_view.steps});
   a.contexts = s.out.attended.context->value.f32();

@@ -37,7 +37,7 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
     args.middle[p] = middle[p].f32();
   }
   Tensor middle_rounded;
-  if (recording && lower.unit->is_matrix())
+  if (lower.unit->is_matrix())
     middle_rounded = room_for_products(context, lower, kept, lower.width);
   args.middle_rounded = copy_of(middle_rounded);
   {

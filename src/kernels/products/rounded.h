@@ -45,6 +45,16 @@ inline void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_
 void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
           std::int64_t k, const ProductInput& a, std::int64_t lda, const ProductInput& b,
           std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// gemm_packed() and gemm_packed_bias() of such an input.
+inline void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
+                        const ProductInput& a, const float* packed, const float* bias, float* c) {
+  if (bias)
+    gemm_packed_bias(cpu, m, n, k, a.f32, packed, bias, c);
+  else
+    gemm_packed(cpu, m, n, k, a.f32, k, packed, false, c, n);
+}
+void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
+                 const ProductInput& a, const float* packed, const float* bias, float* c);
 /// c = a b with the result rounded: a [m,k], b [k,n], c [m,n] without gaps. [CUDA only]
 inline void gemm_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t, const ProductInput&,
                          const ProductInput&, Bfloat16*) {
