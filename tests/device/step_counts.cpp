@@ -1,6 +1,6 @@
-// step_counts: kernel launches and memory traffic of one training step on a GPU, or of one step of
-// a beam search, counted on the emulator by a dry run (tests/emulator/dry/dry_run.h). Default: the
-// training step of docs/design/cuda.md.
+// step_counts: kernel launches and memory traffic of one training step on a GPU, or of eight steps
+// of a beam search, counted on the emulator (tests/emulator/dry/dry_run.h). Default: the training
+// step of docs/design/cuda.md.
 
 #include "app/program.h"
 #include "config/precision.h"
@@ -12,6 +12,7 @@
 #include "model/model_scorer.h"
 #include "search/beam/beam_search.h"
 #include "tensor/context.h"
+#include "tensor/copy.h"
 #include "tensor/cuda_device.h"
 #include "tests/emulator/dry/dry_run.h"
 #include "train/optimization/optimizer.h"
@@ -51,7 +52,7 @@ std::vector<config::Option> fields(StepSpec& spec) {
        Option("vocabulary", &spec.vocabulary, "tokens of each vocabulary").range(4, 1 << 24),
        Option("sentences", &spec.sentences, "sentences of the batch").range(1, 1 << 16),
        Option("steps", &spec.steps, "tokens of a sentence, with </s>").range(2, 1 << 16),
-       Option("beam", &spec.beam, "count a step of a search with this beam; 0: a training step")
+       Option("beam", &spec.beam, "count eight steps of a search with this beam, computed; 0: a training step")
            .range(0, 1 << 10),
        Option("precision", &spec.precision, "input precision of matrix products"),
        Option("totals", &spec.totals, "print the totals only"),
@@ -85,12 +86,13 @@ void set_sizes(StepSpec& spec) {
   spec.model.positions = 101;
 }
 
-// The work of eight steps of a search is that of a search without the work of a shorter one. All
-// values are zeros, so no hypothesis ends before the largest length.
+// The steps between two downloads of a search on the device (search/beam/device_search.cpp).
 constexpr int searched_steps = 8;
 
+// The work of eight steps: that of a search without that of a search that is eight tokens shorter.
+// Everything is computed, since a search depends on its values; so sizes must be small.
 Counts count_search(StepSpec spec) {
-  emulator::DryRun dry;
+  emulator::DryRun dry(/*computes=*/true);
   ThreadPool pool{2};
   CudaDevice device(0, spec.precision);
   device.set_graphs(false);
@@ -98,14 +100,20 @@ Counts count_search(StepSpec spec) {
   const Context context = make_context(arena, {&pool}, &device);
   set_sizes(spec);
   Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
-  model.freeze();
-  ModelScorer scorer(model, 1, 2);
-  const std::vector<Ids> sources(static_cast<std::size_t>(spec.sentences),
-                                 Ids(static_cast<std::size_t>(spec.steps - 1), 3));
   SearchOptions options;
   options.cpu = context.cpu;
   options.beam_size = spec.beam;
   options.max_length_factor = 0;
+  // No hypothesis ends before the largest length.
+  std::vector<float> bias(static_cast<std::size_t>(spec.vocabulary));
+  bias[static_cast<std::size_t>(options.eos)] = -1e4f;
+  const Parameter* const output_bias = model.parameters().find("decoder.output_bias");
+  NMT_CHECK(output_bias, "the model has no output bias");
+  upload(context, std::span<const float>(bias), output_bias->value);
+  model.freeze();
+  ModelScorer scorer(model, options.bos, options.eos);
+  const std::vector<Ids> sources(static_cast<std::size_t>(spec.sentences),
+                                 Ids(static_cast<std::size_t>(spec.steps - 1), 3));
   const auto search = [&](int length) {
     options.max_length_offset = length;
     dry.clear();
@@ -126,14 +134,6 @@ Counts count_search(StepSpec spec) {
     rest.flops -= work.flops;
   }
   std::erase_if(counts, [](const auto& entry) { return entry.second.calls == 0; });
-  for (auto& [name, work] : counts) {
-    NMT_CHECK(work.calls % searched_steps == 0, "{}: {} calls in {} steps", name, work.calls,
-              searched_steps);
-    work.calls /= searched_steps;
-    work.read /= searched_steps;
-    work.written /= searched_steps;
-    work.flops /= searched_steps;
-  }
   return counts;
 }
 
@@ -192,7 +192,11 @@ std::string table(const Counts& counts, bool totals) {
 ExitStatus run(const StepSpec& spec) {
   const Counts counts = spec.beam > 0 ? count_search(spec) : count_step(spec);
   app::print(table(counts, spec.totals));
-  const emulator::Work sum = sum_of(counts);
+  emulator::Work sum = sum_of(counts);
+  if (spec.beam > 0) {
+    sum.calls = (sum.calls + searched_steps - 1) / searched_steps;
+    app::print(fmt::format("eight steps of the search, {} launches a step\n", sum.calls));
+  }
   const double gigabytes = 1e-9 * (sum.read + sum.written);
   NMT_CHECK(spec.max_launches == 0 || sum.calls <= spec.max_launches,
             "{} launches, at most {} are allowed: run without --totals to find the new ones",

@@ -290,7 +290,7 @@ namespace {
 std::vector<std::uint32_t> blocks_to_run(std::uint32_t blocks) {
   std::vector<std::uint32_t> numbers;
   constexpr std::uint32_t sampled = 12;
-  if (is_dry() && blocks > sampled) {
+  if (is_sampled() && blocks > sampled) {
     // At distances that are no multiples of a power of two, as the extents of grids are.
     for (std::uint32_t i = 0; i < sampled; ++i)
       numbers.push_back(static_cast<std::uint32_t>((i + 0.37) / sampled * blocks));

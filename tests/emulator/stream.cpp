@@ -232,7 +232,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     if (is_dry()) {
       const double moved = static_cast<double>(bytes);
       count("copy", {1, from_device ? moved : 0, to_device ? moved : 0, 0});
-      if (bytes > max_dry_copy) return cudaSuccess;
+      if (is_sampled() && bytes > max_dry_copy) return cudaSuccess;
     }
     const OpenDeviceMemory open;
     std::memcpy(to, source, bytes);
@@ -258,7 +258,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream
     if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
     if (is_dry()) {
       count("zeros", {1, 0, static_cast<double>(bytes), 0});
-      if (bytes > max_dry_copy) return cudaSuccess;
+      if (is_sampled() && bytes > max_dry_copy) return cudaSuccess;
     }
     const OpenDeviceMemory open;
     std::memset(data, value, bytes);

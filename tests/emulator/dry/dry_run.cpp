@@ -26,6 +26,7 @@ struct Sectors {
 };
 
 struct Counts {
+  bool computes = false;
   std::map<const void*, Work> kernels;
   std::map<std::string, Work> others;
   // The current launch.
@@ -51,13 +52,14 @@ double extrapolate(const std::vector<Sectors>& sampled, std::uint32_t blocks,
 
 }  // namespace
 
-DryRun::DryRun() {
+DryRun::DryRun(bool computes) {
   NMT_CHECK(!counts, "emulator: there is a dry run already");
 #if !defined(NMT_EMULATOR_HOOKS)
   NMT_FAIL(
       "emulator: a dry run needs the hooks of memory accesses, which this build does not have");
 #endif
   counts = new Counts;
+  counts->computes = computes;
 }
 DryRun::~DryRun() {
   delete counts;
@@ -82,6 +84,9 @@ std::map<std::string, Work> DryRun::work() const {
 
 bool is_dry() {
   return counts != nullptr;
+}
+bool is_sampled() {
+  return counts && !counts->computes;
 }
 
 void count(const std::string& name, const Work& work) {

@@ -1,8 +1,9 @@
 #pragma once
 
-// Counts launches and memory traffic at sizes that the emulator could not compute. Kernels run
+// Counts launches and memory traffic. At sizes that the emulator could not compute, kernels run
 // twelve of their blocks, and the rest is extrapolated; products and large copies are only counted.
-// New device memory is reserved without being backed, and reads as zeros. Needs the hooks of
+// Small models can be computed instead. New device memory is reserved without being backed, and
+// reads as zeros. Needs the hooks of
 // memory_check.cpp: not with AddressSanitizer.
 
 #include <cstddef>
@@ -24,7 +25,8 @@ struct Work {
 /// has the multiprocessors and the memory of an H100.
 class DryRun {
  public:
-  DryRun();
+  /// `computes`: everything runs, so that results are right.
+  explicit DryRun(bool computes = false);
   ~DryRun();
   DryRun(const DryRun&) = delete;
   DryRun& operator=(const DryRun&) = delete;
@@ -38,6 +40,8 @@ class DryRun {
 
 /// Whether a DryRun exists.
 bool is_dry();
+/// Whether one exists that does not compute.
+bool is_sampled();
 constexpr int dry_multiprocessors = 132;
 constexpr std::size_t dry_memory = std::size_t{80} << 30;
 /// Copies of more bytes are counted only.
