@@ -121,6 +121,21 @@ void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t 
                   .bias = bias});
 }
 
+void gemm_packed_of_each(const Cuda& cuda, std::int64_t count, std::int64_t m, std::int64_t n,
+                         std::int64_t k, const ProductInput& a, const float* packed,
+                         std::int64_t stride, float* c) {
+  // A stride counts the numbers of the packed type.
+  multiply(cuda, {.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = operand_of(a, false, k, k),
+                  .b = packed_operand(cuda, packed, k, packs_bfloat16(cuda) ? 2 * stride : stride),
+                  .c = c,
+                  .ldc = n,
+                  .c_stride = m * n,
+                  .count = count});
+}
+
 void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const std::int32_t* ids,
                    const float* packed, float* out) {
   if (packs_bfloat16(cuda)) {
@@ -131,6 +146,17 @@ void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const st
     each(cuda, rows * k,
          [=] __device__(std::int64_t i) { out[i] = packed[ids[i / k] * k + i % k]; });
   }
+}
+
+void gather_packed_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t k,
+                           const std::int32_t* ids, const float* packed, float* out,
+                           Bfloat16* rounded) {
+  NMT_CHECK(packs_bfloat16(cuda), "rounded rows of a matrix that is packed in float32");
+  const Bfloat16* const from = as_bfloat16(packed);
+  each(cuda, rows * k, [=] __device__(std::int64_t i) {
+    rounded[i] = from[ids[i / k] * k + i % k];
+    out[i] = from_bf16(rounded[i]);
+  });
 }
 
 }  // namespace nmt::kernels

@@ -1,6 +1,7 @@
 #include "cuda/kernels/assign.h"
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/reduce.h"
+#include "cuda/kernels/running_sum.h"
 #include "kernels/math.h"
 #include "kernels/products/rounded.h"
 #include "kernels/softmax_loss.h"
@@ -33,26 +34,6 @@ struct Plan {
     rows_at = table + (rounded ? floats(vocabulary * rounded_stride(width)) : 0);
     gradient = rows_at + (rounded ? floats(rows * rounded_stride(width)) : 0);
     total = gradient + (rounded ? floats(chunk * rounded_stride(vocabulary)) : 0);
-  }
-};
-
-// The maximum of numbers and the sum of e^(x - maximum), computed in one pass. A NaN shows in the
-// sum.
-struct RunningSum {
-  float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
-  __device__ __forceinline__ void add(float x) {
-    if (x > top) {
-      sum = sum * math::exp(top - x) + 1.0f;
-      top = x;
-    } else if (x != -std::numeric_limits<float>::infinity()) {
-      sum += math::exp(x - top);
-    }
-  }
-  // Over all threads of the block.
-  __device__ __forceinline__ void join() {
-    const float whole = block_max(top);
-    sum = block_sum(sum == 0.0f ? 0.0f : sum * math::exp(top - whole));
-    top = whole;
   }
 };
 
@@ -127,9 +108,7 @@ __global__ void log_sum_exp_kernel(std::int64_t vocabulary, const float* logits,
   RunningSum running;
   for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) running.add(x[i]);
   running.join();
-  if (threadIdx.x == 0)
-    out[blockIdx.x] = static_cast<float>(static_cast<double>(running.top) +
-                                         log(static_cast<double>(running.sum)));
+  if (threadIdx.x == 0) out[blockIdx.x] = running.log_sum();
 }
 
 constexpr std::int64_t max_threads = 512;  // per block

@@ -19,6 +19,10 @@ namespace nmt::ops {
 
 /// x [..,K] W [K,N] + b [N] -> [..,N]
 Var linear(Tape& tape, const Var& x, Parameter& weight, Parameter* bias = nullptr);
+/// x W of several frozen weights of one shape: one product where join_packed() has placed them.
+std::vector<Var> linear_of_each(Tape& tape, const Var& x, const std::vector<Parameter*>& weights);
+/// Places packed weights of one shape one after the other, on a device.
+void join_packed(const Context& context, const std::vector<Parameter*>& weights);
 /// x W for attention, its only reader: on a device of precision bfloat16 training may keep the
 /// result in bfloat16; its gradient is float32. Then x has a rounded copy (Node::rounded).
 Var linear_for_attention(Tape& tape, const Var& x, Parameter& weight);
@@ -65,6 +69,9 @@ Var concat(Tape& tape, const std::vector<Var>& parts);
 /// Rows rows[i] of x viewed as [rows, width] -> [R, width]; rows must be distinct while the tape
 /// records.
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows);
+/// select_rows() of several matrices with as many rows, for inference: one kernel on a device.
+std::vector<Var> select_rows_of_each(const Tape& tape, const std::vector<Var>& matrices,
+                                     const Tensor& rows);
 /// Rows of x viewed as [rows, width]; `rows` i32 [..] may name a row several times -> [.., width].
 Var gather_rows(Tape& tape, const Var& x, const Symbols& rows);
 /// Step t of x [T,B,N] -> [B,N].
@@ -96,11 +103,21 @@ void freeze_blocks(const Context& context, Parameter& weight, int planes);
 /// Packs a [K,N] weight, or the transpose of a table [V,E], and releases its unpacked values.
 void freeze(const Context& context, Parameter& weight, bool transpose = false);
 
+/// The projections of a recurrent layer [T,B,inputs*H]; or a product whose layer normalization a
+/// single step applies on a device, overwriting it (kernels::PendingNorm).
+struct Projections {
+  Projections(Var complete) : value(std::move(complete)) {}
+  Projections(Var product, Parameter& norm_gain, Parameter& norm_bias)
+      : value(std::move(product)), gain(&norm_gain), bias(&norm_bias) {}
+  Var value;
+  Parameter *gain = nullptr, *bias = nullptr;
+};
+
 /// The states after every step: one Var [T,B,H] per state vector; gradients flow only through the
 /// first. x [T,B,inputs*H]: the projections. initial: [B,H] per state vector (all of them, only the
 /// unit's initial_states(), or none: Unit::state_start). mask: [T,B] f32 or empty. position: that
 /// of step 0 in the sentence.
-std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& projections,
                             const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);
 
@@ -149,9 +166,10 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
 
 /// recurrence() with two units per step, the second over a given sequence: s = lower(h', x), h =
 /// higher(s, guide) (kernels/recurrent/transition.h). x and guide [T,B,inputs*H]: the projections.
-std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x,
-                            const Var& guide, const std::vector<Var>& initial, const Tensor& mask,
-                            bool reverse, std::int64_t position = 0);
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
+                            const Projections& of_x, const Projections& of_guide,
+                            const std::vector<Var>& initial, const Tensor& mask, bool reverse,
+                            std::int64_t position = 0);
 
 /// An encoded source as input of attention. Where the keys are in bfloat16, so are the values or
 /// their rounded copy (linear_for_attention()).
@@ -206,8 +224,8 @@ struct ConditionalResult {
   Attended attended;
 };
 ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory,
-                              const Var& x, const std::vector<Var>& initial, const Tensor& sentence,
-                              std::int64_t position = 0);
+                              const Projections& projections, const std::vector<Var>& initial,
+                              const Tensor& sentence, std::int64_t position = 0);
 
 /// Output layer and loss of x [R,E] with table [V,E], tied or not (kernels/softmax_loss.h); targets
 /// i32 [R]. The gradient is that of the summed smoothed loss. Adds to sums f64 [2], on the device:

@@ -74,13 +74,17 @@ void packed_product(const Context& context, std::int64_t rows, std::int64_t n, s
 }
 
 void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
-                    const std::int32_t* ids, const Tensor& packed, float* y) {
+                    const std::int32_t* ids, const Tensor& packed, float* y,
+                    kernels::Bfloat16* rounded) {
   if (packed.dtype() == Dtype::i8)
     return kernels::gather_int8(context.cpu, rows, k, n, ids, int8_of(packed, 0), y);
   if (packed.dtype() == Dtype::bf16)
     return kernels::gather_bf16(context.cpu, rows, k, ids, bf16_of(packed, 0), y);
   dispatch(context, [&](const auto& backend) {
-    kernels::gather_packed(backend, rows, k, ids, packed.f32(), y);
+    if (rounded)
+      kernels::gather_packed_rounded(backend, rows, k, ids, packed.f32(), y, rounded);
+    else
+      kernels::gather_packed(backend, rows, k, ids, packed.f32(), y);
   });
 }
 

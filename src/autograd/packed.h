@@ -24,8 +24,9 @@ kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
                     const kernels::ProductInput& x, const Tensor& packed, const float* bias,
                     float* y);
-/// y[r,:] = column ids[r] of the packed [k,n] matrix.
+/// y[r,:] = column ids[r] of the packed [k,n] matrix; `rounded`: the same for products, or null.
 void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
-                    const std::int32_t* ids, const Tensor& packed, float* y);
+                    const std::int32_t* ids, const Tensor& packed, float* y,
+                    kernels::Bfloat16* rounded = nullptr);
 
 }  // namespace nmt::ops

@@ -1,6 +1,7 @@
 #include "autograd/ops.h"
 #include "autograd/packed.h"
 #include "autograd/traffic.h"
+#include "kernels/decoding/step_rows.h"
 #include "kernels/pointwise.h"
 #include "tensor/copy.h"
 
@@ -28,17 +29,19 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   const std::int64_t rows = ids.elements(), vocabulary = table.shape[0], width = table.shape[1];
   const Shape shape =
       ids.shape().rank() == 2 ? Shape{ids.shape()[0], ids.shape()[1], width} : Shape{rows, width};
-  Tensor y = context.empty(shape);
+  Tensor y = context.empty(shape), rounded;
   const Region region(context.profile, "embeddings", traffic(y, 2));
-  if (table.is_packed())
+  if (table.is_packed()) {
+    rounded = rounded_room(context, shape);
     packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed,
-                   y.f32());
-  else
+                   y.f32(), rounded ? rounded.data<std::uint16_t>() : nullptr);
+  } else
     dispatch(context, [&](const auto& backend) {
       kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(),
                            y.f32());
     });
   const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   if (!tape.recording()) return out;
   tape.record([&tape, out, &table, symbols, rows, width, vocabulary] {
     if (!out->gradient) return;
@@ -104,10 +107,17 @@ Var add(Tape& tape, Var x, const Var& y) {
 Var tanh(Tape& tape, Var x) {
   Tensor y = tape.reuse(x);
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
+  // In inference, the output layer or a unit's product may read it.
+  Tensor rounded = tape.recording() ? Tensor() : rounded_room(tape.context(), y.shape());
   dispatch(tape.context(), [&](const auto& backend) {
-    kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32());
+    if (rounded)
+      kernels::tanh_rounded(backend, y.elements(), x->value.f32(), y.f32(),
+                            rounded.data<std::uint16_t>());
+    else
+      kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   if (!tape.recording()) return out;
   tape.record([&tape, x, out] {
     if (!out->gradient || !x->wants_gradient) return;
@@ -153,6 +163,22 @@ Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x) {
   return out;
 }
 
+// In inference, with the copy that products read.
+static Var concat_for_products(Tape& tape, const std::vector<Var>& parts, Tensor y) {
+  const Context& context = tape.context();
+  std::vector<kernels::RowsOfMatrix> columns;
+  for (const Var& part : parts)
+    columns.push_back({part->value.width(), part->value.f32(), nullptr});
+  Tensor rounded = rounded_room(context, y.shape());
+  dispatch(context, [&](const auto& backend) {
+    kernels::join_columns(backend, y.rows(), columns, y.f32(),
+                          rounded ? rounded.data<std::uint16_t>() : nullptr);
+  });
+  const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
+  return out;
+}
+
 Var concat(Tape& tape, const std::vector<Var>& parts) {
   std::int64_t width = 0;
   const std::int64_t rows = parts.front()->value.rows();
@@ -164,6 +190,7 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
   Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
   std::int64_t at = 0;
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
+  if (!tape.recording()) return concat_for_products(tape, parts, std::move(y));
   for (const Var& part : parts) {
     const std::int64_t n = part->value.width();
     dispatch(tape.context(), [&](const auto& backend) {
@@ -211,6 +238,24 @@ Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
     });
   });
   return out;
+}
+
+std::vector<Var> select_rows_of_each(const Tape& tape, const std::vector<Var>& matrices,
+                                     const Tensor& rows) {
+  NMT_CHECK(!tape.recording(), "rows of several matrices are selected in inference only");
+  const std::int64_t n = rows.elements();
+  std::vector<Var> selected;
+  std::vector<kernels::RowsOfMatrix> copies;
+  for (const Var& x : matrices) {
+    const std::int64_t width = x->value.width();
+    Tensor y = tape.context().empty({n, width});
+    copies.push_back({width, x->value.f32(), y.f32()});
+    selected.push_back(tape.constant(std::move(y)));
+  }
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::gather_rows_of_each(backend, n, rows.data<std::int32_t>(), copies);
+  });
+  return selected;
 }
 
 Var step(Tape& tape, const Var& x, std::int64_t t) {

@@ -118,11 +118,21 @@ class ModelDecoding : public Decoding {
       return {count,        static_cast<int>(width), logits_.f32(), normalizer_.f32(), nullptr,
               maxima_.f32()};
     }
-    logits_ = ops::logits(tape, tape.constant(readout_.slice(first, count)), table_, &bias_);
+    NextTokens scores = score_without_sums(first, count);
     dispatch(context_, [&](const auto& backend) {
       kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
-    return {count, static_cast<int>(logits_.width()), logits_.f32(), normalizer_.f32(), &context_};
+    scores.log_normalizer = normalizer_.f32();
+    return scores;
+  }
+
+  NextTokens score_without_sums(int first, int count) override {
+    logits_ = {};
+    Tape tape(context_, false);
+    const Var read = tape.constant(readout_.slice(first, count));
+    if (count == readout_.rows()) read->rounded = readout_rounded_;
+    logits_ = ops::logits(tape, read, table_, &bias_);
+    return {count, static_cast<int>(logits_.width()), logits_.f32(), nullptr, &context_};
   }
 
  private:
@@ -164,6 +174,7 @@ class ModelDecoding : public Decoding {
   template <class Named>
   DecoderState decode(std::int64_t rows, std::int64_t steps, Named&& named) {
     readout_ = logits_ = {};  // the last step's make room for this one's
+    readout_rounded_ = {};
     Context here = context_;
     if (backend_.replays) here.arena = &places_[turn_];
     Tape tape(here, false);
@@ -174,15 +185,19 @@ class ModelDecoding : public Decoding {
       const RowsOnDevice part_rows = named(first, count);
       DecoderState state(state_.size());
       state.position = state_.position;
+      std::vector<Var> selected = ops::select_rows_of_each(tape, all_states(), part_rows.parents);
+      std::size_t at = 0;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
-        for (const Var& whole : state_[layer])
-          state[layer].push_back(ops::select_rows(tape, whole, part_rows.parents));
+        for (std::size_t i = 0; i < state_[layer].size(); ++i)
+          state[layer].push_back(std::move(selected[at++]));
       const Decoder::Result out =
           decoder_(tape, embed_(tape, part_rows.tokens), memory_, state, part_rows.sentences);
       const Shape& features = out.features->value.shape();
-      put(decoder_.readout(tape, tape.constant(out.features->value.reshape({count, features[-1]})))
-              ->value,
-          first, rows, readout_);
+      const Var rows_read = tape.constant(out.features->value.reshape({count, features[-1]}));
+      rows_read->rounded = out.features->rounded;
+      const Var read = decoder_.readout(tape, rows_read);
+      put(read->value, first, rows, readout_);
+      if (count == rows) readout_rounded_ = read->rounded;
       next.position = out.state.position;
       for (std::size_t layer = 0; layer < state_.size(); ++layer) {
         next[layer].resize(out.state[layer].size(),
@@ -196,6 +211,13 @@ class ModelDecoding : public Decoding {
       if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
     }
     return next;
+  }
+
+  const std::vector<Var>& all_states() {
+    all_states_.clear();
+    for (const std::vector<Var>& layer : state_)
+      all_states_.insert(all_states_.end(), layer.begin(), layer.end());
+    return all_states_;
   }
 
   // Rows of a part become rows [first, ..) of the whole, which is the part itself when there is no
@@ -240,10 +262,12 @@ class ModelDecoding : public Decoding {
   Parameter& bias_;
   SourceMemory memory_;
   DecoderState state_;
+  std::vector<Var> all_states_;  // of state_, while a step selects their rows
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
   std::vector<float> attention_;                        // [n,S]
   Tensor readout_, logits_, normalizer_, maxima_;
+  Rounded readout_rounded_;  // of the whole readout_, where an op has written it
   std::optional<PartialOutput> part_;
 };
 

@@ -65,6 +65,9 @@ class Decoding {
   /// Scores of rows [first, first + count) of the last step; count is at most its `block`, so the
   /// scores of all hypotheses over the whole vocabulary are never stored at once.
   virtual NextTokens score(int first, int count) = 0;
+  /// score() for a caller that sums the scores itself: log_normalizer may be null. On a device
+  /// only.
+  virtual NextTokens score_without_sums(int first, int count) { return score(first, count); }
   /// From the next step on, restricts every sentence to its candidates: score() returns and
   /// normalizes over only these, with as many columns as the longest list. Error (usage): not
   /// supported by the scorer.

@@ -128,6 +128,42 @@ Var InputProjection::operator()(Tape& tape, const Var& x) const {
                        : y;
 }
 
+bool InputProjection::leaves_norm(const Tape& tape, const Var& x) const {
+  return normalization && !tape.recording() && !tape.probe() && x->value.shape()[0] == 1 &&
+         !tape.context().backend->host_memory;
+}
+
+ops::Projections InputProjection::for_units(Tape& tape, const Var& x) const {
+  if (groups_ > 1 || !leaves_norm(tape, x)) return (*this)(tape, x);
+  return {ops::linear(tape, x, *weight), *normalization.gain, *normalization.bias};
+}
+
+std::vector<ops::Projections> InputProjection::for_units(
+    Tape& tape, const std::vector<const InputProjection*>& projections, const Var& x) {
+  std::vector<ops::Projections> all;
+  std::vector<Parameter*> weights;
+  for (const InputProjection* p : projections)
+    if (p->groups_ == 1 && p->leaves_norm(tape, x)) weights.push_back(p->weight);
+  if (weights.size() < projections.size()) {
+    for (const InputProjection* p : projections) all.push_back(p->for_units(tape, x));
+    return all;
+  }
+  std::vector<Var> products = ops::linear_of_each(tape, x, weights);
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    const Normalization& norm = projections[i]->normalization;
+    all.emplace_back(std::move(products[i]), *norm.gain, *norm.bias);
+  }
+  return all;
+}
+
+void InputProjection::join(const Context& context,
+                           const std::vector<const InputProjection*>& projections) {
+  std::vector<Parameter*> weights;
+  for (const InputProjection* p : projections)
+    if (p->groups_ == 1) weights.push_back(p->weight);
+  ops::join_packed(context, weights);
+}
+
 void InputProjection::freeze(const Context& context) const {
   if (groups_ == 1)
     ops::freeze(context, *weight);
@@ -211,8 +247,8 @@ std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,
   const InputConvolution::Result in =
       convolution_(tape, x, initial, unit().states, sentences.mask, reverse);
   const auto run = [&](const ops::Cell& cell) {
-    return ops::recurrence(tape, cell, input_(tape, in.x), in.initial, sentences.mask, reverse,
-                           position);
+    return ops::recurrence(tape, cell, input_.for_units(tape, in.x), in.initial, sentences.mask,
+                           reverse, position);
   };
   std::vector<Var> states =
       cudnn_ ? ops::cudnn_layer(tape, *cudnn_, in.x, in.initial, sentences, reverse)
@@ -249,15 +285,15 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
   builder.note_recurrence("two units a step");
 }
 
-std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x, const Var& guide,
+std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x,
+                                             const ops::Projections& guide,
                                              const std::vector<Var>& initial, const Tensor& mask,
                                              bool reverse, std::int64_t position) const {
   const InputConvolution::Result in =
       convolution_(tape, x, initial, lower_.unit->states, mask, reverse);
   const auto run = [&](const ops::Cell& lower, const ops::Cell& higher) {
-    std::vector<Var> states =
-        ops::transition(tape, lower, higher, input_(tape, in.x), guide_(tape, guide), in.initial,
-                        mask, reverse, position);
+    std::vector<Var> states = ops::transition(tape, lower, higher, input_.for_units(tape, in.x),
+                                              guide, in.initial, mask, reverse, position);
     if (in.last) states.push_back(in.last);
     return states;
   };
@@ -306,8 +342,8 @@ ops::ConditionalResult ConditionalLayer::operator()(Tape& tape, const Var& x,
   const InputConvolution::Result in =
       convolution_(tape, x, initial, layer_.lower.unit->states, {}, false);
   const auto run = [&](const ops::Conditional& layer) {
-    ops::ConditionalResult result =
-        ops::conditional(tape, layer, memory, input_(tape, in.x), in.initial, sentence, position);
+    ops::ConditionalResult result = ops::conditional(
+        tape, layer, memory, input_.for_units(tape, in.x), in.initial, sentence, position);
     if (in.last) result.states.push_back(in.last);
     return result;
   };

@@ -62,6 +62,14 @@ class InputProjection {
   InputProjection(const Builder& builder, const std::string& name, const UnitSettings& settings,
                   std::int64_t input);
   Var operator()(Tape& tape, const Var& x) const;
+  /// The same for ops::recurrence() and the like: a single step on a device normalizes itself.
+  ops::Projections for_units(Tape& tape, const Var& x) const;
+  /// for_units() of several projections of one x: one product where they are alike and have been
+  /// joined.
+  static std::vector<ops::Projections> for_units(
+      Tape& tape, const std::vector<const InputProjection*>& projections, const Var& x);
+  /// Lets for_units() compute several frozen projections as one product.
+  static void join(const Context& context, const std::vector<const InputProjection*>& projections);
   /// Whether it is a dense product, without groups.
   bool is_dense() const { return groups_ == 1; }
   /// Floats per position that training saves for the backward pass: the product; with layer
@@ -74,6 +82,8 @@ class InputProjection {
   Normalization normalization;  ///< [inputs*H] or none
 
  private:
+  bool leaves_norm(const Tape& tape, const Var& x) const;
+
   int planes_;
   std::int64_t groups_, saved_floats_;
   bool rearrange_, may_round_;
@@ -129,11 +139,12 @@ class TransitionLayer {
  public:
   TransitionLayer(const Builder& builder, const UnitSettings& settings, std::int64_t input,
                   std::int64_t guide);
-  /// x [T,B,input], guide [T,B,guide] -> the states of the higher unit after each step and `last`
-  /// of x as RecurrentLayer.
-  std::vector<Var> operator()(Tape& tape, const Var& x, const Var& guide,
+  /// x [T,B,input], guide [T,B,guide] projected by guide() -> the states of the higher unit after
+  /// each step and `last` of x as RecurrentLayer.
+  std::vector<Var> operator()(Tape& tape, const Var& x, const ops::Projections& guide,
                               const std::vector<Var>& initial, const Tensor& mask,
                               bool reverse = false, std::int64_t position = 0) const;
+  const InputProjection& guide() const { return guide_; }
   /// As RecurrentLayer::saved_floats().
   std::int64_t saved_floats() const;
   void freeze(const Context& context) const;

@@ -1,6 +1,7 @@
 #include "kernels/pointwise.h"
 
 #include "kernels/activation.h"
+#include "kernels/decoding/step_rows.h"
 #include "tests/cuda/table.h"
 
 namespace nmt::test {
@@ -207,6 +208,63 @@ std::vector<ParityRow> pointwise_parity() {
                               true);
                },
                0);
+         });
+       }},
+      {"gather_rows_of_each",
+       [](Parity& p) {
+         // More matrices than a launch takes, of two widths.
+         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+           const auto ids = p.integers(rows, 20);
+           std::vector<Both<float>> tables, outs;
+           for (int i = 0; i < 18; ++i) {
+             tables.push_back(p.floats(20 * (width + i % 2)));
+             outs.push_back(p.floats(rows * (width + i % 2)));
+           }
+           p.run(
+               [&](const auto& on) {
+                 std::vector<RowsOfMatrix> all;
+                 for (std::size_t i = 0; i < tables.size(); ++i)
+                   all.push_back(
+                       {width + static_cast<std::int64_t>(i % 2), tables[i](on), outs[i](on)});
+                 gather_rows_of_each(on, rows, ids(on), all);
+               },
+               0);
+         });
+       }},
+      {"join_columns",
+       [](Parity& p) {
+         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+           const std::int64_t whole = 2 * width + 4;
+           const auto a = p.floats(rows * width), b = p.floats(rows * 4),
+                      c = p.floats(rows * width), y = p.floats(rows * whole);
+           const auto rounded =
+               p.values(std::vector<Bfloat16>(static_cast<std::size_t>(rows * whole)), false);
+           const auto parts = [&](const auto& on) {
+             return std::vector<RowsOfMatrix>{
+                 {width, a(on), nullptr}, {4, b(on), nullptr}, {width, c(on), nullptr}};
+           };
+           p.run(
+               [&](const Cpu& on) {
+                 join_columns(on, rows, parts(on), y(on), nullptr);
+                 for (std::int64_t i = 0; i < rows * whole; ++i) rounded(on)[i] = to_bf16(y(on)[i]);
+               },
+               [&](const Cuda& on) { join_columns(on, rows, parts(on), y(on), rounded(on)); }, 0);
+         });
+       }},
+      {"tanh_rounded",
+       [](Parity& p) {
+         elementwise(p, [&](std::int64_t n) {
+           // Values whose tanh both sides round to the same number.
+           std::vector<float> exact(static_cast<std::size_t>(n));
+           for (float& value : exact) value = p.rng().below(2) ? 20.0f : -20.0f;
+           const auto x = p.values(exact, true), y = p.floats(n);
+           const auto rounded = p.values(std::vector<Bfloat16>(static_cast<std::size_t>(n)), false);
+           p.run(
+               [&](const Cpu& on) {
+                 tanh_forward(on, n, x(on), y(on));
+                 for (std::int64_t i = 0; i < n; ++i) rounded(on)[i] = to_bf16(y(on)[i]);
+               },
+               [&](const Cuda& on) { tanh_rounded(on, n, x(on), y(on), rounded(on)); }, 2e-6);
          });
        }},
   };

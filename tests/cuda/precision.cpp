@@ -175,6 +175,55 @@ void check_blocks(Parity& p, Precision precision, int bits, double tolerance) {
     }
 }
 
+/// Several packed matrices as one product, and rows of one of them, also rounded.
+void check_packed_of_each(Parity& p, Precision precision) {
+  CudaDevice device(p.device_index(), precision);
+  const bool rounds = precision == Precision::bfloat16;
+  const int bits = rounds ? 8 : 24;
+  for (const Sizes& s : {Sizes{1, 8, 8}, Sizes{3, 40, 16}, Sizes{33, 24, 64}}) {
+    constexpr std::int64_t count = 3;
+    p.sizes("{}: m {} n {} k {}", name_of(precision), s.m, s.n, s.k);
+    const std::int64_t stride = packed_size(s.k, s.n) + 8;
+    const auto x = p.floats(s.m * s.k), weights = p.floats(count * s.k * s.n),
+               y = p.floats(count * s.m * s.n), rows = p.floats(5 * s.k),
+               packed = p.scratch(0, count * stride), copy = p.scratch(0, s.m * s.k);
+    const auto ids = p.integers(5, static_cast<std::int32_t>(s.n));
+    const auto rows_rounded =
+        p.values(std::vector<Bfloat16>(static_cast<std::size_t>(rounds ? 5 * s.k : 0)), false);
+    p.run(
+        [&](const Cpu& on) {
+          for (std::int64_t i = 0; i < count; ++i)
+            multiply_rounded(s, bits, {x(on), s.k}, {weights(on) + i * s.k * s.n, s.n}, 0.0f,
+                             y(on) + i * s.m * s.n, s.n);
+          for (std::int64_t i = 0; i < 5 * s.k; ++i) {
+            const float value = weights(on)[i % s.k * s.n + ids(on)[i / s.k]];
+            rows(on)[i] = static_cast<float>(rounded(value, bits));
+            if (rounds) rows_rounded(on)[i] = to_bf16(value);
+          }
+        },
+        [&](const Cuda& table) {
+          const Cuda on = device.handle();
+          for (std::int64_t i = 0; i < count; ++i)
+            pack(on, false, s.k, s.n, weights(table) + i * s.k * s.n, s.n,
+                 packed(table) + i * stride);
+          ProductInput left = x(table);
+          if (rounds) {
+            auto* const to = reinterpret_cast<Bfloat16*>(copy(table));
+            round_matrix(on, s.m, s.k, x(table), to);
+            left = {nullptr, to};
+          }
+          gemm_packed_of_each(on, count, s.m, s.n, s.k, left, packed(table), stride, y(table));
+          if (rounds)
+            gather_packed_rounded(on, 5, s.k, ids(table), packed(table), rows(table),
+                                  rows_rounded(table));
+          else
+            gather_packed(on, 5, s.k, ids(table), packed(table), rows(table));
+          device.synchronize();
+        },
+        1e-5);
+  }
+}
+
 /// bfloat16 has float32's range, so no loss scaling is needed. Half precision would lose all of
 /// these numbers but 1.
 void check_range(Parity& p) {
@@ -482,6 +531,8 @@ std::vector<ParityRow> precision_parity() {
       {"bfloat16_rows", check_rounded_rows},
       {"bfloat16_residual_norm", check_residual_norm},
       {"precision_fraction", check_fraction},
+      {"gemm_packed_of_each", [](Parity& p) { check_packed_of_each(p, Precision::float32); }},
+      {"bfloat16_packed_of_each", [](Parity& p) { check_packed_of_each(p, Precision::bfloat16); }},
   };
 }
 

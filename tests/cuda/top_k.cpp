@@ -1,5 +1,6 @@
 #include "kernels/decoding/top_k.h"
 
+#include "kernels/softmax_loss.h"
 #include "tests/cuda/table.h"
 
 #include <limits>
@@ -38,12 +39,44 @@ void greatest(Parity& p, bool nan) {
     }
 }
 
+// On CUDA in parts, first their lists and then those of rows; on the CPU in one go.
+void greatest_of_parts(Parity& p, bool nan) {
+  const std::vector<std::int32_t> skip{1, 2, 1030};
+  for (const std::int64_t width : {1, 33, 1024, 1031, 5000, 33333})
+    for (const int k : {1, 4, 40}) {
+      constexpr std::int64_t rows = 3;
+      p.sizes("width {} k {} nan {}", width, k, nan);
+      std::vector<float> values = tied(p, rows * width);
+      if (nan)
+        for (const std::int64_t at : {width / 2, width - 1})
+          values[static_cast<std::size_t>(width + at)] = NAN;
+      const std::int64_t lists = rows * row_parts(width);
+      const auto x = p.values(values, true), best = p.floats(rows * k), sums = p.floats(rows),
+                 keys = p.scratch(0, 2 * lists * k), part_sums = p.scratch(0, 2 * lists);
+      const auto columns = p.integers(rows * k, 100);
+      p.run(
+          [&](const Cpu& on) {
+            top_k(on, rows, width, x(on), k, skip, best(on), columns(on));
+            log_sum_exp(on, rows, width, x(on), sums(on));
+          },
+          [&](const Cuda& on) {
+            auto* const first = reinterpret_cast<std::uint64_t*>(keys(on));
+            best_of_parts(on, rows, width, x(on), k, skip, first, part_sums(on));
+            join_parts(on, rows, {row_parts(width), k, first, part_sums(on)}, best(on), columns(on),
+                       sums(on));
+          },
+          1e-6);
+    }
+}
+
 }  // namespace
 
 std::vector<ParityRow> top_k_parity() {
   return {
       {"top_k", [](Parity& p) { greatest(p, false); }},
       {"top_k_nan", [](Parity& p) { greatest(p, true); }},
+      {"top_k_of_parts", [](Parity& p) { greatest_of_parts(p, false); }},
+      {"top_k_of_parts_nan", [](Parity& p) { greatest_of_parts(p, true); }},
   };
 }
 

@@ -266,13 +266,13 @@ TEST_P(DecodingOnDevice, GraphsChangeNoBit) {
   EXPECT_EQ(plain.machine.device->graph_counts().recorded, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
-                         testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
-                                         "deep lrn aware dot", "seq2seq lstm none",
-                                         "gnmt ran first-layer", "seq2seq lstm none cudnn",
-                                         "block ssru self-attention dot",
-                                         "deep gru after first-layer bias cudnn"),
-                         name_of_row);
+INSTANTIATE_TEST_SUITE_P(
+    Models, DecodingOnDevice,
+    testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups", "deep lrn aware dot",
+                    "seq2seq lstm none", "gnmt ran first-layer", "seq2seq lstm none cudnn",
+                    "block ssru self-attention dot", "deep olrn norm aware deeper",
+                    "deep gru norm aware deeper", "deep gru after first-layer bias cudnn"),
+    name_of_row);
 
 // Kernels write copies for products, and products share them.
 class DecodingInBfloat16 : public ModelOnDevice {};
@@ -308,8 +308,10 @@ TEST_P(DecodingInBfloat16, ScoresStayNearFloat32AndGraphsChangeNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, DecodingInBfloat16,
-                         testing::Values("deep olrn norm aware eights", "deep olrn norm aware",
-                                         "deep gru aware eights", "rnnsearch gru after eights",
+                         testing::Values("deep olrn norm aware eights",
+                                         "deep olrn norm aware eights deeper",
+                                         "deep olrn norm aware", "deep gru aware eights",
+                                         "rnnsearch gru after eights",
                                          "rnnsearch lstm heads dot eights",
                                          "deep sru first-layer eights", "deep gru groups"),
                          name_of_row);

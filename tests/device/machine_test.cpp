@@ -79,6 +79,8 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "eights") {
       spec.dim_emb = spec.dim_rnn = 16;
       spec.dim_attention = 8;
+    } else if (word == "deeper") {
+      spec.enc_depth = spec.dec_depth = 4;
     } else if (word == "heads") {
       spec.heads = 2;
       spec.attention_projections = true;

@@ -52,7 +52,8 @@ std::vector<config::Option> fields(StepSpec& spec) {
        Option("vocabulary", &spec.vocabulary, "tokens of each vocabulary").range(4, 1 << 24),
        Option("sentences", &spec.sentences, "sentences of the batch").range(1, 1 << 16),
        Option("steps", &spec.steps, "tokens of a sentence, with </s>").range(2, 1 << 16),
-       Option("beam", &spec.beam, "count eight steps of a search with this beam, computed; 0: a training step")
+       Option("beam", &spec.beam,
+              "count eight steps of a search with this beam, computed; 0: a training step")
            .range(0, 1 << 10),
        Option("precision", &spec.precision, "input precision of matrix products"),
        Option("totals", &spec.totals, "print the totals only"),

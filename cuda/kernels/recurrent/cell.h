@@ -26,6 +26,13 @@ T* part(T* matrix, std::int64_t row, std::int64_t width) {
   return matrix ? matrix + row * width : nullptr;
 }
 
+/// Lets a step apply the normalization of its projections.
+inline void set_norm(const kernels::PendingNorm& norm, UnitSteps& step) {
+  if (!norm.product) return;
+  step.x = step.raw_x = norm.product;
+  step.x_norm = {.gain = norm.gain, .norm_bias = norm.bias};
+}
+
 /// Scratch memory of a cell's backward pass over [T,B].
 struct CellScratch {
   float* sums = nullptr;  ///< [B, cell_sums()] sums over the steps: vectors, gains, norm biases

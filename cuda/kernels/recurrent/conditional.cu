@@ -31,6 +31,7 @@ UnitSteps lower_step(const Conditional& a, std::int64_t t) {
   }
   if (t > 0) step.previous_rounded = part(a.states_rounded, row - a.batch, h);
   step.next_rounded = part(a.middle_rounded, record_row(a, t), h);
+  set_norm(a.x_norm, step);
   return step;
 }
 

@@ -23,6 +23,7 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
     step.next[p] = a.states[p] + at.row * h;
   }
   step.next_rounded = part(a.states_rounded, at.row, h);
+  set_norm(a.x_norm, step);
   if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
   return step;
 }

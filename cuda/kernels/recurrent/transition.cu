@@ -23,6 +23,7 @@ UnitSteps lower_step(const Transition& a, std::int64_t i) {
   step.x_rounded = part(a.x_rounded, at.row, a.lower.unit->inputs * h);
   if (at.previous >= 0) step.previous_rounded = part(a.states_rounded, at.previous, h);
   step.next_rounded = part(a.middle_rounded, at.at, h);
+  set_norm(a.x_norm, step);
   return step;
 }
 
@@ -38,6 +39,7 @@ UnitSteps higher_step(const Transition& a, std::int64_t i) {
   step.x_rounded = part(a.guide_rounded, at.row, a.higher.unit->inputs * h);
   step.previous_rounded = part(a.middle_rounded, at.at, h);
   step.next_rounded = part(a.states_rounded, at.row, h);
+  set_norm(a.guide_norm, step);
   return step;
 }
 

@@ -102,7 +102,8 @@ const UnitKernels& channel_kernels(const kernels::Unit& unit);
 const UnitKernels& row_kernels(const kernels::Unit& unit);
 /// Two element-wise units of one kind in turn, all steps in one kernel: at each step the lower one
 /// starts from the states after the higher one's step before, and the higher one from the lower
-/// one's. Rows, steps, strides and masks are the same. higher.previous is not read.
+/// one's. Rows, steps, strides and masks are the same. higher.previous is not read. A forward step
+/// alone may have raw_x in both units.
 struct UnitChain {
   UnitSteps lower, higher;
   bool keep = true;  ///< lower.next has rows for all steps, or only for the last one

@@ -1,8 +1,9 @@
 #include "core/error.h"
-#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_row.h"
 #include "cuda/kernels/recurrent/unit_table.h"
 
-// Two element-wise units in turn, all steps of a channel in one thread.
+// Two element-wise units in turn, all steps of a channel in one thread; or one step with the layer
+// normalization of both inputs, one block per row.
 
 namespace nmt::cuda {
 namespace {
@@ -72,6 +73,30 @@ __global__ void forward_chain_kernel(UnitChain c) {
         if (b.next_rounded) assign(b.next_rounded[place(b, at, i)], state[0]);
       }
     }
+  }
+}
+
+template <class U>
+__global__ void forward_row_kernel(UnitChain c) {
+  const UnitSteps &a = c.lower, &b = c.higher;
+  const std::int64_t row = blockIdx.x, h = a.width;
+  complete<U::inputs>(a.raw_x, a.x_bias, a.x_norm, row, h);
+  complete<U::inputs>(b.raw_x, b.x_bias, b.x_norm, row, h);
+  for (std::int64_t column = threadIdx.x; column < h; column += blockDim.x) {
+    const Channel at{row, column};
+    const std::int64_t n = row * h + column;
+    const Half<U> lower(a, column), higher(b, column);
+    Step<float, U> x, guide;
+    bool live;
+    load_step<U>(a, at, 0, false, x, live);
+    load_step<U>(b, at, 0, false, guide, live);
+    float state[U::states];
+    for (int p = 0; p < U::states; ++p) state[p] = a.previous[p][n];
+    if (live) lower.forward(x, state);
+    for (int p = 0; p < U::states; ++p) a.next[p][n] = state[p];
+    if (live) higher.forward(guide, state);
+    for (int p = 0; p < U::states; ++p) b.next[p][n] = state[p];
+    if (b.next_rounded) assign(b.next_rounded[n], state[0]);
   }
 }
 
@@ -160,6 +185,12 @@ unsigned blocks(const Cuda& cuda, const UnitSteps& a) {
 template <class U>
 struct Chain {
   static void forward(const Cuda& cuda, const UnitChain& c) {
+    if (c.lower.raw_x || c.higher.raw_x) {
+      NMT_CHECK(c.lower.steps == 1 && c.lower.raw_x && c.higher.raw_x,
+                "{} steps of two units with an input to be normalized", c.lower.steps);
+      return launch(forward_row_kernel<U>, static_cast<unsigned>(c.lower.rows),
+                    row_block(c.lower.width), 0, cuda, c);
+    }
     launch(forward_chain_kernel<U>, blocks(cuda, c.lower), threads, 0, cuda, c);
   }
   static void backward(const Cuda& cuda, const UnitChain& c, const UnitStepsGradient& lower,

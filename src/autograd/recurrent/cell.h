@@ -97,6 +97,13 @@ inline void view_projections(const Tensor& x, const float*& plain,
     plain = x.f32();
 }
 
+/// The normalization that a loop of a single step applies to projections.
+inline kernels::PendingNorm pending_norm(const Projections& projections) {
+  if (!projections.gain) return {};
+  return {projections.value->value.f32(), projections.gain->value.f32(),
+          projections.bias->value.f32()};
+}
+
 /// Fills the fields that kernels::Recurrence and kernels::Transition share, for input projections x
 /// [T,B,inputs*H] of the cell's unit. Error: x has another shape.
 template <class Loop>

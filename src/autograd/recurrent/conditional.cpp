@@ -133,9 +133,10 @@ void backward(const Tape& tape, const Saved& s) {
 }  // namespace
 
 ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory& memory,
-                              const Var& x, const std::vector<Var>& given, const Tensor& sentence,
-                              std::int64_t position) {
+                              const Projections& projections, const std::vector<Var>& given,
+                              const Tensor& sentence, std::int64_t position) {
   const Context& context = tape.context();
+  const Var& x = projections.value;
   const Shape& shape = x->value.shape();
   const kernels::Unit& unit = *layer.lower.unit;
   const std::int64_t h = layer.lower.width, wide = unit.inputs * h;
@@ -161,6 +162,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   a.position = position;
   a.keep = keep;
   view_projections(x->value, a.x, a.x_rounded);
+  a.x_norm = pending_norm(projections);
   a.sentence = sentence ? sentence.data<std::int32_t>() : nullptr;
   a.query = packed_weight(context, *layer.query, false, s.query_packed);
   if (output) {

@@ -5,13 +5,15 @@
 
 namespace nmt::ops {
 
-std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Var& x,
+std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& projections,
                             const std::vector<Var>& given, const Tensor& mask, bool reverse,
                             std::int64_t position) {
   const Context& context = tape.context();
   const bool backward = tape.recording(), keep = backward || tape.probe();
+  const Var& x = projections.value;
   kernels::Recurrence args;
   describe_loop(cell, x, mask, reverse, position, keep, args);
+  args.x_norm = pending_norm(projections);
   const std::int64_t steps = args.steps, batch = args.batch;
   const CellView view = view_cell(context, cell, backward);
   const CellBuffers buffers(context, cell, keep ? steps * batch : batch, backward);

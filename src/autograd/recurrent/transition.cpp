@@ -6,10 +6,12 @@
 
 namespace nmt::ops {
 
-std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, const Var& x,
-                            const Var& guide, const std::vector<Var>& given, const Tensor& mask,
-                            bool reverse, std::int64_t position) {
+std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
+                            const Projections& of_x, const Projections& of_guide,
+                            const std::vector<Var>& given, const Tensor& mask, bool reverse,
+                            std::int64_t position) {
   const Context& context = tape.context();
+  const Var &x = of_x.value, &guide = of_guide.value;
   const bool recording = tape.recording(), keep = recording || tape.probe();
   kernels::Transition args;
   describe_loop(lower, x, mask, reverse, position, keep, args);
@@ -27,6 +29,8 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher, c
   args.lower = lower_view.cell;
   args.higher = higher_view.cell;
   view_projections(guide->value, args.guide, args.guide_rounded);
+  args.x_norm = pending_norm(of_x);
+  args.guide_norm = pending_norm(of_guide);
   args.lower_record = lower_buffers.record();
   args.higher_record = higher_buffers.record();
   const std::vector<Var> states = new_states(tape, lower, start, args);

@@ -2,6 +2,7 @@
 
 #include "core/host_device.h"
 #include "kernels/backend.h"
+#include "kernels/decoding/top_k.h"
 
 #include <cstdint>
 #include <limits>
@@ -63,6 +64,13 @@ struct BeamStep {
   const float* eos_logits = nullptr;     ///< [from], eos_stride apart
   std::int64_t eos_stride = 1;
   const float* log_normalizers = nullptr;  ///< [from]
+  /// On a device, where `lists.keys` is set: the step first writes `tokens`, `logits` and
+  /// `log_normalizers`, here again, from the lists (join_parts()).
+  struct Joined {
+    PartLists lists;
+    std::int32_t* tokens = nullptr;
+    float *logits = nullptr, *log_normalizers = nullptr;
+  } joined;
   /// [longest + 2] length penalty by number of tokens (Ranking).
   const double* length_divisors = nullptr;
   BeamSentence* state = nullptr;  ///< [B]

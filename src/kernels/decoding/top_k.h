@@ -1,7 +1,9 @@
 #pragma once
 
+#include "core/error.h"
 #include "kernels/backend.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,5 +30,34 @@ NMT_KERNEL(top_k, std::int64_t rows, std::int64_t width, const float* x, int k,
 void top_k_of_blocks(const Cpu&, std::int64_t rows, std::int64_t width, const float* x,
                      const float* maxima, int k, std::span<const std::int32_t> skip, float* values,
                      std::int32_t* columns);
+
+/// The parts into which a device splits a row of x [rows,width], so that few rows use all of it: at
+/// most 32, whatever the number of rows is, since the normalizers' bits depend on the parts.
+constexpr std::int64_t part_columns(std::int64_t width) {
+  constexpr std::int64_t most = 32, least = 1024;
+  return std::max(least, ((width + most - 1) / most + 3) / 4 * 4);
+}
+constexpr std::int64_t row_parts(std::int64_t width) {
+  return (width + part_columns(width) - 1) / part_columns(width);
+}
+/// What best_of_parts() has found.
+struct PartLists {
+  std::int64_t parts = 0;
+  int k = 0;
+  const std::uint64_t* keys = nullptr;  ///< [rows,parts,k], descending; 0: no more
+  const float* sums = nullptr;  ///< [rows,parts,2]: the maximum, and the sum of e^(x - maximum)
+};
+/// The first half of top_k() and log_sum_exp() in one pass: the k best of each part of a row, and
+/// its sum, for join_parts() or beam_step(). keys and sums as in PartLists. [CUDA only]
+void best_of_parts(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
+                   std::span<const std::int32_t> skip, std::uint64_t* keys, float* sums);
+/// The second half: values and columns [rows,k] as top_k(), and log_normalizers [rows] as
+/// log_sum_exp(). [CUDA only]
+void join_parts(const Cuda& cuda, std::int64_t rows, const PartLists& lists, float* values,
+                std::int32_t* columns, float* log_normalizers);
+inline void best_of_parts(const Cpu&, std::int64_t, std::int64_t, const float*, int,
+                          std::span<const std::int32_t>, std::uint64_t*, float*) {
+  NMT_FAIL("the CPU does not split the search for the best");
+}
 
 }  // namespace nmt::kernels

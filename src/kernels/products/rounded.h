@@ -55,6 +55,24 @@ inline void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int
 }
 void gemm_packed(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
                  const ProductInput& a, const float* packed, const float* bias, float* c);
+/// `count` products with packed matrices of one shape, `stride` floats apart: c [count,m,n].
+inline void gemm_packed_of_each(const Cpu& cpu, std::int64_t count, std::int64_t m, std::int64_t n,
+                                std::int64_t k, const ProductInput& a, const float* packed,
+                                std::int64_t stride, float* c) {
+  for (std::int64_t i = 0; i < count; ++i)
+    gemm_packed(cpu, m, n, k, a.f32, k, packed + i * stride, false, c + i * m * n, n);
+}
+void gemm_packed_of_each(const Cuda& cuda, std::int64_t count, std::int64_t m, std::int64_t n,
+                         std::int64_t k, const ProductInput& a, const float* packed,
+                         std::int64_t stride, float* c);
+/// gather_packed() with the result also rounded, rows without gaps. [CUDA only]
+inline void gather_packed_rounded(const Cpu&, std::int64_t, std::int64_t, const std::int32_t*,
+                                  const float*, float*, Bfloat16*) {
+  NMT_FAIL("products of the CPU read no rounded inputs");
+}
+void gather_packed_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t k,
+                           const std::int32_t* ids, const float* packed, float* out,
+                           Bfloat16* rounded);
 /// c = a b with the result rounded: a [m,k], b [k,n], c [m,n] without gaps. [CUDA only]
 inline void gemm_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t, const ProductInput&,
                          const ProductInput&, Bfloat16*) {

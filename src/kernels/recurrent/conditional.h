@@ -47,6 +47,7 @@ struct Conditional {
   float* xc_normal = nullptr;            ///< record [.., B,inputs*H] with layer normalization
   float* xc_rstd = nullptr;              ///< record [.., B,inputs]
   const Bfloat16* x_rounded = nullptr;   ///< instead of x
+  PendingNorm x_norm;                    ///< of x, with T = 1
   Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;  ///< of states[0] and middle[0]
   /// Of `headed`, or without it of `contexts` where the context is not rearranged.
   Bfloat16* attended_rounded = nullptr;

@@ -68,6 +68,14 @@ struct CellGradient {
   Bfloat16 *dx_rounded = nullptr, *du_rounded = nullptr, *dlate_rounded = nullptr;
 };
 
+/// The layer normalization of projections, per plane, where a loop of a single step applies it
+/// itself; product null: off. CUDA only.
+struct PendingNorm {
+  float* product = nullptr;     ///< [B,inputs*H] the projections before it, overwritten by them
+  const float* gain = nullptr;  ///< [inputs*H]
+  const float* bias = nullptr;  ///< [inputs*H]
+};
+
 /// A recurrence over T steps: a fused scan for element-wise units, alternating matmul and pointwise
 /// step for matrix units. On the CPU each thread runs its share of the sentences through all steps,
 /// without a barrier.
@@ -84,6 +92,7 @@ struct Recurrence {
   float* states[max_states]{};          ///< [T,B,H], written
   Bfloat16* states_rounded = nullptr;   ///< of states[0]
   const Bfloat16* x_rounded = nullptr;  ///< instead of x, for a unit without late planes
+  PendingNorm x_norm;                   ///< of x, with T = 1
   CellRecord record;
 };
 

@@ -29,6 +29,7 @@ struct Transition {
   float* middle[max_states]{};         ///< record [.., B,H] the lower unit's
   const Bfloat16 *x_rounded = nullptr, *guide_rounded = nullptr;  ///< instead of x and guide
   Bfloat16 *states_rounded = nullptr, *middle_rounded = nullptr;  ///< of states[0] and middle[0]
+  PendingNorm x_norm, guide_norm;                                 ///< of both or none, with T = 1
   CellRecord lower_record, higher_record;
 };
 

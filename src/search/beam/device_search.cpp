@@ -157,6 +157,7 @@ struct DeviceSearch::Impl {
     beam.eos_logits = scores.extras;
     beam.eos_stride = scores.extra_stride;
     beam.log_normalizers = scores.log_normalizers;
+    beam.joined = scores.joined;
     beam.length_divisors = divisors_.data<double>();
     std::int32_t* const report = report_.data<std::int32_t>();
     beam.state = reinterpret_cast<BeamSentence*>(report);

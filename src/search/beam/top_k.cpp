@@ -83,11 +83,16 @@ void TopK::on_host(int first, const NextTokens& scores, std::span<const int> sen
   }
 }
 
+std::int32_t* TopK::room_for(const Context& context, std::int64_t rows) {
+  const std::int64_t words = rows * (2 * k_ + 2);
+  if (!chosen_ || chosen_.elements() < words) chosen_ = context.empty({words}, Dtype::i32);
+  return chosen_.data<std::int32_t>();
+}
+
 void TopK::on_device(int first, int rows, const NextTokens& scores, bool extras) {
   const Context& context = *scores.device;
-  const std::int64_t n = rows, words = n * (2 * k_ + 2), at = std::int64_t{first} * k_;
-  if (!chosen_ || chosen_.elements() < words) chosen_ = context.empty({words}, Dtype::i32);
-  std::int32_t* const tokens = chosen_.data<std::int32_t>();
+  const std::int64_t n = rows, at = std::int64_t{first} * k_;
+  std::int32_t* const tokens = room_for(context, n);
   float* const floats = reinterpret_cast<float*>(tokens + n * k_);
   dispatch(context, [&](const auto& backend) {
     kernels::top_k(backend, scores.rows, scores.vocabulary, scores.logits, k_, skip_, floats + at,
@@ -100,23 +105,53 @@ void TopK::on_device(int first, int rows, const NextTokens& scores, bool extras)
   });
 }
 
+kernels::PartLists TopK::list_parts(const NextTokens& scores) {
+  const Context& context = *scores.device;
+  const std::int64_t parts = kernels::row_parts(vocabulary_), lists = scores.rows * parts,
+                     keys = 2 * lists * k_;
+  if (!lists_ || lists_.elements() < keys + 2 * lists)
+    lists_ = context.empty({keys + 2 * lists}, Dtype::i32);
+  auto* const first = reinterpret_cast<std::uint64_t*>(lists_.data<std::int32_t>());
+  float* const sums = reinterpret_cast<float*>(lists_.data<std::int32_t>() + keys);
+  dispatch(context, [&](const auto& backend) {
+    kernels::best_of_parts(backend, scores.rows, vocabulary_, scores.logits, k_, skip_, first,
+                           sums);
+  });
+  return {parts, k_, first, sums};
+}
+
 TopK::OnDevice TopK::select_on_device(Decoding& decoding, const DecodingStep& step) {
-  const bool one_block = step.rows <= step.block;  // then its scores stay valid
   OnDevice out;
+  const std::int64_t many = std::int64_t{step.rows} * k_;
+  if (step.rows <= step.block) {  // then its scores stay valid
+    const NextTokens scores = decoding.score_without_sums(0, step.rows);
+    check(scores, vocabulary_);
+    NMT_CHECK(scores.device, "the scores of a search on the device are in host memory");
+    std::int32_t* const tokens = room_for(*scores.device, step.rows);
+    float* const logits = reinterpret_cast<float*>(tokens + many);
+    out.tokens = tokens;
+    out.logits = logits;
+    out.extras = scores.logits + extra_;
+    out.extra_stride = vocabulary_;
+    out.log_normalizers = scores.log_normalizer;
+    if (scores.log_normalizer) {
+      on_device(0, step.rows, scores, false);
+      return out;
+    }
+    float* const sums = logits + many + step.rows;
+    out.log_normalizers = sums;
+    out.joined = {list_parts(scores), tokens, logits, sums};
+    return out;
+  }
   for_each_block(decoding, step, [&](int first, const NextTokens& scores) {
     check(scores, vocabulary_);
     NMT_CHECK(scores.device, "the scores of a search on the device are in host memory");
-    on_device(first, step.rows, scores, !one_block);
-    if (one_block)
-      out = {nullptr, nullptr, scores.logits + extra_, vocabulary_, scores.log_normalizer};
+    on_device(first, step.rows, scores, true);
   });
-  const std::int64_t many = std::int64_t{step.rows} * k_;
   out.tokens = chosen_.data<std::int32_t>();
   out.logits = reinterpret_cast<const float*>(out.tokens + many);
-  if (!one_block) {
-    out.extras = out.logits + many;
-    out.log_normalizers = out.extras + step.rows;
-  }
+  out.extras = out.logits + many;
+  out.log_normalizers = out.extras + step.rows;
   return out;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/decoding/beam.h"
 #include "model/step_scorer.h"
 
 #include <cstdint>
@@ -32,6 +33,9 @@ class TopK {
     const float* extras = nullptr;         ///< [n], extra_stride apart
     std::int64_t extra_stride = 1;
     const float* log_normalizers = nullptr;  ///< [n]
+    /// Where its lists are set, beam_step() writes the tokens, logits and normalizers first.
+    kernels::BeamStep::Joined joined;
+    std::int32_t* joined_tokens() const { return const_cast<std::int32_t*>(tokens); }
   };
   OnDevice select_on_device(Decoding& decoding, const DecodingStep& step);
 
@@ -47,6 +51,9 @@ class TopK {
   /// Processes a block of a step with `rows` rows; `extras`: also the additional token and the
   /// normalizers.
   void on_device(int first, int rows, const NextTokens& scores, bool extras);
+  /// The lists of all rows of a step whose logits are one block.
+  kernels::PartLists list_parts(const NextTokens& scores);
+  std::int32_t* room_for(const Context& context, std::int64_t rows);
   void fetch(const Context& context, std::int64_t rows);
 
   Cpu cpu_;
@@ -59,6 +66,7 @@ class TopK {
   // i32 on the device: tokens [n,k]; then, as float bits, logits [n,k], extras [n], normalizers
   // [n].
   Tensor chosen_;
+  Tensor lists_;  // i32 on the device: kernels::PartLists::keys, then its sums
 };
 
 /// log p of a given token in each row of a step.

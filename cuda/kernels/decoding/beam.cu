@@ -1,4 +1,5 @@
-#include "cuda/kernels/key.h"
+#include "cuda/kernels/decoding/key.h"
+#include "cuda/kernels/decoding/part_lists.h"
 #include "kernels/decoding/beam.h"
 
 namespace nmt::kernels {
@@ -42,12 +43,22 @@ __device__ Key find_fault(const BeamStep& step, std::int32_t which, const BeamSe
   return block_reduce<MaxKey>(found);
 }
 
+// The scores of a sentence's rows, a warp for each row.
+__device__ void join_rows(const BeamStep& step, std::int32_t which) {
+  const BeamStep::Joined& to = step.joined;
+  for (int row = threadIdx.x / warp_size; row < step.from.slots[which];
+       row += blockDim.x / warp_size)
+    join_row(to.lists, step.from.first[which] + row, to.logits, to.tokens, to.log_normalizers);
+  __syncthreads();
+}
+
 __global__ void beam_step_kernel(BeamStep step) {
   NMT_DYNAMIC_SHARED(choices, BeamCandidate);                      // [beam]
   int* const ranks = reinterpret_cast<int*>(choices + step.beam);  // [beam]
   NMT_SHARED(live, int);
   const std::int32_t which = step.active[blockIdx.x];
   const BeamSentence sentence = step.state[which];
+  if (step.joined.lists.keys && sentence.live > 0) join_rows(step, which);
   int taken = 0;
   Key fault = 0;
   if (sentence.live > 0) {  // in all threads
@@ -79,7 +90,8 @@ __global__ void beam_step_kernel(BeamStep step) {
 
 void beam_step(const Cuda& cuda, const BeamStep& step) {
   const auto beam = static_cast<std::size_t>(step.beam);
-  launch(beam_step_kernel, static_cast<unsigned>(step.sentences), threads_for(step.beam),
+  const unsigned threads = threads_for(step.joined.lists.keys ? step.beam * warp_size : step.beam);
+  launch(beam_step_kernel, static_cast<unsigned>(step.sentences), threads,
          beam * (sizeof(BeamCandidate) + sizeof(int)), cuda, step);
 }
 

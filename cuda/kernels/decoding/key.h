@@ -23,6 +23,13 @@ __device__ __forceinline__ std::int32_t place_of(Key key) {
   return static_cast<std::int32_t>(0xFFFFFFFFu - static_cast<std::uint32_t>(key));
 }
 
+/// The float of a key; -infinity of no key.
+__device__ __forceinline__ float value_of(Key key) {
+  if (key == 0) return -std::numeric_limits<float>::infinity();
+  const auto order = static_cast<std::uint32_t>(key >> 32);
+  return std::bit_cast<float>(order & 0x80000000u ? order & 0x7FFFFFFFu : ~order);
+}
+
 /// For block_reduce(): the maximum.
 struct MaxKey {
   __device__ __forceinline__ static Key join(Key a, Key b) { return a > b ? a : b; }

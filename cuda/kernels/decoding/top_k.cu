@@ -1,0 +1,117 @@
+#include "cuda/kernels/decoding/key.h"
+#include "cuda/kernels/decoding/part_lists.h"
+#include "cuda/kernels/running_sum.h"
+#include "kernels/decoding/top_k.h"
+
+namespace nmt::kernels {
+namespace {
+
+using namespace nmt::cuda;
+
+struct Skipped {
+  std::int32_t columns[max_top_k_skip];
+  int count = 0;
+  __device__ __forceinline__ bool has(std::int64_t column) const {
+    for (int i = 0; i < count; ++i)
+      if (columns[i] == column) return true;
+    return false;
+  }
+};
+
+// The greatest key below `bound` among a thread's elements of x[begin, end).
+__device__ Key greatest(const float* x, std::int64_t begin, std::int64_t end,
+                        const Skipped& skipped, Key bound) {
+  Key best = 0;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+    const float value = x[i];
+    if (value == -std::numeric_limits<float>::infinity()) continue;
+    const Key key = key_of(value, i);
+    if (key > best && key < bound && (value != value || !skipped.has(i))) best = key;
+  }
+  return best;
+}
+
+// One block per row. Every thread holds the greatest of its elements that are not taken yet; the
+// thread whose element is taken searches for its next one.
+__global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipped skipped,
+                             float* values, std::int32_t* columns) {
+  const float* const x = rows + blockIdx.x * width;
+  const std::int64_t at = std::int64_t{blockIdx.x} * k;
+  Key own = greatest(x, 0, width, skipped, ~Key{0});
+  bool done = false;
+  for (int place = 0; place < k; ++place) {
+    const Key best = done ? 0 : block_reduce<MaxKey>(own);  // `done` is the same in all threads
+    const bool there = best != 0;
+    const float value = there ? x[place_of(best)] : -std::numeric_limits<float>::infinity();
+    if (threadIdx.x == 0) {
+      values[at + place] = value;
+      columns[at + place] = there ? place_of(best) : -1;
+    }
+    done = !there || value != value;
+    if (own == best && !done && place + 1 < k) own = greatest(x, 0, width, skipped, best);
+  }
+}
+
+// One block per part of a row.
+__global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, std::int64_t parts,
+                                     const float* rows, int k, Skipped skipped, std::uint64_t* keys,
+                                     float* sums) {
+  const std::int64_t row = blockIdx.x / parts, begin = blockIdx.x % parts * columns,
+                     end = begin + columns < width ? begin + columns : width;
+  const float* const x = rows + row * width;
+  RunningSum running;
+  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) running.add(x[i]);
+  Key own = greatest(x, begin, end, skipped, ~Key{0});
+  running.join();
+  if (threadIdx.x == 0) {
+    sums[2 * std::int64_t{blockIdx.x}] = running.top;
+    sums[2 * std::int64_t{blockIdx.x} + 1] = running.sum;
+  }
+  for (int place = 0; place < k; ++place) {
+    const Key best = block_reduce<MaxKey>(own);
+    if (threadIdx.x == 0) keys[std::int64_t{blockIdx.x} * k + place] = best;
+    if (own == best && best != 0 && place + 1 < k) own = greatest(x, begin, end, skipped, best);
+  }
+}
+
+// One warp per row.
+__global__ void join_parts_kernel(std::int64_t rows, PartLists lists, float* values,
+                                  std::int32_t* columns, float* log_normalizers) {
+  const std::int64_t row = grid_index() / warp_size;
+  if (row < rows) join_row(lists, row, values, columns, log_normalizers);
+}
+
+Skipped left_out(std::span<const std::int32_t> skip) {
+  NMT_CHECK(skip.size() <= max_top_k_skip,
+            "top_k: {} columns to leave out, at most {} are possible", skip.size(), max_top_k_skip);
+  Skipped skipped{};
+  for (const std::int32_t column : skip) skipped.columns[skipped.count++] = column;
+  return skipped;
+}
+
+}  // namespace
+
+void best_of_parts(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
+                   std::span<const std::int32_t> skip, std::uint64_t* keys, float* sums) {
+  NMT_CHECK(k >= 1, "top_k: k is {}, at least 1 is needed", k);
+  const std::int64_t columns = part_columns(width), parts = row_parts(width);
+  launch(best_of_parts_kernel, static_cast<unsigned>(rows * parts),
+         threads_for(divide_up(std::min(width, columns), 4)), 0, cuda, width, columns, parts, x, k,
+         left_out(skip), keys, sums);
+}
+
+void join_parts(const Cuda& cuda, std::int64_t rows, const PartLists& lists, float* values,
+                std::int32_t* columns, float* log_normalizers) {
+  constexpr unsigned warps = 4;
+  launch(join_parts_kernel, static_cast<unsigned>(divide_up(rows, warps)), warps * warp_size, 0,
+         cuda, rows, lists, values, columns, log_normalizers);
+}
+
+void top_k(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
+           std::span<const std::int32_t> skip, float* values, std::int32_t* columns) {
+  NMT_CHECK(k >= 1, "top_k: k is {}, at least 1 is needed", k);
+  launch(top_k_kernel, static_cast<unsigned>(rows), threads_for(width, 512), 0, cuda, width, x, k,
+         left_out(skip), values, columns);
+}
+
+}  // namespace nmt::kernels

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "cuda/kernels/reduce.h"
+#include "kernels/math.h"
+
+#include <cmath>
+#include <limits>
+
+namespace nmt::cuda {
+
+/// The maximum of numbers and the sum of e^(x - maximum), computed in one pass. A NaN shows in the
+/// sum.
+struct RunningSum {
+  float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
+  __device__ __forceinline__ void add(float x) {
+    if (x > top) {
+      sum = sum * math::exp(top - x) + 1.0f;
+      top = x;
+    } else if (x != -std::numeric_limits<float>::infinity()) {
+      sum += math::exp(x - top);
+    }
+  }
+  /// Over all threads of the block.
+  __device__ __forceinline__ void join() {
+    const float whole = block_max(top);
+    sum = block_sum(relative_to(whole));
+    top = whole;
+  }
+  /// Over the lanes of a warp.
+  __device__ __forceinline__ void join_lanes() {
+    const float whole = warp_max(top);
+    sum = warp_sum(relative_to(whole));
+    top = whole;
+  }
+  /// The logarithm of the sum of all e^x.
+  __device__ __forceinline__ float log_sum() const {
+    return static_cast<float>(static_cast<double>(top) + log(static_cast<double>(sum)));
+  }
+
+ private:
+  __device__ __forceinline__ float relative_to(float whole) const {
+    return sum == 0.0f ? 0.0f : sum * math::exp(top - whole);
+  }
+};
+
+}  // namespace nmt::cuda
