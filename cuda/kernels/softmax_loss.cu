@@ -102,15 +102,6 @@ __global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, doub
   }
 }
 
-// One block per row.
-__global__ void log_sum_exp_kernel(std::int64_t vocabulary, const float* logits, float* out) {
-  const float* const x = logits + blockIdx.x * vocabulary;
-  RunningSum running;
-  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) running.add(x[i]);
-  running.join();
-  if (threadIdx.x == 0) out[blockIdx.x] = running.log_sum();
-}
-
 constexpr std::int64_t max_threads = 512;  // per block
 
 }  // namespace
@@ -191,12 +182,6 @@ void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
   }
   launch(add_losses_kernel, rows > 0 ? 1 : 0, 256, 0, cuda, rows, losses, loss.cross_entropy,
          loss.smoothed);
-}
-
-void log_sum_exp(const Cuda& cuda, std::int64_t rows, std::int64_t vocabulary, const float* logits,
-                 float* out) {
-  launch(log_sum_exp_kernel, static_cast<unsigned>(rows), threads_for(vocabulary, max_threads), 0,
-         cuda, vocabulary, logits, out);
 }
 
 }  // namespace nmt::kernels

@@ -252,6 +252,9 @@ std::vector<Var> select_rows_of_each(const Tape& tape, const std::vector<Var>& m
     copies.push_back({width, x->value.f32(), y.f32()});
     selected.push_back(tape.constant(std::move(y)));
   }
+  double bytes = 0;
+  for (const Var& y : selected) bytes += 8.0 * static_cast<double>(y->value.elements());
+  const Region region(tape.context().profile, point_wise, {0, bytes});
   dispatch(tape.context(), [&](const auto& backend) {
     kernels::gather_rows_of_each(backend, n, rows.data<std::int32_t>(), copies);
   });

@@ -134,11 +134,13 @@ void StackedDecoder::make_initial_states(const Builder& builder, std::int64_t la
 SourceMemory StackedDecoder::remember(Tape& tape, const Var& annotations,
                                       const Tensor& lengths) const {
   if (!memory_projection_) return {{nullptr, nullptr, lengths, {}}};
-  return {ops::remember(
-      tape, attention_.kind,
-      value_projection_ ? ops::linear_for_attention(tape, annotations, *value_projection_)
-                        : annotations,
-      ops::linear_for_attention(tape, annotations, *memory_projection_), lengths)};
+  const Var keys = ops::linear_for_attention(tape, annotations, *memory_projection_);
+  Var values = annotations;
+  if (value_projection_)
+    values = ops::linear_for_attention(tape, annotations, *value_projection_);
+  else if (!tape.recording())  // without the copy that the product of the keys has read
+    values = tape.constant(annotations->value);
+  return {ops::remember(tape, attention_.kind, std::move(values), keys, lengths)};
 }
 
 DecoderState StackedDecoder::start(Tape& tape, const Var& final_state) const {
@@ -190,6 +192,10 @@ std::vector<Var> StackedDecoder::upper_layer(Tape& tape, std::size_t layer, cons
   return upper_[layer - 1](tape, ops::dropout(tape, input, p), initial, {}, false, position);
 }
 
+static bool is_step_on_device(const Tape& tape, const Var& y) {
+  return !tape.recording() && y->value.shape()[0] == 1 && !tape.context().backend->host_memory;
+}
+
 StackedDecoder::Result StackedDecoder::operator()(Tape& tape, const Var& y,
                                                   const SourceMemory& memory,
                                                   const DecoderState& state,
@@ -207,7 +213,7 @@ StackedDecoder::Result StackedDecoder::operator()(Tape& tape, const Var& y,
                    : upper_layer(tape, layer, x, c, guides, state[layer], state.position);
     if (layer == 0) {
       c = attended.context;
-      if (!tape.recording() && !guides_.empty())
+      if (is_step_on_device(tape, y) && !guides_.empty())
         guides = InputProjection::for_units(tape, guides_, c);
       result.weights = attended.weights;
     }

@@ -118,7 +118,7 @@ class ModelDecoding : public Decoding {
       return {count,        static_cast<int>(width), logits_.f32(), normalizer_.f32(), nullptr,
               maxima_.f32()};
     }
-    NextTokens scores = score_without_sums(first, count);
+    NextTokens scores = score_logits(first, count);
     dispatch(context_, [&](const auto& backend) {
       kernels::log_sum_exp(backend, count, logits_.width(), logits_.f32(), normalizer_.f32());
     });
@@ -126,7 +126,7 @@ class ModelDecoding : public Decoding {
     return scores;
   }
 
-  NextTokens score_without_sums(int first, int count) override {
+  NextTokens score_logits(int first, int count) override {
     logits_ = {};
     Tape tape(context_, false);
     const Var read = tape.constant(readout_.slice(first, count));
@@ -186,6 +186,7 @@ class ModelDecoding : public Decoding {
       DecoderState state(state_.size());
       state.position = state_.position;
       std::vector<Var> selected = ops::select_rows_of_each(tape, all_states(), part_rows.parents);
+      all_states_.clear();
       std::size_t at = 0;
       for (std::size_t layer = 0; layer < state_.size(); ++layer)
         for (std::size_t i = 0; i < state_[layer].size(); ++i)

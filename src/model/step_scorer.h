@@ -32,7 +32,7 @@ struct NextTokens {
   int rows = 0;  ///< m
   int vocabulary = 0;
   const float* logits = nullptr;          ///< [m,V]
-  const float* log_normalizer = nullptr;  ///< [m]
+  const float* log_normalizer = nullptr;  ///< [m]; null: left to the caller (score_logits())
   const Context* device = nullptr;        ///< device of the two arrays; null: host memory
   /// [m, kernels::top_k_blocks(V)], or null: for the search of the best on the host.
   const float* block_maxima = nullptr;
@@ -67,7 +67,7 @@ class Decoding {
   virtual NextTokens score(int first, int count) = 0;
   /// score() for a caller that sums the scores itself: log_normalizer may be null. On a device
   /// only.
-  virtual NextTokens score_without_sums(int first, int count) { return score(first, count); }
+  virtual NextTokens score_logits(int first, int count) { return score(first, count); }
   /// From the next step on, restricts every sentence to its candidates: score() returns and
   /// normalizes over only these, with as many columns as the longest list. Error (usage): not
   /// supported by the scorer.

@@ -237,7 +237,7 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
 
 void RecurrentLayer::prepare(const Tape& tape, const Var& x) const {
   const bool reads_x = !cudnn_ && !convolution_ && (input_.is_dense() || heads_);
-  if (tape.recording() && reads_x) tape.input(*x);
+  if (reads_x) tape.input(*x);
 }
 
 std::vector<Var> RecurrentLayer::operator()(Tape& tape, const Var& x,

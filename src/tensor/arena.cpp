@@ -8,17 +8,29 @@
 #include <cstdlib>
 #include <utility>
 
+#include <sys/mman.h>
+
 namespace nmt {
 namespace {
 
 constexpr std::size_t alignment = 64;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 class Heap : public MemorySource {
  public:
+  // Large chunks lie in huge pages where the system has them to give: weights and their products
+  // then need fewer translations of addresses. This is a hint, whose result is ignored.
   char* allocate(std::size_t bytes) override {
-    return static_cast<char*>(std::aligned_alloc(alignment, bytes));
+    const bool is_large = bytes >= huge_page;
+    void* const chunk = std::aligned_alloc(is_large ? huge_page : alignment, bytes);
+#if defined(MADV_HUGEPAGE)
+    if (chunk && is_large) ::madvise(chunk, bytes, MADV_HUGEPAGE);
+#endif
+    return static_cast<char*>(chunk);
   }
-  void release(char* data) noexcept override { std::free(data); }
+  void release(char* data) noexcept override {
+    std::free(data);
+  }
 };
 
 bool is_free(const Block* block) {
@@ -30,7 +42,7 @@ bool is_free(const Block* block) {
 Arena::Arena(std::size_t growth, std::unique_ptr<MemorySource> source)
     : source_(source ? std::move(source) : std::make_unique<Heap>()),
       gap_(source_->is_on_host() ? guard::gap : 0),
-      growth_(growth) {}
+      growth_(dynamic_cast<Heap*>(source_.get()) ? std::max(growth, huge_page) : growth) {}
 
 Arena::~Arena() {
   trim();

@@ -1,5 +1,6 @@
 #include "kernels/decoding/beam.h"
 
+#include "kernels/softmax_loss.h"
 #include "tests/cuda/table.h"
 
 #include <algorithm>
@@ -111,6 +112,68 @@ void all_steps(Parity& p) {
           steps(p, {beam, std::min(beam, 31), moves, closing, n_best});
 }
 
+// From the scores of all tokens: on CUDA by the lists of their parts.
+void joined_steps(Parity& p) {
+  for (const std::int32_t beam : {1, 4, 33})
+    for (const std::int64_t vocabulary : {50, 2500}) {
+      p.sizes("beam {} vocabulary {}", beam, vocabulary);
+      const std::vector<std::int32_t> slots{beam, std::max(1, beam / 2)};
+      const auto rows = static_cast<std::int64_t>(slots[0] + slots[1]);
+      const int k = std::min(beam, 40);
+      const auto first = p.integers(sums_before(slots)), count = p.integers(slots),
+                 which = p.integers({0, 1}), parents = p.integers(rows, 9),
+                 next_tokens = p.integers(rows, 9), tokens = p.integers(rows * k, 9);
+      const auto sums = p.floats(rows, -3.0f), scores = p.floats(rows * vocabulary),
+                 logits = p.floats(rows * k), normalizers = p.floats(rows),
+                 keys = p.scratch(0, 2 * rows * row_parts(vocabulary) * k),
+                 part_sums = p.scratch(0, 2 * rows * row_parts(vocabulary));
+      const auto divisors = p.doubles(std::vector<double>(9, 1.0));
+      const auto state = p.values(
+          std::vector<BeamSentence>{{7, 3, beam, 0, 0.0f}, {7, 3, slots[1], 0, 0.0f}}, true);
+      // As floats: the last bits of log_prob may differ; rows and tokens stand in the others too.
+      const auto history = p.values(std::vector<BeamNode>(static_cast<std::size_t>(rows)), true);
+      const auto make = [&](const auto& on) {
+        BeamStep s;
+        s.beam = beam;
+        s.eos = eos;
+        s.sentences = 2;
+        s.active = which(on);
+        s.from = s.to = {first(on), count(on), sums(on)};
+        s.rows = rows;
+        s.k = k;
+        s.tokens = tokens(on);
+        s.logits = logits(on);
+        s.eos_logits = scores(on) + eos;
+        s.eos_stride = vocabulary;
+        s.log_normalizers = normalizers(on);
+        s.length_divisors = divisors(on);
+        s.state = state(on);
+        s.parents = parents(on);
+        s.next_tokens = next_tokens(on);
+        s.history = history(on);
+        return s;
+      };
+      const std::vector<std::int32_t> skip{0, 1};
+      p.run(
+          [&](const Cpu& on) {
+            top_k(on, rows, vocabulary, scores(on), k, skip, logits(on), tokens(on));
+            log_sum_exp(on, rows, vocabulary, scores(on), normalizers(on));
+            beam_step(on, make(on));
+          },
+          [&](const Cuda& on) {
+            auto* const lists = reinterpret_cast<std::uint64_t*>(keys(on));
+            best_of_parts(on, rows, vocabulary, scores(on), k, skip, lists, part_sums(on));
+            BeamStep s = make(on);
+            s.joined = {{row_parts(vocabulary), k, lists, part_sums(on)},
+                        tokens(on),
+                        logits(on),
+                        normalizers(on)};
+            beam_step(on, s);
+          },
+          2e-6);
+    }
+}
+
 void wrong_scores(Parity& p) {
   for (const std::int32_t beam : {3, 33})
     for (const float wrong : {NAN, std::numeric_limits<float>::infinity()})
@@ -120,7 +183,9 @@ void wrong_scores(Parity& p) {
 }  // namespace
 
 std::vector<ParityRow> beam_parity() {
-  return {{"beam_step", all_steps}, {"beam_step_wrong_scores", wrong_scores}};
+  return {{"beam_step", all_steps},
+          {"beam_step_wrong_scores", wrong_scores},
+          {"beam_step_of_parts", joined_steps}};
 }
 
 }  // namespace nmt::test

@@ -212,28 +212,32 @@ std::vector<ParityRow> pointwise_parity() {
        }},
       {"gather_rows_of_each",
        [](Parity& p) {
-         // More matrices than a launch takes, of two widths.
-         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+         // More matrices than a launch takes, of one width or two.
+         const auto gather = [&](std::int64_t rows, std::int64_t width) {
+           const std::int64_t more = width % 4 == 0 ? 4 : rows % 2;
            const auto ids = p.integers(rows, 20);
            std::vector<Both<float>> tables, outs;
            for (int i = 0; i < 18; ++i) {
-             tables.push_back(p.floats(20 * (width + i % 2)));
-             outs.push_back(p.floats(rows * (width + i % 2)));
+             tables.push_back(p.floats(20 * (width + i % 2 * more)));
+             outs.push_back(p.floats(rows * (width + i % 2 * more)));
            }
            p.run(
                [&](const auto& on) {
                  std::vector<RowsOfMatrix> all;
                  for (std::size_t i = 0; i < tables.size(); ++i)
-                   all.push_back(
-                       {width + static_cast<std::int64_t>(i % 2), tables[i](on), outs[i](on)});
+                   all.push_back({width + static_cast<std::int64_t>(i % 2) * more, tables[i](on),
+                                  outs[i](on)});
                  gather_rows_of_each(on, rows, ids(on), all);
                },
                0);
-         });
+         };
+         matrices(p, gather);
+         p.sizes("rows 33 width 64, by fours");
+         gather(33, 64);
        }},
       {"join_columns",
        [](Parity& p) {
-         matrices(p, [&](std::int64_t rows, std::int64_t width) {
+         const auto join = [&](std::int64_t rows, std::int64_t width) {
            const std::int64_t whole = 2 * width + 4;
            const auto a = p.floats(rows * width), b = p.floats(rows * 4),
                       c = p.floats(rows * width), y = p.floats(rows * whole);
@@ -249,7 +253,10 @@ std::vector<ParityRow> pointwise_parity() {
                  for (std::int64_t i = 0; i < rows * whole; ++i) rounded(on)[i] = to_bf16(y(on)[i]);
                },
                [&](const Cuda& on) { join_columns(on, rows, parts(on), y(on), rounded(on)); }, 0);
-         });
+         };
+         matrices(p, join);
+         p.sizes("rows 33 width 64, by fours");
+         join(33, 64);
        }},
       {"tanh_rounded",
        [](Parity& p) {

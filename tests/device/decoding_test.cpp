@@ -5,6 +5,8 @@
 #include "search/beam/beam_search.h"
 #include "search/beam/ensemble.h"
 #include "search/beam/force_decode.h"
+#include "search/beam/top_k.h"
+#include "tensor/repeat.h"
 #include "tests/device/machine.h"
 
 #include <algorithm>
@@ -310,11 +312,37 @@ TEST_P(DecodingInBfloat16, ScoresStayNearFloat32AndGraphsChangeNoBit) {
 INSTANTIATE_TEST_SUITE_P(Models, DecodingInBfloat16,
                          testing::Values("deep olrn norm aware eights",
                                          "deep olrn norm aware eights deeper",
-                                         "deep olrn norm aware", "deep gru aware eights",
-                                         "rnnsearch gru after eights",
+                                         "deep olrn norm tied eights", "deep olrn norm aware",
+                                         "deep gru aware eights", "rnnsearch gru after eights",
                                          "rnnsearch lstm heads dot eights",
                                          "deep sru first-layer eights", "deep gru groups"),
                          name_of_row);
+
+// The directions of an encoder are branches of a graph, which the emulator runs in any order: what
+// both read is rounded before.
+class EncodingInBfloat16 : public ModelOnDevice {};
+
+TEST_P(EncodingInBfloat16, BranchesReadACopyFromBefore) {
+  Models m(DeviceKind::cuda, GetParam(), 1, Precision::bfloat16);
+  m.freeze();
+  const auto sources = random_sentences(5, 3, source_size, 6);
+  std::unique_ptr<Decoding> decoding;
+  const auto begin = [&] { decoding = m.scorers[0]->begin(sources, false); };
+  const std::vector<std::int32_t> parents{0, 1, 2}, first(3, bos), tokens{4, 5, 6};
+  const auto scores = [&] {
+    const DecodingStep step = decoding->advance(parents, first);
+    return TokenScores(*decoding, step, target_size, tokens).read();
+  };
+  begin();
+  const std::vector<float> plain = scores();
+  for (int i = 0; i < 3; ++i) {
+    repeat(m.machine.context, {1}, begin);
+    EXPECT_EQ(scores(), plain) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EncodingInBfloat16,
+                         testing::Values("rnnsearch gru", "deep olrn norm eights"), name_of_row);
 
 }  // namespace
 }  // namespace nmt::test

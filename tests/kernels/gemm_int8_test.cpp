@@ -1,11 +1,13 @@
 #include "kernels/products/gemm_int8.h"
 
 #include "core/error.h"
+#include "core/rng.h"
 #include "core/thread_pool.h"
 #include "tests/kernels/reference_values.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -157,6 +159,45 @@ TEST(GemmInt8, UnpackedColumnsAreTheRoundedWeights) {
     for (std::int64_t i = 0; i < k; ++i)
       ASSERT_NEAR(out[static_cast<std::size_t>(i)], b[at(j, k, i)], 0.501f * most / 127);
   }
+}
+
+// Panels that are full and not, from rows and from columns that stand apart.
+TEST(GemmInt8, PacksWeightsThatAreRoundedAlready) {
+  ThreadPool pool(2);
+  for (const bool transpose : {false, true})
+    for (const std::int64_t n : {1, 15, 16, 17, 40})
+      for (const std::int64_t k : {1, 2, 3, 4, 5, 8, 33}) {
+        const std::int64_t ldq = (transpose ? k : n) + 3;
+        Rng rng(static_cast<std::uint64_t>(100 * n + k));
+        std::vector<std::int8_t> q(static_cast<std::size_t>((transpose ? n : k) * ldq));
+        for (std::int8_t& value : q) value = static_cast<std::int8_t>(127 - rng.below(255));
+        Floats scales(static_cast<std::size_t>(n));
+        for (float& scale : scales) scale = 0.25f + static_cast<float>(rng.below(7));
+        Packed packed(static_cast<std::size_t>(packed_int8_size(k, n)), std::byte{0x55});
+        pack_int8({&pool}, transpose, k, n, q.data(), ldq, scales.data(), packed.data());
+        Floats out(static_cast<std::size_t>(k));
+        for (std::int64_t j = 0; j < n; ++j) {
+          unpack_int8_column(k, n, j, packed.data(), out.data());
+          for (std::int64_t i = 0; i < k; ++i)
+            ASSERT_EQ(out[static_cast<std::size_t>(i)],
+                      scales[static_cast<std::size_t>(j)] *
+                          q[static_cast<std::size_t>(transpose ? j * ldq + i : i * ldq + j)])
+                << transpose << " " << n << " " << k << " " << i << " " << j;
+        }
+        // What pads k and the columns is 0, stored as 128, with a scale of 0.
+        const std::int64_t columns = (n + 15) / 16 * 16, depth = (k + 3) / 4 * 4;
+        for (std::int64_t j = 0; j < columns; ++j)
+          for (std::int64_t i = 0; i < depth; ++i)
+            if (j >= n || i >= k) {
+              const std::int64_t at = j / 16 * 16 * depth + i / 4 * 64 + j % 16 * 4 + i % 4;
+              ASSERT_EQ(packed[static_cast<std::size_t>(at)], std::byte{128});
+            }
+        for (std::int64_t j = n; j < columns; ++j) {
+          float scale = 1;
+          std::memcpy(&scale, packed.data() + columns * depth + 4 * j, sizeof scale);
+          ASSERT_EQ(scale, 0.0f);
+        }
+      }
 }
 
 }  // namespace

@@ -182,5 +182,20 @@ TEST(Checksum, KnownValues) {
         0x414FA339u);
 }
 
+// Long texts are folded, others go through tables: at every length and alignment as bit by bit.
+TEST(Checksum, AsBitByBit) {
+  std::string text(1000, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * i * 31 + i / 7);
+  for (std::size_t first = 0; first < 17; ++first) {
+    std::uint32_t rest = ~0xABCDu;
+    for (std::size_t length = 0; first + length < text.size(); ++length) {
+      ASSERT_EQ(crc32(std::string_view(text).substr(first, length), 0xABCD), ~rest)
+          << first << " " << length;
+      rest ^= static_cast<unsigned char>(text[first + length]);
+      for (int bit = 0; bit < 8; ++bit) rest = rest >> 1 ^ (rest & 1 ? 0xEDB88320u : 0u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nmt::safetensors

@@ -2,6 +2,7 @@
 #include "cuda/kernels/decoding/part_lists.h"
 #include "cuda/kernels/running_sum.h"
 #include "kernels/decoding/top_k.h"
+#include "kernels/softmax_loss.h"
 
 namespace nmt::kernels {
 namespace {
@@ -61,7 +62,7 @@ __global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, s
   const float* const x = rows + row * width;
   RunningSum running;
   for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) running.add(x[i]);
-  Key own = greatest(x, begin, end, skipped, ~Key{0});
+  Key own = k > 0 ? greatest(x, begin, end, skipped, ~Key{0}) : 0;
   running.join();
   if (threadIdx.x == 0) {
     sums[2 * std::int64_t{blockIdx.x}] = running.top;
@@ -93,11 +94,19 @@ Skipped left_out(std::span<const std::int32_t> skip) {
 
 void best_of_parts(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
                    std::span<const std::int32_t> skip, std::uint64_t* keys, float* sums) {
-  NMT_CHECK(k >= 1, "top_k: k is {}, at least 1 is needed", k);
   const std::int64_t columns = part_columns(width), parts = row_parts(width);
   launch(best_of_parts_kernel, static_cast<unsigned>(rows * parts),
          threads_for(divide_up(std::min(width, columns), 4)), 0, cuda, width, columns, parts, x, k,
          left_out(skip), keys, sums);
+}
+
+// By the same parts as a search, so that forced scores have the same bits.
+void log_sum_exp(const Cuda& cuda, std::int64_t rows, std::int64_t vocabulary, const float* logits,
+                 float* out) {
+  const std::int64_t parts = row_parts(vocabulary);
+  float* const sums = workspace<float>(cuda, 2 * rows * parts);
+  best_of_parts(cuda, rows, vocabulary, logits, 0, {}, nullptr, sums);
+  join_parts(cuda, rows, {parts, 0, nullptr, sums}, nullptr, nullptr, out);
 }
 
 void join_parts(const Cuda& cuda, std::int64_t rows, const PartLists& lists, float* values,

@@ -100,6 +100,8 @@ inline void view_projections(const Tensor& x, const float*& plain,
 /// The normalization that a loop of a single step applies to projections.
 inline kernels::PendingNorm pending_norm(const Projections& projections) {
   if (!projections.gain) return {};
+  const Shape& shape = projections.value->value.shape();
+  NMT_CHECK(shape[0] == 1, "a single step normalizes its projections, not {}", shape.text());
   return {projections.value->value.f32(), projections.gain->value.f32(),
           projections.bias->value.f32()};
 }

@@ -64,8 +64,8 @@ struct BeamStep {
   const float* eos_logits = nullptr;     ///< [from], eos_stride apart
   std::int64_t eos_stride = 1;
   const float* log_normalizers = nullptr;  ///< [from]
-  /// On a device, where `lists.keys` is set: the step first writes `tokens`, `logits` and
-  /// `log_normalizers`, here again, from the lists (join_parts()).
+  /// On a device, where `lists.keys` is set: the step first joins the lists (join_parts()). The
+  /// pointers are those above, writable.
   struct Joined {
     PartLists lists;
     std::int32_t* tokens = nullptr;

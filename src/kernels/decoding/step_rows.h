@@ -1,7 +1,7 @@
 #pragma once
 
-// Rows of several matrices in one launch: a decoding step on a device has few rows, so that each
-// launch costs more than what it moves.
+// What inference on a device does in one launch instead of several: a decoding step has few rows,
+// so that each launch costs more than what it moves.
 
 #include "core/error.h"
 #include "kernels/backend.h"

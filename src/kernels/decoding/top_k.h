@@ -31,8 +31,9 @@ void top_k_of_blocks(const Cpu&, std::int64_t rows, std::int64_t width, const fl
                      const float* maxima, int k, std::span<const std::int32_t> skip, float* values,
                      std::int32_t* columns);
 
-/// The parts into which a device splits a row of x [rows,width], so that few rows use all of it: at
-/// most 32, whatever the number of rows is, since the normalizers' bits depend on the parts.
+/// The parts into which a device splits a row of x [rows,width], so that few rows use all of it.
+/// The number of parts, at most 32, does not depend on the number of rows, since the normalizers'
+/// bits depend on the parts.
 constexpr std::int64_t part_columns(std::int64_t width) {
   constexpr std::int64_t most = 32, least = 1024;
   return std::max(least, ((width + most - 1) / most + 3) / 4 * 4);
@@ -48,7 +49,8 @@ struct PartLists {
   const float* sums = nullptr;  ///< [rows,parts,2]: the maximum, and the sum of e^(x - maximum)
 };
 /// The first half of top_k() and log_sum_exp() in one pass: the k best of each part of a row, and
-/// its sum, for join_parts() or beam_step(). keys and sums as in PartLists. [CUDA only]
+/// its sum, for join_parts() or beam_step(). keys and sums as in PartLists. k = 0: sums alone.
+/// [CUDA only]
 void best_of_parts(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
                    std::span<const std::int32_t> skip, std::uint64_t* keys, float* sums);
 /// The second half: values and columns [rows,k] as top_k(), and log_normalizers [rows] as

@@ -3,61 +3,73 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #if defined(__SSSE3__)
 #include <immintrin.h>
 #endif
 
-// The innermost tile of the int8 GEMM: rows x 16 columns of int32 sums over the whole inner
-// dimension. Activations are int8; weights are stored as q + 128, with four consecutive k of a
-// column adjacent, as the dot-product instructions read them.
+// The innermost tiles of the int8 GEMM: int32 sums of some rows and some panels of 16 columns over
+// the whole inner dimension. Activations are int8; weights are stored as q + 128, with four
+// consecutive k of a column adjacent, as the dot-product instructions read them.
 
 namespace nmt::kernels {
 namespace {
 
 constexpr int dot_columns = 16;  // columns of a panel
 constexpr int dot_depth = 4;     // adjacent k of a column
-constexpr int dot_rows = 12;     // maximum rows of a tile
+constexpr int most_dot_rows = 12, most_dot_panels = 4;
 
 /// sums[r][j] = sum over k of p[r,k] q[k,j] for `depth` groups of four k. a: [rows][stride] int8;
-/// panel: [depth][16][4]; row_sums[r]: sum over k of row r of a.
+/// panel: [panels][depth][16][4]; row_sums[r]: sum over k of row r of a; sums: [rows][panels*16].
 using DotTile = void (*)(std::int64_t depth, const std::int8_t* a, std::int64_t stride,
                          const std::int32_t* row_sums, const std::uint8_t* panel,
                          std::int32_t* sums);
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-// VNNI multiplies unsigned weights by signed activations and adds four products per instruction.
-// The offset 128 is removed with the row sum.
-template <int rows>
+#define NMT_VNNI_INLINE [[gnu::target("avx512vnni"), gnu::always_inline]] inline
+
+// Adds four products of unsigned weights and signed activations to each sum. g++ 12 copies its sums
+// to the stack and back around the intrinsic.
+NMT_VNNI_INLINE void add_dots(__m512i& sums, __m512i weights, __m512i activations) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(weights), "v"(activations));
+}
+
+// Every sum is a register: `i` numbers those of [rows][panels].
+template <int rows, int panels, int... i>
+NMT_VNNI_INLINE void dot_tile_of(std::integer_sequence<int, i...>, std::int64_t depth,
+                                 const std::int8_t* a, std::int64_t stride,
+                                 const std::int32_t* row_sums, const std::uint8_t* panel,
+                                 std::int32_t* sums) {
+  static_assert(rows * panels + panels + 1 <= 32, "more registers than there are");
+  __m512i sum[rows * panels];
+  ((sum[i] = _mm512_setzero_si512()), ...);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    __m512i weights[panels], activations;
+    for (int p = 0; p < panels; ++p)
+      weights[p] = _mm512_loadu_si512(panel + (p * depth + k) * dot_columns * dot_depth);
+    const auto load = [&](int row) __attribute__((always_inline, target("avx512vnni"))) {
+      std::int32_t four;
+      std::memcpy(&four, a + row * stride + k * dot_depth, dot_depth);
+      activations = _mm512_set1_epi32(four);
+    };
+    ((i % panels == 0 ? load(i / panels) : void(),
+      add_dots(sum[i], weights[i % panels], activations)),
+     ...);
+  }
+  // Without the offset of the weights.
+  ((_mm512_storeu_si512(sums + i * dot_columns,
+                        _mm512_sub_epi32(sum[i], _mm512_set1_epi32(128 * row_sums[i / panels])))),
+   ...);
+}
+template <int rows, int panels>
 [[gnu::target("avx512vnni")]] void dot_tile_vnni(std::int64_t depth, const std::int8_t* a,
                                                  std::int64_t stride, const std::int32_t* row_sums,
                                                  const std::uint8_t* panel, std::int32_t* sums) {
-  // Several independent accumulators per row when there are few rows, to hide the latency.
-  constexpr int chains = rows <= 4 ? 4 : rows <= 6 ? 2 : 1;
-  __m512i sum[rows][chains];
-  for (int r = 0; r < rows; ++r)
-    for (int i = 0; i < chains; ++i) sum[r][i] = _mm512_setzero_si512();
-  const auto step = [&](std::int64_t k, int chain)
-      __attribute__((always_inline, target("avx512vnni"))) {
-    const __m512i weights = _mm512_loadu_si512(panel + k * 64);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      std::int32_t four;
-      std::memcpy(&four, a + r * stride + k * 4, 4);
-      sum[r][chain] = _mm512_dpbusd_epi32(sum[r][chain], weights, _mm512_set1_epi32(four));
-    }
-  };
-  std::int64_t k = 0;
-  for (; k + chains <= depth; k += chains)
-#pragma GCC unroll 4
-    for (int i = 0; i < chains; ++i) step(k + i, i);
-  for (; k < depth; ++k) step(k, 0);
-  for (int r = 0; r < rows; ++r) {
-    for (int i = 1; i < chains; ++i) sum[r][0] = _mm512_add_epi32(sum[r][0], sum[r][i]);
-    _mm512_storeu_si512(sums + r * dot_columns,
-                        _mm512_sub_epi32(sum[r][0], _mm512_set1_epi32(128 * row_sums[r])));
-  }
+  dot_tile_of<rows, panels>(std::make_integer_sequence<int, rows * panels>(), depth, a, stride,
+                            row_sums, panel, sums);
 }
+#undef NMT_VNNI_INLINE
 #endif
 
 #if defined(__AVX2__)
@@ -111,34 +123,38 @@ void dot_tile_plain(std::int64_t depth, const std::int8_t* a, std::int64_t strid
 }
 #endif
 
-template <int rows>
-DotTile dot_tile_for(bool vnni) {
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-  if (vnni) return dot_tile_vnni<rows>;
-#else
-  static_cast<void>(vnni);
-#endif
-  return dot_tile_plain<rows>;
-}
-
-/// tiles[r - 1] computes r rows.
+/// The tiles of an instruction set: whole[r - 1] computes r rows of `panels` panels, single[r - 1]
+/// of one.
 struct DotTiles {
+  int rows = most_dot_rows, panels = 1;
+  DotTile whole[most_dot_rows]{}, single[most_dot_rows]{};
+
   DotTiles() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
     const char* const setting = std::getenv("NMT_VNNI");  // 0: off, for tests
-    const bool vnni =
-        __builtin_cpu_supports("avx512vnni") && !(setting && std::strcmp(setting, "0") == 0);
-#else
-    const bool vnni = false;
+    if (__builtin_cpu_supports("avx512vnni") && !(setting && std::strcmp(setting, "0") == 0)) {
+      // 24 sums and 4 weights in 32 registers: the loads of a step are half of its products.
+      rows = 6;
+      panels = most_dot_panels;
+      set_vnni(std::make_integer_sequence<int, 6>());
+      return;
+    }
 #endif
-    static_assert(dot_rows == 12);
-    const DotTile all[] = {dot_tile_for<1>(vnni),  dot_tile_for<2>(vnni),  dot_tile_for<3>(vnni),
-                           dot_tile_for<4>(vnni),  dot_tile_for<5>(vnni),  dot_tile_for<6>(vnni),
-                           dot_tile_for<7>(vnni),  dot_tile_for<8>(vnni),  dot_tile_for<9>(vnni),
-                           dot_tile_for<10>(vnni), dot_tile_for<11>(vnni), dot_tile_for<12>(vnni)};
-    for (int r = 0; r < dot_rows; ++r) tiles[r] = all[r];
+    set_plain(std::make_integer_sequence<int, most_dot_rows>());
   }
-  DotTile tiles[dot_rows];
+
+ private:
+  template <int... r>
+  void set_plain(std::integer_sequence<int, r...>) {
+    ((whole[r] = single[r] = dot_tile_plain<r + 1>), ...);
+  }
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  template <int... r>
+  void set_vnni(std::integer_sequence<int, r...>) {
+    ((whole[r] = dot_tile_vnni<r + 1, most_dot_panels>), ...);
+    ((single[r] = dot_tile_vnni<r + 1, 1>), ...);
+  }
+#endif
 };
 
 }  // namespace

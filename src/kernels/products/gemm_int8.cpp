@@ -10,6 +10,10 @@
 #include <cmath>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
 namespace nmt::kernels {
 namespace {
 
@@ -96,31 +100,41 @@ struct QuantizedRows {
   const std::int32_t* sums;
 };
 
-void finish_rows(std::int64_t rows, std::int64_t columns, const std::int32_t* sums,
-                 const float* steps, const float* scales, bool accumulate, float* c,
-                 std::int64_t ldc) {
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const float value = static_cast<float>(sums[r * dot_columns + j]) * (steps[r] * scales[j]);
-      c[r * ldc + j] = accumulate ? c[r * ldc + j] + value : value;
-    }
+// The results of a tile whose rows of sums stand `width` apart.
+void finish_rows(std::int64_t rows, std::int64_t columns, std::int64_t width,
+                 const std::int32_t* sums, const float* steps, const float* scales, bool accumulate,
+                 float* c, std::int64_t ldc) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float step = steps[r];
+    const std::int32_t* const from = sums + r * width;
+    float* const to = c + r * ldc;
+    if (accumulate)
+      for (std::int64_t j = 0; j < columns; ++j)
+        to[j] = to[j] + static_cast<float>(from[j]) * (step * scales[j]);
+    else
+      for (std::int64_t j = 0; j < columns; ++j)
+        to[j] = static_cast<float>(from[j]) * (step * scales[j]);
+  }
 }
 
 void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, std::int64_t n_end,
               std::int64_t n, std::int64_t k, const std::byte* packed, bool accumulate, float* c,
               std::int64_t ldc) {
+  const DotTiles& shape = tiles();
   const float* scales = scales_of(k, n, packed);
-  const std::int64_t depth = a.stride / dot_depth, row_tiles = (rows + dot_rows - 1) / dot_rows;
-  alignas(64) std::int32_t sums[dot_rows * dot_columns];
-  for (std::int64_t j = n_begin; j < n_end; j += dot_columns) {
+  const std::int64_t depth = a.stride / dot_depth, row_tiles = (rows + shape.rows - 1) / shape.rows;
+  alignas(64) std::int32_t sums[most_dot_rows * most_dot_panels * dot_columns];
+  for (std::int64_t j = n_begin, width = 0; j < n_end; j += width) {
+    const bool whole = rounded(n_end, dot_columns) - j >= shape.panels * dot_columns;
+    width = (whole ? shape.panels : 1) * dot_columns;
     const auto* panel =
         reinterpret_cast<const std::uint8_t*>(packed) + j / dot_columns * panel_bytes(k);
     for (std::int64_t t = 0; t < row_tiles; ++t) {
       const std::int64_t begin = rows * t / row_tiles, end = rows * (t + 1) / row_tiles;
-      tiles().tiles[end - begin - 1](depth, a.values + begin * a.stride, a.stride, a.sums + begin,
-                                     panel, sums);
-      finish_rows(end - begin, std::min<std::int64_t>(dot_columns, n_end - j), sums,
-                  a.steps + begin, scales + j, accumulate, c + begin * ldc + j, ldc);
+      (whole ? shape.whole : shape.single)[end - begin - 1](depth, a.values + begin * a.stride,
+                                                            a.stride, a.sums + begin, panel, sums);
+      finish_rows(end - begin, std::min(width, n_end - j), width, sums, a.steps + begin, scales + j,
+                  accumulate, c + begin * ldc + j, ldc);
     }
   }
 }
@@ -169,13 +183,63 @@ struct Column {
   float scale, inverse;
 };
 
+// A group of a panel, [16][4] of q + 128, from `depth` rows of `columns` values; the rest is 0.
+void store_rows(const std::int8_t* q, std::int64_t stride, std::int64_t columns, std::int64_t depth,
+                std::uint8_t* to) {
+  std::int8_t rows[dot_depth][dot_columns] = {};
+  for (std::int64_t i = 0; i < depth; ++i)
+    if (columns == dot_columns)
+      std::memcpy(rows[i], q + i * stride, dot_columns);
+    else
+      std::memcpy(rows[i], q + i * stride, static_cast<std::size_t>(columns));
+#if defined(__SSE2__)
+  __m128i row[dot_depth];
+  for (int i = 0; i < dot_depth; ++i)
+    row[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i]));
+  const __m128i offset = _mm_set1_epi8(-128);
+  const auto store = [&](int part, __m128i bytes) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + part, _mm_xor_si128(bytes, offset));
+  };
+  const __m128i low01 = _mm_unpacklo_epi8(row[0], row[1]),
+                low23 = _mm_unpacklo_epi8(row[2], row[3]),
+                high01 = _mm_unpackhi_epi8(row[0], row[1]),
+                high23 = _mm_unpackhi_epi8(row[2], row[3]);
+  store(0, _mm_unpacklo_epi16(low01, low23));
+  store(1, _mm_unpackhi_epi16(low01, low23));
+  store(2, _mm_unpacklo_epi16(high01, high23));
+  store(3, _mm_unpackhi_epi16(high01, high23));
+#else
+  for (int j = 0; j < dot_columns; ++j)
+    for (int i = 0; i < dot_depth; ++i)
+      to[j * dot_depth + i] = static_cast<std::uint8_t>(rows[i][j] + 128);
+#endif
+}
+
+// The same from `columns` columns of `depth` values.
+void store_columns(const std::int8_t* q, std::int64_t stride, std::int64_t columns,
+                   std::int64_t depth, std::uint8_t* to) {
+  for (std::int64_t j = 0; j < dot_columns; ++j) {
+    std::uint32_t four = 0;
+    if (j < columns && depth == dot_depth)
+      std::memcpy(&four, q + j * stride, dot_depth);
+    else if (j < columns)
+      std::memcpy(&four, q + j * stride, static_cast<std::size_t>(depth));
+    four ^= 0x80808080u;
+    std::memcpy(to + j * dot_depth, &four, dot_depth);
+  }
+}
+
+void check_depth(std::int64_t k) {
+  NMT_CHECK(k <= max_int8_depth,
+            "int8 GEMM: inner dimension {} exceeds {}, the largest with exact sums", k,
+            max_int8_depth);
+}
+
 // fill(column, scale, put) sets the scale of a column and calls put() for its k values.
 template <class Fill>
 void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* packed,
                   const Fill& fill) {
-  NMT_CHECK(k <= max_int8_depth,
-            "int8 GEMM: inner dimension {} exceeds {}, the largest with exact sums", k,
-            max_int8_depth);
+  check_depth(k);
   auto* values = reinterpret_cast<std::uint8_t*>(packed);
   float* scales = const_cast<float*>(scales_of(k, n, packed));
   cpu.pool->parallel_for(
@@ -225,10 +289,28 @@ void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
 
 void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
                const std::int8_t* q, std::int64_t ldq, const float* scales, std::byte* packed) {
-  pack_columns(cpu, k, n, packed, [=](std::int64_t j, float& scale, const auto& put) {
-    scale = scales[j];
-    for (std::int64_t i = 0; i < k; ++i) put(i, transpose_b ? q[j * ldq + i] : q[i * ldq + j]);
-  });
+  check_depth(k);
+  auto* values = reinterpret_cast<std::uint8_t*>(packed);
+  float* out_scales = const_cast<float*>(scales_of(k, n, packed));
+  const std::int64_t groups = rounded(k, dot_depth) / dot_depth;
+  cpu.pool->parallel_for(
+      rounded(n, dot_columns), dot_columns, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t first = begin; first < end; first += dot_columns) {
+          const std::int64_t columns = std::min<std::int64_t>(dot_columns, n - first);
+          for (std::int64_t j = 0; j < dot_columns; ++j)
+            out_scales[first + j] = j < columns ? scales[first + j] : 0.0f;
+          std::uint8_t* panel = values + first / dot_columns * panel_bytes(k);
+          for (std::int64_t group = 0; group < groups; ++group) {
+            const std::int64_t row = group * dot_depth,
+                               depth = std::min<std::int64_t>(dot_depth, k - row);
+            std::uint8_t* const to = panel + group * dot_depth * dot_columns;
+            if (transpose_b)
+              store_columns(q + first * ldq + row, ldq, columns, depth, to);
+            else
+              store_rows(q + row * ldq + first, ldq, columns, depth, to);
+          }
+        }
+      });
 }
 
 void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,

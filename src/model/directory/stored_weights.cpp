@@ -82,10 +82,9 @@ void check_stored(const safetensors::File& file, const Parameter& p, Dtype weigh
       fail(ExitStatus::data, "{}: tensor {}: scale {} is {}, expected a non-negative number",
            file.path(), scales.name, i, scale);
   // Not every processor's product takes -128 for what it is.
-  const std::byte* end = view.data + view.bytes();
-  if (const std::byte* found = std::find(view.data, end, std::byte{0x80}); found != end)
+  if (const void* found = std::memchr(view.data, 0x80, view.bytes()))
     fail(ExitStatus::data, "{}: tensor {}: element {} is -128, expected -127 to 127", file.path(),
-         p.name, found - view.data);
+         p.name, static_cast<const std::byte*>(found) - view.data);
 }
 
 void fetch_stored(const safetensors::File& file, Dtype weights, const Context& context,

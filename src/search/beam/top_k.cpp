@@ -124,7 +124,7 @@ TopK::OnDevice TopK::select_on_device(Decoding& decoding, const DecodingStep& st
   OnDevice out;
   const std::int64_t many = std::int64_t{step.rows} * k_;
   if (step.rows <= step.block) {  // then its scores stay valid
-    const NextTokens scores = decoding.score_without_sums(0, step.rows);
+    const NextTokens scores = decoding.score_logits(0, step.rows);
     check(scores, vocabulary_);
     NMT_CHECK(scores.device, "the scores of a search on the device are in host memory");
     std::int32_t* const tokens = room_for(*scores.device, step.rows);

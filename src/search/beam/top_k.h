@@ -35,7 +35,6 @@ class TopK {
     const float* log_normalizers = nullptr;  ///< [n]
     /// Where its lists are set, beam_step() writes the tokens, logits and normalizers first.
     kernels::BeamStep::Joined joined;
-    std::int32_t* joined_tokens() const { return const_cast<std::int32_t*>(tokens); }
   };
   OnDevice select_on_device(Decoding& decoding, const DecodingStep& step);
 

@@ -1,6 +1,7 @@
 #include "text/vocabulary/charsmap.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -39,15 +40,29 @@ class Trie {
     const bool has_value = node > 0 && (unit & 0x100);  // the value of the root is never read
     if (has_value && (units_[base] & 0x7FFFFFFF) >= values_) return kUnsound;
     int most = 0;
-    for (std::uint32_t byte = 0; byte < 256; ++byte) {
-      const std::size_t child = base ^ byte;
-      if ((units_[child] & 0x800000FF) == byte)
-        most = std::max(most, matches_from(child, depth + 1));
-    }
+    for (const std::uint8_t byte : labels_of(base))
+      most = std::max(most, matches_from(base ^ byte, depth + 1));
     most = std::min(most + has_value, kUnsound);
     known = static_cast<std::uint8_t>(most + 1);
     return most;
   }
+  /// The labels of a node's children, from the 256 words in which they lie. Most nodes have few.
+  std::vector<std::uint8_t> labels_of(std::size_t base) const {
+    const std::uint32_t* const words = units_.data() + (base & ~std::size_t{0xFF});
+    const auto first = static_cast<std::uint32_t>(base & 0xFF);
+    std::array<std::uint8_t, 256> is_child;
+    for (std::uint32_t i = 0; i < 256; ++i)
+      is_child[i] = (words[i] & 0x800000FF) == (i ^ first) ? 1 : 0;
+    std::vector<std::uint8_t> labels;
+    const std::uint8_t* const end = is_child.data() + is_child.size();
+    for (const std::uint8_t* at = is_child.data(); at < end; ++at) {
+      at = static_cast<const std::uint8_t*>(std::memchr(at, 1, static_cast<std::size_t>(end - at)));
+      if (!at) break;
+      labels.push_back(static_cast<std::uint8_t>((at - is_child.data()) ^ first));
+    }
+    return labels;
+  }
+
   std::vector<std::uint32_t> units_;
   std::size_t values_;
   // Per node: kUnseen, kOpen, or the result of matches_from() plus 1.
