@@ -93,8 +93,8 @@ std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int
 /// Sources whose targets are the same symbols in reverse order: a task to learn.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
 /// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
-/// chrono, norm, tied, variational, aware, first-layer, dot, none, heads, deeper, eights (widths are
-/// multiples of eight, so that kernels write copies for products); and cudnn at the end.
+/// chrono, norm, tied, variational, aware, first-layer, dot, none, heads, deeper, eights (widths
+/// are multiples of eight, so that kernels write copies for products); and cudnn at the end.
 ModelSpec small_model(const std::string& text);
 
 /// The name of a test from a model's description.
