@@ -2,7 +2,9 @@
 """How many updates of a training replay a CUDA graph: batches of --words padded target words from
 sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 100), grouped by length
 within 20,000 pairs, through the rule of cuda/runtime/graph.cpp, with the shapes as they are and
-rounded up. Prints the shapes, and the shares of updates that replay or capture a graph."""
+rounded up. Prints the shapes, and the shares of updates that replay or capture a graph. With --ranks,
+every rank takes each Nth sentence of a batch and has graphs of its own; an update replays where those
+of all ranks do."""
 import argparse
 import collections
 import math
@@ -37,7 +39,11 @@ def batches(updates, words):
         random.shuffle(found)
         for batch in found[: updates - made]:
             made += 1
-            yield max(s for _, s in batch), max(t for t, _ in batch), len(batch), sum(t for t, _ in batch)
+            yield [(s, t) for t, s in batch]
+
+
+def shape(pairs):
+    return max(s for s, _ in pairs), max(t for _, t in pairs), len(pairs), sum(t for _, t in pairs)
 
 
 def key(batch, rounds):
@@ -49,50 +55,62 @@ def key(batch, rounds):
 
 
 def simulate(keys, room, by_count):
-    """Shares of updates that replay and capture. A key's graph is captured at its second use."""
-    held, uses, replayed, captured = {}, collections.Counter(), 0, 0
+    """Which updates replay, and which capture. A key's graph is captured at its second use."""
+    held, uses, replayed, captured = {}, collections.Counter(), set(), set()
     for i, name in enumerate(keys):
         uses[name] += 1
         if i % 8192 == 8191:
             for other in uses:
                 uses[other] //= 2
         if name in held:
-            replayed += 1
+            replayed.add(i)
         elif uses[name] >= 2:
             if len(held) >= room:
                 oldest = min(held, key=(lambda k: (uses[k], held[k])) if by_count else held.get)
                 if by_count and uses[oldest] >= uses[name]:
                     continue
                 del held[oldest]
-            captured += 1
+            captured.add(i)
         else:
             continue
         held[name] = i
-    return replayed / len(keys), captured / len(keys)
+    return replayed, captured
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--updates", type=int, default=20000)
     parser.add_argument("--words", type=int, default=4096)
+    parser.add_argument("--ranks", type=int, default=1, help="each with --words words of a batch")
     parser.add_argument("--check", type=float, metavar="PERCENT",
                         help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
     random.seed(1)
-    made = list(batches(args.updates, args.words))
+    whole = list(batches(args.updates, args.words * args.ranks))
+    made = [[shape(batch[rank::args.ranks]) for batch in whole] for rank in range(args.ranks)]
+
+    def percent(results, of_all):
+        return 100 * len(of_all(*results)) / args.updates
+
+    def of_ranks(rounds, room, by_count):
+        """Shares of updates in which all ranks replay, and in which any of them captures."""
+        results = [simulate([key(batch, rounds) for batch in own], room, by_count) for own in made]
+        return (percent([r for r, _ in results], set.intersection), percent([c for _, c in results], set.union))
+
     if args.check is not None:
-        replayed = 100 * simulate([key(batch, True) for batch in made], 518, True)[0]
+        replayed = of_ranks(True, 518, True)[0]
         print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} % are required")
         return int(replayed < args.check)
-    padded = [sum(t * b + s * b for s, t, b, _ in ((key(x, rounds)) for x in made)) for rounds in (False, True)]
+    padded = [sum(t * b + s * b for own in made for s, t, b, _ in ((key(x, rounds)) for x in own))
+              for rounds in (False, True)]
     print(f"padding by rounding: {100 * (padded[1] / padded[0] - 1):.1f} %")
     print("| rounding | graphs | shapes | replayed | captured, least recently used evicted | captured, least often used |\n|---|---|---|---|---|---|")
     for rounds in (False, True):
-        keys = [key(batch, rounds) for batch in made]
+        shapes = len({key(x, rounds) for x in made[0]})
         for room in (65, 250, 518):
-            _, old = simulate(keys, room, False)
-            replayed, new = simulate(keys, room, True)
-            print(f"| {'yes' if rounds else 'no'} | {room} | {len(set(keys))} | {100 * replayed:.0f} % | {100 * old:.0f} % | {100 * new:.0f} % |")
+            _, old = of_ranks(rounds, room, False)
+            replayed, new = of_ranks(rounds, room, True)
+            print(f"| {'yes' if rounds else 'no'} | {room} | {shapes} | {replayed:.0f} % | {old:.0f} % | {new:.0f} % |")
 
 
 if __name__ == "__main__":
