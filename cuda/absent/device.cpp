@@ -61,6 +61,9 @@ void CudaDevice::synchronize() {
 void CudaDevice::repeat(std::span<const std::int64_t>, const std::function<void()>&) {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::between_graphs(std::span<const std::int64_t>, std::function<void()>) {
+  NMT_FAIL("this build has no CUDA backend");
+}
 void CudaDevice::set_graphs(bool, std::int64_t) {
   NMT_FAIL("this build has no CUDA backend");
 }

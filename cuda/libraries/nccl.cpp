@@ -4,8 +4,10 @@
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include <nccl.h>
@@ -58,7 +60,7 @@ struct Nccl::State {
   CudaDevice* device = nullptr;
   cudaStream_t stream = nullptr;  // the device's
   cudaStream_t beside = nullptr;  // of all-reduces
-  cudaEvent_t event = nullptr;
+  cudaEvent_t event = nullptr, over = nullptr;
   ncclComm_t communicator = nullptr;
 
   double timeout = 0;  // seconds; 0: none
@@ -77,7 +79,11 @@ struct Nccl::State {
   }
   void abort() {
     cuda::NcclLibrary::get().ncclCommAbort(std::exchange(communicator, nullptr));  // unchecked
+    detach();
+  }
+  void detach() const {
     device->state().while_waiting = nullptr;
+    device->state().before_free = nullptr;
   }
   // While the host waits for the device.
   void wait(double seconds) {
@@ -90,8 +96,26 @@ struct Nccl::State {
     abort();
     NMT_FAIL("NCCL: the other ranks' GPUs did not respond within {:g} s", timeout);
   }
+  // Waits for the collectives; they are aborted where they have failed or take too long, which the
+  // next one reports.
+  void finish() noexcept {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point begin = Clock::now();
+    const auto& library = cuda::NcclLibrary::get();
+    cudaEventRecord(over, beside);  // unchecked
+    while (communicator && cudaEventQuery(over) == cudaErrorNotReady) {
+      ncclResult_t later = ncclSuccess;
+      library.ncclCommGetAsyncError(communicator, &later);  // unchecked
+      const bool failed = later != ncclSuccess && later != ncclInProgress;
+      const std::chrono::duration<double> waited = Clock::now() - begin;
+      if (failed || (timeout > 0 && waited.count() >= timeout)) abort();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    cudaGetLastError();  // clears "not ready"
+  }
   void close() const {
     cudaEventDestroy(event);    // unchecked
+    cudaEventDestroy(over);     // unchecked
     cudaStreamDestroy(beside);  // unchecked
   }
   // Later work of `second` waits for the work queued in `first`.
@@ -119,9 +143,11 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size)
   cuda::make_current(device.index());
   state_->stream = device.state().stream;
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->beside, cudaStreamNonBlocking));
-  NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state_->event, cudaEventDisableTiming));
+  for (cudaEvent_t* event : {&state_->event, &state_->over})
+    NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
   NMT_CUDA_CHECK(library.ncclCommInitRank(&state_->communicator, size, unique, rank));
   state_->device = &device;
+  device.state().before_free = [state = state_.get()] { state->finish(); };
   device.state().while_waiting = [state = state_.get()](double seconds) { state->wait(seconds); };
 }
 
@@ -132,7 +158,7 @@ void Nccl::wait_at_most(double seconds) {
 // After a failure, of this rank too, a synchronization might never return, so the communicator is
 // aborted.
 Nccl::~Nccl() {
-  state_->device->state().while_waiting = nullptr;
+  state_->detach();
   const auto& library = cuda::NcclLibrary::get();
   if (!state_->communicator) {
     state_->close();

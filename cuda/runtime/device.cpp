@@ -41,6 +41,17 @@ void wait_for(CudaDevice::State& state, cudaEvent_t event) {
   }
 }
 
+void wait_for_stream(CudaDevice::State& state) {
+  if (!state.while_waiting) {
+    NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
+    return;
+  }
+  if (!state.reached)
+    NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state.reached, cudaEventDisableTiming));
+  NMT_CUDA_CHECK(cudaEventRecord(state.reached, state.stream));
+  wait_for(state, state.reached);
+}
+
 Workspace::~Workspace() {
   if (data_) cudaFree(data_);
 }
@@ -87,7 +98,8 @@ void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   if (bytes > size_) {
     if (state.recording) state.recording->memory_moves();
     // Queued kernels may still use the old memory.
-    NMT_CUDA_CHECK(cudaStreamSynchronize(state.stream));
+    wait_for_stream(state);
+    if (data_ && state.before_free) state.before_free();
     if (data_) NMT_CUDA_CHECK(cudaFree(data_));
     data_ = nullptr;
     size_ = 0;
@@ -131,6 +143,7 @@ class DeviceMemory : public MemorySource {
   // cudaFree waits for the device. Errors cannot be reported here.
   void release(char* data) noexcept override {
     if (device_.state().recording) device_.state().recording->memory_moves();
+    if (device_.state().before_free) device_.state().before_free();
     cudaFree(data);
   }
   [[noreturn]] void refuse(std::size_t bytes) override { cuda::refuse(device_.state(), bytes); }
@@ -302,6 +315,12 @@ void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<v
   state_->graphs->repeat(key, work);
 }
 
+void CudaDevice::between_graphs(std::span<const std::int64_t> identity,
+                                std::function<void()> work) {
+  if (!state_->recording) return work();
+  state_->recording->between(identity, std::move(work));
+}
+
 GraphCounts CudaDevice::graph_counts() const {
   return state_->graphs ? state_->graphs->counts() : GraphCounts{};
 }
@@ -310,14 +329,7 @@ void CudaDevice::synchronize() {
   cuda::make_current(state_->index);
   if (state_->recording) state_->recording->refuse("waiting for the device");
   ++state_->waits;
-  if (state_->while_waiting) {
-    if (!state_->reached)
-      NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state_->reached, cudaEventDisableTiming));
-    NMT_CUDA_CHECK(cudaEventRecord(state_->reached, state_->stream));
-    cuda::wait_for(*state_, state_->reached);
-  } else {
-    NMT_CUDA_CHECK(cudaStreamSynchronize(state_->stream));
-  }
+  cuda::wait_for_stream(*state_);
   check_fault();
 }
 

@@ -22,11 +22,6 @@ std::size_t rounded_up(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-void destroy(cudaGraph_t& graph) {
-  if (graph) cudaGraphDestroy(graph);  // unchecked
-  graph = nullptr;
-}
-
 bool is_out_of_memory(cudaError_t status) {
   if (status != cudaErrorMemoryAllocation) return false;
   cudaGetLastError();
@@ -51,14 +46,12 @@ class Graphs::Pass {
   Pass(Graphs& graphs, Mode mode, Entry& entry) : graphs_(graphs) {
     graphs_.mode_ = mode;
     graphs_.entry_ = &entry;
-    graphs_.at_ = graphs_.staged_ = 0;
+    graphs_.at_ = graphs_.staged_ = graphs_.part_ = 0;
     graphs_.fresh_ = {};
+    graphs_.between_.clear();
     graphs_.within_call_ = false;
     graphs_.origin_ = graphs_.state_.stream;
-    // Of this thread alone: calls of other threads do not interfere.
-    if (mode == Mode::capturing)
-      NMT_CUDA_CHECK(
-          cudaStreamBeginCapture(graphs_.state_.stream, cudaStreamCaptureModeThreadLocal));
+    if (mode == Mode::capturing) graphs_.begin_part();
     graphs_.state_.recording = &graphs_;
   }
   ~Pass() {
@@ -75,7 +68,7 @@ class Graphs::Pass {
     if (graphs_.mode_ == Mode::capturing) {
       graphs_.note_node();
       graphs_.mode_ = Mode::dropped;
-      NMT_CUDA_CHECK(cudaStreamEndCapture(graphs_.origin_, &graphs_.captured_));
+      graphs_.end_part();
       return true;
     }
     return graphs_.mode_ == Mode::watching;
@@ -91,7 +84,7 @@ Graphs::~Graphs() {
 
 GraphCounts Graphs::counts() const {
   GraphCounts counts = counts_;
-  for (const auto& [key, entry] : entries_) counts.held += entry.exec != nullptr;
+  for (const auto& [key, entry] : entries_) counts.held += entry.held ? 1 : 0;
   counts.nodes = held_;
   return counts;
 }
@@ -99,7 +92,7 @@ GraphCounts Graphs::counts() const {
 bool Graphs::release() {
   bool any = false;
   for (auto& [key, entry] : entries_) {
-    if ((!entry.exec && !entry.staged) || &entry == entry_) continue;
+    if ((!entry.held && !entry.staged) || &entry == entry_) continue;
     forget(entry);
     any = true;
   }
@@ -111,9 +104,8 @@ bool Graphs::release() {
 }
 
 void Graphs::forget(Entry& entry) {
-  if (entry.exec) held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
-  if (entry.exec || entry.staged) retire(entry.exec, entry.staged, entry.room);
-  destroy(entry.graph);
+  forget_parts(entry);
+  if (entry.staged) retire({}, entry.staged, entry.room);
   Entry kept;
   kept.unfit = entry.unfit;
   kept.seen = entry.seen;
@@ -125,9 +117,17 @@ void Graphs::forget(Entry& entry) {
   entry = std::move(kept);
 }
 
+void Graphs::forget_parts(Entry& entry) {
+  if (std::exchange(entry.held, false))
+    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
+  for (Part& part : entry.parts)
+    if (part.graph) cudaGraphDestroy(std::exchange(part.graph, nullptr));  // unchecked
+  if (!entry.parts.empty()) retire(std::exchange(entry.parts, {}), nullptr, 0);
+}
+
 // A launch may still be running: destroyed when it is over, without a wait. Errors are ignored: the
 // graph is gone either way.
-void Graphs::retire(cudaGraphExec_t exec, char* staged, std::size_t room) {
+void Graphs::retire(std::vector<Part> parts, char* staged, std::size_t room) {
   cudaEvent_t done = nullptr;
   const Branch& branch = state_.branch;
   const cudaStream_t stream = branch.current ? branch.stream : state_.stream;  // of all launches
@@ -136,11 +136,14 @@ void Graphs::retire(cudaGraphExec_t exec, char* staged, std::size_t room) {
     cudaGetLastError();
     cudaDeviceSynchronize();  // unchecked
   }
-  retired_.push_back({done, exec, staged, room});
+  retired_.push_back({done, std::move(parts), staged, room});
 }
 
 // Destroys what no launch uses any more; `wait`: all that is retired.
 void Graphs::collect(bool wait) {
+  if (wait && state_.while_waiting)  // may throw
+    for (const Retired& old : retired_)
+      if (old.done) wait_for(state_, old.done);
   std::erase_if(retired_, [&](const Retired& old) {
     if (old.done) {
       if (wait) {
@@ -151,7 +154,8 @@ void Graphs::collect(bool wait) {
       }
       cudaEventDestroy(old.done);  // unchecked
     }
-    if (old.exec) cudaGraphExecDestroy(old.exec);  // unchecked
+    for (const Part& part : old.parts)
+      if (part.exec) cudaGraphExecDestroy(part.exec);  // unchecked
     if (old.staged) spare_.emplace(old.room, old.staged);
     return true;
   });
@@ -177,11 +181,11 @@ bool Graphs::reserve(Entry& entry, std::size_t bytes) {
 // work would be captured without ever being replayed.
 bool Graphs::admits(const Entry& entry, std::int64_t calls) {
   collect(false);
-  const auto own = static_cast<std::int64_t>(entry.exec ? entry.notes.calls.size() : 0);
+  const auto own = static_cast<std::int64_t>(entry.held ? entry.notes.calls.size() : 0);
   if (held_ - own + calls <= state_.max_graph_calls) return true;
   std::vector<Entry*> held;
   for (auto& [key, other] : entries_)
-    if (other.exec && &other != &entry) held.push_back(&other);
+    if (other.held && &other != &entry) held.push_back(&other);
   std::ranges::sort(held, [](const Entry* a, const Entry* b) {
     return std::pair(a->count, a->used) < std::pair(b->count, b->used);
   });
@@ -201,7 +205,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
   if (found == entries_.end()) {
     if (entries_.size() >= max_keys)
       std::erase_if(entries_,
-                    [](const auto& item) { return !item.second.exec && !item.second.staged; });
+                    [](const auto& item) { return !item.second.held && !item.second.staged; });
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;
@@ -210,7 +214,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
   if (uses_ % uses_to_halve == 0)
     for (auto& [name_, other] : entries_) other.count /= 2;
   if (entry.unfit || !entry.seen) return do_plainly(entry, work);
-  if (entry.exec) {
+  if (entry.held) {
     if (compare(entry, work)) return;
     ++counts_.misfits;
     if (++entry.misfits >= max_misfits) {
@@ -255,42 +259,55 @@ bool Graphs::capture(Entry& entry, const std::function<void()>& work) {
   return run(Mode::capturing, entry, work) && take(entry) && start(entry);
 }
 
-// The captured graph becomes the entry's. An existing graph of the same form is updated in place.
+// The captured graphs become the entry's. Existing graphs of the same form are updated in place.
 bool Graphs::take(Entry& entry) {
+  if (update(entry)) return true;
+  forget_parts(entry);
+  entry.notes = std::move(fresh_);
+  for (cudaGraph_t& graph : captured_)
+    entry.parts.push_back({std::exchange(graph, nullptr), nullptr});
+  captured_.clear();
+  for (Part& part : entry.parts) {
+    if (!part.graph) continue;
+    const char* call = "cudaGraphInstantiate";
+    cudaError_t status = cudaGraphInstantiate(&part.exec, part.graph, 0);
+    // The first part runs before the others are launched, which must then have their memory.
+    if (status == cudaSuccess && entry.parts.size() > 1) {
+      call = "cudaGraphUpload";
+      status = cudaGraphUpload(part.exec, state_.stream);
+    }
+    if (is_out_of_memory(status)) {
+      forget(entry);
+      release();
+      return false;
+    }
+    check(status, call);
+  }
+  entry.held = true;
+  held_ += static_cast<std::int64_t>(entry.notes.calls.size());
+  ++counts_.recorded;
+  return true;
+}
+
+bool Graphs::update(Entry& entry) {
   const auto form = [](const Call& a, const Call& b) {
     return a.kind == b.kind && a.kernel == b.kernel && a.bytes == b.bytes;
   };
-  if (entry.exec && std::ranges::equal(entry.notes.calls, fresh_.calls, form)) {
+  if (!entry.held || !std::ranges::equal(entry.notes.calls, fresh_.calls, form)) return false;
+  for (std::size_t i = 0; i < captured_.size(); ++i) {  // as many as the entry has, of its form
     cudaGraphExecUpdateResultInfo result{};
-    if (cudaGraphExecUpdate(entry.exec, captured_, &result) == cudaSuccess) {
-      // The nodes are still those of the graph that was instantiated.
-      for (std::size_t i = 0; i < fresh_.calls.size(); ++i)
-        fresh_.calls[i].node = entry.notes.calls[i].node;
-      entry.notes = std::move(fresh_);
-      destroy(captured_);
-      ++counts_.updated;
-      return true;
-    }
+    if (!captured_[i] ||
+        cudaGraphExecUpdate(entry.parts[i].exec, captured_[i], &result) == cudaSuccess)
+      continue;
     cudaGetLastError();
-  }
-  if (entry.exec) {
-    retire(std::exchange(entry.exec, nullptr), nullptr, 0);
-    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
-  }
-  destroy(entry.graph);
-  entry.graph = std::exchange(captured_, nullptr);
-  entry.notes = std::move(fresh_);
-  const auto calls = static_cast<std::int64_t>(entry.notes.calls.size());
-  const cudaError_t status = cudaGraphInstantiate(&entry.exec, entry.graph, 0);
-  if (is_out_of_memory(status)) {
-    entry.exec = nullptr;
-    forget(entry);
-    release();
     return false;
   }
-  check(status, "cudaGraphInstantiate");
-  held_ += calls;
-  ++counts_.recorded;
+  // The nodes are still those of the graphs that were instantiated.
+  for (std::size_t i = 0; i < fresh_.calls.size(); ++i)
+    fresh_.calls[i].node = entry.notes.calls[i].node;
+  entry.notes = std::move(fresh_);
+  discard_captured();
+  ++counts_.updated;
   return true;
 }
 
@@ -298,14 +315,39 @@ bool Graphs::take(Entry& entry) {
 bool Graphs::start(Entry& entry) {
   // In stream order after the last launch, which may still read the values.
   device_.to_device(entry.staged, values_.data(), staged_);
-  const cudaError_t status = cudaGraphLaunch(entry.exec, state_.stream);
-  if (is_out_of_memory(status)) {
-    forget(entry);
-    release();
-    return false;
+  const std::vector<std::function<void()>> between = std::exchange(between_, {});
+  for (std::size_t i = 0; i < entry.parts.size(); ++i) {
+    if (i > 0) between[i - 1]();
+    if (!entry.parts[i].exec) continue;
+    const cudaError_t status = cudaGraphLaunch(entry.parts[i].exec, state_.stream);
+    // Call by call only where nothing has run; a later part has its memory (take()).
+    if (i == 0 && is_out_of_memory(status)) {
+      forget(entry);
+      release();
+      return false;
+    }
+    check(status, "cudaGraphLaunch");
   }
-  check(status, "cudaGraphLaunch");
   return true;
+}
+
+// The capture is of this thread alone: calls of other threads do not interfere.
+void Graphs::begin_part() {
+  part_is_empty_ = true;
+  NMT_CUDA_CHECK(cudaStreamBeginCapture(origin_, cudaStreamCaptureModeThreadLocal));
+}
+
+void Graphs::end_part() {
+  cudaGraph_t graph = nullptr;
+  NMT_CUDA_CHECK(cudaStreamEndCapture(origin_, &graph));
+  if (part_is_empty_) cudaGraphDestroy(std::exchange(graph, nullptr));  // unchecked
+  captured_.push_back(graph);
+}
+
+void Graphs::discard_captured() {
+  for (const cudaGraph_t graph : captured_)
+    if (graph) cudaGraphDestroy(graph);  // unchecked
+  captured_.clear();
 }
 
 void Graphs::drop() {
@@ -314,9 +356,11 @@ void Graphs::drop() {
       cudaEventRecord(branch.joined, branch.current ? state_.stream : branch.stream);  // unchecked
       cudaStreamWaitEvent(origin_, branch.joined, 0);                                  // unchecked
     }
-    cudaStreamEndCapture(origin_, &captured_);  // unchecked: the result is discarded
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(origin_, &graph);  // unchecked: the result is discarded
     cudaGetLastError();
-    destroy(captured_);
+    captured_.push_back(graph);
+    discard_captured();
   }
   mode_ = Mode::dropped;
 }
@@ -350,6 +394,7 @@ void Graphs::note_node() {
 
 void Graphs::note(Kind kind, const Launch& launch, std::span<const std::byte> bytes) {
   note_node();
+  part_is_empty_ = false;
   fresh_.calls.push_back({kind, launch.kernel, launch.grid, launch.block, launch.shared,
                           fresh_.bytes.size(), bytes.size(), nullptr});
   fresh_.bytes.insert(fresh_.bytes.end(), bytes.begin(), bytes.end());
@@ -403,7 +448,7 @@ bool Graphs::kernel(const Launch& launch) {
   const cudaKernelNodeParams node{
       const_cast<void*>(launch.kernel),     launch.grid,      launch.block,
       static_cast<unsigned>(launch.shared), launch.arguments, nullptr};
-  NMT_CUDA_CHECK(cudaGraphExecKernelNodeSetParams(entry_->exec, call->node, &node));
+  NMT_CUDA_CHECK(cudaGraphExecKernelNodeSetParams(entry_->parts[part_].exec, call->node, &node));
   ++counts_.changed;
   return false;
 }
@@ -425,6 +470,34 @@ bool Graphs::call(std::span<const std::int64_t> identity) {
       std::memcmp(entry_->notes.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
     drop();
   return false;
+}
+
+void Graphs::between(std::span<const std::int64_t> identity, std::function<void()> work) {
+  NMT_CHECK(!within_call_ && !state_.branch.open,
+            "work between graphs within a call or between fork() and join()");
+  if (mode_ == Mode::watching) {
+    ++at_;
+    within_call_ = true;  // its own calls are not reported
+    work();
+    within_call_ = false;
+    return;
+  }
+  if (mode_ == Mode::dropped) return;
+  const std::span<const std::byte> bytes = std::as_bytes(identity);
+  if (mode_ == Mode::capturing) {
+    const bool is_empty = part_is_empty_;
+    note(Kind::between, {}, bytes);
+    part_is_empty_ = is_empty;
+    end_part();
+    begin_part();
+  } else {
+    const Call* const call = next(Kind::between, bytes.size());
+    if (!call) return;
+    if (std::memcmp(entry_->notes.bytes.data() + call->begin, bytes.data(), bytes.size()) != 0)
+      return drop();
+    ++part_;
+  }
+  between_.push_back(std::move(work));
 }
 
 bool Graphs::upload(void* device, const void* host, std::size_t bytes) {

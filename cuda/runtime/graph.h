@@ -47,6 +47,8 @@ class Graphs {
   /// kernels too, are not reported until call_over().
   bool call(std::span<const std::int64_t> identity);
   void call_over() { within_call_ = false; }
+  /// The implementation of CudaDevice::between_graphs().
+  void between(std::span<const std::int64_t> identity, std::function<void()> work);
   /// False: the graph makes the copy.
   bool upload(void* device, const void* host, std::size_t bytes);
   /// The driver is about to allocate or free memory, which a capture does not allow and which may
@@ -60,7 +62,7 @@ class Graphs {
 
  private:
   enum class Mode { watching, capturing, comparing, dropped };
-  enum class Kind { kernel, upload, other };
+  enum class Kind { kernel, upload, other, between };
 
   // A call and the offset of its bytes: a kernel's arguments; an upload's device address and size;
   // an identity.
@@ -75,6 +77,11 @@ class Graphs {
     std::vector<Call> calls;
     std::vector<std::byte> bytes;
   };
+  // The calls up to work between graphs; without a graph where there are none.
+  struct Part {
+    cudaGraph_t graph = nullptr;  // its nodes are those of the notes
+    cudaGraphExec_t exec = nullptr;
+  };
   struct Entry {
     bool unfit = false, seen = false;
     int misfits = 0;                   // in a row
@@ -82,9 +89,9 @@ class Graphs {
     std::int64_t calls = 0;            // that the work makes
     std::size_t uploads = 0;           // bytes that the work uploads
     Notes notes;
-    cudaGraph_t graph = nullptr;  // its nodes are those of the notes
-    cudaGraphExec_t exec = nullptr;
-    char* staged = nullptr;  // device memory from which the graph reads them
+    std::vector<Part> parts;
+    bool held = false;       // its parts can be launched
+    char* staged = nullptr;  // device memory from which the graphs read them
     std::size_t room = 0;
   };
   class Pass;
@@ -92,7 +99,7 @@ class Graphs {
   // What may still be in use by a launch that has been queued.
   struct Retired {
     cudaEvent_t done;
-    cudaGraphExec_t exec;
+    std::vector<Part> parts;  // without their graphs
     char* staged;
     std::size_t room;
   };
@@ -102,10 +109,15 @@ class Graphs {
   bool compare(Entry& entry, const std::function<void()>& work);
   bool capture(Entry& entry, const std::function<void()>& work);
   bool take(Entry& entry);
+  bool update(Entry& entry);
   bool start(Entry& entry);
+  void begin_part();
+  void end_part();
+  void discard_captured();
   void drop();
   void forget(Entry& entry);
-  void retire(cudaGraphExec_t exec, char* staged, std::size_t room);
+  void forget_parts(Entry& entry);
+  void retire(std::vector<Part> parts, char* staged, std::size_t room);
   void collect(bool wait);
   bool reserve(Entry& entry, std::size_t bytes);
   bool admits(const Entry& entry, std::int64_t calls);
@@ -125,10 +137,13 @@ class Graphs {
   Entry* entry_ = nullptr;
   Notes fresh_;
   bool within_call_ = false;
-  cudaStream_t origin_ = nullptr;  // the stream of the capture
-  cudaGraph_t captured_ = nullptr;
-  std::size_t at_ = 0, staged_ = 0;  // index of the next call; bytes uploaded so far
-  std::vector<std::byte> values_;    // those bytes
+  cudaStream_t origin_ = nullptr;      // the stream of the capture
+  std::vector<cudaGraph_t> captured_;  // of the parts so far; null: an empty part
+  bool part_is_empty_ = true;
+  std::size_t part_ = 0;                        // index of the current part
+  std::vector<std::function<void()>> between_;  // work between the parts
+  std::size_t at_ = 0, staged_ = 0;             // index of the next call; bytes uploaded so far
+  std::vector<std::byte> values_;               // those bytes
 };
 
 // The first number of a call's identity.

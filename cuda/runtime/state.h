@@ -84,6 +84,9 @@ struct CudaDevice::State {
   /// Called with the seconds so far while the host waits for the device; may throw. Set where the
   /// device may never finish, since it waits for other processes.
   std::function<void(double)> while_waiting;
+  /// Called before memory is freed, for which the driver waits for all streams: ends when no work
+  /// of the device waits for other processes any more. Does not throw. Set as while_waiting.
+  std::function<void()> before_free;
 };
 
 namespace cuda {
@@ -100,6 +103,9 @@ inline CudaDevice::State& state_of(const Cuda& cuda) {
 
 /// Waits for the event, which has been recorded; calls state.while_waiting.
 void wait_for(CudaDevice::State& state, cudaEvent_t event);
+
+/// Waits for the device's stream; calls state.while_waiting.
+void wait_for_stream(CudaDevice::State& state);
 
 /// Scratch memory of the stream, `count` elements, valid until the next call: later kernels of the
 /// stream reuse it.

@@ -43,7 +43,9 @@ class Trainable {
   /// Adds the gradients of the batch's loss, summed over tokens, to the gradients of the
   /// parameters, without synchronizing with the device: the loss is added to sums f64 [2]
   /// (cross-entropy, smoothed) on the device. `listener` is called after every op of the backward
-  /// pass with what is complete, but never with `all`.
+  /// pass with what is complete, but never with `all`. Where the device replays the pass, it may be
+  /// called for passes that do not run on the device: what it does for good belongs between graphs
+  /// (tensor/repeat.h).
   using Listener = std::function<void(Completed)>;
   virtual void accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                                     const Listener& listener) = 0;

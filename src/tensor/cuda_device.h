@@ -81,6 +81,12 @@ class CudaDevice {
   /// device, so it must have no lasting effect except to queue work here. Work that reads from the
   /// device never becomes a graph.
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
+  /// Within the function of repeat(): runs work that no graph may contain, such as a collective of
+  /// several processes, in the order of the calls, between the graphs of what is before and after
+  /// it. It runs only when the calls before it do, so it may have lasting effects, and it may run
+  /// after this call has returned. It must not use the arena, whose free memory the graphs after it
+  /// may use. `identity` tells it from other work of this kind. Elsewhere: runs it now.
+  void between_graphs(std::span<const std::int64_t> identity, std::function<void()> work);
   /// Calls in all graphs together; a call takes about a kilobyte of device memory.
   static constexpr std::int64_t default_graph_calls = std::int64_t{1} << 20;
   /// Without graphs repeat() just calls its function. Default: on. With more than max_calls, graphs

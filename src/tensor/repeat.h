@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <utility>
 
 namespace nmt {
 
@@ -14,6 +15,14 @@ inline void repeat(const Context& context, std::initializer_list<std::int64_t> k
                    const std::function<void()>& work) {
   if (!context.backend->replays || context.profile) return work();
   context.cuda.device->repeat({key.begin(), key.size()}, work);
+}
+
+/// Runs work that no graph may contain through CudaDevice::between_graphs() where the backend
+/// replays work; directly elsewhere.
+inline void between_graphs(const Context& context, std::initializer_list<std::int64_t> identity,
+                           std::function<void()> work) {
+  if (!context.backend->replays) return work();
+  context.cuda.device->between_graphs({identity.begin(), identity.size()}, std::move(work));
 }
 
 }  // namespace nmt

@@ -105,6 +105,81 @@ TEST_F(RecurringWork, OfAnotherFormIsDoneAllTheSame) {
   EXPECT_EQ(counts.replayed, 3);
 }
 
+// Work between graphs runs once, where it stands, however its surroundings are launched. What is
+// before and after it, and nothing, are parts of their own.
+TEST_F(RecurringWork, RunsWorkBetweenGraphsInItsPlace) {
+  std::vector<int> order;
+  const auto between = [&](std::int64_t identity, float* to, const float* from) {
+    const std::int64_t identities[] = {identity};
+    device->between_graphs(identities, [this, &order, identity, to, from] {
+      order.push_back(static_cast<int>(identity));
+      device->copy(to, from, sizeof(float));
+    });
+  };
+  for (int i = 0; i < 6; ++i) {
+    const float step = static_cast<float>(i);
+    order.clear();
+    repeat(1, [&] {
+      kernels::fill(on(), b, n, step);
+      between(1, c, b);
+      kernels::fill(on(), b, n, step + 10);
+      const std::vector<float> values(n, step + 20);
+      device->to_device(a, values.data(), n * sizeof(float));
+      between(2, c + 1, b);
+      between(3, c + 2, a);
+      kernels::fill(on(), b, n, step + 30);
+    });
+    EXPECT_EQ(order, (std::vector<int>{1, 2, 3})) << i;
+    EXPECT_EQ(host(c), (std::vector<float>{step, step + 10, step + 20, 0, 0, 0})) << i;
+    EXPECT_EQ(host(b), std::vector<float>(n, step + 30)) << i;
+  }
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.plain, 1);
+  EXPECT_EQ(counts.recorded, 1);
+  EXPECT_EQ(counts.replayed, 4);
+  EXPECT_EQ(counts.changed, 12);  // a fill in each of three parts
+  EXPECT_EQ(counts.misfits, 0);
+}
+
+// A difference after work between graphs is found before anything runs. The form of the work, its
+// addresses and the work between graphs differ in turn; memory moves in between.
+TEST_F(RecurringWork, RunsWorkBetweenGraphsOnceWhereCallsDiffer) {
+  float total = 0;
+  std::vector<std::int64_t> ran;
+  const auto add = [&](std::int64_t identity, int kernels_count, float* to, bool moves = false) {
+    ran.clear();
+    repeat(1, [&] {
+      kernels::fill(on(), b, n, 1.0f);
+      const std::int64_t identities[] = {identity};
+      device->between_graphs(identities, [this, &ran, identity] {
+        ran.push_back(identity);
+        kernels::add_scaled(on(), n, 1.0f, b, c);
+      });
+      if (moves) source->release(source->allocate(64));
+      for (int k = 0; k < kernels_count; ++k) kernels::add_scaled(on(), n, 1.0f, b, c);
+      device->copy(to, c, sizeof(float));
+    });
+    total += static_cast<float>(1 + kernels_count);
+    EXPECT_EQ(ran, std::vector<std::int64_t>{identity});
+    EXPECT_EQ(host(c)[0], total);
+    EXPECT_EQ(host(to)[0], total);
+  };
+  for (int i = 0; i < 4; ++i) add(1, 2, a);  // replayed twice
+  add(2, 2, a);                              // updated
+  EXPECT_EQ(device->graph_counts().updated, 1);
+  add(2, 3, a);  // recorded
+  add(2, 3, a);  // replayed
+  add(2, 3, a, true);
+  add(2, 3, a, true);
+  add(2, 3, a);  // replayed
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.plain, 3);
+  EXPECT_EQ(counts.recorded, 2);
+  EXPECT_EQ(counts.replayed, 4);
+  EXPECT_EQ(counts.misfits, 4);
+  EXPECT_EQ(counts.held, 1);
+}
+
 TEST_F(RecurringWork, ThatNeverFitsIsLeftAlone) {
   for (int i = 0; i < 24; ++i) {
     repeat(1, [&] {

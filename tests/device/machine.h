@@ -18,13 +18,13 @@
 
 namespace nmt::test {
 
-/// Memory of a device with a limit on the bytes in use.
+/// Memory of a device with a limit on the bytes in use, which refuses the next so many requests.
 class LimitedMemory : public MemorySource {
  public:
-  LimitedMemory(std::unique_ptr<MemorySource> source, const std::size_t& max_bytes)
-      : source_(std::move(source)), max_bytes_(max_bytes) {}
+  LimitedMemory(std::unique_ptr<MemorySource> source, const std::size_t& max_bytes, int& refusals)
+      : source_(std::move(source)), max_bytes_(max_bytes), refusals_(refusals) {}
   char* allocate(std::size_t bytes) override {
-    if (used_ + bytes > max_bytes_) return nullptr;
+    if (used_ + bytes > max_bytes_ || (refusals_ > 0 && refusals_-- > 0)) return nullptr;
     char* const data = source_->allocate(bytes);
     if (data) taken_.emplace_back(data, bytes), used_ += bytes;
     return data;
@@ -42,6 +42,7 @@ class LimitedMemory : public MemorySource {
  private:
   std::unique_ptr<MemorySource> source_;
   const std::size_t& max_bytes_;
+  int& refusals_;
   std::size_t used_ = 0;
   std::vector<std::pair<char*, std::size_t>> taken_;
 };
@@ -60,12 +61,14 @@ struct Machine {
       cudnn = kernels::Cudnn::open(device->handle(), why);
       NMT_CHECK(cudnn, "{}", why);
     }
-    arena = device ? std::make_unique<Arena>(
-                         4096, std::make_unique<LimitedMemory>(device->memory_source(), max_bytes))
-                   : std::make_unique<Arena>();
+    arena = device
+                ? std::make_unique<Arena>(4096, std::make_unique<LimitedMemory>(
+                                                    device->memory_source(), max_bytes, refusals))
+                : std::make_unique<Arena>();
     context = make_context(*arena, {&pool}, device.get(), cudnn.get());
   }
   std::size_t max_bytes = std::size_t{1} << 30;  ///< limit on device memory
+  int refusals = 0;                              ///< requests of the arena that find no memory
   ThreadPool pool{1};
   std::unique_ptr<CudaDevice> device;
   std::unique_ptr<kernels::Cudnn> cudnn;

@@ -3,6 +3,7 @@
 // The state of the running thread and of memory, shared by the emulator's sources.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -74,14 +75,19 @@ struct OpenDeviceMemory {
 
 // ---- streams and graphs (stream.cpp) ----
 
-/// Defers a call that is not a kernel. In a capture it becomes a node of this kind; in a late
-/// stream it waits for its turn.
+/// Runs a call that is not a kernel, or defers it.
+cudaError_t submit(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
+/// Defers such a call. In a capture it becomes a node of this kind; in a late stream, or behind a
+/// call that is not ready, it waits for its turn.
 cudaError_t defer(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
-/// Runs all work of late streams, or of one; the first error.
+/// Runs all work that waits in streams, or in one; the first error.
 cudaError_t finish_streams();
 cudaError_t finish_stream(cudaStream_t stream);
-/// Work of another process in the stream: until `ready` returns true, events recorded later are not
-/// complete and waits for the stream do not end. Later work runs all the same.
+/// Calls queued outside captures in late streams, by kind: "kernel", "product", "graph" and others.
+std::map<std::string, std::int64_t>& queued_calls();
+/// Runs what is ready, as a device does while the host waits for something else.
+void advance_streams();
+/// Work of another process in the stream: later work waits until `ready` returns true.
 void hold_stream(cudaStream_t stream, std::function<bool()> ready);
 /// Called by functions that are not allowed during a capture: invalidates the capture. False when
 /// no capture is active.

@@ -1,7 +1,9 @@
 // Streams, events, copies and graphs. A call on a stream is complete when it returns; while the
 // stream is captured, the call becomes a node instead. A graph's nodes run in an order that its
 // edges allow, the latest first, so that a missing edge shows. Late streams (emulator.h) run their
-// calls only when someone waits for them, so that a missing wait shows.
+// calls only when someone waits for them, so that a missing wait shows. A call that returns
+// cudaErrorNotReady waits for another process: it and all later calls of its stream run when it is
+// asked again and ready.
 
 #include "dry/dry_run.h"
 #include "running.h"
@@ -72,9 +74,9 @@ struct EmulatedStream {
   bool origin = false, invalid = false;
   std::vector<cudaGraphNode_t> last;  // dependencies of the next node
   std::set<cudaGraphExec_t> running;  // launches of graphs that the host has not waited for
-  std::vector<std::function<bool()>> blocks;
-  std::deque<std::function<cudaError_t()>> waiting;  // work of a late stream that has not run,
-  std::int64_t done = 0;                             // and how much has
+  std::deque<std::function<cudaError_t()>> waiting;  // work that has not run,
+  std::int64_t done = 0;                             // and how much of it has
+  cudaError_t failed = cudaSuccess;                  // in work that nobody waited for
   std::int64_t asked() const { return done + std::ssize(waiting); }
 };
 // The time at which the stream reached the event, or its place in a graph.
@@ -84,8 +86,7 @@ struct EmulatedEvent {
   EmulatedGraph* graph = nullptr;
   std::vector<cudaGraphNode_t> nodes;
   std::set<cudaGraphExec_t> before;  // launches before it in its stream
-  std::vector<std::function<bool()>> blocks;
-  bool seen = false;  // by a query: the first one finds it not ready
+  bool seen = false;                 // by a query: the first one finds it not ready
   EmulatedStream* stream = nullptr;
   std::int64_t place = 0;  // work of the stream before it
 };
@@ -107,24 +108,33 @@ bool are_late_at_first() {
 std::set<EmulatedStream*> streams;
 Counters counted{.late_streams = are_late_at_first()};
 
-// Runs the stream's first `place` calls; the first error. A stream that is gone has run all.
+// Runs the stream's first `place` calls; the first error, or cudaErrorNotReady. A stream that is
+// gone has run all.
 cudaError_t run_until(EmulatedStream* stream, std::int64_t place) {
-  cudaError_t first = cudaSuccess;
-  while (streams.contains(stream) && stream->done < place) {
-    const std::function<cudaError_t()> call = std::move(stream->waiting.front());
+  if (!streams.contains(stream)) return cudaSuccess;
+  cudaError_t first = std::exchange(stream->failed, cudaSuccess);
+  while (stream->done < place) {
+    std::function<cudaError_t()> call = std::move(stream->waiting.front());
     stream->waiting.pop_front();
     ++stream->done;
-    if (const cudaError_t status = call(); first == cudaSuccess) first = status;
+    const cudaError_t status = call();
+    if (status == cudaErrorNotReady) {
+      stream->waiting.push_front(std::move(call));
+      --stream->done;
+      return first == cudaSuccess ? status : first;
+    }
+    if (first == cudaSuccess) first = status;
   }
   return first;
 }
 
-bool are_ready(std::vector<std::function<bool()>>& blocks) {
-  std::erase_if(blocks, [](const std::function<bool()>& ready) { return ready(); });
-  return blocks.empty();
-}
-void wait_for(std::vector<std::function<bool()>>& blocks) {
-  while (!are_ready(blocks)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+// The same for a host that waits.
+cudaError_t wait_until(EmulatedStream* stream, std::int64_t place) {
+  for (;;) {
+    const cudaError_t status = run_until(stream, place);
+    if (status != cudaErrorNotReady) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 // The host has seen that these launches are over.
@@ -148,11 +158,6 @@ cudaError_t add(EmulatedStream& stream, EmulatedNode node) {
   return cudaSuccess;
 }
 
-// Runs the call now or later.
-cudaError_t ask(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
-  return is_deferred(stream) ? defer(stream, kind, std::move(call)) : call();
-}
-
 cudaError_t run_node(const EmulatedNode& node) {
   return node.call ? node.call() : node.kernel.run();
 }
@@ -160,7 +165,8 @@ cudaError_t run_node(const EmulatedNode& node) {
 }  // namespace
 
 void hold_stream(cudaStream_t stream, std::function<bool()> ready) {
-  stream->blocks.push_back(std::move(ready));
+  submit(stream, "hold",
+         [ready = std::move(ready)] { return ready() ? cudaSuccess : cudaErrorNotReady; });
 }
 
 bool is_on_current_device(cudaStream_t stream) {
@@ -176,12 +182,18 @@ bool is_captured(cudaStream_t stream) {
 }
 
 bool is_deferred(cudaStream_t stream) {
-  return is_captured(stream) || (stream && counted.late_streams);
+  if (!stream) return false;
+  if (is_captured(stream) || counted.late_streams) return true;
+  if (stream->waiting.empty()) return false;
+  const cudaError_t status = run_until(stream, stream->asked());
+  if (status != cudaErrorNotReady) stream->failed = status;
+  return !stream->waiting.empty();
 }
 
 cudaError_t defer(cudaStream_t stream, const DeferredLaunch& launch) {
   if (is_captured(stream))
     return add(*stream, {.kind = "kernel", .kernel = Kernel(launch), .call = {}, .needs = {}});
+  ++queued_calls()["kernel"];
   stream->waiting.emplace_back([kernel = Kernel(launch)] { return kernel.run(); });
   return cudaSuccess;
 }
@@ -189,12 +201,33 @@ cudaError_t defer(cudaStream_t stream, const DeferredLaunch& launch) {
 cudaError_t defer(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
   if (is_captured(stream))
     return add(*stream, {.kind = kind, .kernel = {}, .call = std::move(call), .needs = {}});
+  ++queued_calls()[kind];
+  stream->waiting.push_back(std::move(call));
+  return cudaSuccess;
+}
+
+std::map<std::string, std::int64_t>& queued_calls() {
+  static std::map<std::string, std::int64_t> calls;
+  return calls;
+}
+
+cudaError_t submit(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call) {
+  if (is_deferred(stream)) return defer(stream, kind, std::move(call));
+  const cudaError_t status = call();
+  if (status != cudaErrorNotReady || !stream) return status;
   stream->waiting.push_back(std::move(call));
   return cudaSuccess;
 }
 
 cudaError_t finish_stream(cudaStream_t stream) {
-  return stream ? run_until(stream, stream->asked()) : cudaSuccess;
+  return stream ? wait_until(stream, stream->asked()) : cudaSuccess;
+}
+
+void advance_streams() {
+  for (EmulatedStream* stream : streams) {
+    const cudaError_t status = run_until(stream, stream->asked());
+    if (status != cudaErrorNotReady) stream->failed = status;
+  }
 }
 
 cudaError_t finish_streams() {
@@ -250,11 +283,11 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
                    return copy(staged.data());
                  });
   }
-  return ask(stream, "copy", [=] { return copy(from); });
+  return submit(stream, "copy", [=] { return copy(from); });
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t stream) {
-  return ask(stream, "memset", [=] {
+  return submit(stream, "memset", [=] {
     if (!device_region(data).has(data, bytes)) return cudaErrorInvalidValue;
     if (is_dry()) {
       count("zeros", {1, 0, static_cast<double>(bytes), 0});
@@ -281,14 +314,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
   const cudaError_t status = finish_stream(stream);
-  if (stream) wait_for(stream->blocks), stream->running.clear();
+  if (stream) stream->running.clear();
   return status;
 }
 cudaError_t cudaDeviceSynchronize() {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
   const cudaError_t status = finish_streams();
-  for (EmulatedStream* stream : streams) wait_for(stream->blocks), stream->running.clear();
+  for (EmulatedStream* stream : streams) stream->running.clear();
   return status;
 }
 
@@ -301,8 +334,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream && stream->device != event->device) return cudaErrorInvalidResourceHandle;
-  *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}, {}};
-  if (stream) event->before = stream->running, event->blocks = stream->blocks;
+  *event = {event->device, std::chrono::steady_clock::now(), nullptr, {}, {}};
+  if (stream) event->before = stream->running;
   if (stream) event->stream = stream, event->place = stream->asked();
   if (is_captured(stream)) event->graph = stream->graph, event->nodes = stream->last;
   return cudaSuccess;
@@ -311,16 +344,16 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   ++counters().waits;
-  const cudaError_t status = run_until(event->stream, event->place);
-  wait_for(event->blocks);
+  const cudaError_t status = wait_until(event->stream, event->place);
   finish(event->before);
   return status;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->graph) return cudaErrorCapturedEvent;
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
-  if (!std::exchange(event->seen, true) || !are_ready(event->blocks)) return cudaErrorNotReady;
+  if (!std::exchange(event->seen, true)) return cudaErrorNotReady;
   const cudaError_t status = run_until(event->stream, event->place);
+  if (status == cudaErrorNotReady) return status;
   finish(event->before);
   return status;
 }
@@ -338,9 +371,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (!event->graph) {
     if (is_captured(stream)) return cudaErrorStreamCaptureIsolation;
-    stream->blocks.insert(stream->blocks.end(), event->blocks.begin(), event->blocks.end());
-    if (!is_deferred(stream)) return cudaSuccess;
-    return defer(stream, "wait", [before = event->stream, place = event->place] {
+    return submit(stream, "wait", [before = event->stream, place = event->place] {
       return run_until(before, place);
     });
   }
@@ -468,6 +499,10 @@ cudaError_t run_graph(const std::vector<EmulatedNode>& nodes,
 }
 
 }  // namespace
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) {
+  return is_captured(stream) ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;

@@ -21,7 +21,10 @@ int nmt_standin_enqueue(cudaStream_t stream, const char* name, const std::functi
     const emulator::OpenDeviceMemory open;
     return static_cast<cudaError_t>(work());
   };
-  return emulator::is_deferred(stream) ? emulator::defer(stream, name, run) : run();
+  return emulator::submit(stream, name, run);
+}
+bool nmt_standin_is_captured(cudaStream_t stream) {
+  return emulator::is_captured(stream);
 }
 bool nmt_standin_has(const void* data, std::size_t bytes) {
   return bytes == 0 || emulator::device_region(data).has(data, bytes);
@@ -31,9 +34,6 @@ int nmt_standin_device() {
 }
 int nmt_standin_device_of(cudaStream_t stream) {
   return emulator::is_on_current_device(stream) ? emulator::running.device : -1;
-}
-extern "C" void nmt_standin_block(cudaStream_t stream, const std::function<bool()>& ready) {
-  emulator::hold_stream(stream, ready);
 }
 int nmt_standin_failure(const char* call) {
   standins::Record& all = standins::record();

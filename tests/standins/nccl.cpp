@@ -1,6 +1,7 @@
 // libnccl for tests of cuda/libraries/nccl.cpp: ranks are processes of one machine, which exchange
-// values through a file in memory. A collective that a rank does not join leaves the stream waiting
-// until the communicator is aborted, as a kernel of NCCL would.
+// values through a file in memory. A collective is work of its stream, which later work waits for
+// until all ranks have come to it in their streams or the communicator is aborted, as for a kernel
+// of NCCL. The real library wants an operation captured on all ranks or on none; here, on none.
 
 #include "tests/standins/product.h"
 
@@ -17,17 +18,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-extern "C" void nmt_standin_block(cudaStream_t stream, const std::function<bool()>& ready);
-
 namespace {
 
 constexpr int max_ranks = 8;
-constexpr std::size_t max_values = 4096;
+constexpr std::size_t max_values = std::size_t{1} << 16;
 
 struct Shared {
   std::atomic<int> joined;
   std::atomic<int> given[max_ranks];       // collectives whose values a rank has written
   std::atomic<int> taken[max_ranks];       // collectives whose values a rank has read
+  std::size_t kinds[2][max_ranks];         // of these collectives: operation and number of values
   float values[2][max_ranks][max_values];  // of even and odd collectives
 };
 
@@ -36,50 +36,88 @@ template <class Condition>
 bool in_time(Condition&& condition) {
   const auto begin = std::chrono::steady_clock::now();
   while (!condition()) {
-    if (std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(500)) return false;
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return true;
 }
 
-}  // namespace
+enum Operation : std::size_t { sum, broadcast, operations };
 
-struct ncclComm {
-  Shared* shared = nullptr;
-  int rank = 0, size = 0, collectives = 0;
-  std::shared_ptr<bool> aborted = std::make_shared<bool>(false);
+// What collectives that are still in streams need after the communicator is gone.
+struct Group {
+  Group(Shared* shared_, int rank_, int size_) : shared(shared_), rank(rank_), size(size_) {}
+  ~Group() { munmap(shared, sizeof(Shared)); }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  Shared* const shared;
+  const int rank, size;
+  int collectives = 0;
+  bool aborted = false;
 
   bool all(const std::atomic<int> (&counts)[max_ranks], int least) const {
     for (int r = 0; r < size; ++r)
       if (counts[r] < least) return false;
     return true;
   }
-  // Every rank's values in `combine`; waits for all ranks, so that later work sees the result.
-  template <class Combine>
-  ncclResult_t exchange(const void* from, std::size_t n, cudaStream_t stream, Combine&& combine) {
-    if (n > max_values || !nmt_standin_has(from, n * sizeof(float))) return ncclInvalidArgument;
-    if (nmt_standin_device_of(stream) != nmt_standin_device()) return ncclInvalidArgument;
-    const int number = ++collectives;
-    auto& values = shared->values[number % 2];
-    // The values of the collective before the last one have been read.
-    if (!in_time([&] { return all(shared->taken, number - 2); })) return hang(stream);
-    const int status = nmt_standin_enqueue(stream, "NCCL", [&] {
-      std::memcpy(values[rank], from, n * sizeof(float));
-      return 0;
-    });
-    if (status != 0) return ncclSystemError;
-    shared->given[rank] = number;
-    if (!in_time([&] { return all(shared->given, number); })) return hang(stream);
-    nmt_standin_enqueue(stream, "NCCL", [&] {
-      combine(values);
-      return 0;
-    });
-    shared->taken[rank] = number;
-    return ncclSuccess;
+};
+
+// One collective of one rank.
+struct Collective {
+  std::shared_ptr<Group> group;
+  Operation operation;
+  const float* from;
+  float* to;
+  std::size_t n;
+  int root;
+  int number = 0;  // once it has begun
+
+  // 0, an error, or not_ready: to be called again.
+  int advance() {
+    Shared& shared = *group->shared;
+    const auto me = static_cast<std::size_t>(group->rank);
+    if (group->aborted) return 0;
+    if (number == 0) {
+      // The values of the collective before the last one have been read.
+      if (!group->all(shared.taken, group->collectives - 1)) return nmt::standins::not_ready;
+      number = ++group->collectives;
+      std::memcpy(shared.values[number % 2][me], from, n * sizeof(float));
+      shared.kinds[number % 2][me] = n * operations + operation;
+      shared.given[me] = number;
+    }
+    if (!group->all(shared.given, number)) return nmt::standins::not_ready;
+    const auto& values = shared.values[number % 2];
+    for (int r = 0; r < group->size; ++r)
+      if (shared.kinds[number % 2][r] != shared.kinds[number % 2][me]) return cudaErrorInvalidValue;
+    if (operation == broadcast) std::memcpy(to, values[root], n * sizeof(float));
+    for (std::size_t i = 0; operation == sum && i < n; ++i) {
+      float total = 0;
+      for (int r = 0; r < group->size; ++r) total += values[r][i];
+      to[i] = total;
+    }
+    shared.taken[me] = number;
+    return 0;
   }
-  ncclResult_t hang(cudaStream_t stream) const {
-    nmt_standin_block(stream, [aborted_ = aborted] { return *aborted_; });
-    return ncclSuccess;
+};
+
+}  // namespace
+
+struct ncclComm {
+  std::shared_ptr<Group> group;
+
+  ncclResult_t begin(Operation operation, const void* from, void* to, std::size_t n,
+                     ncclDataType_t type, int root, cudaStream_t stream) const {
+    if (type != ncclFloat32 || n > max_values || !nmt_standin_has(from, n * sizeof(float)) ||
+        !nmt_standin_has(to, n * sizeof(float)))
+      return ncclInvalidArgument;
+    if (nmt_standin_device_of(stream) != nmt_standin_device()) return ncclInvalidArgument;
+    if (nmt_standin_is_captured(stream)) return ncclInvalidUsage;
+    const auto made = std::make_shared<Collective>(Collective{
+        group, operation, static_cast<const float*>(from), static_cast<float*>(to), n, root});
+    return nmt_standin_enqueue(stream, "NCCL", [made] { return made->advance(); }) == 0
+               ? ncclSuccess
+               : ncclSystemError;
   }
 };
 
@@ -99,26 +137,22 @@ ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int size, ncclUniqueId i
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (memory == MAP_FAILED) return ncclSystemError;
-  auto made = std::make_unique<ncclComm>();
-  made->shared = static_cast<Shared*>(memory);
-  made->rank = rank;
-  made->size = size;
-  ++made->shared->joined;
-  const bool complete = in_time([&] { return made->shared->joined >= size; });
+  const auto group = std::make_shared<Group>(static_cast<Shared*>(memory), rank, size);
+  ++group->shared->joined;
+  const bool complete = in_time([&] { return group->shared->joined >= size; });
   shm_unlink(id.internal);
   if (!complete) return ncclSystemError;
-  *communicator = made.release();
+  *communicator = new ncclComm{group};
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
-  munmap(communicator->shared, sizeof(Shared));
   delete communicator;
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   nmt_standin_failure("ncclCommAbort");
-  *communicator->aborted = true;
+  communicator->group->aborted = true;
   return ncclCommDestroy(communicator);
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* status) {
@@ -128,21 +162,14 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* status) {
 
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t n, ncclDataType_t type,
                            ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
-  if (type != ncclFloat32 || operation != ncclSum) return ncclInvalidArgument;
-  return communicator->exchange(from, n, stream, [&](const auto& values) {
-    for (std::size_t i = 0; i < n; ++i) {
-      float sum = 0;
-      for (int r = 0; r < communicator->size; ++r) sum += values[r][i];
-      static_cast<float*>(to)[i] = sum;
-    }
-  });
+  if (const int planted = nmt_standin_failure("ncclAllReduce"); planted != 0)
+    return static_cast<ncclResult_t>(planted);
+  if (operation != ncclSum) return ncclInvalidArgument;
+  return communicator->begin(sum, from, to, n, type, 0, stream);
 }
 ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t n, ncclDataType_t type, int root,
                            ncclComm_t communicator, cudaStream_t stream) {
-  if (type != ncclFloat32) return ncclInvalidArgument;
-  return communicator->exchange(from, n, stream, [&](const auto& values) {
-    std::memcpy(to, values[root], n * sizeof(float));
-  });
+  return communicator->begin(broadcast, from, to, n, type, root, stream);
 }
 
 const char* ncclGetErrorString(ncclResult_t status) {

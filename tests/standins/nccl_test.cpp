@@ -109,6 +109,59 @@ TEST_F(Collectives, OfALostRankEndInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
 }
 
+// The driver waits for the whole device before it frees memory; the host must not wait for ever.
+TEST_F(Collectives, OfALostRankDoNotHoldMemory) {
+  with_other([&] { return Rank(id, 1).values != nullptr; });
+  Rank rank(id, 0);
+  EXPECT_TRUE(other_was_fine());
+  rank.nccl.wait_at_most(0.3);
+  char* const memory = rank.source->allocate(64);
+  rank.nccl.begin_sum(rank.values, n);
+  rank.source->release(memory);
+  EXPECT_EQ(standins::record().calls["ncclCommAbort"], 1);
+  EXPECT_THROW(rank.nccl.begin_sum(rank.values, n), Error);
+}
+
+// Work that every rank repeats, though one without graphs: the sums are between the graphs. NCCL
+// allows a collective in a graph only if it is in one on all ranks; the stand-in refuses it.
+TEST_F(Collectives, AreBetweenGraphs) {
+  const auto repeated = [](const Nccl::Id& all, int number, bool between) {
+    Rank rank(all, number);
+    rank.device.set_graphs(number == 0 || !between);
+    bool good = true;
+    const std::int64_t key[] = {1};
+    for (int i = 0; i < 6; ++i)
+      rank.device.repeat(key, [&] {
+        const std::vector<float> own(n, static_cast<float>(number + i));
+        rank.device.to_device(rank.values, own.data(), n * sizeof(float));
+        const auto sum = [&] { rank.nccl.begin_sum(rank.values, n); };
+        if (between)
+          rank.device.between_graphs(key, sum);
+        else
+          sum();
+        rank.device.between_graphs(key, [&] { rank.nccl.finish_sums(); });
+        rank.device.copy(rank.values + 1, rank.values, sizeof(float));
+      });
+    rank.device.synchronize();
+    good = good && rank.read() == std::vector<float>(n, 11);
+    return good && rank.device.graph_counts().replayed == (number == 0 ? 4 : 0);
+  };
+  with_other([&] { return repeated(id, 1, true); });
+  EXPECT_TRUE(repeated(id, 0, true));
+  EXPECT_TRUE(other_was_fine());
+  id = Nccl::new_id();
+  const auto is_refused = [&](int number) {
+    try {
+      return repeated(id, number, false) && false;
+    } catch (const Error& error) {
+      return std::string(error.what()).starts_with("ncclAllReduce");
+    }
+  };
+  with_other([&] { return is_refused(1); });
+  EXPECT_TRUE(is_refused(0));
+  EXPECT_TRUE(other_was_fine());
+}
+
 TEST_F(Collectives, ThatNcclReportsAsFailedEndAtOnce) {
   with_other([&] { return Rank(id, 1).values != nullptr; });
   Rank rank(id, 0);

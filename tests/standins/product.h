@@ -11,8 +11,10 @@
 #include <cublas_v2.h>
 
 extern "C" {
-/// Runs the work now, or as a node of the stream's capture; 0 or an error of the runtime.
+/// Runs the work now, or as a node of the stream's capture; 0 or an error of the runtime. Outside
+/// captures the work may return nmt::standins::not_ready: it is then called again later.
 int nmt_standin_enqueue(cudaStream_t stream, const char* name, const std::function<int()>& work);
+bool nmt_standin_is_captured(cudaStream_t stream);
 /// Whether these bytes lie in one piece of device memory.
 bool nmt_standin_has(const void* data, std::size_t bytes);
 /// The current device, and that of a stream.
@@ -23,6 +25,8 @@ int nmt_standin_failure(const char* call);
 }
 
 namespace nmt::standins {
+
+constexpr int not_ready = cudaErrorNotReady;
 
 /// A column-major matrix with rows and columns as stored.
 struct Matrix {

@@ -33,8 +33,12 @@ class Communicator {
   virtual void barrier() = 0;
   /// Replaces values[i] by its sum over all ranks, in host memory.
   virtual void all_reduce_sum(double* values, std::int64_t n) = 0;
-  /// The same in device memory: host memory on the CPU, or on a GPU in the order of its stream.
+  /// The same in device memory: host memory on the CPU, or on a GPU in the order of its stream, for
+  /// which the host does not wait.
   virtual void all_reduce_sum(float* values, std::int64_t n) = 0;
+  /// Called by every rank once per update, before its first sum in device memory: where these sums
+  /// themselves do not wait for the hosts of all ranks, waits for them.
+  virtual void before_sums() {}
   /// Starts an asynchronous all-reduce; the values must not be used until finish_sums(). All ranks
   /// must start the same sums in the same order.
   virtual void begin_sum(float* values, std::int64_t n) { all_reduce_sum(values, n); }

@@ -16,7 +16,8 @@ class GradientSums {
   /// in the order of their completion. All arguments must outlive this object.
   GradientSums(Communicator& ranks, ParameterSet& parameters, const Context& context);
 
-  /// Listener of the last backward pass of an update (Trainable::Listener).
+  /// Listener of the last backward pass of an update (Trainable::Listener). Where the device
+  /// replays the pass, the sums begin between its graphs.
   void completed(Completed so_far);
   /// Called before gradients are cleared and recomputed because memory ran out: finishes and keeps
   /// the sums already started.
@@ -38,7 +39,9 @@ class GradientSums {
   const Context context_;
   Tensor gradients_;
   std::int64_t ends_[groups + 1] = {};  // ends of the groups complete with Completed(i)
+  int told_ = 0;                        // groups that the listener has heard of in this pass
   int begun_ = 0;                       // groups whose sums have been started
+  bool have_met_ = false;               // before the sums of this update
   int kept_groups_ = 0;                 // leading groups held by kept_
   std::vector<float> kept_;
 };

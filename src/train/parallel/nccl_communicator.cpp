@@ -4,8 +4,11 @@
 namespace nmt::train {
 namespace {
 
-// Hosts synchronize before GPU collectives are issued, because a GPU that waits for a lost rank
-// blocks silently.
+// A GPU that waits for a lost rank blocks silently. Therefore the hosts meet before the first sum
+// of an update and before a broadcast: a rank that is lost until then, or that is late because it
+// splits a batch, is waited for by the hosts, mostly asleep, and the error names it. A rank that is
+// lost later is found where the hosts exchange the counts of the update, which they do before they
+// wait for their devices, or by these waits (tensor/nccl.h).
 class NcclCommunicator : public Communicator {
  public:
   NcclCommunicator(Communicator& host, CudaDevice& device) : host_(host) {
@@ -37,10 +40,8 @@ class NcclCommunicator : public Communicator {
     begin_sum(values, n);
     finish_sums();
   }
-  void begin_sum(float* values, std::int64_t n) override {
-    meet();
-    gpus_->begin_sum(values, n);
-  }
+  void before_sums() override { meet(); }
+  void begin_sum(float* values, std::int64_t n) override { gpus_->begin_sum(values, n); }
   void finish_sums() override { gpus_->finish_sums(); }
   void broadcast(float* values, std::int64_t n) override {
     meet();

@@ -223,6 +223,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result);
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* parameters);
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
@@ -238,7 +239,8 @@ struct DeferredLaunch;
 bool is_on_current_device(cudaStream_t stream);
 /// Whether the stream's calls become nodes of a graph.
 bool is_captured(cudaStream_t stream);
-/// Whether the stream's calls run after they return: captured, or of a late stream.
+/// Whether the stream's calls run after they return: captured, of a late stream, or behind a call
+/// that is not ready.
 bool is_deferred(cudaStream_t stream);
 cudaError_t defer(cudaStream_t stream, const DeferredLaunch& launch);
 

@@ -10,6 +10,7 @@ enum ncclResult_t {
   ncclSuccess = 0,
   ncclSystemError = 2,
   ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
   ncclRemoteError = 6,
   ncclInProgress = 7
 };
