@@ -6,7 +6,9 @@
 #include "cuda/runtime/state.h"
 #include "kernels/pointwise.h"
 
+#include <map>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -44,6 +46,8 @@ struct Cudnn::State {
   const CudnnLibrary& library;
   Owned<cudnnHandle_t> handle;
   Owned<cudnnDropoutDescriptor_t> dropout;  ///< none
+  /// The algorithm of each layer (unit, input, width): the persistent one until cuDNN refuses it.
+  std::map<std::tuple<const Unit*, std::int64_t, std::int64_t>, cudnnRNNAlgo_t> algorithms;
 };
 
 namespace {
@@ -70,7 +74,25 @@ const CudnnUnit& unit_of(const CudnnLayer& layer) {
   return cell == CudnnCell::lstm ? lstm : gru;
 }
 
-Owned<cudnnRNNDescriptor_t> describe(const Dnn& dnn, const CudnnLayer& layer) {
+// cuDNN's persistent algorithm keeps the recurrent weights in registers, where it supports the
+// layer; only the calls tell whether it does.
+cudnnRNNAlgo_t& algorithm_of(Dnn& dnn, const CudnnLayer& layer) {
+  return dnn.algorithms
+      .try_emplace({layer.unit, layer.input, layer.width}, CUDNN_RNN_ALGO_PERSIST_STATIC)
+      .first->second;
+}
+
+// Whether a call has refused the persistent algorithm; the layer then uses the standard one.
+bool refuses_persistent(Dnn& dnn, const CudnnLayer& layer, cudnnStatus_t status) {
+  cudnnRNNAlgo_t& algorithm = algorithm_of(dnn, layer);
+  if (status != CUDNN_STATUS_NOT_SUPPORTED || algorithm == CUDNN_RNN_ALGO_STANDARD) return false;
+  algorithm = CUDNN_RNN_ALGO_STANDARD;
+  return true;
+}
+
+// `result`: whether cuDNN has the layer with this algorithm.
+Owned<cudnnRNNDescriptor_t> describe(const Dnn& dnn, const CudnnLayer& layer,
+                                     cudnnRNNAlgo_t algorithm, cudnnStatus_t& result) {
   const CudnnLibrary& library = CudnnLibrary::get();
   cudnnRNNDescriptor_t rnn = nullptr;
   NMT_CUDA_CHECK(library.cudnnCreateRNNDescriptor(&rnn));
@@ -80,10 +102,11 @@ Owned<cudnnRNNDescriptor_t> describe(const Dnn& dnn, const CudnnLayer& layer) {
       state_of(dnn.cuda).precision == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH;
   const auto input = static_cast<std::int32_t>(layer.input),
              width = static_cast<std::int32_t>(layer.width);
-  NMT_CUDA_CHECK(library.cudnnSetRNNDescriptor_v8(
-      rnn, CUDNN_RNN_ALGO_STANDARD, unit_of(layer).mode, CUDNN_RNN_DOUBLE_BIAS,
-      CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, math, input,
-      width, width, 1, dnn.dropout.get(), CUDNN_RNN_PADDED_IO_ENABLED));
+  const cudnnStatus_t status = library.cudnnSetRNNDescriptor_v8(
+      rnn, algorithm, unit_of(layer).mode, CUDNN_RNN_DOUBLE_BIAS, CUDNN_UNIDIRECTIONAL,
+      CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT, math, input, width, width, 1,
+      dnn.dropout.get(), CUDNN_RNN_PADDED_IO_ENABLED);
+  result = status;
   return owned;
 }
 
@@ -121,10 +144,11 @@ std::size_t bytes_of(std::int64_t floats) {
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
-// The descriptors and sizes of a pass.
+// The descriptors and sizes of a pass. Where the persistent algorithm is not supported, `status`
+// says so and the sizes are not set.
 struct Plan {
-  Plan(const Dnn& dnn, const CudnnPass& pass)
-      : rnn(describe(dnn, pass.layer)),
+  Plan(const Dnn& dnn, const CudnnPass& pass, cudnnRNNAlgo_t algorithm)
+      : rnn(describe(dnn, pass.layer, algorithm, status)),
         x(describe(pass, pass.layer.input)),
         y(describe(pass, pass.layer.width)),
         state(new_tensor_descriptor()) {
@@ -135,16 +159,26 @@ struct Plan {
         library.cudnnSetTensorNdDescriptor(state.get(), CUDNN_DATA_FLOAT, 3, dims, strides));
     const cudnnHandle_t handle = dnn.handle.get();
     mode = pass.training ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
-    NMT_CUDA_CHECK(library.cudnnGetRNNWeightSpaceSize(handle, rnn.get(), &weights));
-    NMT_CUDA_CHECK(
-        library.cudnnGetRNNTempSpaceSizes(handle, rnn.get(), mode, x.get(), &work, &reserve));
+    if (status == CUDNN_STATUS_SUCCESS)
+      status = library.cudnnGetRNNWeightSpaceSize(handle, rnn.get(), &weights);
+    if (status == CUDNN_STATUS_SUCCESS)
+      status = library.cudnnGetRNNTempSpaceSizes(handle, rnn.get(), mode, x.get(), &work, &reserve);
+    if (status != CUDNN_STATUS_NOT_SUPPORTED || algorithm == CUDNN_RNN_ALGO_STANDARD)
+      cuda::check(status, "cudnnGetRNNTempSpaceSizes");
   }
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
   Owned<cudnnRNNDescriptor_t> rnn;
   Owned<cudnnRNNDataDescriptor_t> x, y;
   Owned<cudnnTensorDescriptor_t> state;
   cudnnForwardMode_t mode;
   std::size_t weights = 0, work = 0, reserve = 0;
 };
+
+Plan plan_of(Dnn& dnn, const CudnnPass& pass) {
+  Plan plan(dnn, pass, algorithm_of(dnn, pass.layer));
+  if (!refuses_persistent(dnn, pass.layer, plan.status)) return plan;
+  return Plan(dnn, pass, CUDNN_RNN_ALGO_STANDARD);
+}
 
 // The parts of the scratch memory: cuDNN's workspace, reversed sentences, gradients in cuDNN's
 // layout.
@@ -231,18 +265,63 @@ std::unique_ptr<Cudnn> Cudnn::open(const Cuda& cuda, std::string& why) {
   return library ? std::make_unique<Cudnn>(std::make_unique<State>(*library, cuda)) : nullptr;
 }
 
+// For the standard algorithm too, since a call may still refuse the other one.
 CudnnSizes Cudnn::sizes(const CudnnPass& pass) const {
-  const Plan plan(*state_, pass);
-  return {floats_of(plan.weights), floats_of(plan.reserve), Scratch(pass, plan).size};
+  CudnnSizes sizes{};
+  const auto add = [&](const Plan& plan) {
+    sizes.weights = std::max(sizes.weights, floats_of(plan.weights));
+    sizes.reserve = std::max(sizes.reserve, floats_of(plan.reserve));
+    sizes.scratch = std::max(sizes.scratch, Scratch(pass, plan).size);
+  };
+  add(plan_of(*state_, pass));
+  if (algorithm_of(*state_, pass.layer) != CUDNN_RNN_ALGO_STANDARD)
+    add(Plan(*state_, pass, CUDNN_RNN_ALGO_STANDARD));
+  return sizes;
 }
 
-void Cudnn::pack(const CudnnLayer& layer, const CudnnWeights& weights, float* packed) const {
-  const Dnn& dnn = *state_;
-  const Cuda& cuda = dnn.cuda;
-  const Owned<cudnnRNNDescriptor_t> rnn = describe(dnn, layer);
+namespace {
+
+struct LayerWeights {
+  LayerWeights(const Dnn& dnn, const CudnnLayer& layer, cudnnRNNAlgo_t algorithm)
+      : rnn(describe(dnn, layer, algorithm, status)) {
+    if (status == CUDNN_STATUS_SUCCESS)
+      status = dnn.library.cudnnGetRNNWeightSpaceSize(dnn.handle.get(), rnn.get(), &bytes);
+  }
+  cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+  Owned<cudnnRNNDescriptor_t> rnn;
   std::size_t bytes = 0;
-  const CudnnLibrary& library = CudnnLibrary::get();
-  NMT_CUDA_CHECK(library.cudnnGetRNNWeightSpaceSize(dnn.handle.get(), rnn.get(), &bytes));
+};
+
+// Whether both algorithms have the weights in the same places, so that packed weights serve either.
+bool same_places(const Dnn& dnn, const CudnnLayer& layer, const LayerWeights& a,
+                 const LayerWeights& b, const float* packed) {
+  if (a.bytes != b.bytes) return false;
+  for (int id = 0; id < 2 * unit_of(layer).gates; ++id) {
+    const std::int64_t in = id < unit_of(layer).gates ? layer.input : layer.width;
+    const Gate first = find_gate(dnn, layer, a.rnn.get(), a.bytes, packed, id, in),
+               second = find_gate(dnn, layer, b.rnn.get(), b.bytes, packed, id, in);
+    if (first.matrix != second.matrix || first.bias != second.bias) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Cudnn::pack(const CudnnLayer& layer, const CudnnWeights& weights, float* packed) const {
+  Dnn& dnn = *state_;
+  const Cuda& cuda = dnn.cuda;
+  const LayerWeights standard(dnn, layer, CUDNN_RNN_ALGO_STANDARD);
+  cuda::check(standard.status, "cudnnGetRNNWeightSpaceSize");
+  if (algorithm_of(dnn, layer) != CUDNN_RNN_ALGO_STANDARD) {
+    const LayerWeights persistent(dnn, layer, CUDNN_RNN_ALGO_PERSIST_STATIC);
+    if (!refuses_persistent(dnn, layer, persistent.status)) {
+      cuda::check(persistent.status, "cudnnGetRNNWeightSpaceSize");
+      if (!same_places(dnn, layer, persistent, standard, packed))
+        refuses_persistent(dnn, layer, CUDNN_STATUS_NOT_SUPPORTED);
+    }
+  }
+  const Owned<cudnnRNNDescriptor_t>& rnn = standard.rnn;
+  const std::size_t bytes = standard.bytes;
   cuda.device->clear(packed, bytes);
   const std::int64_t h = layer.width, planes = unit_of(layer).gates * h;
   each_gate(dnn, layer, rnn.get(), bytes, packed, weights,
@@ -260,33 +339,36 @@ static void keep_out_of_graphs(const Cuda& cuda) {
 }
 
 void Cudnn::forward(const CudnnPass& pass) const {
-  const Dnn& dnn = *state_;
+  Dnn& dnn = *state_;
   const Cuda& cuda = dnn.cuda;
   keep_out_of_graphs(cuda);
   const CudnnLibrary& library = dnn.library;
-  const Plan plan(dnn, pass);
+  const Plan plan = plan_of(dnn, pass);
   const Scratch scratch(pass, plan);
   const Sentences sentences = sentences_of(pass);
   if (pass.reverse) turn(cuda, sentences, pass.layer.input, pass.x, nullptr, scratch.x);
   // From version 8.9.1 on the lengths on the device are ignored; those of the descriptor count.
-  NMT_CUDA_CHECK(library.cudnnRNNForward(
+  const cudnnStatus_t status = library.cudnnRNNForward(
       dnn.handle.get(), plan.rnn.get(), plan.mode, nullptr, plan.x.get(),
       pass.reverse ? scratch.x : pass.x, plan.y.get(), pass.reverse ? scratch.y : pass.h,
       plan.state.get(), pass.initial[0], nullptr, plan.state.get(), pass.initial[1], pass.last_cell,
       plan.weights, pass.weights, plan.work, scratch.work, plan.reserve,
-      pass.training ? pass.reserve : nullptr));
+      pass.training ? pass.reserve : nullptr);
+  if (refuses_persistent(dnn, pass.layer, status)) return forward(pass);
+  cuda::check(status, "cudnnRNNForward");
   if (pass.reverse)
     turn(cuda, sentences, pass.layer.width, scratch.y, pass.initial[0], pass.h);
   else if (sentences.lengths)
     carry_last(cuda, sentences, pass.layer.width, pass.h);
 }
 
-void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const {
-  const Dnn& dnn = *state_;
+namespace {
+
+// False: cuDNN has refused the persistent algorithm.
+bool try_backward(Dnn& dnn, const CudnnPass& pass, const CudnnGradient& gradient) {
   const Cuda& cuda = dnn.cuda;
-  keep_out_of_graphs(cuda);
   const CudnnLibrary& library = dnn.library;
-  const Plan plan(dnn, pass);
+  const Plan plan = plan_of(dnn, pass);
   const Scratch scratch(pass, plan);
   const Sentences sentences = sentences_of(pass);
   const std::int64_t e = pass.layer.input, h = pass.layer.width;
@@ -298,20 +380,22 @@ void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const
     x = scratch.x;
     y = scratch.y;
     dy = scratch.dy;
-  } else if (sentences.lengths) {
-    gather_padding(cuda, sentences, h, gradient.dh);
   }
   const cudnnHandle_t handle = dnn.handle.get();
-  NMT_CUDA_CHECK(library.cudnnRNNBackwardData_v8(
+  cudnnStatus_t status = library.cudnnRNNBackwardData_v8(
       handle, plan.rnn.get(), nullptr, plan.y.get(), y, dy, plan.x.get(),
       pass.reverse ? scratch.dx : gradient.dx, plan.state.get(), pass.initial[0], nullptr,
       gradient.dinitial[0], plan.state.get(), pass.initial[1], nullptr, gradient.dinitial[1],
-      plan.weights, pass.weights, plan.work, scratch.work, plan.reserve, pass.reserve));
+      plan.weights, pass.weights, plan.work, scratch.work, plan.reserve, pass.reserve);
+  if (refuses_persistent(dnn, pass.layer, status)) return false;
+  cuda::check(status, "cudnnRNNBackwardData_v8");
   cuda.device->clear(scratch.weights, plan.weights);  // the call below adds
-  NMT_CUDA_CHECK(library.cudnnRNNBackwardWeights_v8(
-      handle, plan.rnn.get(), CUDNN_WGRAD_MODE_ADD, nullptr, plan.x.get(), x, plan.state.get(),
-      pass.initial[0], plan.y.get(), y, plan.weights, scratch.weights, plan.work, scratch.work,
-      plan.reserve, pass.reserve));
+  status = library.cudnnRNNBackwardWeights_v8(handle, plan.rnn.get(), CUDNN_WGRAD_MODE_ADD, nullptr,
+                                              plan.x.get(), x, plan.state.get(), pass.initial[0],
+                                              plan.y.get(), y, plan.weights, scratch.weights,
+                                              plan.work, scratch.work, plan.reserve, pass.reserve);
+  if (refuses_persistent(dnn, pass.layer, status)) return false;
+  cuda::check(status, "cudnnRNNBackwardWeights_v8");
   if (pass.reverse) {
     turn(cuda, sentences, e, scratch.dx, nullptr, gradient.dx);
     if (gradient.dinitial[0]) add_padding(cuda, sentences, h, gradient.dh, gradient.dinitial[0]);
@@ -325,6 +409,18 @@ void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const
         add_transposed(cuda, h, rows, gate.matrix, rows, matrix + plane * h, planes);
         if (bias) add_scaled(cuda, h, 1.0f, gate.bias, bias + plane * h);
       });
+  return true;
+}
+
+}  // namespace
+
+void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const {
+  keep_out_of_graphs(state_->cuda);
+  const Sentences sentences = sentences_of(pass);
+  if (!pass.reverse && sentences.lengths)
+    gather_padding(state_->cuda, sentences, pass.layer.width, gradient.dh);
+  // The reserve of the forward pass is that of one algorithm.
+  while (!try_backward(*state_, pass, gradient)) forward(pass);
 }
 
 }  // namespace kernels

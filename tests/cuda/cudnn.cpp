@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -201,6 +202,20 @@ std::vector<ParityRow> cudnn_parity() {
              check(p, cudnn, {&unit, 3, 33, 6, 3, reverse, true, false, true, false});
            check(p, cudnn,
                  {&unit, 31, 3, 1, 5, false, false, true, false, false});  // a step of the decoder
+         });
+       }},
+      {"cudnn_layer_algorithms",
+       [](Parity& p) {
+         // Layers whose persistent algorithm the emulator refuses in one call or another
+         // (tests/emulator/cudnn_state.h), and one that it has.
+         each_unit(p, [&](const Cudnn& cudnn, const Unit& unit) {
+           for (const bool reverse : {false, true})
+             for (const auto& [input, width] :
+                  {std::pair{4, 5}, {4, 6}, {4, 12}, {4, 16}, {3, 8}, {6, 8}, {4, 8}}) {
+               check(p, cudnn, {&unit, input, width, 4, 5, reverse, true, true, true});
+               check(p, cudnn, {&unit, input, width, 2, 3, reverse, true, true, true});
+             }
+           check(p, cudnn, {&unit, 4, 24, 6, 3, false, true, false, true, false});
          });
        }},
       {"cudnn_layer_sizes",

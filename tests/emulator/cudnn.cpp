@@ -90,7 +90,7 @@ cudnnStatus_t cudnnCreateRNNDescriptor(cudnnRNNDescriptor_t* rnn) {
 cudnnStatus_t cudnnDestroyRNNDescriptor(cudnnRNNDescriptor_t rnn) {
   return destroy(rnn);
 }
-cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t,
+cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algorithm,
                                        cudnnRNNMode_t mode, cudnnRNNBiasMode_t bias,
                                        cudnnDirectionMode_t direction,
                                        cudnnRNNInputMode_t input_mode, cudnnDataType_t,
@@ -104,7 +104,10 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t,
       input_mode != CUDNN_LINEAR_INPUT || layers != 1 || math == CUDNN_TENSOR_OP_MATH ||
       flags != CUDNN_RNN_PADDED_IO_ENABLED)
     return CUDNN_STATUS_NOT_SUPPORTED;
-  *rnn = {true, mode, static_cast<std::size_t>(input), static_cast<std::size_t>(hidden)};
+  const bool persistent = algorithm == CUDNN_RNN_ALGO_PERSIST_STATIC;
+  if (persistent && !describes(static_cast<std::size_t>(hidden))) return CUDNN_STATUS_NOT_SUPPORTED;
+  *rnn = {true, mode, static_cast<std::size_t>(input), static_cast<std::size_t>(hidden),
+          persistent};
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -139,6 +142,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
                                         cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x,
                                         std::size_t* work, std::size_t* reserve) {
   if (!handle || !rnn->set || x->width != rnn->input) return CUDNN_STATUS_BAD_PARAM;
+  if (rnn->persistent && !has_sizes(rnn->hidden)) return CUDNN_STATUS_NOT_SUPPORTED;
   *work = sizeof(double);
   *reserve = mode == CUDNN_FWD_MODE_TRAINING ? Reserve::doubles(*rnn, *x) * sizeof(double) : 0;
   return CUDNN_STATUS_SUCCESS;

@@ -85,6 +85,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
   if (lstm && (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, state) ||
                !absent_or_readable(cy, state)))
     return CUDNN_STATUS_BAD_PARAM;
+  if (refuses_forward(*rnn)) return CUDNN_STATUS_NOT_SUPPORTED;
   const std::size_t doubles = Reserve::doubles(*rnn, *x_data);
   if (training && (reserve_bytes < doubles * sizeof(double) || !readable(reserve, 2 * doubles)))
     return CUDNN_STATUS_BAD_PARAM;
@@ -92,7 +93,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
   const OpenDeviceMemory open;
   std::vector<double> storage(training ? 0 : doubles);
   Reserve kept(training ? reserve : storage.data(), *rnn, *x_data);
-  kept.stage() = forward_ran;
+  kept.stage() = stage_of(*rnn, forward_ran);
   for (std::size_t b = 0; b < x_data->batch; ++b) {
     std::vector<double> state_h(h), state_c(h);
     for (std::size_t j = 0; j < h; ++j) {
@@ -161,13 +162,13 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
   if (lstm && (!fits(c_shape, *rnn, *x_data) || !absent_or_readable(cx, batch * h) ||
                !absent_or_readable(dcx, batch * h)))
     return CUDNN_STATUS_BAD_PARAM;
-  if (dhy || dcy)
+  if (dhy || dcy || refuses_data(*rnn))
     return CUDNN_STATUS_NOT_SUPPORTED;  // the gradients of the last states are those of y here
   nmt::emulator::finish_stream(handle->stream);  // a layer runs at once
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
-  if (kept.stage() != forward_ran) return CUDNN_STATUS_BAD_PARAM;
-  kept.stage() = data_ran;
+  if (kept.stage() != stage_of(*rnn, forward_ran)) return CUDNN_STATUS_BAD_PARAM;
+  kept.stage() = stage_of(*rnn, data_ran);
   for (std::size_t b = 0; b < batch; ++b) {
     std::vector<double> dh(h), dc(h);
     const auto length = static_cast<std::size_t>(x_data->lengths[b]);
@@ -234,7 +235,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          void* work, std::size_t reserve_bytes, void* reserve) {
   if (!handle || !usable(rnn, device_lengths, x_data, y_data) || !fits(h_shape, *rnn, *x_data))
     return CUDNN_STATUS_BAD_PARAM;
-  if (add != CUDNN_WGRAD_MODE_ADD) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (add != CUDNN_WGRAD_MODE_ADD || refuses_weights(*rnn)) return CUDNN_STATUS_NOT_SUPPORTED;
   const Layout layout(*rnn);
   const std::size_t h = rnn->hidden, batch = x_data->batch, rows = x_data->steps * batch,
                     doubles = Reserve::doubles(*rnn, *x_data);
@@ -246,7 +247,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
   nmt::emulator::finish_stream(handle->stream);  // a layer runs at once
   const OpenDeviceMemory open;
   Reserve kept(reserve, *rnn, *x_data);
-  if (kept.stage() != data_ran) return CUDNN_STATUS_BAD_PARAM;
+  if (kept.stage() != stage_of(*rnn, data_ran)) return CUDNN_STATUS_BAD_PARAM;
   std::vector<double> sums(layout.floats());
   for (std::size_t b = 0; b < batch; ++b)
     for (std::size_t t = 0; t < static_cast<std::size_t>(x_data->lengths[b]); ++t)

@@ -21,6 +21,7 @@ struct cudnnRNNStruct {
   bool set = false;
   cudnnRNNMode_t mode;
   std::size_t input, hidden;
+  bool persistent = false;
   std::size_t gates() const { return mode == CUDNN_LSTM ? 4 : 3; }
   std::size_t width_of(std::size_t id) const { return id < gates() ? input : hidden; }
 };
@@ -33,6 +34,27 @@ struct cudnnRNNDataStruct {
 };
 
 namespace nmt::emulator::cudnn {
+
+// What the persistent algorithm does not support, by rules of our own: every call refuses it for
+// some layers. Where other_places() says so, the places of its weights differ from the standard's.
+inline bool describes(std::size_t hidden) {
+  return hidden % 2 == 0;
+}
+inline bool has_sizes(std::size_t hidden) {
+  return hidden % 32 != 16;
+}
+inline bool other_places(const cudnnRNNStruct& rnn) {
+  return rnn.persistent && rnn.hidden % 8 == 4;
+}
+inline bool refuses_forward(const cudnnRNNStruct& rnn) {
+  return rnn.persistent && rnn.hidden % 4 == 2;
+}
+inline bool refuses_data(const cudnnRNNStruct& rnn) {
+  return rnn.persistent && rnn.input % 2 == 1;
+}
+inline bool refuses_weights(const cudnnRNNStruct& rnn) {
+  return rnn.persistent && rnn.input % 4 == 2;
+}
 
 constexpr std::size_t gap =
     5;  // floats between the parts of the weights: callers must not assume that there are none
@@ -47,7 +69,9 @@ inline bool absent_or_readable(const void* data, std::size_t floats) {
 // Gates 0..n-1 read x, n..2n-1 read h'. From the last one to the first, biases before matrices.
 struct Layout {
   explicit Layout(const cudnnRNNStruct& rnn) : rnn_(rnn) {}
-  std::size_t bias(std::size_t id) const { return (last() - id) * (rnn_.hidden + gap); }
+  std::size_t bias(std::size_t id) const {
+    return (last() - id) * (rnn_.hidden + gap) + (other_places(rnn_) ? 1 : 0);
+  }
   std::size_t matrix(std::size_t id) const {
     std::size_t at = (last() + 1) * (rnn_.hidden + gap);
     for (std::size_t other = last(); other > id; --other)
@@ -63,7 +87,10 @@ struct Layout {
 
 // The reserve of each step: the values of the gates, then the gradients of their sums; lstm's cell,
 // gru's recurrent part of the new memory.
-constexpr double forward_ran = 11, data_ran = 12;
+constexpr double forward_ran = 11, data_ran = 12, of_persistent = 100;
+inline double stage_of(const cudnnRNNStruct& rnn, double stage) {
+  return stage + (rnn.persistent ? of_persistent : 0);
+}
 struct Reserve {
   Reserve(void* memory, const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x)
       : data(static_cast<double*>(memory)), rnn_(rnn), x_(x) {}
