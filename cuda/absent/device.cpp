@@ -67,6 +67,12 @@ void CudaDevice::between_graphs(std::span<const std::int64_t>, std::function<voi
 void CudaDevice::set_graphs(bool, std::int64_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::set_persistent(PersistentUse, std::int64_t) {
+  NMT_FAIL("this build has no CUDA backend");
+}
+PersistentUse CudaDevice::persistent() const {
+  NMT_FAIL("this build has no CUDA backend");
+}
 bool CudaDevice::fork() {
   NMT_FAIL("this build has no CUDA backend");
 }

@@ -13,6 +13,7 @@ void exchange(CudaDevice::State& state) noexcept {
   std::swap(state.stream, branch.stream);
   state.workspace.swap(branch.workspace);
   state.rounded.swap(branch.rounded);
+  state.counters.swap(branch.counters);
   state.blas.swap(branch.blas);
   state.blas_lt.swap(branch.blas_lt);
   branch.current = !branch.current;

@@ -110,6 +110,16 @@ void* Workspace::get(CudaDevice::State& state, std::size_t bytes) {
   return data_;
 }
 
+unsigned* barrier_counters(const Cuda& cuda) {
+  CudaDevice::State& state = state_of(cuda);
+  constexpr std::size_t bytes = max_counters * counter_stride * sizeof(unsigned);
+  const bool is_new = state.counters.size() == 0;
+  auto* const counters = static_cast<unsigned*>(state.counters.get(state, bytes));
+  // Once, in no graph: new memory has ended the capture, if there was one.
+  if (is_new) NMT_CUDA_CHECK(cudaMemsetAsync(counters, 0, bytes, state.stream));
+  return counters;
+}
+
 namespace {
 
 // NMT_CUDA_OLDEST is the lowest compute capability of this build: 10 major + minor.
@@ -199,6 +209,10 @@ CudaDevice::CudaDevice(int index, std::optional<Precision> precision)
   s.name = fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
                        properties.minor);
   s.multiprocessors = properties.multiProcessorCount;
+  s.compute_capability = 10 * properties.major + properties.minor;
+  s.is_cooperative = properties.cooperativeLaunch != 0;
+  s.max_shared = properties.sharedMemPerBlockOptin;
+  s.shared_per_multiprocessor = properties.sharedMemPerMultiprocessor;
   cuda::make_current(index);
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&s.stream, cudaStreamNonBlocking));
   void* fault = nullptr;
@@ -306,6 +320,15 @@ std::int64_t CudaDevice::waits() const {
 void CudaDevice::set_graphs(bool on, std::int64_t max_calls) {
   state_->with_graphs = on;
   state_->max_graph_calls = max_calls;
+}
+
+void CudaDevice::set_persistent(PersistentUse use, std::int64_t max_channels) {
+  state_->persistent = use;
+  state_->max_slice_channels = max_channels;
+}
+
+PersistentUse CudaDevice::persistent() const {
+  return state_->persistent;
 }
 
 void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {

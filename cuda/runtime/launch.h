@@ -18,11 +18,11 @@
 // Shared memory is declared through these macros, since the emulator (tests/emulator) gives every
 // block its own, checked memory:
 //   NMT_SHARED(tile, float[32][33]);      a fixed size
-//   NMT_DYNAMIC_SHARED(scores, float);    the size given to launch(), as float*
+//   NMT_DYNAMIC_SHARED(scores, float);    the size given to launch(), as float*, 32-byte aligned
 #if defined(__CUDACC__)
 #define NMT_SHARED(name, ...) __shared__ ::nmt::cuda::Same<__VA_ARGS__> name
 #define NMT_DYNAMIC_SHARED(name, type)                                \
-  extern __shared__ __align__(16) unsigned char nmt_dynamic_shared[]; \
+  extern __shared__ __align__(32) unsigned char nmt_dynamic_shared[]; \
   type* const name = reinterpret_cast<type*>(nmt_dynamic_shared)
 #else
 #define NMT_SHARED(name, ...) \
@@ -39,18 +39,28 @@ using Same = T;
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// The only way to launch a kernel. Arguments are converted to the kernel's parameter types. An
-/// empty grid launches nothing.
-template <class... Parameters, class... Arguments>
+/// A kernel has to opt in to more than 48 KB of dynamic shared memory.
+template <class... Parameters>
+void allow_shared(void (*kernel)(Parameters...), std::size_t shared) {
+  if (shared > 48 * 1024)
+    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared)));
+}
+
+enum class Blocks {
+  independent,
+  together  ///< a cooperative launch: all blocks are resident at once and may wait for each other
+};
+
+/// The only way to launch a kernel, beside launch_together(). Arguments are converted to the
+/// kernel's parameter types. An empty grid launches nothing.
+template <Blocks blocks = Blocks::independent, class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,
             const Cuda& cuda, Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "a kernel is launched with all of its arguments");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  // A kernel has to opt in to more than 48 KB of dynamic shared memory.
-  if (shared > 48 * 1024)
-    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared)));
+  allow_shared(kernel, shared);
   static_assert((std::is_trivially_copyable_v<Parameters> && ...),
                 "graphs keep arguments as bytes");
   const CudaDevice::State& state = state_of(cuda);
@@ -65,10 +75,37 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
           if (!state.recording->kernel({name, grid, block, shared, pointers, sizes})) return;
         }
         // CUDA 12 does not deduce the type of a function.
-        NMT_CUDA_CHECK(cudaLaunchKernel<void(Parameters...)>(kernel, grid, block, pointers, shared,
-                                                             state.stream));
+        if constexpr (blocks == Blocks::together)
+          NMT_CUDA_CHECK(cudaLaunchCooperativeKernel<void(Parameters...)>(
+              kernel, grid, block, pointers, shared, state.stream));
+        else
+          NMT_CUDA_CHECK(cudaLaunchKernel<void(Parameters...)>(kernel, grid, block, pointers,
+                                                               shared, state.stream));
       },
       values);
+}
+
+/// A cooperative launch, for kernels whose blocks wait for each other
+/// (cuda/kernels/recurrent/blocks_barrier.h). Error: the device cannot hold all blocks at once
+/// (resident_blocks()). A kernel is always launched in the same way, as graphs assume.
+template <class... Parameters, class... Arguments>
+void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,
+                     const Cuda& cuda, Arguments&&... arguments) {
+  launch<Blocks::together>(kernel, grid, block, shared, cuda,
+                           std::forward<Arguments>(arguments)...);
+}
+
+/// Blocks of a kernel that the device holds at once.
+template <class... Parameters>
+std::int64_t resident_blocks(void (*kernel)(Parameters...), unsigned block, std::size_t shared,
+                             const Cuda& cuda) {
+  const CudaDevice::State& state = state_of(cuda);
+  if (!state.is_cooperative || shared > state.max_shared) return 0;
+  allow_shared(kernel, shared);
+  int blocks = 0;
+  NMT_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
+                                                               static_cast<int>(block), shared));
+  return std::int64_t{blocks} * state.multiprocessors;
 }
 
 NMT_HOST_DEVICE std::int64_t divide_up(std::int64_t a, std::int64_t b) {

@@ -38,6 +38,7 @@ class Workspace {
     std::swap(size_, other.size_);
   }
   void* get(CudaDevice::State& state, std::size_t bytes);
+  std::size_t size() const { return size_; }
 
  private:
   void* data_ = nullptr;
@@ -49,7 +50,7 @@ class Workspace {
 struct Branch {
   cudaStream_t stream = nullptr;
   cudaEvent_t forked = nullptr, joined = nullptr;  ///< its begin and end
-  Workspace workspace, rounded;
+  Workspace workspace, rounded, counters;
   std::shared_ptr<Blas> blas;
   std::shared_ptr<BlasLt> blas_lt;
   bool open = false, current = false;
@@ -60,7 +61,9 @@ struct Branch {
 struct CudaDevice::State {
   int index = 0;
   std::string name;
-  int multiprocessors = 0;
+  int multiprocessors = 0, compute_capability = 0;            ///< 10 major + minor
+  bool is_cooperative = false;                                ///< has cooperative launches
+  std::size_t max_shared = 0, shared_per_multiprocessor = 0;  ///< bytes; of a block
   Precision precision = Precision::float32;
   cudaStream_t stream = nullptr;
   cuda::Fault* fault = nullptr;         ///< pinned; the host's address
@@ -68,6 +71,7 @@ struct CudaDevice::State {
   cuda::Workspace workspace;
   cuda::Workspace table;             ///< the optimizer's slices
   std::vector<char> table_contents;  ///< the bytes in `table`
+  cuda::Workspace counters;          ///< of barriers of blocks, cleared when it was made
   /// Inputs of a product that are rounded or gathered, and results that are scattered.
   cuda::Workspace rounded;
   std::shared_ptr<cuda::Staging> staging;    ///< of small uploads, made at the first
@@ -77,6 +81,8 @@ struct CudaDevice::State {
   std::shared_ptr<cuda::Blas> blas;          ///< made at the first product
   std::shared_ptr<cuda::BlasLt> blas_lt;     ///< made at the first product with a bias
   cuda::Branch branch;                       ///< the second branch, between fork() and join()
+  PersistentUse persistent = PersistentUse::off;
+  std::int64_t max_slice_channels = 0;
   bool with_graphs = true;
   std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs
   std::shared_ptr<cuda::Graphs> graphs;                ///< made at the first repeat()
@@ -114,6 +120,12 @@ T* workspace(const Cuda& cuda, std::int64_t count) {
   CudaDevice::State& state = state_of(cuda);
   return static_cast<T*>(state.workspace.get(state, static_cast<std::size_t>(count) * sizeof(T)));
 }
+
+/// Counters of barriers of blocks (cuda/kernels/recurrent/blocks_barrier.h), each in a cache line
+/// of its own: at n * counter_stride for n < max_counters. Of the stream: its kernels use them one
+/// after the other.
+constexpr std::int64_t max_counters = 512, counter_stride = 32;
+unsigned* barrier_counters(const Cuda& cuda);
 
 }  // namespace cuda
 }  // namespace nmt

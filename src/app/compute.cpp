@@ -62,6 +62,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
            why_.empty() ? "" : "; " + why_);
     };
     if (wants_cudnn) refuse("recurrences: cudnn");
+    if (spec.recurrences == RecurrenceChoice::persistent) refuse("recurrences: persistent");
     if (precision_ == Precision::tf32) refuse("precision: tf32");
     if (spec.cuda_graphs == GraphUse::on) refuse("cuda-graphs: on");
     if (precision_ == Precision::bfloat16 && products_ == ProductChoice::onednn)
@@ -85,6 +86,9 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       device_chooses ? std::nullopt : std::optional(spec.precision.value_or(Precision::float32)));
   precision_ = cuda_->precision();
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
+  if (spec.recurrences == RecurrenceChoice::persistent) cuda_->set_persistent(PersistentUse::on);
+  if (spec.recurrences == RecurrenceChoice::automatic)
+    cuda_->set_persistent(PersistentUse::automatic);
   std::string why;
   if (wants_cudnn && !(cudnn_ = kernels::Cudnn::open(cuda_->handle(), why)))
     fail(ExitStatus::usage, "recurrences: cudnn cannot be used: {}; use --recurrences own", why);
@@ -169,21 +173,50 @@ std::string Compute::describe(const std::string& program) const {
                      name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
-void tell_recurrences(const Context& context, ParameterSet& parameters) {
-  if (!context.cudnn) return;
-  std::vector<std::string> theirs, ours;
-  for (const RecurrentLayerInfo& place : parameters.recurrences()) {
-    if (place.cudnn_unsupported.empty())
-      theirs.push_back(place.layer);
-    else
-      ours.push_back(fmt::format("{} ({})", place.layer, place.cudnn_unsupported));
+namespace {
+
+// The layers of a model that an implementation supports, and the others with the reason.
+struct LayersOf {
+  LayersOf(ParameterSet& parameters, std::string RecurrentLayerInfo::*unsupported) {
+    std::vector<std::string> with, without;
+    for (const RecurrentLayerInfo& place : parameters.recurrences()) {
+      if ((place.*unsupported).empty())
+        with.push_back(place.layer);
+      else
+        without.push_back(fmt::format("{} ({})", place.layer, place.*unsupported));
+    }
+    supported = fmt::format("{}", fmt::join(with, ", "));
+    others = fmt::format("{}", fmt::join(without, ", "));
   }
-  const std::string rest = fmt::format("{}", fmt::join(ours, ", "));
-  if (theirs.empty())
-    fail(ExitStatus::usage,
-         "recurrences: cudnn can run no layer of this model: {}; use --recurrences own", rest);
-  log::info("recurrences: cuDNN runs {}; own kernels run {}", fmt::join(theirs, ", "),
-            ours.empty() ? "none" : rest);
+  /// Error: the implementation supports none.
+  void require_any(const char* choice) const {
+    if (supported.empty())
+      fail(ExitStatus::usage,
+           "recurrences: {} can run no layer of this model: {}; use --recurrences own", choice,
+           others);
+  }
+  std::string supported, others;
+};
+
+}  // namespace
+
+void tell_recurrences(const Context& context, ParameterSet& parameters) {
+  if (context.cudnn) {
+    const LayersOf layers(parameters, &RecurrentLayerInfo::cudnn_unsupported);
+    layers.require_any("cudnn");
+    log::info("recurrences: cuDNN runs {}; own kernels run {}", layers.supported,
+              layers.others.empty() ? "none" : layers.others);
+  }
+  const PersistentUse use =
+      context.cuda.device ? context.cuda.device->persistent() : PersistentUse::off;
+  if (use == PersistentUse::off) return;
+  const LayersOf layers(parameters, &RecurrentLayerInfo::persistent_unsupported);
+  if (use == PersistentUse::on) layers.require_any("persistent");
+  log::info("recurrences: {} {}; a launch per product and step: {}",
+            use == PersistentUse::on ? "persistent kernels run"
+                                     : "persistent kernels, where predicted to be faster, run",
+            layers.supported.empty() ? "none" : layers.supported,
+            layers.others.empty() ? "none" : layers.others);
 }
 
 }  // namespace nmt::app

@@ -73,8 +73,8 @@ class Compute {
   std::string why_;                        // why "auto" selected the CPU
 };
 
-/// Logs which layers of a model cuDNN runs, if the model's context has cuDNN. Error (usage): it
-/// runs none of them.
+/// Logs which layers of a model cuDNN or persistent kernels run, if the context has cuDNN or its
+/// device runs recurrences persistently. Error (usage): the one that was chosen runs none of them.
 void tell_recurrences(const Context& context, ParameterSet& parameters);
 
 }  // namespace nmt::app

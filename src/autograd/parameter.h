@@ -50,6 +50,8 @@ struct Parameter {
 struct RecurrentLayerInfo {
   std::string layer;              ///< "encoder.layer_0.forward"
   std::string cudnn_unsupported;  ///< why cuDNN does not support it; empty if it does
+  /// Why its steps cannot run as one kernel (kernels/recurrent/persistent.h); empty if they can.
+  std::string persistent_unsupported;
 };
 
 /// The parameters of a model, in order of creation.

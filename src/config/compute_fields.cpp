@@ -28,7 +28,7 @@ std::vector<Option> list(ComputeSpec& s) {
                  "matmul input precision; auto: that of the model; int8: CPU; tf32: GPU")
               .with_role(Role::compute),
           Option("recurrences", &s.recurrences,
-                 "GPU recurrent implementation: own kernels, or cuDNN where it has the layer")
+                 "GPU recurrent implementation; persistent, cudnn: for the layers that they have")
               .with_role(Role::compute),
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),

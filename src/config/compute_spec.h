@@ -20,7 +20,12 @@ enum class ProductChoice {
   onednn      ///< oneDNN for shapes where it is faster, own GEMM for the others
 };
 /// Implementation of recurrent layers on a GPU.
-enum class RecurrenceChoice { own, cudnn };
+enum class RecurrenceChoice {
+  automatic,   ///< own kernels: persistent where a table says that they are faster
+  own,         ///< own kernels, two launches per step of a matrix unit
+  persistent,  ///< own kernels, all steps of a matrix unit in one kernel where possible
+  cudnn
+};
 
 template <>
 struct EnumNames<GraphUse> {
@@ -32,7 +37,7 @@ struct EnumNames<ProductChoice> {
 };
 template <>
 struct EnumNames<RecurrenceChoice> {
-  static constexpr std::array<std::string_view, 2> names{"own", "cudnn"};
+  static constexpr std::array<std::string_view, 4> names{"auto", "own", "persistent", "cudnn"};
 };
 
 /// Device, threads and precision of a program. Each program has a subset of these options.

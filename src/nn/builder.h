@@ -50,9 +50,10 @@ class Builder {
   /// A generator for the parameters of this prefix alone, so that draws change no other parameter.
   /// `use`: distinguishes generators of a prefix.
   Rng generator(std::uint32_t use) const;
-  /// Registers the recurrent layer of this prefix; `cudnn_unsupported`: see RecurrentLayerInfo.
-  void note_recurrence(const std::string& cudnn_unsupported) const {
-    parameters_->recurrences().push_back({scope(), cudnn_unsupported});
+  /// Registers the recurrent layer of this prefix; see RecurrentLayerInfo.
+  void note_recurrence(const std::string& cudnn_unsupported,
+                       const std::string& persistent_unsupported) const {
+    parameters_->recurrences().push_back({scope(), cudnn_unsupported, persistent_unsupported});
   }
   const Context& context() const { return context_; }
   /// The prefix without its trailing dot, for example "decoder.layer_0".

@@ -3,6 +3,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/recurrent/cudnn.h"
 #include "kernels/recurrent/matrix_state.h"
+#include "kernels/recurrent/persistent.h"
 #include "nn/head_layer.h"
 
 namespace nmt {
@@ -220,6 +221,21 @@ std::string why_not_cudnn(const UnitSettings& settings) {
   return settings.groups > 1 ? "groups" : "";
 }
 
+namespace {
+
+// For training, which needs both passes.
+std::string why_not_persistent(const Context& context, const UnitSettings& settings) {
+  const kernels::CellShape shape{settings.unit, settings.width, settings.groups,
+                                 settings.rearrange && settings.groups > 1,
+                                 settings.layer_normalization};
+  return dispatch(context, [&](const auto& backend) {
+    const std::string why = kernels::why_not_persistent(backend, shape, 1, false);
+    return why.empty() ? kernels::why_not_persistent(backend, shape, 1, true) : why;
+  });
+}
+
+}  // namespace
+
 RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& settings,
                                std::int64_t input)
     : convolution_(builder, settings.convolution, input),
@@ -229,7 +245,7 @@ RecurrentLayer::RecurrentLayer(const Builder& builder, const UnitSettings& setti
   if (settings.unit->matrix_state)
     heads_ = std::make_shared<const HeadLayer>(builder, settings, input);
   const std::string cudnn_unsupported = why_not_cudnn(settings);
-  builder.note_recurrence(cudnn_unsupported);
+  builder.note_recurrence(cudnn_unsupported, why_not_persistent(builder.context(), settings));
   const kernels::Cudnn* const cudnn = builder.context().cudnn;
   if (cudnn && cudnn_unsupported.empty())
     cudnn_ = ops::CudnnLayer{cudnn, cell_, input_.weight, input_.bias};
@@ -282,7 +298,7 @@ TransitionLayer::TransitionLayer(const Builder& builder, const UnitSettings& set
       higher_(make_cell(Builder(builder, "higher"), settings)),
       state_dropout_(settings.state_dropout) {
   refuse_matrix_state(settings, "context-aware layers", "context-aware: false");
-  builder.note_recurrence("two units a step");
+  builder.note_recurrence("two units a step", "two units a step");
 }
 
 std::vector<Var> TransitionLayer::operator()(Tape& tape, const Var& x,
@@ -323,7 +339,7 @@ ConditionalLayer::ConditionalLayer(const Builder& builder, const UnitSettings& s
       context_(Builder(builder, "higher"), "input_projection", settings, memory),
       state_dropout_(settings.state_dropout) {
   refuse_matrix_state(settings, "the conditional decoder layer", "attention-query: first-layer");
-  builder.note_recurrence("attention between two units");
+  builder.note_recurrence("attention between two units", "attention between two units");
   layer_.lower = make_cell(Builder(builder, "lower"), settings);
   layer_.higher = make_cell(Builder(builder, "higher"), settings);
   layer_.attention = attention;

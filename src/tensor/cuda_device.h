@@ -26,6 +26,14 @@ struct GraphCounts {
   std::int64_t nodes = 0;     ///< their calls
 };
 
+/// Whether recurrences of matrix units run as one kernel for all steps, instead of two launches per
+/// step (docs/design/cuda.md).
+enum class PersistentUse {
+  off,
+  automatic,  ///< where a table says that it is faster
+  on          ///< where it is possible
+};
+
 /// One CUDA device, a stream on it, and what the kernels share there: the matrix product library,
 /// scratch memory and a fault record. All work of one CudaDevice runs in the order of the calls.
 /// For one thread.
@@ -93,6 +101,10 @@ class CudaDevice {
   /// of keys that recur more often replace others.
   void set_graphs(bool on, std::int64_t max_calls = default_graph_calls);
   GraphCounts graph_counts() const;
+
+  /// Default: off. `max_channels`: of a block, for tests; 0: as many as its shared memory holds.
+  void set_persistent(PersistentUse use, std::int64_t max_channels = 0);
+  PersistentUse persistent() const;
 
   // The two branches of tensor/branches.h. fork() returns false where branches are open already.
   bool fork();

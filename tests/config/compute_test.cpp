@@ -25,6 +25,17 @@ TEST(ComputeFields, TrainingStartsFromFloat32AndHasNoInt8) {
   }
 }
 
+TEST(ComputeFields, RecurrencesAreOwnUnlessChosen) {
+  ComputeSpec spec;
+  Settings settings("test", "", "");
+  settings.add(decoding_fields(spec)).read({});
+  EXPECT_EQ(spec.recurrences, RecurrenceChoice::own);
+  settings.read({"--recurrences", "auto"});
+  EXPECT_EQ(spec.recurrences, RecurrenceChoice::automatic);
+  settings.read({"--recurrences", "persistent"});
+  EXPECT_EQ(spec.recurrences, RecurrenceChoice::persistent);
+}
+
 TEST(ComputeFields, DecodingTakesTheDirectorysPrecision) {
   ComputeSpec spec;
   Settings settings("test", "", "");

@@ -1,7 +1,7 @@
 #include "kernels/recurrent/recurrence.h"
 
 #include "kernels/recurrent/matrix_state.h"
-#include "tests/cuda/cells.h"
+#include "tests/cuda/recurrent/loop.h"
 
 #include <string_view>
 
@@ -9,54 +9,6 @@ namespace nmt::test {
 namespace {
 
 using namespace nmt::kernels;
-
-struct RecurrenceSizes {
-  std::int64_t steps, batch;
-  bool reverse = false, mask = true, backward = true;
-  std::int64_t position = 0;
-};
-
-void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
-  const Unit& unit = *c.unit;
-  p.sizes("{}; steps {} batch {} reverse {} mask {} backward {} position {}", c.text(), r.steps,
-          r.batch, r.reverse, r.mask, r.backward, r.position);
-  const std::int64_t n = r.steps * r.batch, h = c.width;
-  const BothCell cell(p, c, r.backward ? n : r.batch, r.batch);
-  const auto x = p.floats(n * unit.inputs * h), dh = p.floats(n * h),
-             mask = sentence_mask(p, r.steps, r.batch);
-  const BothStates initial(p, unit.states, r.batch * h), states(p, unit.states, n * h),
-      dinitial(p, unit.states, r.batch * h);
-  const auto arguments = [&](const auto& on) {
-    Recurrence a;
-    a.cell = cell.cell(on);
-    a.steps = r.steps;
-    a.batch = r.batch;
-    a.reverse = r.reverse;
-    a.position = r.position;
-    a.keep = r.backward;
-    a.x = x(on);
-    a.mask = r.mask ? mask(on) : nullptr;
-    initial.set(on, a.initial);
-    states.set(on, a.states);
-    a.record = cell.record(on);
-    return a;
-  };
-  const auto scratch =
-      p.scratch_of([&](const auto& on) { return recurrence_scratch(on, arguments(on)); });
-  p.run(
-      [&](const auto& on) {
-        const Recurrence a = arguments(on);
-        recurrence_forward(on, a);
-        if (!r.backward) return;
-        RecurrenceGradient g;
-        g.dh = dh(on);
-        dinitial.set(on, g.dinitial);
-        g.cell = cell.gradient(on);
-        g.scratch = scratch(on);
-        recurrence_backward(on, a, g);
-      },
-      recurrence_tolerance);
-}
 
 struct MatrixSizes {
   std::int64_t steps, batch, width, heads;

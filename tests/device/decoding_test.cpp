@@ -268,13 +268,15 @@ TEST_P(DecodingOnDevice, GraphsChangeNoBit) {
   EXPECT_EQ(plain.machine.device->graph_counts().recorded, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, DecodingOnDevice,
-    testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups", "deep lrn aware dot",
-                    "seq2seq lstm none", "gnmt ran first-layer", "seq2seq lstm none cudnn",
-                    "block ssru self-attention dot", "deep olrn norm aware deeper",
-                    "deep gru norm aware deeper", "deep gru after first-layer bias cudnn"),
-    name_of_row);
+INSTANTIATE_TEST_SUITE_P(Models, DecodingOnDevice,
+                         testing::Values("rnnsearch gru", "deep olrn norm tied", "deep gru groups",
+                                         "deep lrn aware dot", "seq2seq lstm none",
+                                         "gnmt ran first-layer", "gnmt lstm persistent",
+                                         "seq2seq lstm none cudnn", "block ssru self-attention dot",
+                                         "deep olrn norm aware deeper",
+                                         "deep gru norm aware deeper",
+                                         "deep gru after first-layer bias cudnn"),
+                         name_of_row);
 
 // Kernels write copies for products, and products share them.
 class DecodingInBfloat16 : public ModelOnDevice {};

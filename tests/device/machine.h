@@ -52,11 +52,18 @@ inline bool wants_cudnn(const std::string& text) {
   return text.ends_with(" cudnn");
 }
 
+/// Whether it requests persistent recurrences.
+inline bool wants_persistent(const std::string& text) {
+  return text.ends_with(" persistent");
+}
+
 struct Machine {
   explicit Machine(DeviceKind kind, const std::string& text = "",
                    Precision precision = Precision::float32) {
     if (kind == DeviceKind::cuda) device = std::make_unique<CudaDevice>(0, precision);
     std::string why;
+    // Several slices of the widths of small_model().
+    if (device && wants_persistent(text)) device->set_persistent(PersistentUse::on, 4);
     if (device && wants_cudnn(text)) {
       cudnn = kernels::Cudnn::open(device->handle(), why);
       NMT_CHECK(cudnn, "{}", why);
@@ -97,7 +104,8 @@ std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
 /// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
 /// chrono, norm, tied, variational, aware, first-layer, dot, none, heads, deeper, eights (widths
-/// are multiples of eight, so that kernels write copies for products); and cudnn at the end.
+/// are multiples of eight, so that kernels write copies for products), blocks (groups without
+/// rearrangement); and cudnn or persistent at the end.
 ModelSpec small_model(const std::string& text);
 
 /// The name of a test from a model's description.

@@ -50,6 +50,10 @@ ModelSpec small_model(const std::string& text) {
       spec.dim_emb = spec.dim_rnn = 12;
       spec.groups = 3;
       spec.rearrange = true;
+    } else if (word == "blocks") {
+      spec.dim_emb = spec.dim_rnn = 24;
+      spec.groups = 3;
+      spec.rearrange = false;
     } else if (word == "after") {
       spec.reset = ResetPlace::after;
     } else if (word == "bias") {
@@ -84,7 +88,7 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "heads") {
       spec.heads = 2;
       spec.attention_projections = true;
-    } else if (word != "cudnn") {
+    } else if (word != "cudnn" && word != "persistent") {
       ADD_FAILURE() << "no option " << word;
     }
   }

@@ -129,6 +129,23 @@ class DeviceTest(unittest.TestCase):
         self.assertIn("recurrences: cudnn can run no layer of this model: encoder.layer_0.forward (the unit lrn activation=tanh)",
                       run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--recurrences", "cudnn", stdin="a\n", status=2).stderr)
 
+    def test_persistent_recurrences(self):
+        # Which layers are persistent is said; on the CPU and for a model without a recurrent product it is refused.
+        self.train("gru-own", "cuda", cell="gru")
+        losses = self.losses("gru-own")
+        for choice, text in (("persistent", "persistent kernels run"), ("auto", "persistent kernels, where predicted to be faster, run")):
+            done = self.train(f"gru-{choice}", "cuda", "--recurrences", choice, cell="gru")
+            self.assertIn(f"recurrences: {text} encoder.layer_0.forward, encoder.layer_0.backward; a launch per product and step: decoder.layer_0 (attention "
+                          "between two units)", done.stderr)
+            self.assert_close(losses, self.losses(f"gru-{choice}"), 1e-3)
+        own, persistent = (run("nmt-translate", "-m", self.dir / "gru-own", "-d", "cuda", "--recurrences", choice, "-i", self.dir / "test.en").stdout
+                           for choice in ("own", "persistent"))
+        self.assertEqual(own, persistent)
+        score = ["nmt-score", "-m", self.dir / "gru-own", "-t", self.dir / "test.en", self.dir / "test.de", "--recurrences", "persistent"]
+        self.assertIn("recurrences: persistent is for a GPU (--device cuda), not for the CPU", run(*score, status=2).stderr)
+        self.assertIn("recurrences: persistent can run no layer of this model: encoder.layer_0.forward (the unit has no recurrent product)",
+                      run("nmt-translate", "-m", self.dir / "cpu", "-d", "cuda", "--recurrences", "persistent", stdin="a\n", status=2).stderr)
+
     def emulated(self):
         return "emulator" in run("nmt-score", "-m", "/nonexistent", __file__, __file__, "-d", "auto", status=2).stderr.splitlines()[0]
 

@@ -101,7 +101,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "deep atr first-layer norm", "seq2seq elstm2", "seq2seq gru none", "gnmt lstm",
                     "block ssru self-attention", "rnnsearch lstm cudnn",
                     "deep gru after bias tied cudnn", "seq2seq gru after none cudnn",
-                    "gnmt lstm bias first-layer cudnn"),
+                    "gnmt lstm bias first-layer cudnn", "rnnsearch gru norm persistent",
+                    "gnmt lstm variational persistent", "seq2seq ran none blocks persistent",
+                    "rnnsearch atr norm blocks persistent"),
     name_of_row);
 
 class PrecisionOnDevice : public ModelOnDevice {};
@@ -154,14 +156,15 @@ TEST_P(Bfloat16OnDevice, GradientsStayNearFloat32) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Bfloat16OnDevice,
-                         testing::Values("deep olrn norm aware eights", "deep sru aware eights",
-                                         "rnnsearch gru after eights",
-                                         "rnnsearch gru after norm eights",
-                                         "rnnsearch lstm norm heads dot eights",
-                                         "deep atr aware eights", "deep gru aware",
-                                         "deep atr aware", "deep lrn bias heads eights"),
-                         name_of_row);
+INSTANTIATE_TEST_SUITE_P(
+    Models, Bfloat16OnDevice,
+    testing::Values("deep olrn norm aware eights", "deep sru aware eights",
+                    "rnnsearch gru after eights", "rnnsearch gru after norm eights",
+                    "rnnsearch lstm norm heads dot eights", "deep atr aware eights",
+                    "deep gru aware", "deep atr aware", "deep lrn bias heads eights",
+                    "rnnsearch gru norm eights persistent", "gnmt lstm persistent",
+                    "seq2seq rnn none blocks persistent"),
+    name_of_row);
 
 // Half precision covers 6e-8 to 65504. Embeddings scaled by 2^40 and read by weights scaled by
 // 2^-40 make the same model: in bfloat16 its loss and its gradients are the same bits except for
@@ -229,7 +232,8 @@ TEST_P(TrainingOnDevice, GraphsChangeNoBit) {
 // In bfloat16 the two directions of an encoder read one rounded input, on branches of a graph.
 TEST_F(NeedsCuda, GraphsChangeNoBitInBfloat16) {
   for (const char* text : {"rnnsearch gru", "deep olrn norm", "rnnsearch gla groups first-layer",
-                           "rnnsearch gru eights", "deep olrn norm aware eights"}) {
+                           "rnnsearch gru eights", "deep olrn norm aware eights",
+                           "rnnsearch gru norm eights persistent"}) {
     Training plain(DeviceKind::cuda, text, Precision::bfloat16),
         graphs(DeviceKind::cuda, text, Precision::bfloat16);
     plain.machine.device->set_graphs(false);

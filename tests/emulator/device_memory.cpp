@@ -61,6 +61,10 @@ Region find(const std::map<const char*, Region>& regions, const void* p) {
 
 }  // namespace
 
+int multiprocessors() {
+  return is_dry() ? dry_multiprocessors : 2;
+}
+
 Region device_region(const void* p) {
   if (memory.last.has(p)) return memory.last;
   const Region found = find(memory.regions, p);
@@ -101,6 +105,7 @@ const char* cudaGetErrorString(cudaError_t status) {
     case cudaErrorInvalidDevice: return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle: return "invalid resource handle";
     case cudaErrorNotReady: return "device not ready";
+    case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
     case cudaErrorStreamCaptureUnsupported:
       return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
@@ -129,6 +134,7 @@ const char* cudaGetErrorName(cudaError_t status) {
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
     case cudaErrorInvalidResourceHandle: return "cudaErrorInvalidResourceHandle";
     case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorCooperativeLaunchTooLarge: return "cudaErrorCooperativeLaunchTooLarge";
     case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated: return "cudaErrorStreamCaptureInvalidated";
     case cudaErrorStreamCaptureUnmatched: return "cudaErrorStreamCaptureUnmatched";
@@ -158,7 +164,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   int count = 0;
   cudaGetDeviceCount(&count);
   if (device < 0 || device >= count) return cudaErrorInvalidDevice;
-  *properties = {"emulator", 9, 0, is_dry() ? dry_multiprocessors : 2};
+  *properties = {"emulator", 9, 0, multiprocessors(), max_shared, shared_per_multiprocessor, 1};
   return cudaSuccess;
 }
 

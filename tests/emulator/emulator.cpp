@@ -1,13 +1,14 @@
 #include "emulator.h"
 
+#include "blocks/block.h"
 #include "core/error.h"
 #include "dry/dry_run.h"
 #include "running.h"
+#include "warp/matrix.h"
 
 #include <algorithm>
-#include <optional>
+#include <array>
 
-#include <boost/context/detail/fcontext.hpp>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
@@ -16,6 +17,7 @@ dim3 threadIdx, blockIdx, blockDim, gridDim;
 namespace nmt::emulator {
 
 constinit thread_local Running running;
+Run run_;
 
 namespace {
 
@@ -23,46 +25,11 @@ namespace context = boost::context::detail;
 
 constexpr std::size_t stack_size = 128 * 1024, guard = 4096;
 
-enum class Wait { none, block_barrier, warp_operation, finished };
-
-// A lane's input and output of a warp operation.
-struct WarpOperation {
-  enum Kind { barrier, shuffle, ballot } kind = barrier;
-  unsigned mask = 0;
-  std::source_location at;
-  std::uint64_t bits = 0;
-  int source = 0;  // the lane that a shuffle reads; out of range: the lane itself
-  std::uint64_t result = 0;
-};
-
-struct Thread {
-  context::fcontext_t where = nullptr;
-  char* stack = nullptr;
-  Wait wait = Wait::none;
-  std::source_location at;  // of the barrier
-  WarpOperation operation;
-  std::uint32_t warp_epoch = 0;
-};
-
-// The running block. The threads' stacks are reused by later blocks.
-struct Block {
-  std::vector<Thread> threads;  // as many as any block had
-  int count = 0;
-  Thread* current = nullptr;
-  void (*body)(void*) = nullptr;
-  void* data = nullptr;
-  std::vector<SharedMemory> shared;
-  std::size_t dynamic = 0;
-  std::optional<std::string> error;
-  context::fcontext_t scheduler = nullptr;
-  const void* scheduler_stack = nullptr;
-  std::size_t scheduler_stack_size = 0;
-};
-Block block;
-
 dim3 place(std::uint32_t number, const dim3& extent) {
   return {number % extent.x, number / extent.x % extent.y, number / extent.x / extent.y};
 }
+
+}  // namespace
 
 std::string name_of_thread(int number) {
   const dim3 t = place(static_cast<std::uint32_t>(number), blockDim);
@@ -82,6 +49,8 @@ bool same(const std::source_location& a, const std::source_location& b) {
 
 // ---- fibers
 
+namespace {
+
 #if defined(__SANITIZE_ADDRESS__)
 void leaving(void** fake, const void* stack, std::size_t size) {
   __sanitizer_start_switch_fiber(fake, stack, size);
@@ -97,26 +66,27 @@ void arrived(void*, const void**, std::size_t*) {}
 // Switches to the scheduler; returns when the thread is resumed.
 void pause() {
   void* fake = nullptr;
-  leaving(block.current->wait == Wait::finished ? nullptr : &fake, block.scheduler_stack,
-          block.scheduler_stack_size);
-  const context::transfer_t from = context::jump_fcontext(block.scheduler, nullptr);
-  arrived(fake, &block.scheduler_stack, &block.scheduler_stack_size);
-  block.scheduler = from.fctx;
+  leaving(run_.current->wait == Wait::finished ? nullptr : &fake, run_.scheduler_stack,
+          run_.scheduler_stack_size);
+  const context::transfer_t from = context::jump_fcontext(run_.scheduler, nullptr);
+  arrived(fake, &run_.scheduler_stack, &run_.scheduler_stack_size);
+  run_.scheduler = from.fctx;
 }
 
 void enter(context::transfer_t from) {
-  arrived(nullptr, &block.scheduler_stack, &block.scheduler_stack_size);
-  block.scheduler = from.fctx;
-  block.body(block.data);
-  block.current->wait = Wait::finished;
+  arrived(nullptr, &run_.scheduler_stack, &run_.scheduler_stack_size);
+  run_.scheduler = from.fctx;
+  run_.body(run_.data);
+  run_.current->wait = Wait::finished;
   pause();
 }
 
 void resume(int number) {
-  Thread& thread = block.threads[static_cast<std::size_t>(number)];
-  block.current = &thread;
+  Thread& thread = run_.block->threads[static_cast<std::size_t>(number)];
+  run_.current = &thread;
   threadIdx = place(static_cast<std::uint32_t>(number), blockDim);
   running.thread = static_cast<std::uint32_t>(number);
+  running.block_epoch = run_.block->epoch;
   running.warp_epoch = thread.warp_epoch;
   running.stack = {thread.stack, thread.stack + stack_size};
   thread.wait = Wait::none;
@@ -147,26 +117,24 @@ void prepare(Thread& thread) {
 
 // ---- barriers and warp operations
 
-Thread& thread_at(int number) {
-  return block.threads[static_cast<std::size_t>(number)];
-}
+}  // namespace
 
-bool all_at_block_barrier() {
-  for (int i = 0; i < block.count; ++i)
-    if (thread_at(i).wait != Wait::block_barrier) return false;
-  return true;
-}
-
-void release_block_barrier() {
-  for (int i = 1; i < block.count; ++i)
-    if (!same(thread_at(i).at, thread_at(0).at))
-      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0),
-               line_of(thread_at(0).at), name_of_thread(i), line_of(thread_at(i).at));
-  ++running.block_epoch;
-  for (int i = 0; i < block.count; ++i) {
+void next_epoch() {
+  ++run_.block->epoch;
+  for (int i = 0; i < run_.count; ++i) {
     thread_at(i).wait = Wait::none;
     ++thread_at(i).warp_epoch;
   }
+}
+
+namespace {
+
+void release_block_barrier() {
+  for (int i = 1; i < run_.count; ++i)
+    if (!same(thread_at(i).at, thread_at(0).at))
+      NMT_FAIL("divergent barrier: {} waits at {}, {} at {}", name_of_thread(0),
+               line_of(thread_at(0).at), name_of_thread(i), line_of(thread_at(i).at));
+  next_epoch();
 }
 
 // Resumes the lanes of a mask when all of them have reached the same operation.
@@ -176,7 +144,7 @@ bool release_warp_operation(int first) {
   for (int lane = 0; lane < warp_size; ++lane) {
     if (!(wanted.mask >> lane & 1)) continue;
     const int number = warp + lane;
-    if (number >= block.count || thread_at(number).wait != Wait::warp_operation) return false;
+    if (number >= run_.count || thread_at(number).wait != Wait::warp_operation) return false;
     const WarpOperation& other = thread_at(number).operation;
     if (other.kind != wanted.kind || other.mask != wanted.mask || !same(other.at, wanted.at))
       NMT_FAIL("divergent warp operation: {} waits at {} with mask {:#x}, {} at {} with mask {:#x}",
@@ -187,12 +155,19 @@ bool release_warp_operation(int first) {
   for (int lane = 0; lane < warp_size; ++lane)
     if ((wanted.mask >> lane & 1) && thread_at(warp + lane).operation.bits) votes |= 1u << lane;
   const unsigned mask = wanted.mask;
+  std::array<const MatrixOperation*, warp_size> lanes{};
   for (int lane = 0; lane < warp_size; ++lane) {
     if (!(mask >> lane & 1)) continue;
     Thread& thread = thread_at(warp + lane);
     WarpOperation& operation = thread.operation;
     if (operation.kind == WarpOperation::barrier) ++thread.warp_epoch;
     if (operation.kind == WarpOperation::ballot) operation.result = votes;
+    if (operation.kind == WarpOperation::tensor_core) {
+      lanes[static_cast<std::size_t>(lane)] = operation.matrix;
+      if (lane == warp_size - 1)
+        if (const char* const fault = run_matrix_operation(lanes))
+          NMT_FAIL("{} by {} at {}", fault, name_of_thread(first), line_of(operation.at));
+    }
     if (operation.kind == WarpOperation::shuffle) {
       if (!(mask >> operation.source & 1))
         NMT_FAIL("shuffle: {} reads lane {} at {}, which mask {:#x} leaves out",
@@ -204,10 +179,15 @@ bool release_warp_operation(int first) {
   return true;
 }
 
+}  // namespace
+
 std::string state_of(int number) {
   const Thread& thread = thread_at(number);
   switch (thread.wait) {
     case Wait::block_barrier: return fmt::format("waits at the barrier of {}", line_of(thread.at));
+    case Wait::blocks_barrier:
+      return fmt::format("waits at the barrier of {} blocks of {}", thread.blocks.count,
+                         line_of(thread.at));
     case Wait::warp_operation:
       return fmt::format("waits at the warp operation of {} with mask {:#x}",
                          line_of(thread.operation.at), thread.operation.mask);
@@ -220,52 +200,100 @@ std::string state_of(int number) {
 // Deadlock: names the first thread and the first one that waits for something else.
 [[noreturn]] void deadlock() {
   int other = 0;
-  for (int i = 1; i < block.count && other == 0; ++i)
+  for (int i = 1; i < run_.count && other == 0; ++i)
     if (state_of(i) != state_of(0)) other = i;
   NMT_FAIL("deadlock: {} {}, {} {}", name_of_thread(0), state_of(0), name_of_thread(other),
            state_of(other));
 }
 
-// Runs the block's threads, each to its next stop, until all have returned. The order changes from
-// stop to stop, so that results that depend on it change.
-void run_block() {
-  for (int i = 0; i < block.count; ++i) prepare(thread_at(i));
-  for (bool forward = true;; forward = !forward) {
-    for (int i = 0; i < block.count; ++i) {
-      const int number = forward ? i : block.count - 1 - i;
-      if (thread_at(number).wait == Wait::none) resume(number);
-      if (block.error) NMT_FAIL("{}", *block.error);
-    }
-    bool moved = false, finished = true;
-    for (int i = 0; i < block.count; ++i) {
-      if (thread_at(i).wait == Wait::warp_operation) moved = release_warp_operation(i) || moved;
-      finished = finished && thread_at(i).wait == Wait::finished;
-    }
-    if (finished) return;
-    if (all_at_block_barrier()) {
-      release_block_barrier();
-      moved = true;
-    }
-    for (int i = 0; i < block.count && !moved; ++i) moved = thread_at(i).wait == Wait::none;
-    if (!moved) deadlock();
-  }
-}
+namespace {
 
 void add_shared(const void* key, std::size_t bytes) {
-  SharedMemory memory{key, {}, std::make_unique<char[]>(bytes)};
+  constexpr std::size_t alignment = 32;  // as NMT_DYNAMIC_SHARED has it
+  SharedMemory memory{
+      key, {}, {static_cast<char*>(std::aligned_alloc(alignment, bytes)), &std::free}};
+  NMT_CHECK(memory.data, "emulator: no memory for {} bytes of shared memory", bytes);
   memory.region = {memory.data.get(), memory.data.get() + bytes};
   std::memset(memory.data.get(), 0xFF, bytes);
   forget(memory.region);
-  block.shared.push_back(std::move(memory));
+  run_.block->shared.push_back(std::move(memory));
 }
+
+}  // namespace
+
+void enter_block(Block& block) {
+  run_.block = &block;
+  running.block = block.number;
+  running.block_epoch = block.epoch;
+  running.seen = block.seen.empty() ? nullptr : &block.seen;
+  running.met = block.met;
+  running.set = block.set;
+  blockIdx = place(block.number, gridDim);
+  if (is_dry()) select_dry_block(block.sample);
+}
+
+bool all_at(Wait wait) {
+  for (int i = 0; i < run_.count; ++i)
+    if (thread_at(i).wait != wait) return false;
+  return true;
+}
+
+// Runs the threads of the running block, each to its next stop, until none can go on without other
+// blocks. The order changes from stop to stop, so that results that depend on it change. Whether
+// any thread has moved.
+bool advance_block() {
+  Block& block = *run_.block;
+  for (bool any = false;; any = true, block.forward = !block.forward) {
+    bool moved = false, finished = true;
+    for (int i = 0; i < run_.count; ++i) {
+      const int number = block.forward ? i : run_.count - 1 - i;
+      if (thread_at(number).wait == Wait::none) {
+        resume(number);
+        moved = true;
+      }
+      if (run_.error) NMT_FAIL("{}", *run_.error);
+    }
+    for (int i = 0; i < run_.count; ++i) {
+      if (thread_at(i).wait == Wait::warp_operation) moved = release_warp_operation(i) || moved;
+      finished = finished && thread_at(i).wait == Wait::finished;
+    }
+    block.finished = finished;
+    if (finished) return any || moved;
+    if (all_at(Wait::block_barrier)) {
+      release_block_barrier();
+      moved = true;
+    }
+    if (!moved) return any;
+  }
+}
+
+void prepare_block(Block& block, std::uint32_t number, std::uint32_t sample) {
+  block.number = number;
+  block.sample = sample;
+  block.epoch = 0;
+  block.forward = true;
+  block.finished = false;
+  block.shared.clear();
+  block.seen.clear();
+  block.met = block.set = 0;
+  if (block.threads.size() < static_cast<std::size_t>(run_.count))
+    block.threads.resize(static_cast<std::size_t>(run_.count));
+  enter_block(block);
+  if (is_dry()) begin_dry_block();
+  if (run_.dynamic > 0) add_shared(nullptr, run_.dynamic);
+  for (int i = 0; i < run_.count; ++i) prepare(thread_at(i));
+}
+
+namespace {
 
 // Cleans up after a launch, also after an exception.
 struct Scope {
   OpenDeviceMemory open;
   ~Scope() {
-    block.shared.clear();
+    for (const auto& block : run_.blocks) block->shared.clear();
     running.in_kernel = false;
-    block.error.reset();
+    running.seen = nullptr;
+    run_.error.reset();
   }
 };
 
@@ -276,12 +304,12 @@ std::string thread_name() {
 }
 
 void abort_launch(const std::string& message) {
-  block.error = message;
+  run_.error = message;
   for (;;) pause();
 }
 
 const std::vector<SharedMemory>& shared_memories() {
-  return block.shared;
+  return run_.block->shared;
 }
 
 namespace {
@@ -302,40 +330,67 @@ std::vector<std::uint32_t> blocks_to_run(std::uint32_t blocks) {
 
 }  // namespace
 
-cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, void (*thread)(void*),
-                void* data) {
+int resident_blocks(std::size_t threads, std::size_t shared) {
+  const std::size_t by_threads = max_resident_threads / threads,
+                    by_shared = shared_per_multiprocessor / (shared + 1024);
+  return static_cast<int>(std::min({by_threads, by_shared, std::size_t{32}}));
+}
+
+namespace {
+
+std::uint32_t max_resident(std::size_t threads, std::size_t shared) {
+  return static_cast<std::uint32_t>(multiprocessors() * resident_blocks(threads, shared));
+}
+
+}  // namespace
+
+cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool cooperative,
+                void (*thread)(void*), void* data) {
   const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
   if (count == 0 || count > max_threads || shared > max_shared || grid.y > 65535 || grid.z > 65535)
     return cudaErrorInvalidValue;
+  const std::uint32_t blocks = grid.x * grid.y * grid.z;
+  if (cooperative && blocks > max_resident(count, shared))
+    return cudaErrorCooperativeLaunchTooLarge;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
   const Scope scope;
-  if (block.threads.size() < count) block.threads.resize(count);
-  block.count = static_cast<int>(count);
-  block.body = thread;
-  block.data = data;
+  run_.count = static_cast<int>(count);
+  run_.body = thread;
+  run_.data = data;
+  run_.dynamic = shared;
   blockDim = extent;
   gridDim = grid;
   ++running.launch;
-  const std::uint32_t blocks = grid.x * grid.y * grid.z;
   // The launch's data (cuda_runtime.h) begins with the kernel.
   if (is_dry()) begin_dry_launch(*static_cast<const void* const*>(data), blocks);
-  for (const std::uint32_t number : blocks_to_run(blocks)) {
-    running.block = number;
-    if (is_dry()) begin_dry_block();
-    blockIdx = place(running.block, grid);
-    running.block_epoch = 0;
-    block.shared.clear();
-    block.dynamic = shared;
-    if (shared > 0) add_shared(nullptr, shared);
-    run_block();
+  const std::vector<std::uint32_t> numbers = blocks_to_run(blocks);
+  if (cooperative) {
+    run_cooperative(numbers);
+  } else {
+    if (run_.blocks.empty()) run_.blocks.push_back(std::make_unique<Block>());
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+      prepare_block(*run_.blocks[0], numbers[i], i);
+      advance_block();
+      if (!run_.block->finished) deadlock();
+    }
   }
   if (is_dry()) end_dry_launch();
   return cudaSuccess;
 }
 
 void barrier(std::source_location at) {
-  block.current->wait = Wait::block_barrier;
-  block.current->at = at;
+  run_.current->wait = Wait::block_barrier;
+  run_.current->at = at;
+  pause();
+}
+
+void blocks_barrier(const void* counter, unsigned count, bool leads, std::source_location at) {
+  if (!running.seen)
+    abort_launch(fmt::format("{} waits for other blocks at {} in a launch that is not cooperative",
+                             thread_name(), line_of(at)));
+  run_.current->wait = Wait::blocks_barrier;
+  run_.current->at = at;
+  run_.current->blocks = {counter, count, leads};
   pause();
 }
 
@@ -346,7 +401,7 @@ std::uint64_t warp_operation(const WarpOperation& operation) {
   if (!(operation.mask >> lane & 1))
     abort_launch(fmt::format("{} is not in the mask {:#x} of its warp operation at {}",
                              thread_name(), operation.mask, line_of(operation.at)));
-  Thread& thread = *block.current;
+  Thread& thread = *run_.current;
   thread.operation = operation;
   thread.wait = Wait::warp_operation;
   pause();
@@ -357,6 +412,11 @@ std::uint64_t warp_operation(const WarpOperation& operation) {
 
 void warp_barrier(unsigned mask, std::source_location at) {
   warp_operation({.kind = WarpOperation::barrier, .mask = mask, .at = at});
+}
+
+void matrix_operation(const MatrixOperation& operation, std::source_location at) {
+  warp_operation(
+      {.kind = WarpOperation::tensor_core, .mask = 0xFFFFFFFFu, .at = at, .matrix = &operation});
 }
 
 unsigned ballot(unsigned mask, bool predicate, std::source_location at) {
@@ -380,17 +440,17 @@ std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int 
 }
 
 void* shared_memory(const void* key, std::size_t bytes) {
-  for (const SharedMemory& memory : block.shared)
+  for (const SharedMemory& memory : run_.block->shared)
     if (memory.key == key) return memory.data.get();
   std::size_t total = bytes;
-  for (const SharedMemory& memory : block.shared) total += memory.region.size();
+  for (const SharedMemory& memory : run_.block->shared) total += memory.region.size();
   // A kernel has 48 KB unless it has opted in to more, as launch() does for more dynamic memory.
-  if (total > (block.dynamic > 48 * 1024 ? max_shared : 48 * 1024))
+  if (total > (run_.dynamic > 48 * 1024 ? max_shared : 48 * 1024))
     abort_launch(fmt::format(
         "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
         total, max_shared));
   add_shared(key, bytes);
-  return block.shared.back().data.get();
+  return run_.block->shared.back().data.get();
 }
 
 void* dynamic_shared() {

@@ -2,9 +2,12 @@
 // the process; otherwise the emulator's own hooks fail the launch.
 
 #include "core/error.h"
+#include "core/rng.h"
 #include "faulty.h"
+#include "kernels/products/bfloat16.h"
 #include "tensor/cuda_device.h"
 
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -135,6 +138,81 @@ TEST_F(Emulator, RacesAreCaught) {
   EXPECT_THAT(message_of([&] { two_writers(cuda_, true, out); }), testing::HasSubstr("race"));
   EXPECT_THAT(message_of([&] { warp_neighbor(cuda_, 64, values); }),
               testing::AnyOf(testing::HasSubstr("race"), testing::HasSubstr("nobody has written")));
+}
+
+// Blocks of a cooperative launch that wait for each other.
+TEST_F(Emulator, BlocksMeet) {
+  constexpr int blocks = 3;
+  auto* const counter = reinterpret_cast<unsigned*>(floats({0, 0}));
+  const auto run = [&](MeetingFault fault) {
+    float* const x = floats({0, 10, 20});
+    float* const sums = floats({0, 0, 0});
+    std::string message = message_of([&] { meet(cuda_, fault, blocks, counter, x, sums); });
+    return std::pair(message, message.empty() ? host(sums, blocks) : std::vector<float>());
+  };
+  // 1 + 2 + 3 more than three times the next block's first value.
+  EXPECT_EQ(run(MeetingFault::none), std::pair(std::string(), std::vector<float>{36, 66, 6}));
+  EXPECT_THAT(run(MeetingFault::missing_block).first,
+              testing::HasSubstr("waits at the barrier of 3 blocks"));
+  EXPECT_THAT(run(MeetingFault::two_leaders).first, testing::HasSubstr("2 of 3 blocks lead it"));
+  EXPECT_THAT(run(MeetingFault::wrong_count).first, testing::HasSubstr("block 2 for 4"));
+  EXPECT_THAT(run(MeetingFault::missing_thread).first, testing::HasSubstr("deadlock"));
+  EXPECT_THAT(message_of([&] { meet_apart(cuda_, counter, floats({0})); }),
+              testing::HasSubstr("in a launch that is not cooperative"));
+  EXPECT_THAT(message_of([&] { meet(cuda_, MeetingFault::none, 100, counter, nullptr, nullptr); }),
+              testing::HasSubstr("too many blocks in cooperative launch"));
+  float* const x = floats({0, 0, 0, 0});
+  float* const out = floats({0, 0, 0, 0});
+  meet_in_pairs(cuda_, false, counter, x, out);
+  EXPECT_EQ(host(out, 4), (std::vector<float>{1, 0, 3, 2}));
+  write_after_readers(cuda_, false, blocks, counter, x, out);
+  if (!with_hooks) return;
+  for (const MeetingFault fault :
+       {MeetingFault::no_barrier, MeetingFault::block_barrier, MeetingFault::write_too_early})
+    EXPECT_THAT(run(fault).first, testing::HasSubstr("race")) << static_cast<int>(fault);
+  EXPECT_THAT(message_of([&] { meet_in_pairs(cuda_, true, counter, x, out); }),
+              testing::HasSubstr("race"));
+  EXPECT_THAT(message_of([&] { write_after_readers(cuda_, true, blocks, counter, x, out); }),
+              testing::HasSubstr("race"));
+}
+
+TEST_F(Emulator, TensorCoresMultiply) {
+  std::vector<std::uint16_t> a(256), b(256);
+  std::vector<float> expected(256);
+  Rng rng(7);
+  for (std::size_t i = 0; i < 256; ++i) {
+    a[i] = kernels::to_bf16(static_cast<float>(rng.uniform()) - 0.5f);
+    b[i] = kernels::to_bf16(static_cast<float>(rng.uniform()) - 0.5f);
+  }
+  for (std::size_t i = 0; i < 16; ++i)
+    for (std::size_t j = 0; j < 16; ++j) {
+      double sum = 0;
+      for (std::size_t k = 0; k < 16; ++k)
+        sum += double{kernels::from_bf16(a[i * 16 + k])} * kernels::from_bf16(b[j * 16 + k]);
+      expected[i * 16 + j] = static_cast<float>(sum);
+    }
+  const auto send = [&](const std::vector<std::uint16_t>& values) {
+    std::vector<float> bits(128);
+    std::memcpy(bits.data(), values.data(), 512);
+    return reinterpret_cast<const unsigned short*>(floats(bits));
+  };
+  const unsigned short *const da = send(a), *const db = send(b);
+  // The emulated device memory is less aligned than a device's.
+  float* const room = floats(std::vector<float>(256 + 8));
+  float* const c = room + (32 - reinterpret_cast<std::uintptr_t>(room) % 32) % 32 / sizeof(float);
+  const auto run = [&](TileFault fault) {
+    const std::string message = message_of([&] { multiply_tile(cuda_, fault, da, db, c); });
+    return message.empty() ? "" : message;
+  };
+  EXPECT_EQ(run(TileFault::none), "");
+  EXPECT_THAT(host(c, 256), testing::Pointwise(testing::FloatNear(1e-6f), expected));
+  EXPECT_THAT(run(TileFault::half_warp), testing::HasSubstr("deadlock"));
+  EXPECT_THAT(run(TileFault::misaligned), testing::HasSubstr("no multiple of 32 bytes"));
+  EXPECT_THAT(run(TileFault::stride), testing::HasSubstr("no multiple of 16 bytes apart"));
+  EXPECT_EQ(run(TileFault::knows_layout), "");
+  EXPECT_THAT(host(c, 256), testing::Not(testing::Pointwise(testing::FloatNear(1e-6f), expected)));
+  EXPECT_EQ(run(TileFault::unset_accumulator), "");
+  EXPECT_THAT(host(c, 256), testing::Each(testing::IsNan()));
 }
 
 TEST_F(Emulator, UnwrittenSharedMemoryIsNoNumber) {

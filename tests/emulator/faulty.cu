@@ -1,5 +1,8 @@
+#include "cuda/kernels/recurrent/blocks_barrier.h"
 #include "cuda/runtime/launch.h"
 #include "faulty.h"
+
+#include <mma.h>
 
 namespace nmt::test {
 namespace {
@@ -71,7 +74,93 @@ __global__ void change_kernel(float* x) {
   x[0] += 1;
 }
 
+__global__ void meeting_kernel(int fault_number, unsigned* counter, float* x, float* sums) {
+  const auto fault = static_cast<MeetingFault>(fault_number);
+  const unsigned blocks = gridDim.x, block = blockIdx.x;
+  const bool odd = block == blocks - 1;
+  const auto wait = [&] {
+    if (fault == MeetingFault::no_barrier) return;
+    if (fault == MeetingFault::block_barrier) return __syncthreads();
+    if (fault == MeetingFault::missing_thread && odd && threadIdx.x % 2 == 1) return;
+    blocks_barrier(counter, blocks + (fault == MeetingFault::wrong_count && odd ? 1 : 0),
+                   block == 0 || (fault == MeetingFault::two_leaders && odd));
+  };
+  for (int step = 0; step < 3; ++step) {
+    if (fault == MeetingFault::missing_block && odd && step == 1) return;
+    if (threadIdx.x == 0) x[block] += 1;
+    wait();
+    if (threadIdx.x == 0) sums[block] += x[(block + 1) % blocks];
+    if (fault != MeetingFault::write_too_early) wait();
+  }
+}
+
+__global__ void pairs_kernel(bool faulty, unsigned* counters, float* x, float* out) {
+  const unsigned block = blockIdx.x, set = block / 2;
+  if (threadIdx.x == 0) x[block] = static_cast<float>(block);
+  blocks_barrier(counters + set, 2, block % 2 == 0);
+  if (threadIdx.x == 0) out[block] = x[faulty ? (block + 2) % 4 : block ^ 1u];
+}
+
+__global__ void readers_kernel(bool faulty, unsigned* counter, float* x, float* out) {
+  blocks_barrier(counter, gridDim.x, blockIdx.x == 0);
+  if (threadIdx.x == 0) out[blockIdx.x] = x[0];
+  if (!faulty) blocks_barrier(counter, gridDim.x, blockIdx.x == 0);
+  if (blockIdx.x == 1 && threadIdx.x == 0) x[0] = 2;
+}
+
+__global__ void tile_kernel(int fault_number, const unsigned short* a, const unsigned short* b,
+                            float* c) {
+  namespace wmma = nvcuda::wmma;
+  const auto fault = static_cast<TileFault>(fault_number);
+  NMT_SHARED(tile_a, unsigned short[17 * 24]);
+  NMT_SHARED(tile_b, unsigned short[17 * 24]);
+  const int stride = fault == TileFault::stride ? 20 : 24;
+  for (int i = static_cast<int>(threadIdx.x); i < 17 * 24; i += 32) {
+    const int row = i / stride, column = i % stride;
+    const bool inside = row < 16 && column < 16;
+    tile_a[i] = inside ? a[row * 16 + column] : 0;
+    tile_b[i] = inside ? b[row * 16 + column] : 0;
+  }
+  __syncthreads();
+  if (fault == TileFault::half_warp && threadIdx.x >= 16) return;
+  const auto* const from = reinterpret_cast<const __nv_bfloat16*>(tile_a);
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> x;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::col_major> y;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::load_matrix_sync(x, fault == TileFault::misaligned ? from + 8 : from,
+                         static_cast<unsigned>(stride));
+  wmma::load_matrix_sync(y, reinterpret_cast<const __nv_bfloat16*>(tile_b),
+                         static_cast<unsigned>(stride));
+  if (fault != TileFault::unset_accumulator) wmma::fill_fragment(sum, 0.0f);
+  wmma::mma_sync(sum, x, y, sum);
+  if (fault != TileFault::knows_layout)
+    return wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+  for (int e = 0; e < sum.num_elements; ++e)
+    c[static_cast<int>(threadIdx.x) * sum.num_elements + e] = sum.x[e];
+}
+
 }  // namespace
+
+void meet(const Cuda& cuda, MeetingFault fault, int blocks, unsigned* counter, float* x,
+          float* sums) {
+  launch_together(meeting_kernel, static_cast<unsigned>(blocks), 64, 0, cuda,
+                  static_cast<int>(fault), counter, x, sums);
+}
+void meet_apart(const Cuda& cuda, unsigned* counter, float* x) {
+  launch(meeting_kernel, 1, 32, 0, cuda, 0, counter, x, x);
+}
+void meet_in_pairs(const Cuda& cuda, bool faulty, unsigned* counters, float* x, float* out) {
+  launch_together(pairs_kernel, 4, 32, 0, cuda, faulty, counters, x, out);
+}
+void write_after_readers(const Cuda& cuda, bool faulty, int blocks, unsigned* counter, float* x,
+                         float* out) {
+  launch_together(readers_kernel, static_cast<unsigned>(blocks), 32, 0, cuda, faulty, counter, x,
+                  out);
+}
+void multiply_tile(const Cuda& cuda, TileFault fault, const unsigned short* a,
+                   const unsigned short* b, float* c) {
+  launch(tile_kernel, 1, 32, 0, cuda, static_cast<int>(fault), a, b, c);
+}
 
 void reverse(const Cuda& cuda, bool faulty, int n, const float* x, float* out) {
   launch(reverse_kernel, 1, static_cast<unsigned>(n), static_cast<unsigned>(n) * sizeof(float),

@@ -30,6 +30,40 @@ void warp_neighbor(const Cuda& cuda, int threads, float* out);
 /// A block of three threads: out[0] = x[0] after two barriers, read by all of them; then, in a
 /// launch of its own, x[0] += 1 without one.
 void read_late_then_change(const Cuda& cuda, float* x, float* out);
+/// A cooperative launch of `blocks` blocks: each adds 1 to its element of x at every step and, when
+/// all have done so, adds the element of the next block to its sum.
+enum class MeetingFault {
+  none,
+  no_barrier,       ///< the blocks do not wait for each other
+  block_barrier,    ///< only the threads of a block wait
+  missing_block,    ///< the last block leaves before
+  two_leaders,      ///< two blocks lead
+  wrong_count,      ///< a block waits for more blocks than there are
+  missing_thread,   ///< half of the threads of a block do not wait
+  write_too_early,  ///< no second barrier before the elements change
+};
+void meet(const Cuda& cuda, MeetingFault fault, int blocks, unsigned* counter, float* x,
+          float* sums);
+/// A barrier of blocks in an ordinary launch.
+void meet_apart(const Cuda& cuda, unsigned* counter, float* x);
+/// Two sets of two blocks: each block reads what its neighbor wrote before their barrier, or, when
+/// faulty, what a block of the other set wrote.
+void meet_in_pairs(const Cuda& cuda, bool faulty, unsigned* counters, float* x, float* out);
+/// Every block writes its element and, at once, one that all blocks have read before a barrier.
+void write_after_readers(const Cuda& cuda, bool faulty, int blocks, unsigned* counter, float* x,
+                         float* out);
+
+/// c = a b, 16 x 16, by tensor cores: a by rows, b by columns, in bfloat16.
+enum class TileFault {
+  none,
+  half_warp,         ///< only half of the lanes compute
+  misaligned,        ///< the address of a is no multiple of 32 bytes
+  stride,            ///< rows that are no multiple of 16 bytes apart
+  knows_layout,      ///< takes element e of a lane for that of row lane / 2
+  unset_accumulator  ///< a fragment that is not set
+};
+void multiply_tile(const Cuda& cuda, TileFault fault, const unsigned short* a,
+                   const unsigned short* b, float* c);
 /// Host code that reads device memory.
 float read_on_host(const float* x);
 

@@ -5,8 +5,9 @@
 //   their bounds.
 // - It reads shared memory only where a thread has written.
 // - Two threads access the same byte, one of them writing, only with a barrier in between (of the
-//   block, or of the warp when they share one) and never from two blocks of a launch; or both
-//   accesses are atomic.
+//   block, or of the warp when they share one); from two blocks only with barriers of blocks in
+//   between; or both accesses are atomic. What several blocks have read may be written after a
+//   barrier of all of them.
 // Host code does not access device memory.
 
 #include "dry/dry_run.h"
@@ -49,8 +50,10 @@ struct Cell {
   bool atomic = false;        // whether the last write was atomic
   bool many_readers = false;  // several threads have read it since the write, in the same epoch,
   bool many_warps = false;    // in other warps,
-  bool many_blocks = false;   // in other blocks
-  bool written = false;       // ever
+  bool many_blocks = false;   // in other blocks,
+  bool many_sets = false;     // or in other sets of blocks that meet
+  std::uint32_t meetings = 0, set = 0;  // of blocks, at the last read
+  bool written = false;                 // ever
 };
 
 using Cells = std::vector<Cell>;
@@ -79,32 +82,39 @@ bool same_warp(const Event& a, const Event& b) {
 // Whether `before` is ordered before the running thread's next access.
 bool ordered(const Event& before, const Event& after) {
   if (before.launch != after.launch) return true;
-  if (before.block != after.block) return false;
+  if (before.block != after.block)
+    return running.seen && before.block_epoch < (*running.seen)[before.block];
   return before.thread == after.thread || before.block_epoch < after.block_epoch ||
          (same_warp(before, after) && before.warp_epoch < after.warp_epoch);
 }
 
 bool reads_ordered(const Cell& cell, const Event& after) {
   if (cell.read.launch != after.launch) return true;
-  if (cell.many_blocks) return false;
+  if (cell.many_blocks)
+    return running.set != 0 && !cell.many_sets && cell.set == running.set &&
+           cell.meetings < running.met;
   if (cell.many_warps)
-    return cell.read.block == after.block && cell.read.block_epoch < after.block_epoch;
-  if (cell.many_readers)
-    return cell.read.block == after.block &&
-           (cell.read.block_epoch < after.block_epoch ||
-            (same_warp(cell.read, after) && cell.read.warp_epoch < after.warp_epoch));
+    return cell.read.block == after.block ? cell.read.block_epoch < after.block_epoch
+                                          : ordered(cell.read, after);
+  if (cell.many_readers && cell.read.block == after.block)
+    return cell.read.block_epoch < after.block_epoch ||
+           (same_warp(cell.read, after) && cell.read.warp_epoch < after.warp_epoch);
   return ordered(cell.read, after);
 }
 
 void note_read(Cell& cell, const Event& event) {
-  const bool later = cell.read.launch != event.launch || cell.read.block_epoch <= event.block_epoch;
+  const bool later = cell.read.launch != event.launch || cell.read.block != event.block ||
+                     cell.read.block_epoch <= event.block_epoch;
   if (reads_ordered(cell, event) && later) {
-    cell.many_readers = cell.many_warps = cell.many_blocks = false;
+    cell.many_readers = cell.many_warps = cell.many_blocks = cell.many_sets = false;
   } else {
     cell.many_readers = true;
     cell.many_warps = cell.many_warps || !same_warp(cell.read, event);
     cell.many_blocks = cell.many_blocks || cell.read.block != event.block;
+    cell.many_sets = cell.many_sets || cell.set != running.set;
   }
+  cell.meetings = running.meetings;
+  cell.set = running.set;
   cell.read = event;
 }
 

@@ -2,6 +2,7 @@
 
 // The state of the running thread and of memory, shared by the emulator's sources.
 
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,8 +36,14 @@ struct Running {
   bool has_device = false;
   int device = 0;  ///< the current one
   bool in_kernel = false;
-  std::uint32_t launch = 0;       ///< counts launches
-  std::uint32_t block = 0;        ///< number of the block in the grid
+  std::uint32_t launch = 0;  ///< counts launches
+  std::uint32_t block = 0;   ///< number of the block in the grid
+  /// In a cooperative launch, for each of its blocks: what it did in epochs below this number is
+  /// ordered before what the running block does. Else null.
+  const std::vector<std::uint32_t>* seen = nullptr;
+  /// Barriers of blocks so far; the last one that the running block has passed; and the number of
+  /// the blocks with which it meets, 0 before its first.
+  std::uint32_t meetings = 0, met = 0, set = 0;
   std::uint32_t thread = 0;       ///< number of the thread in the block
   std::uint32_t block_epoch = 0;  ///< barriers of the block so far
   std::uint32_t warp_epoch =
@@ -55,7 +62,7 @@ std::string thread_name();
 struct SharedMemory {
   const void* key;
   Region region;
-  std::unique_ptr<char[]> data;
+  std::unique_ptr<char, decltype(&std::free)> data;
 };
 const std::vector<SharedMemory>& shared_memories();
 

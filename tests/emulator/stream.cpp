@@ -27,6 +27,7 @@ struct Kernel {
         grid(from.grid),
         block(from.block),
         shared(from.shared),
+        cooperative(from.cooperative),
         sizes(from.sizes, from.sizes + from.count),
         start(from.start) {
     set(from.arguments);
@@ -43,7 +44,7 @@ struct Kernel {
     std::vector<void*> pointers;
     for (std::vector<Piece>& argument : copies) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
-    return start(name, grid, block, pointers.data(), shared);
+    return start(name, grid, block, pointers.data(), shared, cooperative);
   }
   struct alignas(16) Piece {
     std::byte bytes[16];
@@ -51,9 +52,10 @@ struct Kernel {
   void* name = nullptr;
   dim3 grid, block;
   std::size_t shared = 0;
+  bool cooperative = false;
   std::vector<std::size_t> sizes;
   std::vector<std::vector<Piece>> arguments;
-  cudaError_t (*start)(void*, dim3, dim3, void**, std::size_t) = nullptr;
+  cudaError_t (*start)(void*, dim3, dim3, void**, std::size_t, bool) = nullptr;
 };
 
 }  // namespace

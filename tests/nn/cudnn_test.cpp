@@ -1,4 +1,4 @@
-// Which layers cuDNN can run, and why not the others.
+// Which layers cuDNN and persistent kernels can run, and why not the others.
 
 #include "nn/recurrent_layer.h"
 #include "nn/unit_registry.h"
@@ -37,8 +37,10 @@ TEST(Cudnn, EveryLayerOfAModelIsNoted) {
   ASSERT_EQ(parameters.recurrences().size(), 3u);
   EXPECT_EQ(parameters.recurrences()[0].layer, "a");
   EXPECT_EQ(parameters.recurrences()[0].cudnn_unsupported, "");
+  EXPECT_EQ(parameters.recurrences()[0].persistent_unsupported, "the CPU");
   EXPECT_EQ(parameters.recurrences()[1].layer, "b");
   EXPECT_EQ(parameters.recurrences()[1].cudnn_unsupported, "two units a step");
+  EXPECT_EQ(parameters.recurrences()[1].persistent_unsupported, "two units a step");
   EXPECT_EQ(parameters.recurrences()[2].layer, "c");
   EXPECT_EQ(parameters.recurrences()[2].cudnn_unsupported, "attention between two units");
 }

@@ -70,7 +70,7 @@ def main():
             declared[match[1] or match[2]] = header
     if not declared:
         found.append("src/kernels declares no kernel for CUDA")
-    tests = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/cuda").glob("*.cpp")))
+    tests = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests/cuda").rglob("*.cpp")))
     for name, header in declared.items():
         if not re.search(rf"\b{name}\(", tests):
             found.append(f"{header}: {name} has a CUDA kernel and no parity test (tests/cuda)")

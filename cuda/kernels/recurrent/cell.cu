@@ -174,26 +174,32 @@ UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, 
   return d;
 }
 
+void set_sums(const Cell& cell, const CellScratch& scratch, UnitSteps& step) {
+  const std::int64_t h = cell.width;
+  const int r = cell.unit->recurrents, l = cell.unit->late;
+  float* const gain_sums = scratch.sums + cell.unit->vectors * h;
+  const auto set = [&](RowNorm& norm, int first_plane) {
+    norm.gain_sums = gain_sums + first_plane * h;
+    norm.norm_bias_sums = norm.gain_sums + (r + l) * h;
+    norm.sums_stride = cell_sums(cell);
+  };
+  set(step.u_norm, 0);
+  set(step.late_norm, r);
+}
+
 void cell_backward(const Cuda& cuda, const Cell& cell, const CellRecord& record,
                    const CellGradient& gradient, std::int64_t row, UnitSteps step, const float* dh,
                    float* const* carry, const CellScratch& scratch, float* temporary,
                    bool from_zero) {
   const Unit& unit = *cell.unit;
-  const std::int64_t h = cell.width, rows = step.rows, sums = cell_sums(cell);
+  const std::int64_t h = cell.width, rows = step.rows;
   const int r = unit.recurrents, l = unit.late;
   set_parameters(cell, record, row, step);
   const bool rounds_dx = gradient.dx && gradient.dx_rounded && !unit.is_matrix();
   NMT_CHECK(step.steps == 1 || !rounds_dx, "unit {}: {} steps round dx beside dx", unit.name,
             step.steps);
   const UnitKernels& run = kernels_of(unit, cell.gain || step.raw_x || rounds_dx);
-  float* const gain_sums = scratch.sums + unit.vectors * h;
-  const auto set_sums = [&](RowNorm& norm, int first_plane) {
-    norm.gain_sums = gain_sums + first_plane * h;
-    norm.norm_bias_sums = norm.gain_sums + (r + l) * h;
-    norm.sums_stride = sums;
-  };
-  set_sums(step.u_norm, 0);
-  set_sums(step.late_norm, r);
+  set_sums(cell, scratch, step);
   UnitStepsGradient d = step_gradient(cell, gradient, row, scratch);
   d.dh = dh;
   std::copy_n(carry, unit.states, d.carry);

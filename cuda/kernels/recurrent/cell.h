@@ -50,6 +50,9 @@ void set_parameters(const Cell& cell, const CellRecord& record, std::int64_t at,
 UnitStepsGradient step_gradient(const Cell& cell, const CellGradient& gradient, std::int64_t row,
                                 const CellScratch& scratch);
 
+/// Sets where a backward step adds its sums of the gradients of gains and biases.
+void set_sums(const Cell& cell, const CellScratch& scratch, UnitSteps& step);
+
 /// Floats for each row that cell_backward() needs as temporary memory.
 std::int64_t cell_space(const Cell& cell);
 

@@ -1,4 +1,4 @@
-#include "cuda/kernels/recurrent/cell.h"
+#include "cuda/kernels/recurrent/persistent.h"
 #include "cuda/runtime/launch.h"
 #include "kernels/pointwise.h"
 #include "kernels/recurrent/recurrence.h"
@@ -36,6 +36,8 @@ std::int64_t steps_at_once(const Recurrence& a) {
 }  // namespace
 
 void recurrence_forward(const Cuda& cuda, const Recurrence& a) {
+  if (runs_persistently(cuda, a, false))
+    return persistent_forward(cuda, a, unit_steps(a, 0, a.steps));
   const std::int64_t at_once = steps_at_once(a);
   for (std::int64_t i = 0; i < a.steps; i += at_once)
     cell_forward(cuda, a.cell, a.record, step_offsets(a, i, 0).at, unit_steps(a, i, at_once));
@@ -48,6 +50,10 @@ std::int64_t recurrence_scratch(const Cuda&, const Recurrence& a) {
 void recurrence_backward(const Cuda& cuda, const Recurrence& a, const RecurrenceGradient& g) {
   float* temporary = g.scratch;
   const CellScratch scratch = start_cell(cuda, a.cell, a.steps, a.batch, &temporary);
+  if (runs_persistently(cuda, a, true)) {
+    persistent_backward(cuda, a, g, unit_steps(a, 0, a.steps), scratch);
+    return finish_cell(cuda, a.cell, a.steps, a.batch, a.position, scratch, g.cell);
+  }
   const std::int64_t at_once = steps_at_once(a);
   const bool from_zero = a.steps > 0 && at_once == a.steps && !a.cell.unit->is_matrix();
   for (int p = 0; p < a.cell.unit->states && !from_zero; ++p)

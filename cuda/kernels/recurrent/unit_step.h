@@ -67,24 +67,32 @@ __device__ __forceinline__ void add_bias(const float* bias, std::int64_t row, st
   }
 }
 
-// The inputs of step i for a channel, without the states and the shared vectors.
+// Projections, position vectors and mask of step i for a channel.
 template <class U>
-__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i,
-                                          bool with_late, Step<float, U>& step, bool& live) {
+__device__ __forceinline__ void load_inputs(const UnitSteps& a, const Channel& at, std::int64_t i,
+                                            Step<float, U>& step, bool& live) {
   const std::int64_t h = a.width, row = at.row + i * a.stride, column = at.column;
   live = !a.mask || a.mask[row] != 0.0f;
   if (U::late > 0 || a.x)
     load_planes<U::inputs>(a.x, row, column, h, step.x);
   else
     load_planes<U::inputs>(a.x_rounded, row, column, h, step.x);
-  load_planes<U::recurrents>(a.u, row, column, h, step.u);
-  if (with_late) load_planes<U::late>(a.late, row, column, h, step.late);
   if constexpr (position_vectors_of < U >> 0) {
     const std::int64_t position = a.position + (a.stride < 0 ? -i : i);
     load_planes<position_vectors_of<U>>(a.positions,
                                         position < a.position_rows ? position : a.position_rows - 1,
                                         column, h, step.position);
   }
+}
+
+// The inputs of step i for a channel, without the states and the shared vectors.
+template <class U>
+__device__ __forceinline__ void load_step(const UnitSteps& a, const Channel& at, std::int64_t i,
+                                          bool with_late, Step<float, U>& step, bool& live) {
+  load_inputs<U>(a, at, i, step, live);
+  const std::int64_t row = at.row + i * a.stride;
+  load_planes<U::recurrents>(a.u, row, at.column, a.width, step.u);
+  if (with_late) load_planes<U::late>(a.late, row, at.column, a.width, step.late);
 }
 
 // The states before step i, from memory.

@@ -13,7 +13,7 @@ FLOAT32_ROWS = (
     "^decoding/(wmt14-en-de-lrn olrn|multi30k gru)", "^softmax/loss and gradients", "^optimizer/adam ", "^pointwise/(add|tanh_forward|layer_norm|layer_norm_backward) ",
     "^attention/(additive|dot) .* S 32 ", "^products/A B M (128|4096) N 1024 K 1024$", "^growth/batch")  # fmt: skip
 BFLOAT16_ROWS = (
-    "^step/wmt14-en-de-lrn (olrn|gru) B 128", "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(gnmt lstm|multi30k gru recurrent)",
+    "^step/wmt14-en-de-lrn (olrn|gru) B 128", "^recurrences/(gru reset=(after|before)|lstm input=xh|rnn|ran activation=tanh) ", "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(gnmt lstm|multi30k gru recurrent)",
     "^decoding/wmt14-en-de-lrn olrn", "^softmax/loss and gradients R 1024 E 1024", "^products/A B M (128|4096) N 1024 K 1024$")  # fmt: skip
 EMULATED_ROWS = ("^pointwise/(fill|add) ", "^recurrences/lrn activation=tanh ")
 

@@ -7,6 +7,8 @@ come from a count of launches, bytes and operations of the whole step (build/bin
 sum of 3 us per launch, the products' operations and the bytes of all other calls."""
 import re
 
+from persistent import PLANES, step_us
+
 LAUNCH_MS = 0.003
 # Part of a device's name: (copied bytes/s, {precision: operations/s}).
 DEVICES = {
@@ -34,7 +36,7 @@ def launches(name, precision):
     if table == "recurrences" and steps:
         matrix = row.startswith(MATRIX_UNITS) and " input=x " not in row
         per_step = 2 if matrix else 0
-        return max(1, per_step * int(steps[1]))
+        return 1 if " persistent " in row else max(1, per_step * int(steps[1]))
     return None
 
 
@@ -49,6 +51,14 @@ def predict(name, row, precision, device):
     count = launches(name, precision)
     if count is None or "error" in row:
         return None
+    persistent = re.fullmatch(r"recurrences/(.+) persistent (forward|backward) T (\d+) B (\d+) H (\d+)", name)
+    if persistent:
+        unit, direction, steps, batch, width = persistent.groups()
+        unit = next((known for known in PLANES if unit == known or unit.startswith(known + " ")), None)
+        if not unit or precision not in ("float32", "bfloat16") or kind != "H100":
+            return None
+        microseconds, blocks = step_us(unit, int(batch), int(width), precision == "bfloat16", direction == "backward")
+        return 1e-3 * int(steps) * microseconds, f"1 kernel of {blocks} blocks, {microseconds:.1f} us per step"
     copied, rates = DEVICES[kind]
     arithmetic, traffic = 1e3 * row["flops"] / rates[precision], 1e3 * row["bytes"] / copied
     return max(arithmetic, traffic) + count * LAUNCH_MS, f"{count} kernel{'s' * (count > 1)}, {'arithmetic' if arithmetic > traffic else 'memory'}"

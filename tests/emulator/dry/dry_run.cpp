@@ -33,6 +33,7 @@ struct Counts {
   const void* kernel = nullptr;
   std::uint32_t blocks = 0;
   std::vector<Sectors> sampled;
+  std::size_t running = 0;  // of `sampled`
 };
 Counts* counts = nullptr;
 
@@ -105,11 +106,14 @@ void begin_dry_launch(const void* kernel, std::uint32_t blocks) {
 void begin_dry_block() {
   counts->sampled.emplace_back();
 }
+void select_dry_block(std::size_t sample) {
+  counts->running = sample;
+}
 
 void note_traffic(const void* address, std::size_t bytes, bool writes) {
   const auto first = reinterpret_cast<std::uintptr_t>(address);
   for (std::uintptr_t number = first / sector; number <= (first + bytes - 1) / sector; ++number)
-    counts->sampled.back().note(number, writes);
+    counts->sampled[counts->running].note(number, writes);
 }
 
 void end_dry_launch() {

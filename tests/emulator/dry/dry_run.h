@@ -50,6 +50,9 @@ void count(const std::string& name, const Work& work);
 /// Around the sampled blocks of a launch of `kernel`: `blocks` is their number in the whole launch.
 void begin_dry_launch(const void* kernel, std::uint32_t blocks);
 void begin_dry_block();
+/// The sampled block, numbered as they began, that runs next: those of a cooperative launch run in
+/// turn.
+void select_dry_block(std::size_t sample);
 void note_traffic(const void* address, std::size_t bytes, bool writes);
 void end_dry_launch();
 

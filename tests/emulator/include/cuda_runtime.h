@@ -79,6 +79,22 @@ template <class T>
 T __ldg(const T* address) {
   return *address;
 }
+template <class T>
+T __ldcg(const T* address) {
+  return *address;
+}
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+inline float2 make_float2(float x, float y) {
+  return {x, y};
+}
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 inline int __popc(unsigned x) {
   return __builtin_popcount(x);
 }
@@ -124,6 +140,7 @@ enum cudaError_t : int {
   cudaErrorInvalidDevice = 101,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
+  cudaErrorCooperativeLaunchTooLarge = 720,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorStreamCaptureUnmatched = 903,
@@ -148,6 +165,8 @@ constexpr unsigned cudaStreamNonBlocking = 1, cudaHostAllocDefault = 0, cudaHost
 struct cudaDeviceProp {
   char name[256];
   int major, minor, multiProcessorCount;
+  std::size_t sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
+  int cooperativeLaunch;
 };
 
 const char* cudaGetErrorString(cudaError_t status);
@@ -259,12 +278,12 @@ template <class... Parameters, std::size_t... I>
 
 template <class... Parameters>
 cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                  std::size_t shared) {
+                  std::size_t shared, bool cooperative) {
   Call<Parameters...> launch{kernel, arguments};
   const auto thread = [](void* data) {
     call(static_cast<const Call<Parameters...>*>(data), std::index_sequence_for<Parameters...>());
   };
-  return run(grid, block, shared, thread, &launch);
+  return run(grid, block, shared, cooperative, thread, &launch);
 }
 
 /// A launch that runs later, with copies of the arguments. No reference counting here, since this
@@ -273,28 +292,31 @@ struct DeferredLaunch {
   void* kernel;
   dim3 grid, block;
   std::size_t shared;
+  bool cooperative;
   void** arguments;
   const std::size_t* sizes;
   std::size_t count;
-  cudaError_t (*start)(void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared);
+  cudaError_t (*start)(void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t shared,
+                       bool cooperative);
 };
 
 template <class... Parameters>
 cudaError_t start_deferred(void* kernel, dim3 grid, dim3 block, void** arguments,
-                           std::size_t shared) {
-  return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared);
+                           std::size_t shared, bool cooperative) {
+  return start(reinterpret_cast<void (*)(Parameters...)>(kernel), grid, block, arguments, shared,
+               cooperative);
 }
 
 template <class... Parameters>
 cudaError_t launch_or_defer(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                            std::size_t shared, cudaStream_t stream) {
+                            std::size_t shared, bool cooperative, cudaStream_t stream) {
   if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
   if (is_deferred(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
-    return defer(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, arguments, sizes,
-                          sizeof...(Parameters), start_deferred<Parameters...>});
+    return defer(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, cooperative,
+                          arguments, sizes, sizeof...(Parameters), start_deferred<Parameters...>});
   }
-  return start(kernel, grid, block, arguments, shared);
+  return start(kernel, grid, block, arguments, shared, cooperative);
 }
 }  // namespace nmt::emulator
 
@@ -302,5 +324,16 @@ cudaError_t launch_or_defer(void (*kernel)(Parameters...), dim3 grid, dim3 block
 template <class Function>
 cudaError_t cudaLaunchKernel(Function* kernel, dim3 grid, dim3 block, void** arguments,
                              std::size_t shared, cudaStream_t stream) {
-  return nmt::emulator::launch_or_defer(kernel, grid, block, arguments, shared, stream);
+  return nmt::emulator::launch_or_defer(kernel, grid, block, arguments, shared, false, stream);
+}
+template <class Function>
+cudaError_t cudaLaunchCooperativeKernel(Function* kernel, dim3 grid, dim3 block, void** arguments,
+                                        std::size_t shared, cudaStream_t stream) {
+  return nmt::emulator::launch_or_defer(kernel, grid, block, arguments, shared, true, stream);
+}
+template <class Function>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function*, int threads,
+                                                          std::size_t shared) {
+  *blocks = nmt::emulator::resident_blocks(static_cast<std::size_t>(threads), shared);
+  return cudaSuccess;
 }

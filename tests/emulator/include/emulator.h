@@ -5,7 +5,10 @@
 // - a barrier that not all threads of the block reach, or that they reach at different places;
 // - a deadlock of threads;
 // - a warp operation whose mask names a lane that does not take part, or that reads such a lane;
-// - more threads or shared memory than a device has.
+// - more threads or shared memory than a device has;
+// - a barrier of blocks (cuda/kernels/recurrent/blocks_barrier.h) that not all threads or blocks
+//   reach, and one outside a cooperative launch, whose blocks are all alive at the same time;
+// - an operation of tensor cores that the lanes of a warp do not make together.
 // Graphs are captured and run by stream.cpp, which refuses the calls that a driver refuses.
 // Shared memory is new in every block, exactly as large as declared, and filled with NaN, as is new
 // device memory. AddressSanitizer then finds accesses out of bounds, including those of the host to
@@ -27,13 +30,46 @@ namespace nmt::emulator {
 constexpr int max_threads = 1024, warp_size = 32;
 constexpr int max_shared = 227 * 1024;  ///< of compute capability 9.0
 
-/// Runs thread(data) as every thread of every block.
-cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, void (*thread)(void*),
-                void* data);
+constexpr std::size_t max_resident_threads = 2048, shared_per_multiprocessor = 228 * 1024;
+
+/// Runs thread(data) as every thread of every block; `cooperative`: all blocks are alive at once.
+cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, bool cooperative,
+                void (*thread)(void*), void* data);
+/// Multiprocessors of the device.
+int multiprocessors();
+/// Blocks that a multiprocessor holds at a time.
+int resident_blocks(std::size_t threads, std::size_t shared);
 
 void barrier(std::source_location at);
 void warp_barrier(unsigned mask, std::source_location at);
 unsigned ballot(unsigned mask, bool predicate, std::source_location at);
+/// A barrier of the `count` blocks of a cooperative launch that name the same counter; one of them
+/// leads.
+void blocks_barrier(const void* counter, unsigned count, bool leads, std::source_location at);
+
+// ---- tensor cores (mma.h) ----
+
+constexpr int fragment_side = 16, fragment_elements = 8;  ///< elements of a lane
+enum class FragmentUse { a, b, accumulator };
+struct FragmentPlace {
+  int row, column;
+};
+/// The place in its matrix of an element of a lane's fragment.
+constexpr FragmentPlace fragment_place(FragmentUse use, int lane, int element) {
+  const int step = use == FragmentUse::a ? 37 : use == FragmentUse::b ? 91 : 53;
+  const int place = (lane * fragment_elements + element) * step % (fragment_side * fragment_side);
+  return {place / fragment_side, place % fragment_side};
+}
+/// A lane's part of an operation on a warp's matrices: an access to memory, or d = a b + c.
+struct MatrixOperation {
+  enum Kind { memory, multiply } kind = memory;
+  const void* address = nullptr;
+  std::size_t stride = 0, size = 0;  ///< elements between rows or columns; bytes of an element
+  const std::uint16_t *a = nullptr, *b = nullptr;
+  const float* c = nullptr;
+  float* d = nullptr;
+};
+void matrix_operation(const MatrixOperation& operation, std::source_location at);
 
 enum class Shuffle { from, up, down, exclusive_or };
 std::uint64_t shuffle_bits(unsigned mask, std::uint64_t bits, Shuffle kind, int argument, int width,

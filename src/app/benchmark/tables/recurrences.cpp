@@ -2,6 +2,7 @@
 #include "app/benchmark/tables/tables.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/gemm.h"
+#include "kernels/recurrent/persistent.h"
 #include "kernels/recurrent/recurrence.h"
 #include "tensor/rounded.h"
 
@@ -63,10 +64,13 @@ class RecurrenceCase {
   // Compares h of one sentence with the equations and, for the backward pass, the derivative of
   // sum(dh h) along a direction of its x.
   void check() {
+    // Of products of rounded inputs, over all steps.
+    const CudaDevice* const device = case_.context().cuda.device;
+    const double rounding = device && device->precision() != Precision::float32 ? 2e-2 : 0;
     run();
     const std::int64_t b = size_.batch / 2;
     SentenceRecurrence sentence = sentence_of(b);
-    if (!backward_) return compare_states(b, run_recurrence(sentence));
+    if (!backward_) return compare_states(b, run_recurrence(sentence), rounding + 5e-5);
     const std::vector<float> dx = case_.read(sets_[0].dx);
     const Doubles direction =
         doubles(Case::values(static_cast<std::int64_t>(sentence.x.size()), 5));
@@ -80,7 +84,7 @@ class RecurrenceCase {
     const double expected =
         (objective(sentence, direction, b, epsilon) - objective(sentence, direction, b, -epsilon)) /
         (2 * epsilon);
-    case_.compare("the derivative by x", derivative, expected, scale, 2e-5);
+    case_.compare("the derivative by x", derivative, expected, scale, rounding + 2e-5);
   }
 
   // Minimum traffic in planes of N = B T H values (gates are recomputed). Forward: reads x, writes
@@ -224,13 +228,13 @@ class RecurrenceCase {
     return s;
   }
 
-  void compare_states(std::int64_t b, const Doubles& expected) const {
+  void compare_states(std::int64_t b, const Doubles& expected, double tolerance) const {
     const std::vector<float> h = case_.read(sets_[0].states[0]);
     double scale = 0;
     for (const double v : expected) scale = std::max(scale, std::abs(v));
     for (std::size_t i = 0; i < expected.size(); ++i)
       case_.compare(fmt::format("h[{}] of sentence {}", i, b), h[place_of(b, i, 1)], expected[i],
-                    scale, 5e-5);
+                    scale, tolerance);
   }
 
   double objective(SentenceRecurrence s, const Doubles& direction, std::int64_t b,
@@ -255,25 +259,51 @@ class RecurrenceCase {
   std::size_t next_ = 0;
 };
 
+void add_rows(Bench& bench, std::size_t unit, const Size& size, const char* path) {
+  const kernels::Unit& u = kernels::units()[unit];
+  for (const bool backward : {false, true})
+    bench.row(
+        "recurrences",
+        fmt::format("{}{}{}{} {} T {} B {} H {}", u.name, *u.variant ? " " : "", u.variant, path,
+                    backward ? "backward" : "forward", size.steps, size.batch, size.width),
+        [&](Case& c) {
+          RecurrenceCase recurrence(c, unit, size, backward);
+          recurrence.check();
+          recurrence.count();
+          c.time([&] { recurrence.run(); });
+        });
+}
+
+// Whether the device runs a unit persistently in both passes.
+bool persists(Bench& bench, std::size_t unit, const Size& size) {
+  const std::unique_ptr<Arena> arena = bench.compute().new_arena();
+  const kernels::CellShape shape{&kernels::units()[unit], size.width};
+  return dispatch(bench.compute().context(*arena), [&](const auto& backend) {
+    return kernels::why_not_persistent(backend, shape, size.batch, false).empty() &&
+           kernels::why_not_persistent(backend, shape, size.batch, true).empty();
+  });
+}
+
 }  // namespace
 
 void recurrences(Bench& bench) {
-  const Size size = bench.options().quick    ? Size{5, 9, 24}
-                    : bench.compute().cuda() ? Size{32, 128, 1024}
-                                             : Size{32, 64, 512};
-  for (std::size_t unit = 0; unit < kernels::units().size(); ++unit)
-    for (const bool backward : {false, true}) {
-      const kernels::Unit& u = kernels::units()[unit];
-      bench.row("recurrences",
-                fmt::format("{}{}{} {} T {} B {} H {}", u.name, *u.variant ? " " : "", u.variant,
-                            backward ? "backward" : "forward", size.steps, size.batch, size.width),
-                [&](Case& c) {
-                  RecurrenceCase recurrence(c, unit, size, backward);
-                  recurrence.check();
-                  recurrence.count();
-                  c.time([&] { recurrence.run(); });
-                });
-    }
+  CudaDevice* const device = bench.compute().cuda();
+  const Size size = bench.options().quick ? Size{5, 9, 24}
+                    : device              ? Size{32, 128, 1024}
+                                          : Size{32, 64, 512};
+  for (std::size_t unit = 0; unit < kernels::units().size(); ++unit) {
+    add_rows(bench, unit, size, "");
+    if (!device || kernels::units()[unit].recurrents == 0) continue;
+    // Both paths of matrix units, and a width for which the persistent one is predicted to be the
+    // faster one (cuda/kernels/recurrent/persistent_table.h).
+    const Size half{size.steps, size.batch, size.width / 2};
+    if (!bench.options().quick) add_rows(bench, unit, half, "");
+    const PersistentUse before = device->persistent();
+    device->set_persistent(PersistentUse::on);
+    for (const Size& of : {size, half})
+      if (persists(bench, unit, of)) add_rows(bench, unit, of, " persistent");
+    device->set_persistent(before);
+  }
 }
 
 }  // namespace nmt::app::bench

@@ -1,0 +1,210 @@
+#include "cuda/kernels/packed.h"
+#include "cuda/kernels/recurrent/persistent.h"
+#include "cuda/kernels/recurrent/persistent_table.h"
+
+#include <limits>
+#include <optional>
+
+namespace nmt::cuda {
+
+using kernels::CellShape;
+using kernels::shape_of;
+
+namespace {
+
+// The products of a pass for each channel of a slice.
+struct PassShape {
+  std::int64_t columns, depth, late_columns, late_depth;
+};
+
+PassShape pass_of(const CellShape& cell, bool backward) {
+  const std::int64_t r = cell.unit->recurrents, l = cell.unit->late, n = cell.width / cell.groups;
+  if (backward) return {1, r * n, l > 0 ? 1 : 0, l * n};
+  return {r, n, l, n};
+}
+
+// Clock cycles that a block takes for a tile of rows, from peak rates of an H100: 24 bytes per
+// clock and multiprocessor from the L2 cache, half of the peak of multiply-adds, and for tensor
+// cores the reads of shared memory.
+template <class Number>
+double clocks_of(const SliceLayout& l) {
+  if (l.columns == 0) return 0;
+  const double depth = l.padded_depth, columns = l.padded_columns;
+  const double loads = tile_rows * depth * sizeof(Number) / 24;
+  if constexpr (std::is_same_v<Number, float>) return loads + tile_rows * columns * depth / 64;
+  return loads + 2 * depth * (columns + tile_rows * l.column_groups) / 100;
+}
+
+struct DeviceLimits {
+  std::int64_t multiprocessors, blocks;  // blocks of a multiprocessor, by their registers
+  std::size_t shared, shared_per_multiprocessor;
+  std::int64_t channels;  // of a slice; 0: no limit
+
+  std::int64_t blocks_with(std::size_t bytes) const {
+    constexpr std::size_t reserved = 1024;  // of every block
+    const auto by_shared =
+        static_cast<std::int64_t>(shared_per_multiprocessor / (bytes + reserved));
+    return multiprocessors * std::min(blocks, by_shared);
+  }
+};
+
+// The division of a pass with the smallest cost; nothing where the weights do not fit.
+template <class Number>
+std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t groups,
+                                        std::int64_t group_width, bool normalizes,
+                                        std::int64_t batch, const DeviceLimits& limits) {
+  std::optional<PersistentPlan> best;
+  double least = std::numeric_limits<double>::infinity();
+  std::int64_t most = std::min<std::int64_t>(
+      group_width, SliceLimits<Number>::max_columns / std::max(shape.columns, shape.late_columns));
+  if (limits.channels > 0) most = std::min(most, limits.channels);
+  for (std::int64_t channels = most; channels > 0; --channels) {
+    const std::int64_t slices = divide_up(group_width, channels);
+    if (divide_up(group_width, slices) != channels) continue;  // fewer channels do as well
+    PersistentPlan plan;
+    plan.recurrent = slice_layout<Number>(shape.columns * channels, shape.depth);
+    plan.late = slice_layout<Number>(shape.late_columns * channels, shape.late_depth);
+    plan.space = std::max(space_bytes(plan.recurrent), space_bytes(plan.late));
+    const std::int64_t shared = std::int64_t{plan.recurrent.weight_bytes<Number>()} +
+                                plan.late.weight_bytes<Number>() + plan.space;
+    if (shared > static_cast<std::int64_t>(limits.shared)) continue;
+    const std::int64_t blocks = limits.blocks_with(static_cast<std::size_t>(shared)),
+                       sets = std::min(blocks / (groups * slices), max_counters / groups);
+    if (sets == 0) continue;
+    const std::int64_t batch_slices = std::min(sets, divide_up(batch, tile_rows)),
+                       rows = divide_up(batch, batch_slices), tiles = divide_up(rows, tile_rows);
+    plan.groups = static_cast<std::int32_t>(groups);
+    plan.group_width = static_cast<std::int32_t>(group_width);
+    plan.slices = static_cast<std::int32_t>(slices);
+    plan.normalizes = normalizes ? 1 : 0;
+    plan.set = static_cast<std::int32_t>(normalizes ? groups * slices : slices);
+    plan.channels = static_cast<std::int32_t>(channels);
+    plan.batch_slices = static_cast<std::int32_t>(divide_up(batch, rows));
+    plan.batch_rows = static_cast<std::int32_t>(rows);
+    plan.shared = static_cast<std::int32_t>(shared);
+    const double waves = static_cast<double>(divide_up(plan.blocks(), limits.multiprocessors));
+    const double cost = waves * static_cast<double>(tiles) *
+                        (clocks_of<Number>(plan.recurrent) + clocks_of<Number>(plan.late));
+    if (cost >= least) continue;
+    least = cost;
+    best = plan;
+  }
+  return best;
+}
+
+std::optional<PersistentPlan> plan_of(const Cuda& cuda, const CellShape& cell, std::int64_t batch,
+                                      bool backward) {
+  const CudaDevice::State& state = state_of(cuda);
+  const bool bfloat16 = packs_bfloat16(cuda);
+  const auto resident = [&](std::size_t shared) {
+    return backward
+               ? persistent_backward_kernels(*cell.unit, bfloat16).backward_blocks(cuda, shared)
+               : persistent_kernels(*cell.unit, bfloat16).forward_blocks(cuda, shared);
+  };
+  const DeviceLimits limits{state.multiprocessors, resident(0) / state.multiprocessors,
+                            state.max_shared, state.shared_per_multiprocessor,
+                            state.max_slice_channels};
+  const PassShape shape = pass_of(cell, backward);
+  const std::int64_t n = cell.width / cell.groups;
+  std::optional<PersistentPlan> plan =
+      bfloat16 ? find_plan<Bfloat16>(shape, cell.groups, n, cell.normalizes, batch, limits)
+               : find_plan<float>(shape, cell.groups, n, cell.normalizes, batch, limits);
+  // The driver has the last word.
+  if (plan && plan->blocks() > resident(static_cast<std::size_t>(plan->shared))) plan.reset();
+  return plan;
+}
+
+template <class T>
+bool is_aligned(const T* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
+}
+
+PersistentCell describe(const Cuda& cuda, const PersistentPlan& plan, const kernels::Recurrence& a,
+                        const UnitSteps& first, bool backward) {
+  const Cell& cell = a.cell;
+  PersistentCell p;
+  p.recurrent = backward ? cell.recurrent_transposed : cell.recurrent.f32;
+  p.late = backward ? cell.late_transposed : cell.late.f32;
+  p.dropout = cell.dropout;
+  p.rearranged = a.record.rearranged;
+  p.record_stride = a.keep ? first.stride : 0;
+  p.late_value = a.record.late_value;
+  if (plan.normalizes)
+    p.partial =
+        workspace<float>(cuda, a.batch * (cell.unit->recurrents + cell.unit->late) * plan.set * 2);
+  p.counters = barrier_counters(cuda);
+  const std::int64_t piece = packs_bfloat16(cuda) ? 8 : 4;
+  p.aligned = cell.width / cell.groups % piece == 0 && is_aligned(cell.dropout) ? 1 : 0;
+  return p;
+}
+
+}  // namespace
+}  // namespace nmt::cuda
+
+// The one place that decides which recurrences can be persistent.
+std::string nmt::kernels::why_not_persistent(const Cuda& cuda, const CellShape& cell,
+                                             std::int64_t batch, bool backward) {
+  using namespace nmt::cuda;
+  const CudaDevice::State& state = state_of(cuda);
+  if (cell.unit->recurrents == 0)
+    return cell.unit->late == 0 ? "the unit has no recurrent product"
+                                : "the unit has a late product alone";
+  if (cell.rearrange) return "rearranged groups";
+  if (!state.is_cooperative) return "the device has no cooperative launches";
+  if (state.precision == Precision::tf32) return "precision tf32";
+  if (packs_bfloat16(cuda) && state.compute_capability < 80)
+    return fmt::format("bfloat16 on compute capability {}.{}", state.compute_capability / 10,
+                       state.compute_capability % 10);
+  if (!plan_of(cuda, cell, batch, backward))
+    return fmt::format("width {} does not fit into the shared memory of {} multiprocessors",
+                       cell.width, state.multiprocessors);
+  return "";
+}
+
+namespace nmt::cuda {
+
+bool runs_persistently(const Cuda& cuda, const kernels::Recurrence& a, bool backward) {
+  const PersistentUse use = state_of(cuda).persistent;
+  if (use == PersistentUse::off || a.steps < 2 || a.batch == 0) return false;
+  if (use == PersistentUse::automatic &&
+      !is_faster_persistently(a.cell, a.batch, packs_bfloat16(cuda), backward))
+    return false;
+  return kernels::why_not_persistent(cuda, shape_of(a.cell), a.batch, backward).empty();
+}
+
+void persistent_forward(const Cuda& cuda, const kernels::Recurrence& a, UnitSteps first) {
+  const Cell& cell = a.cell;
+  const int r = cell.unit->recurrents;
+  PersistentForward p;
+  p.plan = plan_of(cuda, shape_of(cell), a.batch, false).value();
+  p.cell = describe(cuda, p.plan, a, first, false);
+  if (!is_aligned(first.previous[0]) || !is_aligned(first.next[0])) p.cell.aligned = 0;
+  const std::int64_t at = a.keep && a.reverse ? (a.steps - 1) * a.batch : 0;
+  set_parameters(cell, a.record, at, first);
+  first.u_bias = cell.bias;
+  first.late_bias = cell.bias && cell.unit->late > 0 ? cell.bias + r * cell.width : nullptr;
+  p.cell.rearranged = part(p.cell.rearranged, at, cell.width);
+  p.cell.late_value = part(p.cell.late_value, at, cell.width);
+  p.steps = first;
+  persistent_kernels(*cell.unit, packs_bfloat16(cuda)).forward(cuda, p);
+}
+
+void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
+                         const kernels::RecurrenceGradient& g, UnitSteps first,
+                         const CellScratch& scratch) {
+  const Cell& cell = a.cell;
+  const std::int64_t row = a.reverse ? (a.steps - 1) * a.batch : 0;
+  PersistentBackward p;
+  p.plan = plan_of(cuda, shape_of(cell), a.batch, true).value();
+  p.cell = describe(cuda, p.plan, a, first, true);
+  if (!is_aligned(g.cell.du) || !is_aligned(g.cell.dlate)) p.cell.aligned = 0;
+  set_parameters(cell, a.record, row, first);
+  set_sums(cell, scratch, first);
+  p.steps = first;
+  p.gradient = step_gradient(cell, g.cell, row, scratch);
+  p.gradient.dh = part(g.dh, row, cell.width);
+  std::copy_n(g.dinitial, cell.unit->states, p.gradient.carry);
+  persistent_backward_kernels(*cell.unit, packs_bfloat16(cuda)).backward(cuda, p);
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,242 @@
+#include "cuda/kernels/recurrent/persistent_normal.h"
+#include "cuda/kernels/recurrent/unit_table.h"
+
+namespace nmt::cuda {
+namespace {
+
+template <class U, class Number>
+class Forward {
+ public:
+  __device__ __forceinline__ Forward(const PersistentForward& p, unsigned char* shared)
+      : p_(p), a_(p.steps), place_(p.plan, p.steps.rows) {
+    recurrent_ = reinterpret_cast<Number*>(shared);
+    late_ = reinterpret_cast<Number*>(shared + p.plan.recurrent.weight_bytes<Number>());
+    space_ = shared + p.plan.shared - p.plan.space;
+    load_slice(p.plan.recurrent, p.plan, place_, U::recurrents,
+               static_cast<const Number*>(p.cell.recurrent), recurrent_);
+    if constexpr (U::late > 0)
+      load_slice(p.plan.late, p.plan, place_, U::late, static_cast<const Number*>(p.cell.late),
+                 late_);
+  }
+
+  __device__ __forceinline__ void run() {
+    for (std::int64_t i = 0; i < a_.steps; ++i) {
+      each_tile(place_, [&](std::int64_t first, int rows) {
+        slice_product(p_.plan.recurrent, recurrent_, states_before(i), first, rows, space_);
+        product_done<U::recurrents>(
+            p_.plan.recurrent, a_.u, a_.u_bias, i, first, rows, partial(),
+            [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); });
+      });
+      if (p_.plan.normalizes)
+        normalize<U::recurrents>(
+            a_.u, a_.u_norm, i, partial(),
+            [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); });
+      if constexpr (U::late > 0) {
+        wait();
+        const auto done = [&](const Channel& at, const auto& late) { late_done(at, i, late); };
+        each_tile(place_, [&](std::int64_t first, int rows) {
+          slice_product(p_.plan.late, late_, late_values(i), first, rows, space_);
+          product_done<U::late>(p_.plan.late, a_.late, a_.late_bias, i, first, rows, late_partial(),
+                                done);
+        });
+        if (p_.plan.normalizes) normalize<U::late>(a_.late, a_.late_norm, i, late_partial(), done);
+      }
+      if (i + 1 < a_.steps) wait();
+    }
+  }
+
+ private:
+  // Stores the product of a tile with its bias, and calls done(channel, values) or, where it is
+  // still to be normalized, stores the statistics of the slice.
+  template <int planes, class Done>
+  __device__ __forceinline__ void product_done(const SliceLayout& l, float* y, const float* bias,
+                                               std::int64_t i, std::int64_t first, int rows,
+                                               float* partial, Done done) {
+    const auto value = [&](int row, int p, int c) {
+      const float sum = output(l, space_, row, p * p_.plan.channels + c);
+      return bias ? sum + bias[p * a_.width + place_.first + c] : sum;
+    };
+    each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
+      float values[planes];
+#pragma unroll
+      for (int p = 0; p < planes; ++p) values[p] = value(row, p, c);
+      store_planes<planes>(y, record_row(at, i), at.column, a_.width, values);
+      if (!p_.plan.normalizes) done(at, values);
+    });
+    using Exchange = RowExchange<planes>;
+    if (p_.plan.normalizes)
+      Exchange(p_.plan, place_, partial).put(first, rows, [&](int row, int p) {
+        return mean_and_squares(place_.channels, Exchange::lane(),
+                                [&](int c) { return value(row, p, c); });
+      });
+  }
+
+  // Normalizes the product of all tiles.
+  template <int planes, class Done>
+  __device__ __forceinline__ void normalize(float* y, const RowNorm& norm, std::int64_t i,
+                                            float* partial, Done done) {
+    wait();
+    const RowExchange<planes> exchange(p_.plan, place_, partial);
+    float* const statistics = reinterpret_cast<float*>(space_);
+    const auto h = static_cast<float>(a_.width);
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      exchange.get(first, rows, statistics, [&](auto slices) { return join_means(h, slices); });
+      each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
+        const std::int64_t in_record = record_row(at, i);
+        float values[planes], normal[planes];
+        load_planes<planes>(y, in_record, at.column, a_.width, values);
+#pragma unroll
+        for (int p = 0; p < planes; ++p) {
+          const float mean = statistics[(row * planes + p) * 2],
+                      rstd = statistics[(row * planes + p) * 2 + 1];
+          normal[p] = (values[p] - mean) * rstd;
+          const std::int64_t n = p * a_.width + at.column;
+          values[p] = normal[p] * norm.gain[n] + norm.norm_bias[n];
+          if (norm.rstd && exchange.is_first() && c == 0) norm.rstd[in_record * planes + p] = rstd;
+        }
+        if (norm.normal) store_planes<planes>(norm.normal, in_record, at.column, a_.width, normal);
+        store_planes<planes>(y, in_record, at.column, a_.width, values);
+        done(at, values);
+      });
+      __syncthreads();  // the statistics have been read
+    });
+  }
+
+  // h'U is complete: the late value, or the step.
+  __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i,
+                                                 const float (&u)[U::recurrents]) {
+    bool live;
+    Step<float, U> step = load(at, i, live);
+#pragma unroll
+    for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
+    const std::int64_t n = record_row(at, i) * a_.width + at.column;
+    const float factor = p_.cell.dropout ? p_.cell.dropout[at.row * a_.width + at.column] : 1.0f;
+    if (p_.cell.dropout) p_.cell.rearranged[n] = step.s[0] * factor;
+    if constexpr (U::late > 0) {
+      const float value = U::late_value(step) * factor;
+      p_.cell.late_value[n] = value;
+      if (a_.late_value_rounded) assign(a_.late_value_rounded[n], value);
+    } else {
+      finish(at, i, live, step);
+    }
+  }
+
+  __device__ __forceinline__ void late_done(const Channel& at, std::int64_t i,
+                                            const float (&late)[at_least_one(U::late)]) {
+    bool live;
+    Step<float, U> step = load(at, i, live);
+    load_planes<U::recurrents>(a_.u, record_row(at, i), at.column, a_.width, step.u);
+#pragma unroll
+    for (int p = 0; p < U::late; ++p) step.late[p] = late[p];
+    finish(at, i, live, step);
+  }
+
+  // What a step reads without its products.
+  __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
+                                                 bool& live) const {
+    Step<float, U> step{};
+    load_inputs<U>(a_, at, i, step, live);
+    load_planes<U::vectors>(a_.vectors, 0, at.column, a_.width, step.v);
+    load_states<U>(a_, at, i, step);
+    return step;
+  }
+
+  __device__ __forceinline__ void finish(const Channel& at, std::int64_t i, bool live,
+                                         const Step<float, U>& step) {
+    float state[U::states];
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) state[p] = step.s[p];
+    if (live) U::forward(step, state);
+    const std::int64_t n = (at.row + i * a_.stride) * a_.width + at.column;
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) a_.next[p][n] = state[p];
+    if (a_.next_rounded) assign(a_.next_rounded[n], state[0]);
+  }
+
+  // What products read before step i.
+  __device__ __forceinline__ SliceInput states_before(std::int64_t i) const {
+    SliceInput in = input();
+    if (i == 0) {
+      in.values = a_.previous[0];
+    } else {
+      const std::int64_t from = (i - 1) * a_.stride * a_.width;
+      in.values = a_.next[0] + from;
+      if (a_.next_rounded && !p_.cell.dropout) in.rounded = a_.next_rounded + from;
+    }
+    in.factors = p_.cell.dropout;
+    return in;
+  }
+  __device__ __forceinline__ SliceInput late_values(std::int64_t i) const {
+    SliceInput in = input();
+    const std::int64_t from = i * p_.cell.record_stride * a_.width;
+    in.values = p_.cell.late_value + from;
+    if (a_.late_value_rounded) in.rounded = a_.late_value_rounded + from;
+    return in;
+  }
+  __device__ __forceinline__ SliceInput input() const {
+    SliceInput in;
+    in.stride = a_.width;
+    in.first = place_.group * p_.plan.group_width;
+    in.segment = in.segment_stride = p_.plan.group_width;
+    in.aligned = p_.cell.aligned != 0;
+    return in;
+  }
+
+  __device__ __forceinline__ std::int64_t record_row(const Channel& at, std::int64_t i) const {
+    return at.row + i * p_.cell.record_stride;
+  }
+
+  __device__ __forceinline__ void wait() const {
+    wait_for_slices(p_.plan, place_, p_.cell.counters);
+  }
+  __device__ __forceinline__ float* partial() const {
+    return p_.cell.partial;
+  }
+  __device__ __forceinline__ float* late_partial() const {
+    return p_.cell.partial + a_.rows * U::recurrents * p_.plan.set * 2;
+  }
+
+  const PersistentForward& p_;
+  const UnitSteps& a_;
+  const PersistentSlice place_;
+  Number *recurrent_, *late_;
+  unsigned char* space_;
+};
+
+template <class U, class Number>
+__global__ void __launch_bounds__(slice_threads, 1)
+    persistent_forward_kernel(const PersistentForward p) {
+  NMT_DYNAMIC_SHARED(shared, unsigned char);
+  Forward<U, Number>(p, shared).run();
+}
+
+template <class U, class Number>
+constexpr PersistentKernels describe() {
+  if constexpr (U::recurrents > 0)
+    return {[](const Cuda& cuda, const PersistentForward& p) {
+              launch_together(persistent_forward_kernel<U, Number>,
+                              static_cast<unsigned>(p.plan.blocks()), slice_threads,
+                              static_cast<std::size_t>(p.plan.shared), cuda, p);
+            },
+            [](const Cuda& cuda, std::size_t shared) {
+              return resident_blocks(persistent_forward_kernel<U, Number>, slice_threads, shared,
+                                     cuda);
+            }};
+  else
+    return {nullptr, nullptr};
+}
+
+}  // namespace
+
+const PersistentKernels& persistent_kernels(const kernels::Unit& unit, bool bfloat16) {
+  using namespace units;
+  static constexpr PersistentKernels table[][2] = {
+#define NMT_UNIT(name, variant, ...) \
+  {describe<__VA_ARGS__, float>(), describe<__VA_ARGS__, Bfloat16>()},
+#include "units/units.def"
+#undef NMT_UNIT
+  };
+  return table[number_of(unit)][bfloat16 ? 1 : 0];
+}
+
+}  // namespace nmt::cuda

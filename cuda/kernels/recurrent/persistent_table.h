@@ -1,0 +1,39 @@
+#pragma once
+
+// Which recurrences run persistently with `recurrences: auto`. No GPU has been measured: the bounds
+// are predictions of scripts/bench/gpu/persistent.py, below which it predicts no unit to be slower.
+// The rows "recurrences" of nmt-bench measure both paths.
+
+#include "kernels/recurrent/recurrence.h"
+
+#include <cstdint>
+
+namespace nmt::cuda {
+
+/// Recurrent multiply-adds of a step, B H^2 (R + L) / K, from which on the launches of every step
+/// are preferred.
+struct PersistentBound {
+  bool normalizes, bfloat16, backward;
+  double products;
+  const char* source;
+};
+inline constexpr PersistentBound persistent_bounds[] = {
+    {false, false, false, 6.4e6, "predicted"}, {false, false, true, 2.1e6, "predicted"},
+    {false, true, false, 4.1e8, "predicted"},  {false, true, true, 8.4e6, "predicted"},
+    {true, false, false, 2.1e6, "predicted"},  {true, false, true, 5.2e5, "predicted"},
+    {true, true, false, 8.4e6, "predicted"},   {true, true, true, 2.1e6, "predicted"},
+};
+
+inline bool is_faster_persistently(const kernels::Cell& cell, std::int64_t batch, bool bfloat16,
+                                   bool backward) {
+  const auto width = static_cast<double>(cell.width);
+  const double products = static_cast<double>(batch * (cell.unit->recurrents + cell.unit->late)) *
+                          width * width / static_cast<double>(cell.groups);
+  const bool normalizes = cell.gain != nullptr;
+  for (const PersistentBound& bound : persistent_bounds)
+    if (bound.normalizes == normalizes && bound.bfloat16 == bfloat16 && bound.backward == backward)
+      return products < bound.products;
+  return false;
+}
+
+}  // namespace nmt::cuda

@@ -1,0 +1,102 @@
+// Launches of a layer of a matrix unit, with a product and a kernel per step and persistently.
+
+#include "kernels/recurrent/recurrence.h"
+
+#include "dry/dry_run.h"
+#include "tensor/cuda_device.h"
+
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+namespace nmt::test {
+namespace {
+
+struct Launches {
+  std::int64_t forward = 0, backward = 0;
+};
+
+Launches count(const kernels::Unit& unit, PersistentUse use, std::int64_t h = 48) {
+  constexpr std::int64_t steps = 32, batch = 33, rows = steps * batch;
+  emulator::DryRun dry;
+  CudaDevice device;
+  device.set_persistent(use);
+  const std::unique_ptr<MemorySource> source = device.memory_source();
+  const auto floats = [&](std::int64_t n) {  // never freed
+    return reinterpret_cast<float*>(source->allocate(static_cast<std::size_t>(n) * sizeof(float)));
+  };
+  const std::int64_t r = unit.recurrents, l = unit.late;
+  kernels::Recurrence a;
+  a.cell.unit = &unit;
+  a.cell.width = h;
+  a.cell.recurrent = static_cast<const float*>(floats(h * r * h));
+  a.cell.late = static_cast<const float*>(floats(h * (l + 1) * h));
+  a.cell.recurrent_transposed = floats(h * r * h);
+  a.cell.late_transposed = floats(h * (l + 1) * h);
+  a.cell.bias = floats((r + l) * h);
+  a.steps = steps;
+  a.batch = batch;
+  a.x = floats(rows * unit.inputs * h);
+  a.record.u = floats(rows * r * h);
+  a.record.late = floats(rows * (l + 1) * h);
+  a.record.late_value = floats(rows * h);
+  kernels::RecurrenceGradient g;
+  g.dh = floats(rows * h);
+  for (int p = 0; p < unit.states; ++p) {
+    a.initial[p] = floats(batch * h);
+    a.states[p] = floats(rows * h);
+    g.dinitial[p] = floats(batch * h);
+  }
+  g.cell.dx = floats(rows * unit.inputs * h);
+  g.cell.du = floats(rows * r * h);
+  g.cell.dlate = floats(rows * (l + 1) * h);
+  const Cuda cuda = device.handle();
+  g.scratch = floats(kernels::recurrence_scratch(cuda, a) + 1);
+  const auto launches = [&](auto&& pass) {
+    dry.clear();
+    pass();
+    std::int64_t calls = 0;
+    for (const auto& [name, work] : dry.work()) calls += work.calls;
+    return calls;
+  };
+  kernels::recurrence_forward(cuda, a);  // allocates the counters of barriers
+  return {launches([&] { kernels::recurrence_forward(cuda, a); }),
+          launches([&] { kernels::recurrence_backward(cuda, a, g); })};
+}
+
+TEST(DryRecurrences, PersistentOnesAreOneLaunch) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#endif
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (unit.recurrents == 0 || unit.vectors > 0 || unit.position_vectors > 0) continue;
+    SCOPED_TRACE(std::string(unit.name) + " " + unit.variant);
+    const Launches each = count(unit, PersistentUse::off), one = count(unit, PersistentUse::on);
+    const int per_step = unit.late > 0 ? 4 : 2;
+    EXPECT_EQ(each.forward, 32 * per_step);
+    EXPECT_EQ(each.backward, 32 * per_step + unit.states);  // the gradients of states start at 0
+    EXPECT_EQ(one.forward, 1);
+    EXPECT_EQ(one.backward, 1);
+  }
+}
+
+// The table's bounds for float32 are 6.4e6 and 2.1e6 multiply-adds of a step.
+TEST(DryRecurrences, TheTableDecides) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#endif
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string_view(unit.name) != "rnn") continue;
+    for (const auto& [width, forward, backward] :
+         {std::tuple{48, 1, 1}, {256, 1, 65}, {512, 64, 65}}) {
+      const Launches found = count(unit, PersistentUse::automatic, width);
+      EXPECT_EQ(found.forward, forward) << width;
+      EXPECT_EQ(found.backward, backward) << width;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nmt::test

@@ -1,0 +1,15 @@
+#pragma once
+
+// Operations of tensor cores (tests/emulator/include/mma.h) that the 32 lanes of a warp make
+// together.
+
+#include "emulator.h"
+
+#include <array>
+
+namespace nmt::emulator {
+
+/// Makes the operation of a warp, lane by lane; null, or what is wrong with it.
+const char* run_matrix_operation(const std::array<const MatrixOperation*, warp_size>& lanes);
+
+}  // namespace nmt::emulator
