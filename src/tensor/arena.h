@@ -49,8 +49,8 @@ class Arena {
     std::size_t peak = 0;                 ///< maximum of in_use
   };
 
-  /// Chunks are at least `growth` bytes. `source` defaults to the heap, where they are at least a huge
-  /// page.
+  /// Chunks are at least `growth` bytes. `source` defaults to the heap, where they are at least a
+  /// huge page.
   explicit Arena(std::size_t growth = std::size_t{1} << 20,
                  std::unique_ptr<MemorySource> source = nullptr);
   ~Arena();
