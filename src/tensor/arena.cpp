@@ -21,10 +21,11 @@ class Heap : public MemorySource {
   // Large chunks lie in huge pages where the system has them to give: weights and their products
   // then need fewer translations of addresses. This is a hint, whose result is ignored.
   char* allocate(std::size_t bytes) override {
-    const bool is_large = bytes >= huge_page;
-    void* const chunk = std::aligned_alloc(is_large ? huge_page : alignment, bytes);
+    if (bytes < huge_page) return static_cast<char*>(std::aligned_alloc(alignment, bytes));
+    const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
+    void* const chunk = std::aligned_alloc(huge_page, whole);
 #if defined(MADV_HUGEPAGE)
-    if (chunk && is_large) ::madvise(chunk, bytes, MADV_HUGEPAGE);
+    if (chunk) ::madvise(chunk, bytes, MADV_HUGEPAGE);
 #endif
     return static_cast<char*>(chunk);
   }
