@@ -48,6 +48,8 @@ struct Cudnn::State {
   Owned<cudnnDropoutDescriptor_t> dropout;  ///< none
   /// The algorithm of each layer (unit, input, width): the persistent one until cuDNN refuses it.
   std::map<std::tuple<const Unit*, std::int64_t, std::int64_t>, cudnnRNNAlgo_t> algorithms;
+  /// The algorithm of the pass that has filled a reserve: several layers share an entry above.
+  std::map<const float*, cudnnRNNAlgo_t> filled;
 };
 
 namespace {
@@ -82,10 +84,16 @@ cudnnRNNAlgo_t& algorithm_of(Dnn& dnn, const CudnnLayer& layer) {
       .first->second;
 }
 
+// Not supported, for whatever reason: in cuDNN 9 the reasons are numbers of the same thousand.
+bool is_refusal(cudnnStatus_t status) {
+  constexpr int category = 1000;
+  return status / category * category == CUDNN_STATUS_NOT_SUPPORTED / category * category;
+}
+
 // Whether a call has refused the persistent algorithm; the layer then uses the standard one.
 bool refuses_persistent(Dnn& dnn, const CudnnLayer& layer, cudnnStatus_t status) {
   cudnnRNNAlgo_t& algorithm = algorithm_of(dnn, layer);
-  if (status != CUDNN_STATUS_NOT_SUPPORTED || algorithm == CUDNN_RNN_ALGO_STANDARD) return false;
+  if (!is_refusal(status) || algorithm == CUDNN_RNN_ALGO_STANDARD) return false;
   algorithm = CUDNN_RNN_ALGO_STANDARD;
   return true;
 }
@@ -163,8 +171,8 @@ struct Plan {
       status = library.cudnnGetRNNWeightSpaceSize(handle, rnn.get(), &weights);
     if (status == CUDNN_STATUS_SUCCESS)
       status = library.cudnnGetRNNTempSpaceSizes(handle, rnn.get(), mode, x.get(), &work, &reserve);
-    if (status != CUDNN_STATUS_NOT_SUPPORTED || algorithm == CUDNN_RNN_ALGO_STANDARD)
-      cuda::check(status, "cudnnGetRNNTempSpaceSizes");
+    if (!is_refusal(status) || algorithm == CUDNN_RNN_ALGO_STANDARD)
+      cuda::check(status, "the description of a layer for cuDNN");
   }
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
   Owned<cudnnRNNDescriptor_t> rnn;
@@ -356,6 +364,7 @@ void Cudnn::forward(const CudnnPass& pass) const {
       pass.training ? pass.reserve : nullptr);
   if (refuses_persistent(dnn, pass.layer, status)) return forward(pass);
   cuda::check(status, "cudnnRNNForward");
+  if (pass.training) dnn.filled[pass.reserve] = algorithm_of(dnn, pass.layer);
   if (pass.reverse)
     turn(cuda, sentences, pass.layer.width, scratch.y, pass.initial[0], pass.h);
   else if (sentences.lengths)
@@ -419,7 +428,11 @@ void Cudnn::backward(const CudnnPass& pass, const CudnnGradient& gradient) const
   const Sentences sentences = sentences_of(pass);
   if (!pass.reverse && sentences.lengths)
     gather_padding(state_->cuda, sentences, pass.layer.width, gradient.dh);
-  // The reserve of the forward pass is that of one algorithm.
+  // The reserve of the forward pass is that of one algorithm. Another layer of these sizes may have
+  // been refused since.
+  const auto filled = state_->filled.find(pass.reserve);
+  NMT_CHECK(filled != state_->filled.end(), "a backward pass of cuDNN without its forward pass");
+  if (filled->second != algorithm_of(*state_, pass.layer)) forward(pass);
   while (!try_backward(*state_, pass, gradient)) forward(pass);
 }
 

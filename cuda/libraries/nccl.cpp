@@ -63,13 +63,15 @@ struct Nccl::State {
   cudaEvent_t event = nullptr, over = nullptr;
   ncclComm_t communicator = nullptr;
 
+  // Why there is no communicator any more, where no error has told yet.
+  const char* failure = "the communicator was aborted after a failure";
   double timeout = 0;  // seconds; 0: none
   double looked = 0;
 
   // Fails where a previous collective has failed: a rank has exited or its GPU is lost. The
   // communicator is then aborted: its kernels on the device would never end.
   void look() {
-    NMT_CHECK(communicator, "NCCL: the communicator was aborted after a failure");
+    NMT_CHECK(communicator, "NCCL: {}", failure);
     ncclResult_t later = ncclSuccess;
     const auto& library = cuda::NcclLibrary::get();
     NMT_CUDA_CHECK(library.ncclCommGetAsyncError(communicator, &later));
@@ -108,7 +110,11 @@ struct Nccl::State {
       library.ncclCommGetAsyncError(communicator, &later);  // unchecked
       const bool failed = later != ncclSuccess && later != ncclInProgress;
       const std::chrono::duration<double> waited = Clock::now() - begin;
-      if (failed || (timeout > 0 && waited.count() >= timeout)) abort();
+      if (failed || (timeout > 0 && waited.count() >= timeout)) {
+        failure = failed ? "a collective failed on the device of another rank"
+                         : "the other ranks' GPUs did not respond in time";
+        abort();
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     cudaGetLastError();  // clears "not ready"
@@ -185,6 +191,7 @@ void Nccl::begin_sum(float* values, std::int64_t n) {
 }
 
 void Nccl::finish_sums() {
+  state_->look();
   state_->order(state_->beside, state_->stream);
 }
 

@@ -116,7 +116,10 @@ unsigned* barrier_counters(const Cuda& cuda) {
   const bool is_new = state.counters.size() == 0;
   auto* const counters = static_cast<unsigned*>(state.counters.get(state, bytes));
   // Once, in no graph: new memory has ended the capture, if there was one.
-  if (is_new) NMT_CUDA_CHECK(cudaMemsetAsync(counters, 0, bytes, state.stream));
+  if (is_new) {
+    NMT_CUDA_CHECK(cudaMemsetAsync(counters, 0, bytes, state.stream));
+    wait_for_stream(state);  // a graph in another stream may be next
+  }
   return counters;
 }
 

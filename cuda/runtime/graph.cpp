@@ -98,6 +98,7 @@ bool Graphs::release() {
   }
   any = any || !retired_.empty() || !spare_.empty();
   collect(true);
+  if (!spare_.empty() && state_.before_free) state_.before_free();
   for (const auto& [room, memory] : spare_) cudaFree(memory);  // unchecked
   spare_.clear();
   return any;

@@ -39,12 +39,16 @@ using Same = T;
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// A kernel has to opt in to more than 48 KB of dynamic shared memory.
+/// A kernel has to opt in to more than 48 KB of dynamic shared memory. Its limit is only raised:
+/// graphs hold launches of other sizes.
 template <class... Parameters>
-void allow_shared(void (*kernel)(Parameters...), std::size_t shared) {
-  if (shared > 48 * 1024)
-    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared)));
+void allow_shared(void (*kernel)(Parameters...), std::size_t shared, CudaDevice::State& state) {
+  if (shared <= 48 * 1024) return;
+  std::size_t& allowed = state.allowed_shared[reinterpret_cast<const void*>(kernel)];
+  if (shared <= allowed) return;
+  NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shared)));
+  allowed = shared;
 }
 
 enum class Blocks {
@@ -60,7 +64,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   static_assert(sizeof...(Parameters) == sizeof...(Arguments),
                 "a kernel is launched with all of its arguments");
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-  allow_shared(kernel, shared);
+  allow_shared(kernel, shared, state_of(cuda));
   static_assert((std::is_trivially_copyable_v<Parameters> && ...),
                 "graphs keep arguments as bytes");
   const CudaDevice::State& state = state_of(cuda);
@@ -99,9 +103,9 @@ void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::
 template <class... Parameters>
 std::int64_t resident_blocks(void (*kernel)(Parameters...), unsigned block, std::size_t shared,
                              const Cuda& cuda) {
-  const CudaDevice::State& state = state_of(cuda);
+  CudaDevice::State& state = state_of(cuda);
   if (!state.is_cooperative || shared > state.max_shared) return 0;
-  allow_shared(kernel, shared);
+  allow_shared(kernel, shared, state);
   int blocks = 0;
   NMT_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel,
                                                                static_cast<int>(block), shared));

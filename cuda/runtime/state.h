@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,8 +62,10 @@ struct Branch {
 struct CudaDevice::State {
   int index = 0;
   std::string name;
-  int multiprocessors = 0, compute_capability = 0;            ///< 10 major + minor
-  bool is_cooperative = false;                                ///< has cooperative launches
+  int multiprocessors = 0, compute_capability = 0;  ///< 10 major + minor
+  bool is_cooperative = false;                      ///< has cooperative launches
+  /// Dynamic shared memory that a kernel has opted in to, by its address.
+  std::map<const void*, std::size_t> allowed_shared;
   std::size_t max_shared = 0, shared_per_multiprocessor = 0;  ///< bytes; of a block
   Precision precision = Precision::float32;
   cudaStream_t stream = nullptr;

@@ -5,6 +5,7 @@
 #include "kernels/recurrent/matrix_state.h"
 #include "kernels/recurrent/persistent.h"
 #include "nn/head_layer.h"
+#include "tensor/cuda_device.h"
 
 namespace nmt {
 
@@ -223,8 +224,10 @@ std::string why_not_cudnn(const UnitSettings& settings) {
 
 namespace {
 
-// For training, which needs both passes.
+// For training, which needs both passes. The driver is only asked where the answer is used.
 std::string why_not_persistent(const Context& context, const UnitSettings& settings) {
+  const CudaDevice* const device = context.cuda.device;
+  if (device && device->persistent() == PersistentUse::off) return "not asked for";
   const kernels::CellShape shape{settings.unit, settings.width, settings.groups,
                                  settings.rearrange && settings.groups > 1,
                                  settings.layer_normalization};

@@ -1,5 +1,7 @@
 // Persistent recurrences against those with a launch per product and step, on one device.
 
+#include "kernels/recurrent/persistent.h"
+
 #include "autograd/ops.h"
 #include "tensor/copy.h"
 #include "tests/device/machine.h"
@@ -37,10 +39,15 @@ Tensor random(const Context& context, Shape shape, std::uint64_t seed, float mea
 // States and gradients of a recurrence.
 Values run(const Loop& loop, Precision precision, bool persistent) {
   Machine machine(DeviceKind::cuda, "", precision);
-  if (persistent) machine.device->set_persistent(PersistentUse::on, 11);
+  // 0: as many as fit, so that a block has two groups of columns and chunks of k.
+  if (persistent) machine.device->set_persistent(PersistentUse::on, loop.width > 90 ? 0 : 11);
   const Context& context = machine.context;
   const kernels::Unit& unit = *loop.unit;
   const std::int64_t h = loop.width, products = (unit.recurrents + unit.late) * h;
+  const kernels::CellShape of_cell{loop.unit, loop.width, loop.groups, false, loop.normalizes};
+  for (const bool backward : {false, true})
+    EXPECT_EQ(kernels::why_not_persistent(machine.device->handle(), of_cell, loop.batch, backward),
+              "");
   ParameterSet set;
   Rng rng(3);
   using Init = ParameterSet::Init;
@@ -100,6 +107,7 @@ TEST_F(PersistentRecurrence, AgreesWithALaunchPerStep) {
     if (std::string_view(unit.name) != "gru" && std::string_view(unit.name) != "lstm") continue;
     loops.push_back({&unit, 40, 1, 3, 37, true, true, false});
     loops.push_back({&unit, 36, 2, 9, 1, true, false, false});
+    loops.push_back({&unit, 96, 1, 2, 3, false, false, false});
   }
   for (const Precision precision : {Precision::float32, Precision::bfloat16})
     for (const Loop& loop : loops) {

@@ -28,7 +28,7 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
     ThreadPool pool(threads);
     const Cpu cpu{&pool};
     for (std::int64_t m : {1, 4, 6, 7, 12, 31})
-      for (std::int64_t n : {1, 16, 33})
+      for (std::int64_t n : {1, 16, 33, 61, 64, 125})
         for (std::int64_t k : {1, 3, 31, 256}) {
           const bool transpose = (m + n) % 2 != 0, accumulate = (m + k) % 2 != 0;
           const std::int64_t lda = k + 1, ldc = n + 2;

@@ -283,6 +283,7 @@ TEST_F(TrainingOnRanks, GraphsChangeNoBit) {
       EXPECT_EQ(weights((**with)[r]), expected);
       EXPECT_EQ((**without)[r].done[updates].recorded, 0);
       EXPECT_EQ((**with)[r].done[updates].misfits, 0);
+      EXPECT_GT((**with)[r].done[updates].replayed, 0);
     }
     expect_near(weights((**alone)[0]), expected);
   }

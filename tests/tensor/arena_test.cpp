@@ -32,8 +32,26 @@ static int heap_allocations_left = -1;
 namespace nmt {
 namespace {
 
+// The heap with chunks as small as the test wants them.
+class SmallChunks : public MemorySource {
+ public:
+  char* allocate(std::size_t bytes) override {
+    return static_cast<char*>(std::aligned_alloc(64, bytes));
+  }
+  void release(char* data) noexcept override { std::free(data); }
+};
+
+TEST(Arena, large_chunks_are_whole) {
+  Arena arena;
+  for (const std::size_t bytes : {std::size_t{2} << 20, (std::size_t{2} << 20) + 64}) {
+    Block* const block = arena.allocate(bytes);
+    std::memset(block->data, 1, bytes);
+    arena.release(block);
+  }
+}
+
 TEST(Arena, blocks_never_overlap_and_merge_again) {
-  Arena arena(1 << 16);
+  Arena arena(1 << 16, std::make_unique<SmallChunks>());
   Rng rng(1);
   struct Live {
     Block* block;
@@ -66,7 +84,7 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
 }
 
 TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
-  Arena arena(1 << 12);
+  Arena arena(1 << 12, std::make_unique<SmallChunks>());
   const auto pattern = [&] {
     std::vector<Tensor> tensors;
     for (const std::int64_t n : {7, 1000, 33, 4096, 12}) tensors.emplace_back(arena, Shape{n, 3});

@@ -26,13 +26,14 @@ struct RowNorm {
   std::int64_t sums_stride = 0;
 };
 
-/// A unit's step for all rows; for an element-wise unit also all of its steps in one kernel.
+/// A unit's step for all rows; for an element-wise unit, and in persistent kernels, also all of its
+/// steps in one kernel.
 /// Pointers are those of the first step; a step is `stride` rows of x, mask, next and the gradients
 /// away from the one before it (negative: backwards in time).
 struct UnitSteps {
   std::int64_t rows = 0;
   std::int64_t width = 0;  ///< H
-  std::int64_t steps = 1;  ///< more than one only without recurrent and late planes
+  std::int64_t steps = 1;  ///< more than one in kernels that take all steps
   std::int64_t stride = 0;
   const float* x = nullptr;             ///< [rows, inputs*H]
   const Bfloat16* x_rounded = nullptr;  ///< instead of x, for a unit without late planes
@@ -43,7 +44,7 @@ struct UnitSteps {
   const float* late_bias = nullptr;  ///< [late*H] likewise
   /// Groups of the rearrangement in which the late value is written and dlate_value is read.
   std::int64_t late_groups = 1;
-  // Read by row_kernels() alone:
+  // Read by row_kernels() and, but for raw_x, by persistent kernels:
   RowNorm u_norm, late_norm;  ///< u and late, with their bias, become normalized
   float* raw_x = nullptr;     ///< x where its bias or normalization is still to be applied; or null
   const float* x_bias = nullptr;  ///< [inputs*H] or null

@@ -324,7 +324,8 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
   pool.run([&](int worker) {
     if (worker >= grid.row_parts * grid.column_parts) return;
     const Range rows = part_of(m, 1, worker % grid.row_parts, grid.row_parts);
-    const Range columns = part_of(n, dot_columns, worker / grid.row_parts, grid.column_parts);
+    const Range columns =
+        part_of(n, tiles().panels * dot_columns, worker / grid.row_parts, grid.column_parts);
     int8_part(rows.begin, rows.end, columns.begin, columns.end, n, k, a, lda, packed, accumulate, c,
               ldc);
   });

@@ -19,7 +19,6 @@ struct RecurrenceSizes {
 
 inline void check(Parity& p, const CellSizes& c, const RecurrenceSizes& r) {
   using namespace kernels;
-  using namespace kernels;
   const Unit& unit = *c.unit;
   p.sizes("{}; steps {} batch {} reverse {} mask {} backward {} position {} channels {}", c.text(),
           r.steps, r.batch, r.reverse, r.mask, r.backward, r.position, r.max_channels);
