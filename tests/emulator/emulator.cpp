@@ -210,9 +210,11 @@ namespace {
 
 void add_shared(const void* key, std::size_t bytes) {
   constexpr std::size_t alignment = 32;  // as NMT_DYNAMIC_SHARED has it
-  SharedMemory memory{
-      key, {}, {static_cast<char*>(std::aligned_alloc(alignment, bytes)), &std::free}};
-  NMT_CHECK(memory.data, "emulator: no memory for {} bytes of shared memory", bytes);
+  // Exactly so many bytes, so that accesses after them are found.
+  void* exact = nullptr;
+  NMT_CHECK(::posix_memalign(&exact, alignment, bytes) == 0,
+            "emulator: no memory for {} bytes of shared memory", bytes);
+  SharedMemory memory{key, {}, {static_cast<char*>(exact), &std::free}};
   memory.region = {memory.data.get(), memory.data.get() + bytes};
   std::memset(memory.data.get(), 0xFF, bytes);
   forget(memory.region);
