@@ -387,9 +387,12 @@ void barrier(std::source_location at) {
 }
 
 void blocks_barrier(const void* counter, unsigned count, bool leads, std::source_location at) {
-  if (!running.seen)
-    abort_launch(fmt::format("{} waits for other blocks at {} in a launch that is not cooperative",
-                             thread_name(), line_of(at)));
+  if (!running.seen) {
+    // The texts are freed here: a thread that waits for ever frees nothing.
+    run_.error = fmt::format("{} waits for other blocks at {} in a launch that is not cooperative",
+                             thread_name(), line_of(at));
+    for (;;) pause();
+  }
   run_.current->wait = Wait::blocks_barrier;
   run_.current->at = at;
   run_.current->blocks = {counter, count, leads};
