@@ -86,8 +86,12 @@ def main():
                         help="only simulate what nmt-train does; fail if fewer updates replay")
     args = parser.parse_args()
     random.seed(1)
-    whole = list(batches(args.updates, args.words * args.ranks))
-    made = [[shape(batch[rank::args.ranks]) for batch in whole] for rank in range(args.ranks)]
+    made = [[] for _ in range(args.ranks)]
+    for batch in batches(args.updates, args.words * args.ranks):
+        if len(batch) < args.ranks:
+            parser.error(f"--words {args.words}: a batch has {len(batch)} sentences for {args.ranks} ranks")
+        for rank, own in enumerate(made):
+            own.append(shape(batch[rank::args.ranks]))
 
     def percent(results, of_all):
         return 100 * len(of_all(*results)) / args.updates
