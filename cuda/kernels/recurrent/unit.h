@@ -107,7 +107,9 @@ const UnitKernels& row_kernels(const kernels::Unit& unit);
 /// alone may have raw_x in both units.
 struct UnitChain {
   UnitSteps lower, higher;
-  bool keep = true;  ///< lower.next has rows for all steps, or only for the last one
+  /// Not 0: lower.next has rows for all steps, else only for the last one. As wide as the other
+  /// members (UnitStepsGradient::from_zero).
+  std::int64_t keep = 1;
 };
 struct ChainKernels {
   void (*forward)(const Cuda&, const UnitChain&);

@@ -43,8 +43,7 @@ constexpr std::int64_t row_parts(std::int64_t width) {
 }
 /// What best_of_parts() has found.
 struct PartLists {
-  std::int64_t parts = 0;
-  int k = 0;
+  std::int64_t parts = 0, k = 0;
   const std::uint64_t* keys = nullptr;  ///< [rows,parts,k], descending; 0: no more
   const float* sums = nullptr;  ///< [rows,parts,2]: the maximum, and the sum of e^(x - maximum)
 };
