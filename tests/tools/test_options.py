@@ -19,6 +19,7 @@ RUN_ONLY = {"model", "no-reload"}
 SPREAD = {"noise", "src", "tgt", "unit", "dropout", "after-epochs", "after-batches"}
 # Options of other programs that the documents mention.
 FOREIGN = {"emulated",  # of scripts/bench/gpu_check.sh
+           "beam", "width", "vocabulary", "sentences", "steps", "layers", "totals",  # of step_counts
            "preset", "build", "install", "prefix", "test-dir", "target", "gtest", "no-install-recommends", "tool", "stat", "help", "version", "cflags", "libs",
            "allow-run-as-root", "oversubscribe", "host", "mca", "mpi", "bind-to",  # of mpirun and srun
            "read-only", "cap-drop",  # of podman
