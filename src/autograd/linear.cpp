@@ -122,7 +122,7 @@ struct ProductGradient {
       f32 = context.empty(shape);
   }
   float* plain() const { return f32 ? f32.f32() : nullptr; }
-  kernels::Bfloat16* bf16() const { return rounded ? rounded.data<std::uint16_t>() : nullptr; }
+  kernels::Bfloat16* bf16() const { return copy_of(rounded); }
   kernels::ProductInput input() const { return {plain(), bf16()}; }
 };
 

@@ -34,7 +34,7 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   if (table.is_packed()) {
     rounded = rounded_room(context, shape);
     packed_columns(context, rows, width, vocabulary, ids.data<std::int32_t>(), table.packed,
-                   y.f32(), rounded ? rounded.data<std::uint16_t>() : nullptr);
+                   y.f32(), copy_of(rounded));
   } else
     dispatch(context, [&](const auto& backend) {
       kernels::gather_rows(backend, rows, width, ids.data<std::int32_t>(), table.value.f32(),
@@ -111,8 +111,7 @@ Var tanh(Tape& tape, Var x) {
   Tensor rounded = tape.recording() ? Tensor() : rounded_room(tape.context(), y.shape());
   dispatch(tape.context(), [&](const auto& backend) {
     if (rounded)
-      kernels::tanh_rounded(backend, y.elements(), x->value.f32(), y.f32(),
-                            rounded.data<std::uint16_t>());
+      kernels::tanh_rounded(backend, y.elements(), x->value.f32(), y.f32(), copy_of(rounded));
     else
       kernels::tanh_forward(backend, y.elements(), x->value.f32(), y.f32());
   });
@@ -171,8 +170,7 @@ static Var concat_for_products(Tape& tape, const std::vector<Var>& parts, Tensor
     columns.push_back({part->value.width(), part->value.f32(), nullptr});
   Tensor rounded = rounded_room(context, y.shape());
   dispatch(context, [&](const auto& backend) {
-    kernels::join_columns(backend, y.rows(), columns, y.f32(),
-                          rounded ? rounded.data<std::uint16_t>() : nullptr);
+    kernels::join_columns(backend, y.rows(), columns, y.f32(), copy_of(rounded));
   });
   const Var out = tape.result(std::move(y));
   if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};

@@ -22,7 +22,7 @@ enum class ProductChoice {
 /// Implementation of recurrent layers on a GPU.
 enum class RecurrenceChoice {
   automatic,   ///< own kernels: persistent where a table says that they are faster
-  own,         ///< own kernels, two launches per step of a matrix unit
+  own,         ///< own kernels, a launch per product and step of a matrix unit
   persistent,  ///< own kernels, all steps of a matrix unit in one kernel where possible
   cudnn
 };

@@ -215,7 +215,6 @@ class ModelDecoding : public Decoding {
   }
 
   const std::vector<Var>& all_states() {
-    all_states_.clear();
     for (const std::vector<Var>& layer : state_)
       all_states_.insert(all_states_.end(), layer.begin(), layer.end());
     return all_states_;

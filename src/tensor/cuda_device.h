@@ -26,8 +26,8 @@ struct GraphCounts {
   std::int64_t nodes = 0;     ///< their calls
 };
 
-/// Whether recurrences of matrix units run as one kernel for all steps, instead of two launches per
-/// step (docs/design/cuda.md).
+/// Whether recurrences of matrix units run as one kernel for all steps, instead of launches for
+/// every step (docs/design/cuda.md).
 enum class PersistentUse {
   off,
   automatic,  ///< where a table says that it is faster

@@ -8,6 +8,11 @@
 
 namespace nmt {
 
+/// The data of a rounded copy; null if there is none.
+inline kernels::Bfloat16* copy_of(const Tensor& rounded) {
+  return rounded ? rounded.data<std::uint16_t>() : nullptr;
+}
+
 /// A matrix for several products: on a device whose products round their inputs, with a copy that
 /// is rounded once; elsewhere the matrix alone. The matrix must live as long and not change.
 class Rounded {
@@ -28,7 +33,7 @@ class Rounded {
   bool is_of(const float* x) const { return x_ && x_ == x; }
   kernels::ProductInput input() const { return {x_, copy()}; }
   /// The rounded copy; null if there is none.
-  kernels::Bfloat16* copy() const { return copy_ ? copy_.data<std::uint16_t>() : nullptr; }
+  kernels::Bfloat16* copy() const { return copy_of(copy_); }
 
  private:
   const float* x_ = nullptr;

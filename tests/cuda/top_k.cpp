@@ -10,15 +10,20 @@ namespace {
 
 using namespace nmt::kernels;
 
-// Values with many ties, among them -inf and both zeros.
-std::vector<float> tied(Parity& p, std::int64_t n) {
-  std::vector<float> x(static_cast<std::size_t>(n));
+constexpr std::int64_t rows = 3;
+
+// Rows with many ties, among them -inf and both zeros; `nan`: the second one has two NaN.
+std::vector<float> tied(Parity& p, std::int64_t width, bool nan) {
+  std::vector<float> x(static_cast<std::size_t>(rows * width));
   for (float& v : x) {
     const auto drawn = static_cast<int>(p.rng().below(12)) - 6;
     v = drawn == -6   ? -std::numeric_limits<float>::infinity()
         : drawn == -5 ? -0.0f
                       : static_cast<float>(drawn);
   }
+  if (nan)
+    for (const std::int64_t at : {width / 2, width - 1})
+      x[static_cast<std::size_t>(width + at)] = NAN;
   return x;
 }
 
@@ -26,13 +31,8 @@ void greatest(Parity& p, bool nan) {
   const std::vector<std::int32_t> skip{1, 2};
   for (const std::int64_t width : {1, 3, 31, 33, 257, 1500})
     for (const int k : {1, 4, 40}) {
-      constexpr std::int64_t rows = 3;
       p.sizes("width {} k {} nan {}", width, k, nan);
-      std::vector<float> values = tied(p, rows * width);
-      if (nan)
-        for (const std::int64_t at : {width / 2, width - 1})
-          values[static_cast<std::size_t>(width + at)] = NAN;
-      const auto x = p.values(values, true), best = p.floats(rows * k);
+      const auto x = p.values(tied(p, width, nan), true), best = p.floats(rows * k);
       const auto columns = p.integers(rows * k, 100);
       p.run([&](const auto& on) { top_k(on, rows, width, x(on), k, skip, best(on), columns(on)); },
             0);
@@ -44,15 +44,11 @@ void greatest_of_parts(Parity& p, bool nan) {
   const std::vector<std::int32_t> skip{1, 2, 1030};
   for (const std::int64_t width : {1, 33, 1024, 1031, 5000, 33333})
     for (const int k : {1, 4, 40}) {
-      constexpr std::int64_t rows = 3;
       p.sizes("width {} k {} nan {}", width, k, nan);
-      std::vector<float> values = tied(p, rows * width);
-      if (nan)
-        for (const std::int64_t at : {width / 2, width - 1})
-          values[static_cast<std::size_t>(width + at)] = NAN;
       const std::int64_t lists = rows * row_parts(width);
-      const auto x = p.values(values, true), best = p.floats(rows * k), sums = p.floats(rows),
-                 keys = p.scratch(0, 2 * lists * k), part_sums = p.scratch(0, 2 * lists);
+      const auto x = p.values(tied(p, width, nan), true), best = p.floats(rows * k),
+                 sums = p.floats(rows), keys = p.scratch(0, 2 * lists * k),
+                 part_sums = p.scratch(0, 2 * lists);
       const auto columns = p.integers(rows * k, 100);
       p.run(
           [&](const Cpu& on) {

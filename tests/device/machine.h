@@ -6,6 +6,7 @@
 #include "core/thread_pool.h"
 #include "data/batch.h"
 #include "kernels/recurrent/cudnn.h"
+#include "model/model.h"
 #include "tensor/context.h"
 #include "tests/support/cuda_fixture.h"
 
@@ -102,6 +103,8 @@ constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest);
 /// Sources whose targets are the same symbols in reverse order: a task to learn.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
+/// All weights of a model, in the order of its parameters.
+std::vector<float> weights_of(const Context& context, Model& model);
 /// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
 /// chrono, norm, tied, variational, aware, first-layer, dot, none, heads, deeper, eights (widths
 /// are multiples of eight, so that kernels write copies for products), blocks (groups without

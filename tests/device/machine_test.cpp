@@ -1,6 +1,7 @@
 #include "tests/device/machine.h"
 
 #include "core/rng.h"
+#include "tensor/copy.h"
 
 #include <algorithm>
 #include <sstream>
@@ -29,6 +30,15 @@ Batch learnable_batch(std::uint64_t seed, int n, int longest) {
     t.push_back(&targets[i]);
   }
   return make_batch(s, t, bos, eos);
+}
+
+std::vector<float> weights_of(const Context& context, Model& model) {
+  std::vector<float> all;
+  for (const Parameter& p : model.parameters().all()) {
+    const std::vector<float> values = download<float>(context, p.value);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 ModelSpec small_model(const std::string& text) {

@@ -79,28 +79,43 @@ Batch full_batch(const StepSpec& spec) {
 
 using Counts = std::map<std::string, emulator::Work>;
 
-void set_sizes(StepSpec& spec) {
-  spec.model.enc_cell = spec.model.dec_cell = spec.unit;
-  spec.model.dim_emb = spec.model.dim_rnn = spec.width;
-  spec.model.enc_depth = spec.model.dec_depth = spec.layers;
-  spec.model.dropout_emb = spec.model.dropout_rnn = spec.model.dropout_readout = 0.1;
-  spec.model.positions = 101;
+ModelSpec sized(const StepSpec& spec) {
+  ModelSpec model = spec.model;
+  model.enc_cell = model.dec_cell = spec.unit;
+  model.dim_emb = model.dim_rnn = spec.width;
+  model.enc_depth = model.dec_depth = spec.layers;
+  model.dropout_emb = model.dropout_rnn = model.dropout_readout = 0.1;
+  model.positions = 101;
+  return model;
 }
+
+// A model on a device whose work is counted.
+struct Counted {
+  Counted(const StepSpec& spec, bool computes)
+      : dry(computes),
+        device(0, spec.precision),
+        arena(std::size_t{1} << 30, device.memory_source()),
+        context(make_context(arena, {&pool}, &device)),
+        model(sized(spec), spec.vocabulary, spec.vocabulary, context, 1) {
+    device.set_graphs(false);
+  }
+  emulator::DryRun dry;
+  ThreadPool pool{2};
+  CudaDevice device;
+  Arena arena;
+  Context context;
+  Model model;
+};
 
 // The steps between two downloads of a search on the device (search/beam/device_search.cpp).
 constexpr int searched_steps = 8;
 
 // The work of eight steps: that of a search without that of a search that is eight tokens shorter.
 // Everything is computed, since a search depends on its values; so sizes must be small.
-Counts count_search(StepSpec spec) {
-  emulator::DryRun dry(/*computes=*/true);
-  ThreadPool pool{2};
-  CudaDevice device(0, spec.precision);
-  device.set_graphs(false);
-  Arena arena(std::size_t{1} << 30, device.memory_source());
-  const Context context = make_context(arena, {&pool}, &device);
-  set_sizes(spec);
-  Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
+Counts count_search(const StepSpec& spec) {
+  Counted counted(spec, /*computes=*/true);
+  const Context& context = counted.context;
+  Model& model = counted.model;
   SearchOptions options;
   options.cpu = context.cpu;
   options.beam_size = spec.beam;
@@ -117,11 +132,11 @@ Counts count_search(StepSpec spec) {
                                  Ids(static_cast<std::size_t>(spec.steps - 1), 3));
   const auto search = [&](int length) {
     options.max_length_offset = length;
-    dry.clear();
+    counted.dry.clear();
     const std::vector<SentenceResult> found = beam_search(scorer, sources, options);
     NMT_CHECK(std::ssize(found[0].hypotheses[0].ids) == length, "the search ended after {} tokens",
               found[0].hypotheses[0].ids.size());
-    return dry.work();
+    return counted.dry.work();
   };
   constexpr int least = 8;
   search(least + searched_steps);  // allocates the memory
@@ -139,25 +154,19 @@ Counts count_search(StepSpec spec) {
 }
 
 // One step as nmt-train makes it, after one that has allocated the memory.
-Counts count_step(StepSpec spec) {
-  emulator::DryRun dry;
-  ThreadPool pool{2};
-  CudaDevice device(0, spec.precision);
-  device.set_graphs(false);
-  Arena arena(std::size_t{1} << 30, device.memory_source());
-  const Context context = make_context(arena, {&pool}, &device);
-  set_sizes(spec);
-  Model model(spec.model, spec.vocabulary, spec.vocabulary, context, 1);
+Counts count_step(const StepSpec& spec) {
+  Counted counted(spec, /*computes=*/false);
+  Model& model = counted.model;
   TrainSpec training;
   training.optimizer = UpdateRule::adam;
-  train::Optimizer optimizer(training, model.parameters(), context);
+  train::Optimizer optimizer(training, model.parameters(), counted.context);
   const Batch batch = full_batch(spec);
   for (std::uint64_t pass = 0; pass < 2; ++pass) {
-    dry.clear();
+    counted.dry.clear();
     model.accumulate_gradients(batch, {0.1f, 1, pass}, optimizer.loss_sums(), {});
     optimizer.update(1e-6, batch.target_tokens);
   }
-  return dry.work();
+  return counted.dry.work();
 }
 
 emulator::Work sum_of(const Counts& counts) {

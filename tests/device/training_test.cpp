@@ -49,14 +49,7 @@ struct Training {
     EXPECT_TRUE(result.applied);
     return result.smoothed / static_cast<double>(tokens);
   }
-  std::vector<float> weights() {
-    std::vector<float> all;
-    for (const Parameter& p : model.parameters().all()) {
-      const std::vector<float> values = download<float>(machine.context, p.value);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  }
+  std::vector<float> weights() { return weights_of(machine.context, model); }
 
   Machine machine;
   Model model;

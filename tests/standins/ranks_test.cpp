@@ -166,14 +166,7 @@ struct Rank {
                         : now.others) += kind == "wait" || kind == "copy" ? 0 : count;
     return now;
   }
-  std::vector<float> weights() {
-    std::vector<float> all;
-    for (const Parameter& p : model.parameters().all()) {
-      const std::vector<float> values = download<float>(machine.context, p.value);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  }
+  std::vector<float> weights() { return weights_of(machine.context, model); }
   Machine machine;
   Model model;
   NoStore store;

@@ -32,14 +32,31 @@ static int heap_allocations_left = -1;
 namespace nmt {
 namespace {
 
-// The heap with chunks as small as the test wants them.
-class SmallChunks : public MemorySource {
+// A system with so many bytes.
+class Limited : public MemorySource {
  public:
+  explicit Limited(std::size_t bytes) : left_(bytes) {}
   char* allocate(std::size_t bytes) override {
-    return static_cast<char*>(std::aligned_alloc(64, bytes));
+    if (bytes > left_) return nullptr;
+    left_ -= bytes;
+    char* data = static_cast<char*>(std::aligned_alloc(64, bytes));
+    sizes_[data] = bytes;
+    return data;
   }
-  void release(char* data) noexcept override { std::free(data); }
+  void release(char* data) noexcept override {
+    left_ += sizes_[data];
+    std::free(data);
+  }
+
+ private:
+  std::size_t left_;
+  std::map<char*, std::size_t> sizes_;
 };
+
+// With chunks as small as a test wants them, which the heap alone has not.
+std::unique_ptr<MemorySource> small_chunks() {
+  return std::make_unique<Limited>(std::size_t{1} << 30);
+}
 
 TEST(Arena, large_chunks_are_whole) {
   Arena arena;
@@ -51,7 +68,7 @@ TEST(Arena, large_chunks_are_whole) {
 }
 
 TEST(Arena, blocks_never_overlap_and_merge_again) {
-  Arena arena(1 << 16, std::make_unique<SmallChunks>());
+  Arena arena(1 << 16, small_chunks());
   Rng rng(1);
   struct Live {
     Block* block;
@@ -84,7 +101,7 @@ TEST(Arena, blocks_never_overlap_and_merge_again) {
 }
 
 TEST(Arena, a_repeated_pattern_asks_the_system_for_nothing) {
-  Arena arena(1 << 12, std::make_unique<SmallChunks>());
+  Arena arena(1 << 12, small_chunks());
   const auto pattern = [&] {
     std::vector<Tensor> tensors;
     for (const std::int64_t n : {7, 1000, 33, 4096, 12}) tensors.emplace_back(arena, Shape{n, 3});
@@ -121,27 +138,6 @@ TEST(Arena, nothing_beside_a_tensor_is_accessible) {
   EXPECT_DEATH(use_late(), "use-after-poison");
 }
 #endif
-
-// A system with so many bytes.
-class Limited : public MemorySource {
- public:
-  explicit Limited(std::size_t bytes) : left_(bytes) {}
-  char* allocate(std::size_t bytes) override {
-    if (bytes > left_) return nullptr;
-    left_ -= bytes;
-    char* data = static_cast<char*>(std::aligned_alloc(64, bytes));
-    sizes_[data] = bytes;
-    return data;
-  }
-  void release(char* data) noexcept override {
-    left_ += sizes_[data];
-    std::free(data);
-  }
-
- private:
-  std::size_t left_;
-  std::map<char*, std::size_t> sizes_;
-};
 
 TEST(Arena, asks_for_no_more_than_it_needs_where_a_whole_chunk_is_refused) {
   Arena arena(1 << 16, std::make_unique<Limited>(100000));

@@ -7,6 +7,7 @@
 #include "kernels/recurrent/unit.h"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace nmt::cuda {
 
@@ -107,10 +108,11 @@ const UnitKernels& row_kernels(const kernels::Unit& unit);
 /// alone may have raw_x in both units.
 struct UnitChain {
   UnitSteps lower, higher;
-  /// Not 0: lower.next has rows for all steps, else only for the last one. As wide as the other
-  /// members (UnitStepsGradient::from_zero).
+  /// Not 0: lower.next has rows for all steps, else only for the last one.
   std::int64_t keep = 1;
 };
+static_assert(std::has_unique_object_representations_v<UnitChain>,
+              "graphs compare arguments byte by byte");
 struct ChainKernels {
   void (*forward)(const Cuda&, const UnitChain&);
   /// `lower.carry` holds the gradient of the states after the last step and receives that before

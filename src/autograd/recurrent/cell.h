@@ -56,10 +56,6 @@ void round_states(const Tape& tape, const Cell& cell, Node& states, Loop& loop) 
   loop.states_rounded = copy.data<std::uint16_t>();
   states.rounded = {value.f32(), std::move(copy)};
 }
-/// A copy as the kernels take it; null if there is none.
-inline kernels::Bfloat16* copy_of(const Tensor& rounded) {
-  return rounded ? rounded.data<std::uint16_t>() : nullptr;
-}
 
 /// A run of consecutive rows of states[0] that steps read.
 struct Piece {

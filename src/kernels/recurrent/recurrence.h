@@ -77,8 +77,8 @@ struct PendingNorm {
 };
 
 /// A recurrence over T steps: a fused scan for element-wise units, alternating matmul and pointwise
-/// step for matrix units. On the CPU each thread runs its share of the sentences through all steps,
-/// without a barrier.
+/// step for matrix units, or on a device one kernel for all steps (persistent.h). On the CPU each
+/// thread runs its share of the sentences through all steps, without a barrier.
 struct Recurrence {
   Cell cell;
   std::int64_t steps = 0;       ///< T

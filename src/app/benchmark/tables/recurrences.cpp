@@ -21,10 +21,6 @@ float* pointer(const Tensor& t) {
   return t ? t.f32() : nullptr;
 }
 
-kernels::Bfloat16* copy_of(const Tensor& t) {
-  return t ? t.data<std::uint16_t>() : nullptr;
-}
-
 // Inputs and outputs of one run; a row rotates several.
 struct Buffers {
   // Copies for products, where the device's products read them.
