@@ -1,25 +1,15 @@
 #include "autograd/attention.h"
 
 #include "autograd/recurrent/cell.h"
+#include "kernels/attention/quantized_memory.h"
 
 namespace nmt::ops {
 
-Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys,
-                Tensor lengths) {
-  Memory memory{std::move(values), std::move(keys), std::move(lengths), {}};
-  const Context& context = tape.context();
-  if (attention != kernels::AttentionKind::additive || !context.backend->exponential_keys)
-    return memory;
-  const Tensor& plain = memory.keys->value;
-  memory.exp_keys = tape.recording() ? context.empty(plain.shape()) : plain;
-  kernels::attention_exp_keys(context.cpu, plain.elements(), plain.f32(), memory.exp_keys.f32());
-  if (!tape.recording()) memory.keys = nullptr;
-  return memory;
-}
+namespace {
 
-kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
-  const Shape &values = memory.values->value.shape(),
-              &keys = memory.keys ? memory.keys->value.shape() : memory.exp_keys.shape();
+// The shapes of keys [S,B,A] and values [S,B,V] as kernel arguments.
+kernels::Attention view_shapes(const AttentionShape& shape, const Shape& values,
+                               const Shape& keys) {
   NMT_CHECK(values.rank() == 3 && keys.rank() == 3 && values[0] == keys[0] && values[1] == keys[1],
             "shapes of memory {} and keys {} do not match", values.text(), keys.text());
   NMT_CHECK(keys[2] % shape.heads == 0 && values[2] % shape.heads == 0,
@@ -32,6 +22,56 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   a.space = keys[2];
   a.width = values[2];
   a.heads = shape.heads;
+  return a;
+}
+
+// Moves keys and values into int8.
+void quantize(const Context& context, const AttentionShape& shape, Memory& memory) {
+  const Tensor &values = memory.values->value, &keys = memory.keys->value;
+  kernels::Attention a = view_shapes(shape, values.shape(), keys.shape());
+  a.keys = keys.f32();
+  a.memory = values.f32();
+  a.lengths = memory.lengths.data<std::int32_t>();
+  const std::int64_t stride = kernels::quantized_memory_bytes(a.steps, a.space, a.width, a.heads);
+  memory.quantized = {context.empty({a.sentences, stride}, Dtype::i8), a.steps, a.space, a.width,
+                      a.heads};
+  kernels::quantize_memory(
+      context.cpu, a, stride,
+      reinterpret_cast<std::byte*>(memory.quantized.bytes.data<std::int8_t>()));
+  memory.values = memory.keys = nullptr;
+}
+
+}  // namespace
+
+Memory remember(const Tape& tape, const AttentionShape& shape, Var values, Var keys,
+                Tensor lengths) {
+  Memory memory{std::move(values), std::move(keys), std::move(lengths), {}};
+  const Context& context = tape.context();
+  if (shape.kind == kernels::AttentionKind::dot) {
+    if (!tape.recording() && context.weights == Dtype::i8) quantize(context, shape, memory);
+    return memory;
+  }
+  if (!context.backend->exponential_keys) return memory;
+  const Tensor& plain = memory.keys->value;
+  memory.exp_keys = tape.recording() ? context.empty(plain.shape()) : plain;
+  kernels::attention_exp_keys(context.cpu, plain.elements(), plain.f32(), memory.exp_keys.f32());
+  if (!tape.recording()) memory.keys = nullptr;
+  return memory;
+}
+
+kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
+  const QuantizedMemory& quantized = memory.quantized;
+  if (quantized.bytes) {
+    const Shape& bytes = quantized.bytes.shape();
+    kernels::Attention a = view_shapes(shape, {quantized.steps, bytes[0], quantized.width},
+                                       {quantized.steps, bytes[0], quantized.space});
+    a.quantized = reinterpret_cast<const std::byte*>(quantized.bytes.data<std::int8_t>());
+    a.quantized_stride = bytes[1];
+    a.lengths = memory.lengths.data<std::int32_t>();
+    return a;
+  }
+  const Tensor& keys = memory.keys ? memory.keys->value : memory.exp_keys;
+  kernels::Attention a = view_shapes(shape, memory.values->value.shape(), keys.shape());
   if (memory.keys && memory.keys->value.dtype() == Dtype::bf16) {
     const Node& of_values = *memory.values;
     a.keys_rounded = memory.keys->value.data<std::uint16_t>();
@@ -39,7 +79,7 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
                            ? of_values.value.data<std::uint16_t>()
                            : of_values.rounded.copy();
     NMT_CHECK(a.memory_rounded && a.width % 8 == 0, "rounded keys {} of a memory {} in float32",
-              keys.text(), values.text());
+              keys.shape().text(), of_values.value.shape().text());
   } else {
     a.keys = memory.keys ? memory.keys->value.f32() : nullptr;
     a.memory = memory.values->value.f32();

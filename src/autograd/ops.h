@@ -171,6 +171,11 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
                             const std::vector<Var>& initial, const Tensor& mask, bool reverse,
                             std::int64_t position = 0);
 
+/// Keys and values in int8 (kernels/attention/quantized_memory.h).
+struct QuantizedMemory {
+  Tensor bytes;                                             ///< i8 [B, bytes of a sentence]
+  std::int64_t steps = 0, space = 0, width = 0, heads = 1;  ///< S, A, V
+};
 /// An encoded source as input of attention. Where the keys are in bfloat16, so are the values or
 /// their rounded copy (linear_for_attention()).
 struct Memory {
@@ -178,11 +183,14 @@ struct Memory {
   Var keys;         ///< [S,B,A]; null where exp_keys replaces it: additive, in inference on the CPU
   Tensor lengths;   ///< i32 [B]
   Tensor exp_keys;  ///< [S,B,A] kernels::attention_exp_keys(), additive on the CPU
+  /// Instead of values and keys: dot products, in inference with int8 weights on the CPU.
+  QuantizedMemory quantized{};
+
+  /// Source positions S; 0 without attention.
+  std::int64_t steps() const {
+    return quantized.bytes ? quantized.steps : values ? values->value.shape()[0] : 0;
+  }
 };
-/// Builds the memory for `attention`: computes exp_keys where needed. In inference they overwrite
-/// the keys.
-Memory remember(const Tape& tape, kernels::AttentionKind attention, Var values, Var keys,
-                Tensor lengths);
 struct AttentionShape {
   kernels::AttentionKind kind = kernels::AttentionKind::additive;
   std::int64_t heads = 1;
@@ -193,6 +201,10 @@ struct Attended {
   Var context;     ///< [T,B,M]
   Tensor weights;  ///< [T,B,heads,S]
 };
+/// Builds the memory for attention of this shape: computes exp_keys, or quantizes keys and values,
+/// where needed. In inference exp_keys overwrite the keys.
+Memory remember(const Tape& tape, const AttentionShape& shape, Var values, Var keys,
+                Tensor lengths);
 /// Attention for all target steps: query [T,B,A]. sentence: i32 [B], in inference the source
 /// sentence of each row; empty: row b reads sentence b.
 Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query,

@@ -67,9 +67,9 @@ void packed_product(const Context& context, std::int64_t rows, std::int64_t n, s
     return;
   }
   if (packed.dtype() == Dtype::i8)
-    kernels::gemm_int8(context.cpu, rows, n, k, x.f32, k, int8_of(packed, 0), false, y, n);
-  else
-    kernels::gemm_bf16(context.cpu, rows, n, k, x.f32, k, bf16_of(packed, 0), false, y, n);
+    return kernels::gemm_int8(context.cpu, rows, n, k, x.f32, k, int8_of(packed, 0), false, y, n,
+                              bias);
+  kernels::gemm_bf16(context.cpu, rows, n, k, x.f32, k, bf16_of(packed, 0), false, y, n);
   if (bias) kernels::add_bias(context.cpu, rows, n, y, bias, y);
 }
 

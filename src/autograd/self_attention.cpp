@@ -1,6 +1,7 @@
 #include "kernels/self_attention.h"
 
 #include "autograd/ops.h"
+#include "kernels/attention/quantized_self_attention.h"
 #include "kernels/products/gemm_batched.h"
 #include "tensor/copy.h"
 
@@ -65,8 +66,14 @@ Var self_attention(Tape& tape, const Var& x, std::int64_t heads, const Tensor& l
     a.lengths = of.data<std::int32_t>();
     return a;
   };
-  Tensor weights = context.empty({shape.groups(), shape.steps, shape.steps});
   const Var out = tape.result(context.empty({shape.steps, shape.sentences, shape.width()}));
+  if (!tape.recording() && context.weights == Dtype::i8) {
+    const Region region(context.profile, "self-attention", {flops});
+    kernels::quantized_self_attention(context.cpu, with_lengths(shape, lengths), x->value.f32(),
+                                      out->value.f32());
+    return out;
+  }
+  Tensor weights = context.empty({shape.groups(), shape.steps, shape.steps});
   {
     const Region region(context.profile, "self-attention", {flops});
     const kernels::SelfAttention a = with_lengths(shape, lengths);

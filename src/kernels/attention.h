@@ -3,6 +3,7 @@
 #include "kernels/backend.h"
 #include "kernels/products/bfloat16.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nmt::kernels {
@@ -28,6 +29,10 @@ struct Attention {
   const float* memory = nullptr;          ///< [S,B,M]
   const std::int32_t* lengths = nullptr;  ///< [B]
   const float* v = nullptr;               ///< [A], additive
+  /// Instead of `keys` and `memory`: attention/quantized_memory.h, `quantized_stride` bytes per
+  /// sentence; dot products, without gradients. [CPU only]
+  const std::byte* quantized = nullptr;
+  std::int64_t quantized_stride = 0;
   /// Instead of `keys` and `memory`. [CUDA only]
   const Bfloat16 *keys_rounded = nullptr, *memory_rounded = nullptr;
 };

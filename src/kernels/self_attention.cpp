@@ -1,30 +1,17 @@
 #include "kernels/self_attention.h"
 
 #include "core/thread_pool.h"
-#include "kernels/math.h"
+#include "kernels/attention/softmax_row.h"
 #include "kernels/sums.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nmt::kernels {
 namespace {
 
 float scale_of(const SelfAttention& a) {
   return 1.0f / std::sqrt(static_cast<float>(a.size));
-}
-
-// Sums run over the sentence's own length, so padding does not change the result.
-void softmax_row(std::int64_t length, float scale, float* x) {
-  float largest = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t s = 0; s < length; ++s) largest = std::max(largest, x[s]);
-#pragma omp simd
-  for (std::int64_t s = 0; s < length; ++s) x[s] = math::exp<float>(scale * (x[s] - largest));
-  const float inverse = 1.0f / sum_of(length, x);
-#pragma omp simd
-  for (std::int64_t s = 0; s < length; ++s) x[s] *= inverse;
 }
 
 void softmax_row_backward(std::int64_t length, float scale, const float* w, float* dw) {

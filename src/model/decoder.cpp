@@ -140,7 +140,7 @@ SourceMemory StackedDecoder::remember(Tape& tape, const Var& annotations,
     values = ops::linear_for_attention(tape, annotations, *value_projection_);
   else if (!tape.recording())  // without the copy that the product of the keys has read
     values = tape.constant(annotations->value);
-  return {ops::remember(tape, attention_.kind, std::move(values), keys, lengths)};
+  return {ops::remember(tape, attention_, std::move(values), keys, lengths)};
 }
 
 DecoderState StackedDecoder::start(Tape& tape, const Var& final_state) const {

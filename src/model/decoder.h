@@ -21,7 +21,7 @@ struct SourceMemory : std::vector<ops::Memory> {
   using vector::vector;
   const Tensor& lengths() const { return front().lengths; }
   /// Source positions S; 0 without attention.
-  std::int64_t steps() const { return front().values ? front().values->value.shape()[0] : 0; }
+  std::int64_t steps() const { return front().steps(); }
 };
 
 /// Maps target embeddings and an encoded source to readout vectors, for any number of steps at

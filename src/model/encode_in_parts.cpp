@@ -1,3 +1,4 @@
+#include "kernels/attention/quantized_memory.h"
 #include "kernels/pointwise.h"
 #include "model/model_impl.h"
 
@@ -21,6 +22,23 @@ void place(const Context& context, const Tensor& part, std::int64_t sentence, co
   });
 }
 
+// The same for keys and values in int8, which lie sentence by sentence: a part has the first bytes
+// of each.
+void place(const Context& context, const ops::QuantizedMemory& part, std::int64_t sentence,
+           std::int64_t sentences, std::int64_t steps, ops::QuantizedMemory& whole) {
+  if (!whole.bytes) {
+    whole = part;
+    whole.steps = steps;
+    whole.bytes = context.empty(
+        {sentences, kernels::quantized_memory_bytes(steps, part.space, part.width, part.heads)},
+        Dtype::i8);
+  }
+  const std::int64_t from = part.bytes.width(), to = whole.bytes.width();
+  for (std::int64_t b = 0; b < part.bytes.shape()[0]; ++b)
+    std::copy_n(part.bytes.data<std::int8_t>() + b * from, from,
+                whole.bytes.data<std::int8_t>() + (sentence + b) * to);
+}
+
 }  // namespace
 
 // The encoder's own values take several times the room of the memory that it leaves, so a batch
@@ -36,6 +54,7 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
   std::vector<std::int32_t> all_lengths;
   struct Whole {
     Tensor values, keys, exp_keys;
+    ops::QuantizedMemory quantized;
   };
   std::vector<Whole> wholes;
   Tensor final_state;
@@ -65,6 +84,8 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
       if (memory.values) place_memory(memory.values->value, wholes[i].values);
       if (memory.keys) place_memory(memory.keys->value, wholes[i].keys);
       if (memory.exp_keys) place_memory(memory.exp_keys, wholes[i].exp_keys);
+      if (memory.quantized.bytes)
+        place(context, memory.quantized, first, sentences, longest, wholes[i].quantized);
     }
     const Tensor& final_of_part = part.final_state->value;
     place(context, final_of_part.reshape({1, count, final_of_part.width()}), first,
@@ -74,7 +95,8 @@ Model::Impl::Encoded Model::Impl::encode_in_parts(Tape& tape, std::span<const Id
   const Tensor lengths = upload(context, all_lengths, {sentences});
   SourceMemory memory;
   for (const Whole& whole : wholes)
-    memory.push_back({constant(whole.values), constant(whole.keys), lengths, whole.exp_keys});
+    memory.push_back(
+        {constant(whole.values), constant(whole.keys), lengths, whole.exp_keys, whole.quantized});
   return {std::move(memory), tape.constant(final_state.reshape({sentences, final_state.width()}))};
 }
 

@@ -23,7 +23,7 @@ CrossAttention::CrossAttention(const Builder& builder, const Settings& settings,
 
 ops::Memory CrossAttention::remember(Tape& tape, const Var& annotations,
                                      const Tensor& lengths) const {
-  return ops::remember(tape, shape_.kind, ops::linear(tape, annotations, *values_),
+  return ops::remember(tape, shape_, ops::linear(tape, annotations, *values_),
                        ops::linear(tape, annotations, *keys_), lengths);
 }
 

@@ -40,7 +40,7 @@ struct TestedMemory {
          doubles(values->value),
          doubles(v.value),
          {lengths.begin(), lengths.end()}};
-    memory = ops::remember(tape, kind, values, keys, engine.ints(lengths, {batch}));
+    memory = ops::remember(tape, shape(), values, keys, engine.ints(lengths, {batch}));
   }
   ops::AttentionShape shape() { return {kind, heads, a.additive ? &v : nullptr}; }
   void read(GradientCheck& check) {

@@ -158,7 +158,7 @@ void check_conditional(const kernels::Unit& unit) {
   const Var keys = pass.tape.constant(engine.random({source, batch, space}));
   const Row keys_values = test::doubles(keys->value);  // in inference exponentials replace the keys
   const ops::Memory memory =
-      ops::remember(pass.tape, kernels::AttentionKind::additive,
+      ops::remember(pass.tape, {kernels::AttentionKind::additive, heads, &v},
                     pass.tape.constant(engine.random({source, batch, memory_width})), keys,
                     engine.ints({lengths.begin(), lengths.end()}, {batch}));
   const ops::Conditional layer{

@@ -36,7 +36,10 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
                        before = random_floats(m * ldc, 6);
           Floats c = before;
           const Packed packed = pack_whole(cpu, transpose, k, n, b);
-          gemm_int8(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc);
+          const bool biased = !accumulate && n % 4 != 0;
+          const Floats bias = random_floats(n, 7);
+          gemm_int8(cpu, m, n, k, a.data(), lda, packed.data(), accumulate, c.data(), ldc,
+                    biased ? bias.data() : nullptr);
           for (std::int64_t i = 0; i < m; ++i) {
             double step = 0;
             for (std::int64_t l = 0; l < k; ++l)
@@ -59,8 +62,10 @@ TEST(GemmInt8, EqualsTheDefinitionInDoublePrecision) {
                 if (std::abs(std::abs(p - std::trunc(p)) - 0.5) < 1e-4) half += std::abs(q) + 1;
                 if (std::abs(std::abs(q - std::trunc(q)) - 0.5) < 1e-4) half += std::abs(p) + 1;
               }
-              const double expected =
-                  sum * step * scale + (accumulate ? before[at(i, ldc, j)] : 0.0);
+              const double added = accumulate ? before[at(i, ldc, j)]
+                                   : biased   ? bias[static_cast<std::size_t>(j)]
+                                              : 0.0,
+                           expected = sum * step * scale + added;
               ASSERT_NEAR(c[at(i, ldc, j)], expected,
                           half * step * scale + 1e-6 * (std::abs(expected) + 1))
                   << "m,n,k " << m << ',' << n << ',' << k << " at " << i << ',' << j

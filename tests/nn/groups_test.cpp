@@ -187,8 +187,7 @@ TEST(Groups, a_conditional_layer_equals_the_dense_one_of_the_expanded_matrices) 
       const auto run = [&](const ConditionalLayer& layer, bool with_context_gradient) {
         Tape tape(engine.context, true);
         Run r{tape.result(x), tape.result(values), tape.result(keys), {}};
-        r.out = layer(tape, r.x, ops::remember(tape, attention.kind, r.values, r.keys, lengths), {},
-                      {});
+        r.out = layer(tape, r.x, ops::remember(tape, attention, r.values, r.keys, lengths), {}, {});
         const auto seed = [&](Node& node, const Tensor& gradient) {
           node.gradient = engine.context.empty(gradient.shape());
           std::copy_n(gradient.f32(), gradient.elements(), node.gradient.f32());
@@ -210,8 +209,8 @@ TEST(Groups, a_conditional_layer_equals_the_dense_one_of_the_expanded_matrices) 
       Tape tape(engine.context, false);
       const ops::ConditionalResult frozen = grouped(
           tape, tape.constant(x),
-          ops::remember(tape, attention.kind, tape.constant(values), tape.constant(keys), lengths),
-          {}, {});
+          ops::remember(tape, attention, tape.constant(values), tape.constant(keys), lengths), {},
+          {});
       expect_equal(frozen.states[0]->value, b.out.states[0]->value, "frozen states");
     }
 }

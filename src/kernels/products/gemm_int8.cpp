@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/dot_tile.h"
 #include "kernels/products/product.h"
+#include "kernels/products/quantize.h"
 #include "kernels/products/select_columns.h"
 
 #include <algorithm>
@@ -33,59 +34,24 @@ const float* scales_of(std::int64_t k, std::int64_t n, const std::byte* packed) 
                                         rounded(n, dot_columns) / dot_columns * panel_bytes(k));
 }
 
-// The integer nearest to the exact product x scale, ties to even: the same on every instruction
-// set. |x scale| is at most about 127. Adding 1.5 * 2^23, or 1.5 * 2^52 in double, rounds to an
-// integer and vectorizes on every target.
-std::int32_t nearest(float x, float scale) {
-#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-  const float shifted = std::fma(x, scale, 12582912.0f);
-  std::int32_t bits;
-  std::memcpy(&bits, &shifted, sizeof bits);
-  return bits - 0x4B400000;
-#else
-  // A product of two floats is exact in double.
-  const double shifted = static_cast<double>(x) * static_cast<double>(scale) + 6755399441055744.0;
-  std::int64_t bits;
-  std::memcpy(&bits, &shifted, sizeof bits);
-  return static_cast<std::int32_t>(bits - 0x4338000000000000);
-#endif
-}
-
-// The largest |x[i]|; not finite if any x[i] is not finite, because magnitudes are compared by
-// their bits.
-float largest_magnitude(const float* x, std::int64_t n) {
-  std::uint32_t most = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    std::uint32_t bits;
-    std::memcpy(&bits, x + i, sizeof bits);
-    most = std::max(most, bits & 0x7FFFFFFFu);
-  }
-  float value;
-  std::memcpy(&value, &most, sizeof value);
-  return value;
-}
-
 // Quantizes one row of activations: out[stride] int8, zeros past k. Returns the step.
 float quantize_row(const float* x, std::int64_t k, std::int64_t stride, std::int8_t* out,
                    std::int32_t& sum) {
-  const float most = largest_magnitude(x, k);
+  const Step step(largest_magnitude(x, k));
   sum = 0;
   std::fill(out + k, out + stride, std::int8_t{0});
-  // The reciprocal of a smaller maximum would overflow; such a row becomes 0. So does a row with a
-  // non-finite value.
-  if (!(most >= 1e-36f) || !std::isfinite(most)) {
+  if (step.inverse == 0) {
     std::fill_n(out, k, std::int8_t{0});
-    return std::isfinite(most) ? 0.0f : NAN;
+    return step.size;
   }
-  const float scale = 127.0f / most;
   std::int32_t total = 0;
   for (std::int64_t i = 0; i < k; ++i) {
-    const std::int32_t q = nearest(x[i], scale);
+    const std::int32_t q = nearest(x[i], step.inverse);
     out[i] = static_cast<std::int8_t>(q);
     total += q;
   }
   sum = total;
-  return most / 127.0f;
+  return step.size;
 }
 
 const DotTiles& tiles() {
@@ -100,17 +66,28 @@ struct QuantizedRows {
   const std::int32_t* sums;
 };
 
+// What is added to the products.
+struct Addend {
+  bool accumulate;    // C
+  const float* bias;  // [N] or null
+
+  Addend at(std::int64_t column) const { return {accumulate, bias ? bias + column : nullptr}; }
+};
+
 // The results of a tile whose rows of sums stand `width` apart.
 void finish_rows(std::int64_t rows, std::int64_t columns, std::int64_t width,
-                 const std::int32_t* sums, const float* steps, const float* scales, bool accumulate,
-                 float* c, std::int64_t ldc) {
+                 const std::int32_t* sums, const float* steps, const float* scales,
+                 const Addend& addend, float* c, std::int64_t ldc) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const float step = steps[r];
     const std::int32_t* const from = sums + r * width;
     float* const to = c + r * ldc;
-    if (accumulate)
+    if (addend.accumulate)
       for (std::int64_t j = 0; j < columns; ++j)
         to[j] = to[j] + static_cast<float>(from[j]) * (step * scales[j]);
+    else if (addend.bias)
+      for (std::int64_t j = 0; j < columns; ++j)
+        to[j] = static_cast<float>(from[j]) * (step * scales[j]) + addend.bias[j];
     else
       for (std::int64_t j = 0; j < columns; ++j)
         to[j] = static_cast<float>(from[j]) * (step * scales[j]);
@@ -118,8 +95,8 @@ void finish_rows(std::int64_t rows, std::int64_t columns, std::int64_t width,
 }
 
 void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, std::int64_t n_end,
-              std::int64_t n, std::int64_t k, const std::byte* packed, bool accumulate, float* c,
-              std::int64_t ldc) {
+              std::int64_t n, std::int64_t k, const std::byte* packed, const Addend& addend,
+              float* c, std::int64_t ldc) {
   const DotTiles& shape = tiles();
   const float* scales = scales_of(k, n, packed);
   const std::int64_t depth = a.stride / dot_depth, row_tiles = (rows + shape.rows - 1) / shape.rows;
@@ -134,7 +111,7 @@ void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, s
       (whole ? shape.whole : shape.single)[end - begin - 1](depth, a.values + begin * a.stride,
                                                             a.stride, a.sums + begin, panel, sums);
       finish_rows(end - begin, std::min(width, n_end - j), width, sums, a.steps + begin, scales + j,
-                  accumulate, c + begin * ldc + j, ldc);
+                  addend.at(j), c + begin * ldc + j, ldc);
     }
   }
 }
@@ -143,7 +120,7 @@ void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, s
 // of 16.
 void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
                std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-               const std::byte* packed, bool accumulate, float* c, std::int64_t ldc) {
+               const std::byte* packed, const Addend& addend, float* c, std::int64_t ldc) {
   constexpr std::int64_t max_rows = 256;
   alignas(64) std::int8_t values[quantized_bytes];
   float steps[max_rows];
@@ -155,8 +132,8 @@ void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, s
     const std::int64_t rows = std::min(group, m_end - m);
     for (std::int64_t r = 0; r < rows; ++r)
       steps[r] = quantize_row(a + (m + r) * lda, k, stride, values + r * stride, sums[r]);
-    multiply({values, stride, steps, sums}, rows, n_begin, n_end, n, k, packed, accumulate,
-             c + m * ldc, ldc);
+    multiply({values, stride, steps, sums}, rows, n_begin, n_end, n, k, packed, addend, c + m * ldc,
+             ldc);
   }
 }
 
@@ -229,6 +206,30 @@ void store_columns(const std::int8_t* q, std::int64_t stride, std::int64_t colum
   }
 }
 
+// Columns [begin, end) of pack_int8(), multiples of 16.
+void pack_int8_panels(bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
+                      std::int64_t ldq, const float* scales, std::int64_t begin, std::int64_t end,
+                      std::byte* packed) {
+  auto* values = reinterpret_cast<std::uint8_t*>(packed);
+  float* out_scales = const_cast<float*>(scales_of(k, n, packed));
+  const std::int64_t groups = rounded(k, dot_depth) / dot_depth;
+  for (std::int64_t first = begin; first < end; first += dot_columns) {
+    const std::int64_t columns = std::min<std::int64_t>(dot_columns, n - first);
+    for (std::int64_t j = 0; j < dot_columns; ++j)
+      out_scales[first + j] = j < columns ? scales[first + j] : 0.0f;
+    std::uint8_t* panel = values + first / dot_columns * panel_bytes(k);
+    for (std::int64_t group = 0; group < groups; ++group) {
+      const std::int64_t row = group * dot_depth,
+                         depth = std::min<std::int64_t>(dot_depth, k - row);
+      std::uint8_t* const to = panel + group * dot_depth * dot_columns;
+      if (transpose_b)
+        store_columns(q + first * ldq + row, ldq, columns, depth, to);
+      else
+        store_rows(q + row * ldq + first, ldq, columns, depth, to);
+    }
+  }
+}
+
 void check_depth(std::int64_t k) {
   NMT_CHECK(k <= max_int8_depth,
             "int8 GEMM: inner dimension {} exceeds {}, the largest with exact sums", k,
@@ -290,43 +291,34 @@ void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
 void pack_int8(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n,
                const std::int8_t* q, std::int64_t ldq, const float* scales, std::byte* packed) {
   check_depth(k);
-  auto* values = reinterpret_cast<std::uint8_t*>(packed);
-  float* out_scales = const_cast<float*>(scales_of(k, n, packed));
-  const std::int64_t groups = rounded(k, dot_depth) / dot_depth;
-  cpu.pool->parallel_for(
-      rounded(n, dot_columns), dot_columns, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t first = begin; first < end; first += dot_columns) {
-          const std::int64_t columns = std::min<std::int64_t>(dot_columns, n - first);
-          for (std::int64_t j = 0; j < dot_columns; ++j)
-            out_scales[first + j] = j < columns ? scales[first + j] : 0.0f;
-          std::uint8_t* panel = values + first / dot_columns * panel_bytes(k);
-          for (std::int64_t group = 0; group < groups; ++group) {
-            const std::int64_t row = group * dot_depth,
-                               depth = std::min<std::int64_t>(dot_depth, k - row);
-            std::uint8_t* const to = panel + group * dot_depth * dot_columns;
-            if (transpose_b)
-              store_columns(q + first * ldq + row, ldq, columns, depth, to);
-            else
-              store_rows(q + row * ldq + first, ldq, columns, depth, to);
-          }
-        }
-      });
+  cpu.pool->parallel_for(rounded(n, dot_columns), dot_columns,
+                         [=](std::int64_t begin, std::int64_t end) {
+                           pack_int8_panels(transpose_b, k, n, q, ldq, scales, begin, end, packed);
+                         });
+}
+
+void pack_int8_rows(bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
+                    std::int64_t ldq, const float* scales, std::byte* packed) {
+  check_depth(k);
+  pack_int8_panels(transpose_b, k, n, q, ldq, scales, 0, rounded(n, dot_columns), packed);
 }
 
 void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
-               std::int64_t ldc) {
+               std::int64_t ldc, const float* bias) {
+  NMT_CHECK(!(accumulate && bias), "int8 GEMM: a bias is added without C");
+  const Addend addend{accumulate, bias};
   if (m <= 0 || n <= 0) return;
   ThreadPool& pool = *cpu.pool;
   if (pool.size() == 1 || m * n * k < 128 * 1024)
-    return int8_part(0, m, 0, n, n, k, a, lda, packed, accumulate, c, ldc);
+    return int8_part(0, m, 0, n, n, k, a, lda, packed, addend, c, ldc);
   const Grid grid = choose_grid(pool.size(), m, n, true);
   pool.run([&](int worker) {
     if (worker >= grid.row_parts * grid.column_parts) return;
     const Range rows = part_of(m, 1, worker % grid.row_parts, grid.row_parts);
     const Range columns =
         part_of(n, tiles().panels * dot_columns, worker / grid.row_parts, grid.column_parts);
-    int8_part(rows.begin, rows.end, columns.begin, columns.end, n, k, a, lda, packed, accumulate, c,
+    int8_part(rows.begin, rows.end, columns.begin, columns.end, n, k, a, lda, packed, addend, c,
               ldc);
   });
 }
@@ -334,7 +326,7 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                     std::int64_t ldc) {
-  int8_part(0, m, 0, n, n, k, a, lda, packed, accumulate, c, ldc);
+  int8_part(0, m, 0, n, n, k, a, lda, packed, {accumulate, nullptr}, c, ldc);
 }
 
 void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column,

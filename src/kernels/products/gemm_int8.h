@@ -34,10 +34,14 @@ void round_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, co
 /// Packs weights already quantized by round_int8(); q is stored as B above.
 void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
                std::int64_t ldq, const float* scales, std::byte* packed);
-/// C[M,N] = A B (+ C when accumulate). A row of A with a non-finite value gives NaN.
+/// The same on the calling thread. [CPU only: a building block]
+void pack_int8_rows(bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
+                    std::int64_t ldq, const float* scales, std::byte* packed);
+/// C[M,N] = A B, + C when accumulate, or + bias [N] on every row. A row of A with a non-finite
+/// value gives NaN.
 void gemm_int8(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
-               std::int64_t ldc);
+               std::int64_t ldc, const float* bias = nullptr);
 /// gemm_int8() on the calling thread. [CPU only: a building block]
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,

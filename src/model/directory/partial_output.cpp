@@ -11,16 +11,21 @@ PartialOutput::PartialOutput(const Context& context, const Parameter& table, con
                              const Candidates& candidates) {
   if (!context.backend->shortlists)
     fail(ExitStatus::usage, "shortlist: is supported on the CPU only");
-  std::vector<std::int32_t> all;
+  // The column of each token; -1: of no sentence.
+  std::vector<std::int32_t> column(static_cast<std::size_t>(table.shape[0]), -1);
   for (const auto& each : candidates) {
     NMT_CHECK(!each.empty(), "a sentence without candidates");
-    all.insert(all.end(), each.begin(), each.end());
+    NMT_CHECK(each.front() >= 0 && each.back() < table.shape[0], "candidates {} to {} of {} tokens",
+              each.front(), each.back(), table.shape[0]);
+    for (const std::int32_t id : each) column[static_cast<std::size_t>(id)] = 0;
     width_ = std::max(width_, static_cast<std::int64_t>(each.size()));
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  NMT_CHECK(all.front() >= 0 && all.back() < table.shape[0], "candidates {} to {} of {} tokens",
-            all.front(), all.back(), table.shape[0]);
+  std::vector<std::int32_t> all;
+  for (std::size_t id = 0; id < column.size(); ++id) {
+    if (column[id] < 0) continue;
+    column[id] = static_cast<std::int32_t>(all.size());
+    all.push_back(static_cast<std::int32_t>(id));
+  }
   const auto n = static_cast<std::int64_t>(all.size());
   table_.name = table.name;
   table_.shape = {n, table.shape[1]};
@@ -32,10 +37,8 @@ PartialOutput::PartialOutput(const Context& context, const Parameter& table, con
   for (std::int64_t i = 0; i < n; ++i) bias_.value.f32()[i] = bias.value.f32()[all[i]];
   for (const auto& each : candidates) {
     std::vector<std::int32_t>& columns = columns_.emplace_back();
-    for (auto at = all.begin(); const std::int32_t id : each) {
-      at = std::lower_bound(at, all.end(), id);
-      columns.push_back(static_cast<std::int32_t>(at - all.begin()));
-    }
+    columns.reserve(each.size());
+    for (const std::int32_t id : each) columns.push_back(column[static_cast<std::size_t>(id)]);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <numeric>
 #include <optional>
@@ -190,16 +191,25 @@ Shortlist Shortlist::load(const ShortlistOptions& options, const Vocabulary& sou
 }
 
 std::vector<std::int32_t> Shortlist::candidates(std::span<const std::int32_t> source) const {
-  std::vector<std::int32_t> ids = always_;
+  // A bit for each target piece.
+  constexpr int width = 64;
+  std::vector<std::uint64_t> chosen;
+  const auto choose = [&](std::int32_t id) {
+    const auto word = static_cast<std::size_t>(id / width);
+    if (word >= chosen.size()) chosen.resize(word + 1);
+    chosen[word] |= std::uint64_t{1} << id % width;
+  };
+  for (const std::int32_t id : always_) choose(id);
   for (const std::int32_t piece : source) {
     NMT_CHECK(piece >= 0 && piece + 1 < static_cast<std::int32_t>(begin_.size()),
               "source id {} is outside the vocabulary of {}", piece, begin_.size() - 1);
-    const auto at = [&](std::int64_t index) {
-      return targets_.begin() + static_cast<std::ptrdiff_t>(index);
-    };
-    ids.insert(ids.end(), at(begin_[piece]), at(begin_[piece + 1]));
+    for (std::int64_t i = begin_[piece]; i < begin_[piece + 1]; ++i)
+      choose(targets_[static_cast<std::size_t>(i)]);
   }
-  sort_unique(ids);
+  std::vector<std::int32_t> ids;
+  for (std::size_t word = 0; word < chosen.size(); ++word)
+    for (std::uint64_t bits = chosen[word]; bits != 0; bits &= bits - 1)
+      ids.push_back(static_cast<std::int32_t>(word) * width + std::countr_zero(bits));
   return ids;
 }
 

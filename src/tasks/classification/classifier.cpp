@@ -98,11 +98,11 @@ Var Classifier::run(Tape& tape, const Batch& batch) const {
   tape.milestone(static_cast<int>(Completed::decoder));
   const Var ones = tape.constant(
       upload(context_, std::vector<float>(static_cast<std::size_t>(b), 1.0f), {1, b, 1}));
-  const ops::Memory memory = ops::remember(tape, kernels::AttentionKind::additive, h,
-                                           ops::linear(tape, h, *key_), texts.lengths);
-  const Var pooled = ops::attention(tape, {kernels::AttentionKind::additive, 1, v_, nullptr},
-                                    memory, ops::linear(tape, ones, *query_), {})
-                         .context;
+  const ops::AttentionShape shape{kernels::AttentionKind::additive, 1, v_, nullptr};
+  const ops::Memory memory =
+      ops::remember(tape, shape, h, ops::linear(tape, h, *key_), texts.lengths);
+  const Var pooled =
+      ops::attention(tape, shape, memory, ops::linear(tape, ones, *query_), {}).context;
   return ops::linear(tape, ops::dropout(tape, pooled, p), *output_, output_bias_);
 }
 
