@@ -67,8 +67,8 @@ class Graphs::Pass {
     if (graphs_.mode_ == Mode::comparing) return graphs_.at_ == graphs_.entry_->notes.calls.size();
     if (graphs_.mode_ == Mode::capturing) {
       graphs_.note_node();
-      graphs_.mode_ = Mode::dropped;
       graphs_.end_part();
+      graphs_.mode_ = Mode::dropped;  // if the lines above fail, the destructor drops all parts
       return true;
     }
     return graphs_.mode_ == Mode::watching;
