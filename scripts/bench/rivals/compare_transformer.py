@@ -55,7 +55,9 @@ def options():
     parser.add_argument("--config", default=ROOT / "configs/multi30k.yaml", help="of nmt-train (%(default)s)")
     parser.add_argument("--nmt-options", default="", help="more options of nmt-train, one string")
     parser.add_argument("--seed", type=int, default=1, help="seed (%(default)s)")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.decoder_layers = args.layers
+    return args
 
 
 def log(text):

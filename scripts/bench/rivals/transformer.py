@@ -1,5 +1,6 @@
 """A pre-norm Transformer (Vaswani et al. 2017; norms before the sublayers as in Xiong et al. 2020) in
-PyTorch, and its conversion to CTranslate2. Used by compare_transformer.py."""
+PyTorch, and its conversion to CTranslate2. Used by compare_transformer.py and
+compare_students.py."""
 import math
 
 import torch
@@ -64,7 +65,7 @@ class Transformer(nn.Module):
         self.width = args.width
         self.embedding = nn.Embedding(vocabulary, args.width)
         self.encoder = nn.ModuleList(Layer(args, False) for _ in range(args.layers))
-        self.decoder = nn.ModuleList(Layer(args, True) for _ in range(args.layers))
+        self.decoder = nn.ModuleList(Layer(args, True) for _ in range(args.decoder_layers))
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(args.width), nn.LayerNorm(args.width)
         self.drop = nn.Dropout(args.dropout)
         self.register_buffer("positions", positions(1024, args.width), persistent=False)
@@ -104,7 +105,8 @@ def to_ctranslate2(model, pieces, folder):
         spec.weight = array(torch.cat([m.weight for m in modules]))
         spec.bias = array(torch.cat([m.bias for m in modules]))
 
-    spec = TransformerSpec.from_config(len(model.encoder), model.encoder[0].self_attention.heads, pre_norm=True)
+    spec = TransformerSpec.from_config((len(model.encoder), len(model.decoder)), model.encoder[0].self_attention.heads,
+                                       pre_norm=True)
     for side, layers, last in ((spec.encoder, model.encoder, model.encoder_norm),
                                (spec.decoder, model.decoder, model.decoder_norm)):
         table = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings

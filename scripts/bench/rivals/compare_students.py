@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Decoding speed of a student of tiny11's shape beside a Transformer of the same sizes in CTranslate2,
+on one core, in processor time.
+
+MODEL is a model directory in int8 with one joint vocabulary, for example of configs/students/tiny11.yaml
+(docs/benchmarks/students.md). The Transformer has random weights, the same vocabulary, 6+2 layers of
+width 256, feed-forward 1536 and 8 heads, and runs in int8. Neither side is to end a sentence early:
+nmt-translate gets --max-length-factor FACTOR and a model that is not trained; CTranslate2 gets a
+forced length per batch, FACTOR times the mean number of source pieces. Batches of 64 sentences sorted
+by length on both sides, greedy search. With --shortlist, both sides use its lines: MODEL must have
+stored it (nmt-convert --shortlist LIST FIRST BEST), and CTranslate2 gets a vocabulary map.
+
+The sides alternate; the table has medians. The time of CTranslate2 is without loading the model, that
+of nmt-translate with it.
+
+    scripts/bench/rivals/compare_students.py MODEL newstest2014.en --shortlist list 50 50
+
+Programs are taken from $NMT_BUILD, else build/. If PyTorch, sentencepiece or CTranslate2 is missing,
+the script installs them in .venv."""
+import argparse
+import collections
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from compare_pytorch import ensure_packages, programs  # noqa: E402
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=pathlib.Path, help="model directory in int8")
+    parser.add_argument("source", type=pathlib.Path, help="text, one sentence per line")
+    parser.add_argument("--shortlist", nargs=3, metavar=("LIST", "FIRST", "BEST"), help="shortlist of both sides")
+    parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
+    parser.add_argument("--factor", type=float, default=1.05, help="target pieces per source piece (%(default)s)")
+    parser.add_argument("--batch", type=int, default=64, help="sentences of a batch (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
+    return parser.parse_args()
+
+
+def write_map(args, path):
+    """The shortlist as CTranslate2's vocabulary map: the lines of a source piece, then those of every sentence."""
+    first, best = int(args.shortlist[1]), int(args.shortlist[2])
+    of_source, frequent = collections.defaultdict(list), []
+    for line in open(args.shortlist[0], encoding="utf-8"):
+        target, source, weight = line.split(" ")
+        (frequent if source == "NULL" else of_source[source]).append((-float(weight), target))
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("\t" + " ".join(target for _, target in sorted(frequent)[:first]) + "\n")
+        for source, targets in of_source.items():
+            out.write(source + "\t" + " ".join(target for _, target in sorted(targets)[:best]) + "\n")
+
+
+class Rival:
+    def __init__(self, args, text, folder):
+        import ctranslate2
+        import sentencepiece
+        import torch
+        from transformer import Transformer, to_ctranslate2
+        vocabulary = sentencepiece.SentencePieceProcessor(model_file=str(args.model / "vocab.spm"))
+        pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
+        torch.manual_seed(1)
+        sizes = argparse.Namespace(width=256, ff=1536, heads=8, layers=6, decoder_layers=2, dropout=0.0)
+        model = Transformer(len(pieces), sizes)
+        self.weights = sum(p.numel() for p in model.parameters())
+        to_ctranslate2(model, pieces, folder)
+        if args.shortlist:
+            write_map(args, folder / "vmap.txt")
+        self.use_map = bool(args.shortlist)
+        self.translator = ctranslate2.Translator(str(folder), compute_type="int8", inter_threads=1, intra_threads=1)
+        sources = sorted((vocabulary.encode(line, out_type=str) + ["</s>"] for line in text), key=len)
+        self.batches = [sources[i:i + args.batch] for i in range(0, len(sources), args.batch)]
+        self.factor = args.factor
+
+    def run(self):
+        """Processor time in seconds, and target pieces."""
+        begin, pieces = time.process_time(), 0
+        for batch in self.batches:
+            length = max(1, round(self.factor * sum(len(s) - 1 for s in batch) / len(batch)))
+            found = self.translator.translate_batch(
+                batch, beam_size=1, max_batch_size=len(batch), min_decoding_length=length, max_decoding_length=length,
+                use_vmap=self.use_map)
+            pieces += sum(len(each.hypotheses[0]) for each in found)
+        return time.process_time() - begin, pieces
+
+
+def run_ours(args, text):
+    command = [programs() / "nmt-translate", "-m", args.model, "-b", "1", "--mini-batch", str(args.batch),
+               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", "1"]
+    found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
+    said = re.search(r"\(([0-9.]+) s of processor time\)", found.stderr)
+    rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
+    if found.returncode or not said or not rate:
+        sys.exit(f"nmt-translate failed:\n{found.stderr}")
+    return float(said[1]), round(float(rate[1]) * float(rate[2]))
+
+
+def main():
+    args = options()
+    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
+    import ctranslate2
+    text = args.source.read_text(encoding="utf-8").split("\n")[:args.lines]
+    words = sum(len(line.split()) for line in text)
+    with tempfile.TemporaryDirectory() as folder:
+        rival = Rival(args, text, pathlib.Path(folder) / "transformer")
+        rival.run()  # the first pass allocates memory
+        rounds = [(run_ours(args, text), rival.run()) for _ in range(args.rounds)]
+    print(f"{len(text)} sentences, {words} words; Transformer of {rival.weights:,} weights, "
+          f"CTranslate2 {ctranslate2.__version__}")
+    print("| side | source words/s | target pieces | ratio |\n|---|---|---|---|")
+    ratio = statistics.median(theirs[0] / ours[0] for ours, theirs in rounds)
+    for name, side in (("nmt-translate", 0), ("CTranslate2", 1)):
+        seconds = statistics.median(each[side][0] for each in rounds)
+        print(f"| {name} | {words / seconds:,.0f} | {rounds[0][side][1]:,} | {ratio if side == 0 else 1:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
