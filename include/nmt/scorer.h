@@ -58,7 +58,8 @@ class Scorer {
 
   /// Scores targets[i] given sources[i]. Lines are UTF-8 without line ends. Two blank lines score
   /// 0. Errors (data): different numbers of lines, a line that contains a line feed; (memory): as
-  /// the constructor; (interrupted): `stop` returned true.
+  /// the constructor; (interrupted): `stop` returned true. With a model that reads context
+  /// sentences, the sources of a call are a document, and a blank line ends it.
   std::vector<PairProbability> score(const std::vector<std::string>& sources,
                                      const std::vector<std::string>& targets,
                                      const ShouldStop& stop = {});

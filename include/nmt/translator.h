@@ -47,7 +47,8 @@ struct AlignmentLink {
 };
 
 /// Attention weights: one row for each target subword and one for </s>; one column for each source
-/// subword and one for </s>. Empty unless requested, and for blank lines.
+/// subword and one for </s>. Columns of context sentences, each with its </s>, come before those of
+/// the line. Empty unless requested, and for blank lines.
 struct Attention {
   int rows = 0, columns = 0;
   std::vector<float> weights;  ///< row by row; each row sums to 1
@@ -69,7 +70,8 @@ struct Translation {
 };
 
 /// Translates text with one model or an ensemble. Translations are those of nmt-translate, bit for
-/// bit, however the lines are grouped into calls.
+/// bit, however the lines are grouped into calls, unless the model reads context sentences: then
+/// the lines of a call are a document, and a blank line ends it.
 ///
 /// Thread safety: several threads may call translate() and translate_line() of one object, which
 /// computes one call at a time with its own pool of threads. Callbacks are called outside of that,
@@ -114,6 +116,8 @@ class Translator {
   /// file cannot be opened; (failed): the output cannot be written.
   std::int64_t translate_file(const std::string& input, const std::string& output,
                               const ShouldStop& stop = {});
+  /// Number of preceding lines of the document that the model reads with each line; 0: none.
+  int context_sentences() const;
   /// Lines that translate() sorts by length together: mini_batch * maxi_batch.
   std::size_t window() const;
 

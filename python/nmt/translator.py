@@ -57,6 +57,12 @@ class Translator:
                                                if name in LOADING}, self._background)
 
     @property
+    def context_sentences(self) -> int:
+        """Number of preceding lines of the document that the model reads with each line. The lines
+        of a call are a document; a blank line ends it."""
+        return self._native.context_sentences()
+
+    @property
     def source_vocabulary(self) -> _nmt.Vocabulary:
         """The source vocabulary of the (first) model."""
         return self._native.source_vocabulary()
@@ -102,11 +108,15 @@ class Translator:
 
     def translate_iterable(self, source: Iterable[str], max_batch_size: int = 64,
                            **parameters: Any) -> Iterator[TranslationResult]:
-        """Translates a stream of lines of any length, 100 batches at a time."""
+        """Translates a stream of lines of any length, 100 batches at a time. The stream is one
+        text: context sentences may be lines of an earlier window."""
         lines = iter(source)
+        before: list[str] = []  # translated again, as the context of the window
         while window := list(itertools.islice(lines, 100 * max_batch_size)):
-            yield from self._prepare("translate_iterable", window, max_batch_size=max_batch_size,
-                                     **parameters)[0](None)
+            results = self._prepare("translate_iterable", before + window,
+                                    max_batch_size=max_batch_size, **parameters)[0](None)
+            yield from results[len(before):]
+            before = (before + window)[-self.context_sentences:] if self.context_sentences else []
 
     def translate_file(self, source_path: Path, output_path: Path,
                        **parameters: Any) -> ExecutionStats:

@@ -68,6 +68,7 @@ void bind_translator(nb::module_& module) {
            "The hypotheses of each line, best first.")
       .def("translate_file", &translate_file, nb::arg("input"), nb::arg("output"),
            nb::arg("stop").none() = nb::none(), "The number of lines.")
+      .def("context_sentences", &Translator::context_sentences)
       .def("source_vocabulary", &Translator::source_vocabulary, nb::rv_policy::reference_internal)
       .def("target_vocabulary", &Translator::target_vocabulary, nb::rv_policy::reference_internal);
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nmt
-from conftest import program
+from conftest import TRAINING, program
 
 
 def texts(results):
@@ -31,6 +31,25 @@ def test_translations_are_those_of_the_program(translator, model, lines):
     assert texts(translator.translate_batch(lines, max_batch_size=3)) == expected.splitlines()
     assert texts(translator.translate_iterable(iter(lines), max_batch_size=1)) == (
         expected.splitlines())
+
+
+def test_context_sentences(corpus, lines, tmp_path, translator):
+    nmt.train(train_sets=[corpus / "train.en", corpus / "train.de"], model=tmp_path / "model",
+              context_sentences=2, max_length=150, after="30u", **TRAINING)
+    reader = nmt.Translator(tmp_path / "model", beam_size=2)
+    assert (translator.context_sentences, reader.context_sentences) == (0, 2)
+    many = [*lines[:40], "", *lines[:30], *lines[20:60], "", *lines[5:20]]
+    assert len(many) > 100  # more than a window of translate_iterable
+    expected = program("nmt-translate", "-m", tmp_path / "model", "--quiet", "--beam-size", 2,
+                       stdin="\n".join(many) + "\n").split("\n")[:-1]
+    assert texts(reader.translate_batch(many)) == expected
+    assert texts(reader.translate_iterable(iter(many), max_batch_size=1)) == expected
+    alone = [texts(reader.translate_batch([line]))[0] for line in many]
+    assert alone != expected
+    scores = reader.score_batch(many[:5], expected[:5])
+    lists = reader.score_batch(many[:5], [[text, "x"] for text in expected[:5]])
+    assert [each[0].log_probs.tolist() for each in lists] == [each.log_probs.tolist()
+                                                              for each in scores]
 
 
 def test_n_best_lists(translator, model, lines):

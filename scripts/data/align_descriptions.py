@@ -3,8 +3,9 @@
 (*_Translation-en*, *_Translation-de*). Descriptions are matched by Description-md5 and split into
 paragraphs and list items, then into sentences, as far as the numbers on both sides agree. Writes train,
 valid and test, each .en and .de, to FOLDER. The name of a package determines its split; no sentence of
-valid or test is in train.
-Usage: align_descriptions.py LISTS FOLDER"""
+valid or test is in train. With --documents, each description is a document: its pairs in order, also
+those that others have, and an empty line on both sides.
+Usage: align_descriptions.py [--documents] LISTS FOLDER"""
 import hashlib
 import os
 import re
@@ -127,8 +128,27 @@ def pairs_by_split(lists):
     return collected
 
 
-def main(lists, folder):
-    collected = pairs_by_split(lists)
+def documents_by_split(lists):
+    """Split -> pairs of its descriptions in order, with a pair of empty lines after each."""
+    english, german = descriptions(lists, "en"), descriptions(lists, "de")
+    found = {"test": [], "valid": [], "train": []}
+    for md5, (package, *text) in german.items():
+        if md5 in english:
+            found[split_of(package)].append([pair for pair in align(english[md5][1:], text) if usable(*pair)])
+    sources, targets = set(), set()  # of the previous splits
+    collected = {}
+    for split, documents in found.items():
+        collected[split] = []
+        for document in documents:
+            kept = [pair for pair in document if pair[0] not in sources and pair[1] not in targets]
+            collected[split] += [*kept, ("", "")] if kept else []
+        sources.update(x for x, _ in collected[split] if x)
+        targets.update(y for _, y in collected[split] if y)
+    return collected
+
+
+def main(lists, folder, documents=False):
+    collected = documents_by_split(lists) if documents else pairs_by_split(lists)
     for split, pairs in collected.items():
         if not pairs:
             sys.exit(f"get_data: {lists}: no pairs for {split} in the package descriptions")
@@ -138,6 +158,7 @@ def main(lists, folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    names = [name for name in sys.argv[1:] if name != "--documents"]
+    if len(names) != 2:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main(*names, documents="--documents" in sys.argv)

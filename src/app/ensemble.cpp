@@ -114,7 +114,18 @@ LoadedEnsemble::LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
            "symbol {} on); the models of an ensemble must share it",
            names[0], names[i], first.target_vocabulary().size(), model.target_vocabulary().size(),
            id);
+    const auto sentences = [](LoadedModel& of) { return of.model().spec().context_sentences; };
+    if (sentences(first) != sentences(model))
+      fail(ExitStatus::usage,
+           "model: {} reads {} context sentences, {} reads {}; the models of an ensemble must read "
+           "the same number",
+           names[0], sentences(first), names[i], sentences(model));
     members.push_back(member(i, model.scorer()));
+    if (members.back().source && sentences(model) > 0)
+      fail(ExitStatus::usage,
+           "model: {} and {} read context sentences, but have different source vocabularies; such "
+           "models are no ensemble",
+           names[0], names[i]);
     if (members.back().source && pieces_in)
       fail(ExitStatus::usage,
            "no-spm-encode: {} and {} have different source vocabularies; give plain text instead",

@@ -43,8 +43,9 @@ class LoadedEnsemble {
   /// `pieces_in`: sources are split into pieces of the first model's vocabulary. If `precision` is
   /// unset and the device is the CPU, each model keeps the precision of its directory; otherwise
   /// all have the context's weight dtype. Errors (usage): no model, a wrong number of weights,
-  /// different target vocabularies, also of the language model, or, with pieces_in, different
-  /// source vocabularies; as LoadedModel::load.
+  /// different target vocabularies, also of the language model, or, with pieces_in or context
+  /// sentences, different source vocabularies; different numbers of context sentences; as
+  /// LoadedModel::load.
   LoadedEnsemble(const EnsembleSpec& spec, const Context& context,
                  std::optional<Precision> precision, int max_length, bool pieces_in);
   StepScorer& scorer() {
@@ -53,6 +54,8 @@ class LoadedEnsemble {
   /// A scorer with the same weights, for another thread (Model(frozen, context)). The models must
   /// outlive it.
   std::shared_ptr<StepScorer> share(const Context& context) const;
+  /// ModelSpec::context_sentences of the models.
+  int context_sentences() const { return models_.front()->model().spec().context_sentences; }
   const Vocabulary& source_vocabulary() const { return models_.front()->source_vocabulary(); }
   const Vocabulary& target_vocabulary() const { return models_.front()->target_vocabulary(); }
 

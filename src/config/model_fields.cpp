@@ -15,6 +15,9 @@ std::vector<Option> shape(ModelSpec& s) {
       {
           Option("task", &s.task, "task of the model").meta("TASK"),
           Option("type", &s.type, "architecture; nmt-info --architectures describes them"),
+          Option("context-sentences", &s.context_sentences,
+                 "source sentences of the document in front of each sentence; 0: none")
+              .range(0, max_context_sentences),
           Option("context-aware", &s.context_aware,
                  "conditional units over the encoder's forward states and over the context"),
           Option("unit", {}, "recurrent unit of encoder and decoder")

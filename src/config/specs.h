@@ -30,8 +30,13 @@ struct BlockSpec {
   int feed_forward_width = 0;                           ///< 0: 4 E
 };
 
+/// The largest ModelSpec::context_sentences.
+inline constexpr int max_context_sentences = 16;
+
 struct ModelSpec {
-  Task task{};                   ///< what the model is trained for
+  Task task{};  ///< what the model is trained for
+  /// Preceding source sentences in front of each source sentence (text/document_context.h).
+  int context_sentences = 0;
   ModelType type{};              ///< architecture
   bool context_aware = false;    ///< conditional units over forward states and over the context
   std::string enc_cell = "lrn";  ///< unit of the encoder, a name of units.def

@@ -88,6 +88,13 @@ std::string_view TextFile::line(std::int64_t i, std::string& storage, LineNotes*
   return clean_line(raw(i), ended(static_cast<std::size_t>(i)), i + 1, storage, notes);
 }
 
+std::int64_t TextFile::context_begin(std::int64_t i, int sentences) const {
+  std::string storage;
+  std::int64_t begin = i;
+  while (begin > 0 && i - begin < sentences && !is_blank(line(begin - 1, storage))) --begin;
+  return begin;
+}
+
 LineNotes TextFile::notes() const {
   LineNotes found;
   std::string storage;

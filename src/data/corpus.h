@@ -22,6 +22,9 @@ class TextFile {
   std::string_view raw(std::int64_t i) const;
   /// Line i cleaned as lines.h describes: valid UTF-8. Points into the file or into `storage`.
   std::string_view line(std::int64_t i, std::string& storage, LineNotes* notes = nullptr) const;
+  /// The first of the lines that are the context of line i: the at most `sentences` lines before it
+  /// without a blank line between (text/document_context.h). i itself where there are none.
+  std::int64_t context_begin(std::int64_t i, int sentences) const;
   /// The irregularities of all lines; reads the whole file.
   LineNotes notes() const;
 

@@ -58,10 +58,20 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
   return found;
 }
 
+// Steps of a source with its context, whose sentences are as long as it and have a separator each.
+std::int64_t with_context(const Loading& loading, std::int64_t steps) {
+  const std::int64_t all = (loading.context_sentences + std::int64_t{1}) * steps;
+  const DataSpec& spec = loading.spec;
+  if (loading.context_sentences == 0 || spec.max_length_unit == LengthUnit::words) return all;
+  return std::min(all, std::int64_t{spec.max_length} + 1);
+}
+
 }  // namespace
 
 std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const {
-  const Steps s = steps_of(*this, Side::source, lines), t = steps_of(*this, Side::target, lines);
+  const Steps t = steps_of(*this, Side::target, lines);
+  Steps s = steps_of(*this, Side::source, lines);
+  for (std::int64_t* steps : {&s.longest, &s.usual}) *steps = with_context(*this, *steps);
   std::vector<Batch> batches;
   for (const auto& [source_steps, target_steps] :
        {std::pair(s.longest, t.longest), std::pair(s.usual, t.usual)}) {

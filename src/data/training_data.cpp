@@ -167,10 +167,11 @@ void TrainingData::Impl::produce(LoaderState at) {
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source,
                            const Vocabulary& target, const DataSpec& spec,
                            std::span<const std::int64_t> excluded, const Share& share,
-                           Gather gather, const NoiseSpec& noise)
+                           Gather gather, const NoiseSpec& noise, int context_sentences)
     : impl_(
           std::make_unique<Impl>(Loading{corpus, source, target, spec, TextNoise(noise, spec.seed)},
                                  share, std::move(gather))) {
+  impl_->loading.context_sentences = context_sentences;
   if (noise.bpe_dropout > 0) {
     Loading& loading = impl_->loading;
     loading.source_dropout = std::make_shared<BpeDropout>(source, noise.bpe_dropout);

@@ -30,10 +30,12 @@ class TrainingData {
   /// outlive this object. With a share, every batch is that part of the full batch; positions are
   /// the same for all shares. Processes that share the data each encode a part of the text and
   /// exchange it with `gather`, which next() calls, so all of them must request the same batches.
+  /// `context_sentences`: as ModelSpec; excluded lines are part of the context as all others.
   /// Errors: (usage) a setting is out of range; (data) no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
                const DataSpec& spec, std::span<const std::int64_t> excluded = {},
-               const Share& share = {}, Gather gather = {}, const NoiseSpec& noise = {});
+               const Share& share = {}, Gather gather = {}, const NoiseSpec& noise = {},
+               int context_sentences = 0);
   ~TrainingData();
   TrainingData(const TrainingData&) = delete;
   TrainingData& operator=(const TrainingData&) = delete;

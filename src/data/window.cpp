@@ -13,6 +13,13 @@ namespace {
 // Random number streams of BPE-dropout: one per epoch; text/noise.cpp has lower ones.
 constexpr std::uint64_t kDropoutStream = std::uint64_t{4} << 32;
 
+Rng dropout_rng(std::uint64_t seed, std::int64_t epoch, std::int64_t line, Side side) {
+  return Rng(
+      seed, kDropoutStream + static_cast<std::uint64_t>(epoch),
+      (static_cast<std::uint64_t>(line) << 1 | static_cast<std::uint64_t>(side == Side::target))
+          << 24);
+}
+
 }  // namespace
 
 void Loading::check() const {
@@ -57,19 +64,42 @@ std::pair<Ids, std::int32_t> Loading::measure(const Vocabulary& vocabulary, std:
 }
 
 EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
+  EncodedPair pair = encode_alone(line, epoch);
+  if (context_sentences == 0 || pair.source.empty()) return pair;
+  std::vector<MeasuredSentence> context;
+  for (std::int64_t i = corpus.file(Side::source).context_begin(line, context_sentences); i < line;
+       ++i)
+    context.push_back(encode_context(i, epoch));
+  pair.source = join_context(context, {std::move(pair.source), pair.source_length}, spec.max_length,
+                             source.eos())
+                    .ids;
+  return pair;
+}
+
+MeasuredSentence Loading::encode_context(std::int64_t line, std::int64_t epoch) const {
+  std::string storage, from, to;
+  std::string_view text = corpus.line(Side::source, line, storage);
+  if (noise.any()) {
+    std::string target_storage;
+    from = text;
+    to = corpus.line(Side::target, line, target_storage);
+    if (noise.apply(from, to, epoch, line)) text = from;
+  }
+  return measure(source, text, source_dropout.get(),
+                 dropout_rng(spec.seed, epoch, line, Side::source));
+}
+
+EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
   std::string source_storage, target_storage;
   const std::string_view source_text = corpus.line(Side::source, line, source_storage),
                          target_text = corpus.line(Side::target, line, target_storage);
   const auto encoded = [&](std::string_view from, std::string_view to, bool cut_anew) {
-    const auto stream = [&](std::uint64_t side) {
-      return Rng(spec.seed, kDropoutStream + static_cast<std::uint64_t>(epoch),
-                 (static_cast<std::uint64_t>(line) << 1 | side) << 24);
-    };
+    const auto stream = [&](Side side) { return dropout_rng(spec.seed, epoch, line, side); };
     EncodedPair pair{.line = line};
     std::tie(pair.source, pair.source_length) =
-        measure(source, from, cut_anew ? source_dropout.get() : nullptr, stream(0));
+        measure(source, from, cut_anew ? source_dropout.get() : nullptr, stream(Side::source));
     std::tie(pair.target, pair.target_length) =
-        measure(target, to, cut_anew ? target_dropout.get() : nullptr, stream(1));
+        measure(target, to, cut_anew ? target_dropout.get() : nullptr, stream(Side::target));
     return pair;
   };
   std::string from, to;

@@ -5,6 +5,7 @@
 #include "data/corpus.h"
 #include "data/loader_state.h"
 #include "nmt/vocabulary.h"
+#include "text/document_context.h"
 #include "text/noise.h"
 #include "text/vocabulary/bpe_dropout.h"
 
@@ -23,9 +24,10 @@ struct EncodedPair {
   std::int64_t line = 0;
   /// Before cropping, in the unit of max-length; 0 for a sentence without pieces.
   std::int32_t source_length = 0, target_length = 0;
-  Ids source = {},
-      /// Ids after cropping; empty when the pair is dropped.
-      target = {};
+  /// After cropping, with the context in front; empty when the pair is dropped.
+  Ids source = {};
+  /// After cropping; empty when the pair is dropped.
+  Ids target = {};
 };
 
 /// A group of pairs that is sorted by length.
@@ -44,11 +46,14 @@ struct Loading {
   TextNoise noise = TextNoise();
   /// BPE-dropout of both sides; null: none.
   std::shared_ptr<const BpeDropout> source_dropout = nullptr, target_dropout = nullptr;
+  int context_sentences = 0;  ///< ModelSpec::context_sentences
 
   /// Checks the settings. Errors (usage): a value is out of range.
   void check() const;
   /// Encodes the pair at a line, with the noise and the BPE-dropout of that epoch. A pair that they
-  /// make too long stays without.
+  /// make too long stays without. Lines of the context have the noise and the pieces of their own
+  /// pairs in that epoch; whether those pairs are used does not matter. Sentence and context have
+  /// max-length pieces or words together, one for each separator included.
   EncodedPair encode(std::int64_t line, std::int64_t epoch) const;
   /// Whether a pair with these lengths is dropped.
   bool drops(std::int32_t source_length, std::int32_t target_length) const;
@@ -56,6 +61,10 @@ struct Loading {
   /// same text.
   std::pair<Ids, std::int32_t> measure(const Vocabulary& vocabulary, std::string_view text,
                                        const BpeDropout* dropout = nullptr, Rng rng = Rng()) const;
+  /// encode() without the context.
+  EncodedPair encode_alone(std::int64_t line, std::int64_t epoch) const;
+  /// A line of the context.
+  MeasuredSentence encode_context(std::int64_t line, std::int64_t epoch) const;
   /// Reads as many pairs as fill maxi_batch batches, but at most `pair_limit`.
   Window window(const std::function<EncodedPair()>& next, std::int64_t pair_limit) const;
   /// Whether a batch of this size is within the limits; steps include </s>.

@@ -51,6 +51,16 @@ struct Scorer::Impl {
   Impl(std::shared_ptr<library::SharedModels> models, const ScorerOptions& options)
       : shared(std::move(models)),
         open(shared_spec(*shared, options), "nmt::Scorer", shared->models) {}
+  /// The contexts of the sources of a call.
+  std::vector<ContextSentences> contexts(const std::vector<std::string>& sources) {
+    return contexts_of(library::clean(sources, "score: sources"),
+                       open.scorer().context_sentences());
+  }
+  std::vector<PairProbability> score(const std::vector<std::string>& sources,
+                                     const std::vector<std::string>& targets,
+                                     std::span<const ContextSentences> contexts,
+                                     const ShouldStop& stop);
+
   std::shared_ptr<library::SharedModels> shared;  // without a translator: the lock alone
   app::OpenScorer open;
 };
@@ -73,20 +83,28 @@ std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sourc
   if (sources.size() != targets.size())
     fail(ExitStatus::data, "score: {} sources and {} targets; the numbers must be equal",
          sources.size(), targets.size());
+  return impl_->score(sources, targets, impl_->contexts(sources), stop);
+}
+
+std::vector<PairProbability> Scorer::Impl::score(const std::vector<std::string>& sources,
+                                                 const std::vector<std::string>& targets,
+                                                 std::span<const ContextSentences> contexts,
+                                                 const ShouldStop& stop) {
   const std::vector<std::string> from = library::clean(sources, "score: sources"),
                                  to = library::clean(targets, "score: targets");
   std::vector<PairProbability> result;
   result.reserve(from.size());
-  PairScorer& scorer = impl_->open.scorer();
+  PairScorer& scorer = open.scorer();
   for (std::size_t begin = 0; begin < from.size(); begin += scorer.window()) {
     const std::size_t count = std::min(scorer.window(), from.size() - begin);
     std::vector<PairScore> scores;
     {
-      const std::lock_guard lock(impl_->shared->one_call);
-      impl_->open.on_batch(library::stop_between_batches(stop));
+      const std::lock_guard lock(shared->one_call);
+      open.on_batch(library::stop_between_batches(stop));
       scores =
           scorer.score(std::span(from).subspan(begin, count), std::span(to).subspan(begin, count),
-                       static_cast<std::int64_t>(begin) + 1);
+                       static_cast<std::int64_t>(begin) + 1,
+                       contexts.empty() ? contexts : contexts.subspan(begin, count));
     }
     for (PairScore& pair : scores) result.push_back(public_score(std::move(pair)));
   }
@@ -100,12 +118,16 @@ std::vector<std::vector<PairProbability>> Scorer::score_n_best(
     fail(ExitStatus::data,
          "score_n_best: {} sources and {} lists of targets; the numbers must be equal",
          sources.size(), targets.size());
+  const std::vector<ContextSentences> contexts = impl_->contexts(sources);
   std::vector<std::string> from, to;
+  std::vector<ContextSentences> contexts_of_pairs;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     from.insert(from.end(), targets[i].size(), sources[i]);
     to.insert(to.end(), targets[i].begin(), targets[i].end());
+    if (!contexts.empty())
+      contexts_of_pairs.insert(contexts_of_pairs.end(), targets[i].size(), contexts[i]);
   }
-  std::vector<PairProbability> scores = score(from, to, stop);
+  std::vector<PairProbability> scores = impl_->score(from, to, contexts_of_pairs, stop);
   std::vector<std::vector<PairProbability>> result;
   auto next = std::make_move_iterator(scores.begin());
   for (const std::vector<std::string>& list : targets) {

@@ -71,13 +71,16 @@ Translator::Impl::Impl(const app::TranslateSpec& spec,
     : open(spec, "nmt::Translator", models->models), shared(std::move(models)) {}
 
 std::vector<Translation> Translator::Impl::translate(std::span<const std::string> lines,
-                                                     std::int64_t first, const ShouldStop& stop) {
+                                                     DocumentContext& document, std::int64_t first,
+                                                     const ShouldStop& stop) {
   const std::vector<std::string> texts = library::clean(lines, "translate", first);
+  std::vector<ContextSentences> contexts;
+  for (const std::string& text : texts) contexts.push_back(document.next(text));
   std::vector<LineTranslation> translated;
   {
     const std::lock_guard lock(shared->one_call);
     open.on_batch(library::stop_between_batches(stop));
-    translated = open.translator().translate(texts, first);
+    translated = open.translator().translate(texts, first, contexts);
   }
   const Vocabulary& target = open.inference().models.target_vocabulary();
   std::vector<Translation> result;
@@ -113,9 +116,10 @@ std::vector<Translation> Translator::translate(const std::vector<std::string>& l
   std::vector<Translation> result;
   result.reserve(lines.size());
   const std::span<const std::string> all(lines);
+  DocumentContext document = impl_->document();
   for (std::size_t begin = 0; begin < lines.size(); begin += window())
     for (Translation& each :
-         impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)),
+         impl_->translate(all.subspan(begin, std::min(window(), lines.size() - begin)), document,
                           static_cast<std::int64_t>(begin) + 1, stop))
       result.push_back(std::move(each));
   return result;
@@ -127,12 +131,13 @@ Translation Translator::translate_line(const std::string& line) {
 
 std::int64_t Translator::translate(const ReadLine& read, const WriteTranslation& write) {
   std::int64_t done = 0;
+  DocumentContext document = impl_->document();
   std::vector<std::string> lines;
   for (bool more = true; more;) {
     lines.clear();
     for (std::string line; lines.size() < window() && (more = read(line));)
       lines.push_back(std::move(line));
-    for (const Translation& each : impl_->translate(lines, done + 1, {})) write(each);
+    for (const Translation& each : impl_->translate(lines, document, done + 1, {})) write(each);
     done += static_cast<std::int64_t>(lines.size());
   }
   return done;
@@ -151,6 +156,9 @@ std::int64_t Translator::translate_file(const std::string& input, const std::str
   return done;
 }
 
+int Translator::context_sentences() const {
+  return impl_->open.translator().options().context_sentences;
+}
 std::size_t Translator::window() const {
   return impl_->open.translator().window();
 }

@@ -3,6 +3,7 @@
 #include "app/translate/translate.h"
 #include "library/shared_models.h"
 #include "nmt/translator.h"
+#include "text/document_context.h"
 
 #include <cstdint>
 #include <functional>
@@ -19,9 +20,13 @@ struct Translator::Impl {
   /// With loaded models.
   Impl(const app::TranslateSpec& spec, std::shared_ptr<library::SharedModels> models);
 
-  /// Translates at most a window of lines.
-  std::vector<Translation> translate(std::span<const std::string> lines, std::int64_t first,
-                                     const ShouldStop& stop);
+  /// A document that begins, for the lines of a call.
+  DocumentContext document() {
+    return DocumentContext(open.translator().options().context_sentences);
+  }
+  /// Translates at most a window of lines, the next ones of `document`.
+  std::vector<Translation> translate(std::span<const std::string> lines, DocumentContext& document,
+                                     std::int64_t first, const ShouldStop& stop);
 
   app::OpenTranslator open;
   std::shared_ptr<library::SharedModels> shared;

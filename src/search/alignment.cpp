@@ -41,6 +41,14 @@ PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std
   return in_pieces ? words_of_ids(vocabulary, ids) : words_of_line(vocabulary, line, ids);
 }
 
+PieceGroups groups_of_source(AlignmentKind kind, const Vocabulary& vocabulary,
+                             std::string_view line, const SourceIds& source, bool in_pieces) {
+  PieceGroups groups = groups_of_line(kind, vocabulary, line, source.sentence(), in_pieces);
+  if (kind != AlignmentKind::none)
+    groups.of_piece.insert(groups.of_piece.begin(), source.context, -1);
+  return groups;
+}
+
 PieceGroups each_piece(std::size_t pieces) {
   PieceGroups groups{std::vector<int>(pieces), static_cast<int>(pieces)};
   std::iota(groups.of_piece.begin(), groups.of_piece.end(), 0);

@@ -2,6 +2,7 @@
 
 #include "config/enums/search_enums.h"
 #include "nmt/vocabulary.h"
+#include "text/document_context.h"
 
 #include <span>
 #include <string>
@@ -38,6 +39,11 @@ PieceGroups words_of_ids(const Vocabulary& vocabulary, std::span<const std::int3
 /// (PieceText).
 PieceGroups groups_of_line(AlignmentKind kind, const Vocabulary& vocabulary, std::string_view line,
                            std::span<const std::int32_t> ids, bool in_pieces);
+
+/// The groups of a source line and its ids. Pieces of the context have none, so that positions are
+/// those in the line.
+PieceGroups groups_of_source(AlignmentKind kind, const Vocabulary& vocabulary,
+                             std::string_view line, const SourceIds& source, bool in_pieces);
 
 /// Links every target group to the source group with the largest attention, summed over the pieces
 /// of both; ties go to the first. attention [T,S] may have additional rows and columns (</s>),

@@ -33,12 +33,16 @@ BatchTranslatorOptions translator_options(const SearchSpec& spec, const Cpu& cpu
 
 BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
                                  const Vocabulary& target, BatchTranslatorOptions options)
-    : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
+    : scorer_(scorer),
+      source_(source),
+      target_(target),
+      options_(std::move(options)),
+      encoder_(source, options_.context_sentences, options_.batching.max_length,
+               options_.pieces_in) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(),
             "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
             target.size());
-  if (options_.pieces_in) source_pieces_.emplace(source);
   if (options_.pieces_out) target_pieces_.emplace(target);
   options_.search.unk = target.unk();
   options_.search.bos = target.bos();
@@ -46,38 +50,31 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
   options_.search.want_attention = options_.attention || options_.alignment != AlignmentKind::none;
 }
 
-std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::string> lines,
-                                                        std::int64_t first_line) {
-  std::vector<Ids> ids(lines.size());
-  options_.crew.widest(*options_.search.cpu.pool)
-      .parallel_for(
-          static_cast<std::int64_t>(lines.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i)
-              if (!is_blank(lines[i]))
-                ids[i] =
-                    source_pieces_ ? source_pieces_->encode(lines[i]) : source_.encode(lines[i]);
-          });
-
+std::vector<LineTranslation> BatchTranslator::translate(
+    std::span<const std::string> lines, std::int64_t first_line,
+    std::span<const ContextSentences> contexts) {
+  const std::vector<EncodedSource> encoded =
+      encoder_.encode(lines, contexts, options_.crew.widest(*options_.search.cpu.pool));
   std::vector<LineTranslation> translations(lines.size());
   std::vector<std::size_t> sentences, lengths(lines.size());
   const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (ids[i].empty()) {
+    const SourceIds& source = encoded[i].source;
+    if (source.ids.empty()) {
       translations[i].outputs.resize(1);
       continue;
     }
-    if (ids[i].size() > max_length) {
+    if (encoded[i].tokens > max_length) {
       if (statistics_.cropped++ == 0)
         log::warn(
             "line {} has {} tokens, only the first {} are translated (--max-length); further "
             "cropped lines "
             "are not reported individually",
-            first_line + static_cast<std::int64_t>(i), ids[i].size(), max_length);
-      ids[i].resize(max_length);
+            first_line + static_cast<std::int64_t>(i), encoded[i].tokens, max_length);
     }
-    lengths[i] = ids[i].size();
+    lengths[i] = source.ids.size();
     sentences.push_back(i);
-    statistics_.source_tokens += static_cast<std::int64_t>(lengths[i]);
+    statistics_.source_tokens += std::ssize(source.sentence());
   }
   statistics_.sentences += static_cast<std::int64_t>(sentences.size());
   if (options_.on_batch)
@@ -88,7 +85,7 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
   std::mutex one_at_a_time;
   options_.crew.run({&scorer_, options_.search.cpu}, batches.size(),
                     [&](const Worker& worker, std::size_t i) {
-                      translate_batch(worker, batches[i], lines, ids, translations);
+                      translate_batch(worker, batches[i], lines, encoded, translations);
                       if (!options_.on_batch) return;
                       const std::lock_guard lock(one_at_a_time);
                       options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
@@ -110,21 +107,25 @@ std::vector<LineTranslation> BatchTranslator::translate(std::span<const std::str
 }
 
 void BatchTranslator::translate_batch(const Worker& worker, std::span<const std::size_t> batch,
-                                      std::span<const std::string> lines, std::span<const Ids> ids,
+                                      std::span<const std::string> lines,
+                                      std::span<const EncodedSource> encoded,
                                       std::vector<LineTranslation>& translations) {
   std::vector<Ids> sources;
   std::vector<std::string> texts;
-  std::vector<std::size_t> lengths;
+  std::vector<std::size_t> lengths, contexts;
   for (const std::size_t line : batch) {
-    sources.push_back(ids[line]);
+    const SourceIds& source = encoded[line].source;
+    sources.push_back(source.ids);
     texts.push_back(lines[line]);
-    lengths.push_back(ids[line].size());
+    lengths.push_back(source.ids.size());
+    contexts.push_back(source.context);
   }
   SearchOptions search = options_.search;
   search.cpu = worker.cpu;
   std::vector<SentenceResult> results(batch.size());
   oom_splitter_.run(lengths, [&](std::size_t first, std::size_t count) {
     SourceTextScorer scorer(*worker.scorer, std::span(texts).subspan(first, count));
+    search.contexts = std::span(contexts).subspan(first, count);
     std::vector<SentenceResult> part =
         beam_search(scorer, std::span(sources).subspan(first, count), search);
     std::move(part.begin(), part.end(), results.begin() + static_cast<std::ptrdiff_t>(first));
@@ -132,18 +133,19 @@ void BatchTranslator::translate_batch(const Worker& worker, std::span<const std:
   worker.cpu.pool->parallel_for(
       static_cast<std::int64_t>(batch.size()), 4, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i)
-          translations[batch[i]] = read(results[i], lines[batch[i]], sources[i]);
+          translations[batch[i]] = read(results[i], lines[batch[i]], encoded[batch[i]].source);
       });
 }
 
 LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_view line,
-                                      std::span<const std::int32_t> source) const {
+                                      const SourceIds& source) const {
   LineTranslation translation;
   const int repeated = longest_repetition(result.hypotheses.front().ids).times;
-  if (repeated >= min_reported_repetitions && repeated > 2 * longest_repetition(source).times)
+  if (repeated >= min_reported_repetitions &&
+      repeated > 2 * longest_repetition(source.sentence()).times)
     translation.repeated = repeated;
   const PieceGroups source_groups =
-      groups_of_line(options_.alignment, source_, line, source, options_.pieces_in);
+      groups_of_source(options_.alignment, source_, line, source, options_.pieces_in);
   for (const Hypothesis& hypothesis : result.hypotheses) {
     Output& output = translation.outputs.emplace_back();
     output.text =
@@ -157,7 +159,7 @@ LineTranslation BatchTranslator::read(const SentenceResult& result, std::string_
     const PieceGroups target_groups = options_.alignment == AlignmentKind::word
                                           ? words_of_ids(target_, hypothesis.ids)
                                           : each_piece(hypothesis.ids.size());
-    output.alignment = hard_alignment(hypothesis.attention, static_cast<int>(source.size()) + 1,
+    output.alignment = hard_alignment(hypothesis.attention, static_cast<int>(source.ids.size()) + 1,
                                       source_groups, target_groups);
   }
   return translation;

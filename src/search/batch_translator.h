@@ -8,6 +8,7 @@
 #include "search/line_translator.h"
 #include "search/oom_splitter.h"
 #include "search/piece_text.h"
+#include "search/source_encoder.h"
 
 #include <cstdint>
 #include <functional>
@@ -25,9 +26,10 @@ struct BatchTranslatorOptions {
   SearchOptions search;
   AlignmentKind alignment = AlignmentKind::none;
   Batching batching;
-  bool pieces_in = false;   ///< lines consist of source pieces (PieceText)
-  bool pieces_out = false;  ///< outputs are target pieces
-  bool attention = false;   ///< fill Output::attention
+  int context_sentences = 0;  ///< of the model: ModelSpec::context_sentences
+  bool pieces_in = false;     ///< lines consist of source pieces (PieceText)
+  bool pieces_out = false;    ///< outputs are target pieces
+  bool attention = false;     ///< fill Output::attention
   /// Warn once when an output repeats a sequence at least min_reported_repetitions times.
   bool warn_repetitions = false;
   /// Called after each batch with its number of sentences, by one thread at a time; may be empty.
@@ -45,7 +47,8 @@ struct Output {
   float log_prob = 0;
   float score = 0;
   std::vector<AlignmentPoint> alignment;  ///< between words or pieces
-  std::vector<float> attention;           ///< Hypothesis::attention, if requested
+  /// Hypothesis::attention, if requested; the columns of the context come first.
+  std::vector<float> attention;
 };
 
 /// The translation of one line: one output, or an n-best list, best first.
@@ -62,7 +65,7 @@ class BatchTranslator : public LineTranslator {
  public:
   struct Statistics {
     std::int64_t sentences = 0;      ///< lines translated by the model
-    std::int64_t source_tokens = 0;  ///< without </s>
+    std::int64_t source_tokens = 0;  ///< without </s> and context
     std::int64_t target_tokens = 0;  ///< tokens of the best outputs, without </s>
     std::int64_t cropped = 0;        ///< lines longer than max_length
     std::int64_t repeating = 0;      ///< lines with LineTranslation::repeated > 0
@@ -78,7 +81,8 @@ class BatchTranslator : public LineTranslator {
   /// warning names the first, where `first_line` is the number of lines[0], from 1. Results do not
   /// depend on the order of lines or the batches.
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
-                                         std::int64_t first_line = 1) override;
+                                         std::int64_t first_line = 1,
+                                         std::span<const ContextSentences> contexts = {}) override;
 
   /// Recommended number of lines per call of translate().
   std::size_t window() const override { return options_.batching.window(); }
@@ -89,16 +93,17 @@ class BatchTranslator : public LineTranslator {
   using Ids = std::vector<std::int32_t>;
   /// Translates the lines with these numbers as one batch.
   void translate_batch(const Worker& worker, std::span<const std::size_t> batch,
-                       std::span<const std::string> lines, std::span<const Ids> ids,
+                       std::span<const std::string> lines, std::span<const EncodedSource> encoded,
                        std::vector<LineTranslation>& translations);
   LineTranslation read(const SentenceResult& result, std::string_view line,
-                       std::span<const std::int32_t> source) const;
+                       const SourceIds& source) const;
 
   StepScorer& scorer_;
   const Vocabulary& source_;
   const Vocabulary& target_;
   BatchTranslatorOptions options_;
-  std::optional<PieceText> source_pieces_, target_pieces_;
+  SourceEncoder encoder_;
+  std::optional<PieceText> target_pieces_;
   Statistics statistics_;
   OomSplitter oom_splitter_;
 };

@@ -14,51 +14,54 @@ namespace nmt {
 
 PairScorer::PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocabulary& target,
                        PairScorerOptions options)
-    : scorer_(scorer), source_(source), target_(target), options_(std::move(options)) {
+    : scorer_(scorer),
+      source_(source),
+      target_(target),
+      options_(std::move(options)),
+      encoder_(source, options_.context_sentences, options_.batching.max_length,
+               options_.pieces_in) {
   options_.batching.check();
   NMT_CHECK(scorer.vocabulary() == target.size(),
             "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
             target.size());
-  if (!options_.pieces_in) return;
-  source_pieces_.emplace(source);
-  target_pieces_.emplace(target);
+  if (options_.pieces_in) target_pieces_.emplace(target);
 }
 
-void PairScorer::crop(Ids& ids, std::int64_t line, const char* side) {
+void PairScorer::note_crop(std::size_t tokens, std::int64_t line, const char* side) {
   const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
-  if (ids.size() <= max_length) return;
+  if (tokens <= max_length) return;
   if (totals_.cropped++ == 0)
     log::warn(
         "the {} of line {} has {} tokens, only the first {} are scored (--max-length); further "
         "cropped "
         "lines are not reported individually",
-        side, line, ids.size(), max_length);
-  ids.resize(max_length);
+        side, line, tokens, max_length);
 }
 
 std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
                                          std::span<const std::string> targets,
-                                         std::int64_t first_line) {
+                                         std::int64_t first_line,
+                                         std::span<const ContextSentences> contexts) {
   NMT_CHECK(sources.size() == targets.size(),
             "cannot score {} sources with {} targets: expected equal numbers", sources.size(),
             targets.size());
-  std::vector<Ids> source_ids(sources.size()), target_ids(sources.size());
-  options_.crew.widest(*options_.cpu.pool)
-      .parallel_for(
-          static_cast<std::int64_t>(sources.size()), 16, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-              source_ids[i] =
-                  source_pieces_ ? source_pieces_->encode(sources[i]) : source_.encode(sources[i]);
-              target_ids[i] =
-                  target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
-            }
-          });
+  ThreadPool& pool = options_.crew.widest(*options_.cpu.pool);
+  const std::vector<EncodedSource> encoded = encoder_.encode(sources, contexts, pool);
+  std::vector<Ids> target_ids(targets.size());
+  pool.parallel_for(
+      static_cast<std::int64_t>(targets.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          target_ids[i] =
+              target_pieces_ ? target_pieces_->encode(targets[i]) : target_.encode(targets[i]);
+      });
+  const auto max_length = static_cast<std::size_t>(options_.batching.max_length);
   std::vector<std::size_t> pairs, lengths(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::int64_t line = first_line + static_cast<std::int64_t>(i);
-    crop(source_ids[i], line, "source");
-    crop(target_ids[i], line, "target");
-    lengths[i] = std::max(source_ids[i].size(), target_ids[i].size());
+    note_crop(encoded[i].tokens, line, "source");
+    note_crop(target_ids[i].size(), line, "target");
+    target_ids[i].resize(std::min(target_ids[i].size(), max_length));
+    lengths[i] = std::max(encoded[i].source.ids.size(), target_ids[i].size());
     if (lengths[i] > 0) pairs.push_back(i);
   }
   if (options_.on_batch)
@@ -69,7 +72,7 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
   std::mutex one_at_a_time;
   options_.crew.run(
       {&scorer_, options_.cpu}, batches.size(), [&](const Worker& worker, std::size_t i) {
-        score_batch(worker, batches[i], sources, targets, source_ids, target_ids, scores);
+        score_batch(worker, batches[i], sources, targets, encoded, target_ids, scores);
         if (!options_.on_batch) return;
         const std::lock_guard lock(one_at_a_time);
         options_.on_batch(static_cast<std::int64_t>(batches[i].size()));
@@ -85,7 +88,8 @@ std::vector<PairScore> PairScorer::score(std::span<const std::string> sources,
 
 void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> batch,
                              std::span<const std::string> sources,
-                             std::span<const std::string> targets, std::span<const Ids> source_ids,
+                             std::span<const std::string> targets,
+                             std::span<const EncodedSource> encoded,
                              std::span<const Ids> target_ids, std::vector<PairScore>& scores) {
   const bool covers = options_.ranking.coverage_penalty != 0.0,
              aligns = options_.alignment != AlignmentKind::none,
@@ -94,9 +98,9 @@ void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> 
   std::vector<std::size_t> lengths;
   std::vector<std::string> texts;
   for (const std::size_t pair : batch) {
-    batch_sources.push_back(source_ids[pair]);
+    batch_sources.push_back(encoded[pair].source.ids);
     batch_targets.push_back(target_ids[pair]);
-    lengths.push_back(std::max(source_ids[pair].size(), target_ids[pair].size()));
+    lengths.push_back(std::max(batch_sources.back().size(), target_ids[pair].size()));
     texts.push_back(sources[pair]);
   }
   std::vector<ForcedScore> forced(batch.size());
@@ -110,23 +114,24 @@ void PairScorer::score_batch(const Worker& worker, std::span<const std::size_t> 
   std::vector<double> attended;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     PairScore& score = scores[batch[i]];
-    const auto steps = batch_sources[i].size() + 1;
-    attended.assign(steps - 1, 0.0);
+    const SourceIds& source = encoded[batch[i]].source;
+    const auto steps = source.ids.size() + 1;
+    attended.assign(source.sentence().size(), 0.0);
     for (std::size_t at = 0; at < forced[i].attention.size(); ++at)
-      if (at % steps + 1 < steps) attended[at % steps] += forced[i].attention[at];
+      if (const std::size_t step = at % steps; step >= source.context && step + 1 < steps)
+        attended[step - source.context] += forced[i].attention[at];
     score.log_prob = forced[i].log_prob;
     score.score =
         options_.ranking.score(score.log_prob, static_cast<int>(batch_targets[i].size()) + 1,
                                covers ? coverage(attended) : 0.0);
     score.word_scores = std::move(forced[i].log_probs);
-    const auto groups = [&](const Vocabulary& vocabulary, const std::string& line,
-                            std::span<const std::int32_t> ids) {
-      return groups_of_line(options_.alignment, vocabulary, line, ids, options_.pieces_in);
-    };
     if (aligns)
-      score.alignment = hard_alignment(forced[i].attention, static_cast<int>(steps),
-                                       groups(source_, sources[batch[i]], batch_sources[i]),
-                                       groups(target_, targets[batch[i]], batch_targets[i]));
+      score.alignment =
+          hard_alignment(forced[i].attention, static_cast<int>(steps),
+                         groups_of_source(options_.alignment, source_, sources[batch[i]], source,
+                                          options_.pieces_in),
+                         groups_of_line(options_.alignment, target_, targets[batch[i]],
+                                        batch_targets[i], options_.pieces_in));
     if (options_.attention) score.attention = std::move(forced[i].attention);
   }
 }

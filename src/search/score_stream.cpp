@@ -60,12 +60,16 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
                   LineSource& target, const std::string& target_name, LineWriter& writer,
                   const ScoreOutput& output) {
   std::vector<std::string> sources, targets, lines;
+  DocumentContext document(scorer.context_sentences());
+  std::vector<ContextSentences> contexts;
+  ContextSentences context;  // of the last source line
   std::int64_t targets_read = 0, sources_read = 0;
   std::string source_line, target_line;
   for (bool more = true; more;) {
     sources.clear();
     targets.clear();
     lines.clear();
+    contexts.clear();
     const std::int64_t first_line = targets_read + 1;
     while (targets.size() < scorer.window()) {
       more = target.next(target_line);
@@ -76,6 +80,7 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
           fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers",
                source_name, sources_read, target_name, targets_read + count_rest(target));
         ++sources_read;
+        context = document.next(source_line);
         targets.push_back(std::move(target_line));
       } else {
         const std::optional<NBestLine> parts = read_n_best(target_line);
@@ -91,13 +96,15 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
             fail(ExitStatus::data, "{}:{}: id {} has no source, {} has {} lines", target_name,
                  targets_read, parts->id, source_name, sources_read);
           ++sources_read;
+          context = document.next(source_line);
         }
         targets.emplace_back(parts->text);
         lines.push_back(std::move(target_line));
       }
       sources.push_back(source_line);
+      contexts.push_back(context);
     }
-    const std::vector<PairScore> scores = scorer.score(sources, targets, first_line);
+    const std::vector<PairScore> scores = scorer.score(sources, targets, first_line, contexts);
     if (output.summary != Summary::none) continue;
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const std::string words = output.word_scores ? word_scores_of(scores[i]) : "";

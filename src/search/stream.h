@@ -40,10 +40,11 @@ class ReaderLines : public LineSource {
   std::int64_t bytes_ = 0, lines_ = 0;
 };
 
-/// Translates until the source ends, and writes the results in order. Holds at most one window of
-/// lines. `responsive` is for pipes and terminals: all lines that have arrived are translated and
-/// flushed before it waits for more. Returns the number of lines. Error (failed): the number of
-/// translations differs. Does not commit the writer.
+/// Translates until the source ends, and writes the results in order. The source begins a document
+/// (text/document_context.h). Holds at most one window of lines. `responsive` is for pipes and
+/// terminals: all lines that have arrived are translated and flushed before it waits for more.
+/// Returns the number of lines. Error (failed): the number of translations differs. Does not commit
+/// the writer.
 std::int64_t translate_stream(LineTranslator& translator, LineSource& source, LineWriter& writer,
                               bool responsive);
 

@@ -50,6 +50,9 @@ void Batcher::stop() {
 
 bool Batcher::submit(BatchJob job) {
   NMT_CHECK(!job.route.empty() && !job.sentences.empty(), "a job without a route or sentences");
+  NMT_CHECK(job.documents.empty() || job.documents.size() == job.sentences.size(),
+            "a job of {} sentences with documents of {}", job.sentences.size(),
+            job.documents.size());
   const std::lock_guard lock(mutex_);
   const std::size_t count = job.sentences.size();
   if (stopping_ || (statistics_.waiting > 0 && statistics_.waiting + count > options_.capacity))
@@ -204,12 +207,19 @@ void Batcher::run() {
 bool Batcher::run_engine(std::unique_lock<std::mutex>& lock, Key key, std::span<const Unit> units,
                          std::string& message) {
   std::vector<std::string> sentences;
-  for (const Unit& unit : units) sentences.push_back(unit.job->job.sentences[unit.sentence]);
+  // The sentences of a job stay as they are until all of its stage are translated.
+  std::vector<std::span<const std::string>> before;
+  for (const auto& [job, sentence] : units) {
+    const BatchJob& of = job->job;
+    const std::size_t begin = of.documents.empty() ? 0 : of.documents[sentence];
+    sentences.push_back(of.sentences[sentence]);
+    before.push_back(std::span(of.sentences).subspan(begin, sentence - begin));
+  }
   lock.unlock();
   std::vector<Hypotheses> results;
   const Clock::time_point begin = Clock::now();
   try {
-    results = engine_.translate(key.model, key.want, sentences);
+    results = engine_.translate(key.model, key.want, sentences, before);
     NMT_CHECK(results.size() == units.size(), "{} translations of {} sentences", results.size(),
               units.size());
   } catch (const std::exception& error) {

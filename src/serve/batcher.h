@@ -44,9 +44,11 @@ enum class Want {
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Translates sentences with a model. Throws on failure.
-  virtual std::vector<Hypotheses> translate(int model, Want want,
-                                            std::span<const std::string> sentences) = 0;
+  /// Translates sentences with a model. `before`: for each, the sentences before it in its
+  /// document, for models that read context. Throws on failure.
+  virtual std::vector<Hypotheses> translate(
+      int model, Want want, std::span<const std::string> sentences,
+      std::span<const std::span<const std::string>> before) = 0;
   /// Whether translate() can begin at once. False: the model is being loaded; the listener will be
   /// called. Returns quickly.
   virtual bool is_ready(int /*model*/) { return true; }
@@ -67,6 +69,8 @@ struct BatchJob {
   std::vector<int> route;  ///< models to pass through, at least one
   Want want = Want::best;  ///< of the last model
   std::vector<std::string> sentences;
+  /// For each sentence, the index of the first one of its document; none: all are one document.
+  std::vector<std::size_t> documents = {};
   Clock::time_point deadline;
   /// May become true at any time; null: cannot be canceled.
   std::shared_ptr<const std::atomic<bool>> canceled;

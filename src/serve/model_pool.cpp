@@ -167,13 +167,21 @@ void ModelPool::count_text(Loaded& entry) {
 }
 
 std::vector<Hypotheses> ModelPool::translate(int model, Want want,
-                                             std::span<const std::string> sentences) {
+                                             std::span<const std::string> sentences,
+                                             std::span<const std::span<const std::string>> before) {
   Lease lease(*this, model);
   app::OpenTranslator& open = lease.translator();
   LineTranslator& translator = want == Want::best   ? open.translator(lease.lane())
                                : want == Want::list ? open.n_best(lease.lane())
                                                     : open.aligned(lease.lane());
-  std::vector<LineTranslation> translations = translator.translate(sentences);
+  std::vector<ContextSentences> contexts;
+  if (const auto count = static_cast<std::size_t>(translator.options().context_sentences);
+      count > 0)
+    for (const auto& each : before) {
+      const auto last = each.last(std::min(each.size(), count));
+      contexts.emplace_back(last.begin(), last.end());
+    }
+  std::vector<LineTranslation> translations = translator.translate(sentences, 1, contexts);
   open.trim(lease.lane());
   std::vector<Hypotheses> results;
   results.reserve(sentences.size());

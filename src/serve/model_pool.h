@@ -45,8 +45,8 @@ class ModelPool : public Engine {
 
   /// Waits until the model is loaded. Errors: as OpenTranslator and BatchTranslator; (failed) the
   /// model was removed.
-  std::vector<Hypotheses> translate(int model, Want want,
-                                    std::span<const std::string> sentences) override;
+  std::vector<Hypotheses> translate(int model, Want want, std::span<const std::string> sentences,
+                                    std::span<const std::span<const std::string>> before) override;
   /// True as well if translate() would fail.
   bool is_ready(int model) override;
   void listen(std::function<void()> listener) override;

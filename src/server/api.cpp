@@ -207,6 +207,7 @@ void Api::translate(const CallPtr& call) {
   job.route = translation.route();
   job.want = translation.want();
   job.sentences = translation.sentences();
+  job.documents = translation.documents();
   job.deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(spec_.limits.request_timeout));
   job.canceled = call->canceled;

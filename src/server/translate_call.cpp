@@ -87,6 +87,7 @@ void TranslateCall::cut(const Limits& limits) {
   for (const std::string& text : originals_) {
     documents_.emplace_back(text, format_, source_, static_cast<std::size_t>(limits.max_sentence));
     const std::vector<std::string>& sentences = documents_.back().sentences();
+    first_sentences_.insert(first_sentences_.end(), sentences.size(), sentences_.size());
     sentences_.insert(sentences_.end(), sentences.begin(), sentences.end());
   }
   if (sentences_.size() > static_cast<std::size_t>(limits.max_queue))

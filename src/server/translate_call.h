@@ -24,6 +24,8 @@ class TranslateCall {
 
   /// Of all texts, in order; none where there is nothing to translate.
   const std::vector<std::string>& sentences() const { return sentences_; }
+  /// For each, the index of the first sentence of its text.
+  const std::vector<std::size_t>& documents() const { return first_sentences_; }
   const std::vector<int>& route() const { return route_; }
   /// Of the last model of the route. Words of a third language are no alignment, so a longer route
   /// has none.
@@ -56,6 +58,7 @@ class TranslateCall {
   std::vector<int> route_;
   std::vector<serve::Document> documents_;  // none where the texts stay as they are
   std::vector<std::string> sentences_;
+  std::vector<std::size_t> first_sentences_;
 };
 
 /// The languages of texts together, most probable first. Throws RequestError (501): this build has

@@ -127,18 +127,21 @@ class Sharing {
 };
 
 TEST_F(TrainingDataTest, SharesAreTheBatches) {
+  int context = 0;
   const auto make = [&](const Share& share, Gather gather) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_,
-                                          std::span<const std::int64_t>(), share, gather);
+                                          std::span<const std::int64_t>(), share, gather, noise_,
+                                          context);
   };
   for (const auto& [crop, unit] : {std::pair(false, LengthUnit::pieces),
                                    {true, LengthUnit::pieces},
                                    {true, LengthUnit::words},
                                    {false, LengthUnit::words}}) {
+    context = crop ? 2 : 0;
     spec_.max_length_crop = crop;
     spec_.max_length_unit = unit;
     spec_.max_length = crop || unit == LengthUnit::words ? 12 : 64;
-    TrainingData alone = data();
+    TrainingData alone(*corpus_, *vocabulary_, *vocabulary_, spec_, {}, {}, {}, noise_, context);
     std::vector<Batch> whole;
     std::vector<LoaderState> states{{}};
     std::vector<DropCounts> drops;

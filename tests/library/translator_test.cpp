@@ -27,6 +27,11 @@ const std::vector<std::string> lines{"the small dog sees a house", "a woman like
 class FacadeTest : public testing::Test {
  protected:
   FacadeTest() : path(testing::TempDir() + "nmt_facade_" + std::to_string(::getpid())) {
+    make(0);
+    set_log_level(LogLevel::error);
+  }
+  /// Replaces the model.
+  void make(int context_sentences) {
     const Vocabulary vocabulary =
         train_vocabulary(
             static_cast<std::int64_t>(lines.size()),
@@ -34,6 +39,7 @@ class FacadeTest : public testing::Test {
             {.size = 60}, "test")
             .vocabulary;
     ModelSpec spec;
+    spec.context_sentences = context_sentences;
     spec.dim_emb = 12;
     spec.dim_rnn = 16;
     spec.enc_depth = spec.dec_depth = 1;
@@ -44,7 +50,6 @@ class FacadeTest : public testing::Test {
     checkpoint.updates = 5;
     for (Parameter& p : model.parameters().all()) checkpoint.model.emplace_back(p.name, p.value);
     ModelDirectory::create(path, spec, vocabulary, vocabulary).save(checkpoint, false, 1, 1);
-    set_log_level(LogLevel::error);
   }
   ~FacadeTest() override { std::filesystem::remove_all(path); }
   std::string path;
@@ -81,6 +86,62 @@ TEST_F(FacadeTest, several_threads_use_one_translator_and_one_scorer) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       EXPECT_EQ(outputs[i], expected) << workers;
       EXPECT_EQ(found[i], expected_scores) << workers;
+    }
+  }
+}
+
+// The windows of a call are one document; calls are several.
+TEST_F(FacadeTest, the_lines_of_a_call_are_a_document) {
+  EXPECT_EQ(Translator(path).context_sentences(), 0);
+  make(2);
+  const TranslatorOptions options{
+      .max_length_factor = 1, .attention = true, .workers = 1, .cpu_threads = 1};
+  Translator translator(path, options);
+  EXPECT_EQ(translator.context_sentences(), 2);
+  const std::vector<Translation> whole = translator.translate(lines);
+  // Context sentences and their separators are columns too.
+  const auto pieces = [&](std::size_t line) {
+    return static_cast<int>(translator.source_vocabulary().encode(lines[line]).size()) + 1;
+  };
+  EXPECT_EQ(whole[1].attention.columns, pieces(0) + pieces(1));
+  EXPECT_EQ(whole[2].attention.columns, pieces(0) + pieces(1) + pieces(2));
+  EXPECT_EQ(whole[4].attention.columns, pieces(4));
+  EXPECT_EQ(translator.translate_line(lines[1]).attention.columns, pieces(1));
+
+  TranslatorOptions small = options;
+  small.mini_batch = 1;
+  small.maxi_batch = 2;
+  Translator in_windows = translator.with(small);
+  const std::vector<Translation> parts = in_windows.translate(lines);
+  std::size_t next = 0, done = 0;
+  in_windows.translate(
+      [&](std::string& line) {
+        if (next == lines.size()) return false;
+        line = lines[next++];
+        return true;
+      },
+      [&](const Translation& each) {
+        EXPECT_EQ(each.attention.weights, whole[done].attention.weights) << done;
+        ++done;
+      });
+  EXPECT_EQ(done, lines.size());
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    EXPECT_EQ(parts[i].attention.weights, whole[i].attention.weights) << i;
+
+  ScorerOptions scoring{.mini_batch = 1, .maxi_batch = 2, .workers = 1, .cpu_threads = 1};
+  Scorer scorer(path, scoring);
+  std::vector<std::string> targets;
+  std::vector<std::vector<std::string>> lists;
+  for (const Translation& each : whole) {
+    targets.push_back(each.text);
+    lists.push_back({"the", each.text});
+  }
+  const std::vector<PairProbability> scores = scorer.score(lines, targets);
+  const auto of_lists = scorer.score_n_best(lines, lists);
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}, std::size_t{4}}) {
+    EXPECT_EQ(of_lists[i][1].log_prob, scores[i].log_prob) << i;
+    if (i < 4) {
+      EXPECT_NE(scorer.score({lines[i]}, {targets[i]})[0].log_prob, scores[i].log_prob) << i;
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,11 +19,13 @@ using namespace std::chrono_literals;
 /// sentence "bad".
 class FakeEngine : public Engine {
  public:
-  std::vector<Hypotheses> translate(int model, Want want,
-                                    std::span<const std::string> sentences) override {
+  std::vector<Hypotheses> translate(int model, Want want, std::span<const std::string> sentences,
+                                    std::span<const std::span<const std::string>> before) override {
     std::unique_lock lock(mutex);
     ++calls;
     sizes.push_back(sentences.size());
+    for (std::size_t i = 0; i < sentences.size(); ++i)
+      contexts[sentences[i]].assign(before[i].begin(), before[i].end());
     changed.notify_all();
     changed.wait(lock, [&] { return !held; });
     std::vector<Hypotheses> results;
@@ -59,6 +62,7 @@ class FakeEngine : public Engine {
   int calls = 0;
   std::vector<std::size_t> sizes;
   std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> contexts;  // by sentence
 };
 
 struct Answer {
@@ -102,6 +106,34 @@ TEST(Batcher, AnswersInTheOrderOfTheSentences) {
   EXPECT_EQ(answer.results, (std::vector<Hypotheses>{{"x1", "x'"}}));
   EXPECT_EQ(batcher.statistics().sentences, 7u);
   EXPECT_EQ(batcher.statistics().waiting, 0u);
+}
+
+// Also where the sentences are in several batches; a later model reads the translations.
+TEST(Batcher, SentencesHaveThoseBeforeInTheirDocument) {
+  FakeEngine engine;
+  Batcher batcher(engine, {2, 10, 20ms, 1});
+  BatchJob job;
+  job.route = {1, 2};
+  job.sentences = {"a", "b", "c", "d", "e"};
+  job.documents = {0, 0, 0, 3, 3};
+  job.deadline = Clock::now() + 1h;
+  std::promise<void> done;
+  job.finish = [&](JobStatus, std::vector<Hypotheses>, const std::string&) { done.set_value(); };
+  ASSERT_TRUE(batcher.submit(std::move(job)));
+  done.get_future().wait();
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(engine.contexts, (std::map<std::string, Texts>{{"a", {}},
+                                                           {"b", {"a"}},
+                                                           {"c", {"a", "b"}},
+                                                           {"d", {}},
+                                                           {"e", {"d"}},
+                                                           {"a1", {}},
+                                                           {"b1", {"a1"}},
+                                                           {"c1", {"a1", "b1"}},
+                                                           {"d1", {}},
+                                                           {"e1", {"d1"}}}));
+  send(batcher, {"x", "y"}).answer.get();
+  EXPECT_EQ(engine.contexts.at("y"), Texts{"x"});
 }
 
 TEST(Batcher, RouteGoesThroughSeveralModels) {
@@ -246,10 +278,11 @@ TEST(Batcher, ThreadsTranslateAtATimeAndShareWhatWaits) {
 TEST(Batcher, BatchesAreQuickUnlessManySentencesWait) {
   class SlowEngine : public FakeEngine {
    public:
-    std::vector<Hypotheses> translate(int model, Want want,
-                                      std::span<const std::string> sentences) override {
+    std::vector<Hypotheses> translate(
+        int model, Want want, std::span<const std::string> sentences,
+        std::span<const std::span<const std::string>> before) override {
       std::this_thread::sleep_for(4ms * sentences.size());
-      return FakeEngine::translate(model, want, sentences);
+      return FakeEngine::translate(model, want, sentences, before);
     }
   };
   SlowEngine engine;

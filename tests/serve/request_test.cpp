@@ -89,6 +89,15 @@ class TranslateCalls : public testing::Test {
   }
 };
 
+TEST_F(TranslateCalls, EachTextIsADocument) {
+  const TranslateCall call(
+      RequestFields(json(R"({"q": ["A man sat. He slept.", "", "It was late.\n\nIt rained."],
+                             "source": "en", "target": "de"})")),
+      models, limits);
+  EXPECT_EQ(call.sentences().size(), 4u);
+  EXPECT_EQ(call.documents(), (std::vector<std::size_t>{0, 0, 2, 2}));
+}
+
 TEST_F(TranslateCalls, LimitsAndLanguages) {
   EXPECT_EQ(status(R"({"q": "a", "source": "en", "target": "de"})"), 200);
   EXPECT_EQ(status(R"({"q": "a", "source": "en", "target": "fr"})"), 200);

@@ -136,6 +136,32 @@ def test_splits():
         assert total <= 490 and len(lines(folder, "train.en")) > 300, total
 
 
+# Sentences of a package in order, none of valid or test in train.
+def test_documents():
+    with tempfile.TemporaryDirectory() as lists:
+        write(lists, "mirror_main_i18n_Translation-en", ENGLISH)
+        write(lists, "mirror_main_i18n_Translation-de", GERMAN)
+        pairs = sum(aligner.documents_by_split(lists).values(), [])
+        assert set(pairs) == EXPECTED | {("", "")}
+        first = pairs.index(("small editor for texts", "kleiner Editor für Texte"))
+        assert [x for x, _ in pairs[first:first + 4]] == ["small editor for texts", "This editor is small, e.g. for notes.", "It starts fast!",
+                                                          "Does it save?"]
+        assert pairs[-1] == ("", "") and all(any(pair) or any(following) for pair, following in zip(pairs, pairs[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        write_package_lists(folder)
+        assert subprocess.run([SCRIPTS / "align_descriptions.py", "--documents", folder, folder]).returncode == 0
+        seen, total = set(), 0
+        for split in ("test", "valid", "train"):
+            english, german = lines(folder, split + ".en"), lines(folder, split + ".de")
+            assert [not line for line in english] == [not line for line in german], split
+            documents = [document.split("\n") for document in "\n".join(english).strip("\n").split("\n\n")]
+            assert all(document[0].startswith("the program") for document in documents), split
+            assert not seen & set(sum(documents, [])), split
+            seen.update(sum(documents, []))
+            total += len(documents)
+        assert total == 400, total
+
+
 def get_data(folder, *options, where=None, **environment):
     variables = {k: v for k, v in os.environ.items() if k != "NMT_DATA"} | environment
     done = subprocess.run([SCRIPTS / "get_data.sh", *options, folder], env=variables, capture_output=True, text=True, cwd=where)
@@ -195,6 +221,7 @@ def test_download_is_checked():
 test_pairs()
 test_filter()
 test_splits()
+test_documents()
 test_local()
 test_debian_into_a_relative_folder()
 test_download_is_checked()

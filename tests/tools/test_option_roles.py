@@ -20,7 +20,7 @@ SECONDS = 120
 
 # Another value for each option than the first run has. REFUSED: one reason for each group.
 SHAPE = {
-    "type": "gnmt", "context-aware": True, "enc-cell": "sru", "dec-cell": "sru", "reset": "after",
+    "type": "gnmt", "context-sentences": "1", "context-aware": True, "enc-cell": "sru", "dec-cell": "sru", "reset": "after",
     "activation": "identity", "forget-gate": "paper", "input-gate": "complement", "input": "x",
     "positions": "7", "state-heads": "2", "state-width": "8", "bias": True, "convolution": "3",
     "groups": "2", "rearrange": True,

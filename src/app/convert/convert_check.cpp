@@ -20,11 +20,12 @@ namespace {
 struct CheckText {
   std::string origin;
   std::vector<std::string> sources, references;
+  std::vector<ContextSentences> contexts;  // of the sources; none if the model has no context
 };
 
 // The model directory contains the translations of the last validation with sources and references.
 CheckText development_set(const std::string& directory) {
-  CheckText text{directory + "/development.json", {}, {}};
+  CheckText text{directory + "/development.json", {}, {}, {}};
   std::error_code error;
   if (!std::filesystem::is_regular_file(text.origin, error))
     fail(ExitStatus::usage,
@@ -34,6 +35,8 @@ CheckText development_set(const std::string& directory) {
     const auto json = nlohmann::json::parse(read_file(text.origin));
     text.sources = json.at("sources").get<std::vector<std::string>>();
     text.references = json.at("references").get<std::vector<std::string>>();
+    if (json.contains("contexts"))
+      text.contexts = json.at("contexts").get<std::vector<ContextSentences>>();
   } catch (const nlohmann::json::exception&) {
     fail(ExitStatus::data, "{}: is not a list of translations as nmt-train writes it", text.origin);
   }
@@ -41,12 +44,12 @@ CheckText development_set(const std::string& directory) {
 }
 
 // The first sentences with text on both sides.
-CheckText check_text(const ConvertSpec& spec) {
+CheckText check_text(const ConvertSpec& spec, int context_sentences) {
   CheckText all, text;
   if (spec.check.empty())
     all = development_set(spec.model);
   else if (spec.check.size() == 2)
-    all = {spec.check[0], read_lines(spec.check[0]), read_lines(spec.check[1])};
+    all = {spec.check[0], read_lines(spec.check[0]), read_lines(spec.check[1]), {}};
   else
     fail(ExitStatus::usage, "check: {} files given, expected two: source and reference",
          spec.check.size());
@@ -54,6 +57,10 @@ CheckText check_text(const ConvertSpec& spec) {
     fail(ExitStatus::data, "check: {} sources and {} references in {}; expected equal numbers",
          all.sources.size(), all.references.size(),
          spec.check.empty() ? all.origin : spec.check[0] + " and " + spec.check[1]);
+  if (!spec.check.empty()) all.contexts = contexts_of(all.sources, context_sentences);
+  if (all.contexts.size() != (context_sentences > 0 ? all.sources.size() : 0))
+    fail(ExitStatus::data, "{}: has contexts of {} of {} sources", all.origin, all.contexts.size(),
+         all.sources.size());
   text.origin = all.origin;
   for (std::size_t i = 0; i < all.sources.size() &&
                           text.sources.size() < static_cast<std::size_t>(spec.check_sentences);
@@ -61,6 +68,7 @@ CheckText check_text(const ConvertSpec& spec) {
     if (is_blank(all.sources[i]) || is_blank(all.references[i])) continue;
     text.sources.push_back(all.sources[i]);
     text.references.push_back(all.references[i]);
+    if (!all.contexts.empty()) text.contexts.push_back(all.contexts[i]);
   }
   if (text.sources.empty())
     fail(ExitStatus::data, "check: {} has no pair with text on both sides", all.origin);
@@ -76,10 +84,11 @@ double bleu_with(Dtype weights, const Shortlist* shortlist, const ConvertSpec& s
   const std::unique_ptr<LoadedModel> model = LoadedModel::load(spec.model, compute.context(*arena));
   BatchTranslatorOptions options = translator_options(spec.search, compute.cpu());
   options.search.shortlist = shortlist;
+  options.context_sentences = model->model().spec().context_sentences;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
                              model->target_vocabulary(), options);
   std::vector<std::string> outputs;
-  for (const LineTranslation& translation : translator.translate(text.sources))
+  for (const LineTranslation& translation : translator.translate(text.sources, 1, text.contexts))
     outputs.push_back(translation.outputs.at(0).text);
   return corpus_bleu(outputs, text.references).score;
 }
@@ -88,7 +97,8 @@ double bleu_with(Dtype weights, const Shortlist* shortlist, const ConvertSpec& s
 
 nlohmann::ordered_json check_conversion(const ConvertSpec& spec, Dtype to,
                                         const Shortlist* shortlist) {
-  const CheckText text = check_text(spec);
+  const CheckText text =
+      check_text(spec, ModelDirectory::open(spec.model).spec().context_sentences);
   const double before = bleu_with(Dtype::f32, nullptr, spec, text),
                after = bleu_with(to, shortlist, spec, text);
   const std::string what =

@@ -37,6 +37,15 @@ void check_pair(const char* name, const std::vector<std::string>& files) {
   if (lines[0] == 0) fail(ExitStatus::data, "{}: {} has no line", name, files[0]);
 }
 
+void check_model(const char* option, const std::string& directory) {
+  const ModelDirectory model = ModelDirectory::open(directory);
+  model.require(Task::translation);
+  if (const int sentences = model.spec().context_sentences; sentences > 0)
+    fail(ExitStatus::usage,
+         "{}: {} reads {} context sentences; nmt-distill translates sentences alone", option,
+         directory, sentences);
+}
+
 }  // namespace
 
 std::vector<Option> fields(DistillSpec& spec) {
@@ -105,9 +114,12 @@ void check(const DistillSpec& spec) {
     fail(ExitStatus::usage, "output: no work directory given; name it with --output DIR");
   if (spec.teachers.empty())
     fail(ExitStatus::usage, "teacher: no model directory given; name it with --teacher DIR");
-  for (const std::string& teacher : spec.teachers)
-    ModelDirectory::open(teacher).require(Task::translation);
-  if (!spec.backward.empty()) ModelDirectory::open(spec.backward).require(Task::translation);
+  for (const std::string& teacher : spec.teachers) check_model("teacher", teacher);
+  if (!spec.backward.empty()) check_model("backward", spec.backward);
+  if (spec.student.model.context_sentences > 0)
+    fail(ExitStatus::usage,
+         "context-sentences: {}, but nmt-distill drops pairs, and with them the order of documents",
+         spec.student.model.context_sentences);
   const std::vector<std::string>& text = spec.student.data.train_sets;
   if (text.empty() || text.size() > 2)
     fail(ExitStatus::usage,

@@ -73,12 +73,14 @@ void explain(const ExplainSpec& spec) {
   const std::vector<std::string> lines = read_lines(spec);
   PageOutput output(spec.output, spec.json);
 
+  BatchTranslatorOptions options = translator_options(spec.search, context.cpu);
+  options.context_sentences = model->model().spec().context_sentences;
   BatchTranslator translator(model->scorer(), model->source_vocabulary(),
-                             model->target_vocabulary(),
-                             translator_options(spec.search, context.cpu));
+                             model->target_vocabulary(), options);
   Explanation explanation(*model, translator, spec.model, !spec.gates.empty());
+  DocumentContext document(options.context_sentences);
   for (std::size_t i = 0; i < lines.size(); ++i)
-    explanation.add(lines[i], static_cast<std::int64_t>(i) + 1);
+    explanation.add(lines[i], document.next(lines[i]), static_cast<std::int64_t>(i) + 1);
 
   const nlohmann::ordered_json json = explanation.json();
   if (!spec.gates.empty()) explanation.save_gates(spec.gates);

@@ -226,20 +226,29 @@ Explanation::Explanation(LoadedModel& model, BatchTranslator& translator,
 
 Explanation::~Explanation() = default;
 
-void Explanation::add(const std::string& line, std::int64_t number) {
+void Explanation::add(const std::string& line, const ContextSentences& context,
+                      std::int64_t number) {
   Parts& p = *parts_;
   const Vocabulary &source_vocabulary = p.model.source_vocabulary(),
                    &target_vocabulary = p.model.target_vocabulary();
-  const Output output = p.translator.translate(std::span(&line, 1), number).at(0).outputs.at(0);
-  std::vector<std::int32_t> source = source_vocabulary.encode(line), target = output.ids;
-  source.resize(std::min(source.size(),
-                         static_cast<std::size_t>(p.translator.options().batching.max_length)));
+  const BatchTranslatorOptions& options = p.translator.options();
+  const std::span lines(&line, 1);
+  const std::span contexts(&context, 1);
+  const Output output = p.translator.translate(lines, number, contexts).at(0).outputs.at(0);
+  const SourceEncoder encoder(source_vocabulary, options.context_sentences,
+                              options.batching.max_length, false);
+  const SourceIds encoded = encoder.encode(lines, contexts, *options.search.cpu.pool).at(0).source;
+  std::vector<std::int32_t> source = encoded.ids, target = output.ids;
   Json sentence{{"line", number},
                 {"source", line},
                 {"translation", output.text},
                 {"log_probability", rounded(output.log_prob)},
                 {"score", rounded(output.score)}};
-  if (source.empty() || line.find_first_not_of(" \t\r\v\f") == std::string::npos) {
+  if (options.context_sentences > 0) {
+    sentence["context"] = context;
+    sentence["context_pieces"] = encoded.context;
+  }
+  if (source.empty()) {
     for (const char* name :
          {"source_pieces", "source_words", "target_pieces", "target_words", "attention", "units"})
       sentence[name] = Json::array();

@@ -21,8 +21,8 @@ class Explanation {
   Explanation(LoadedModel& model, BatchTranslator& translator, const std::string& directory,
               bool keep_gates);
   ~Explanation();
-  /// Adds a line; `number` counts from 1. A blank line is shown as blank.
-  void add(const std::string& line, std::int64_t number);
+  /// Adds a line with its context; `number` counts from 1. A blank line is shown as blank.
+  void add(const std::string& line, const ContextSentences& context, std::int64_t number);
   /// The data of all lines so far.
   nlohmann::ordered_json json() const;
   /// Writes the gates as a safetensors file: "<line>.<unit>.input", ".forget" and, of element-wise

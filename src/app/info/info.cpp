@@ -72,7 +72,7 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
                             !architecture_of(spec).has_blocks() && !data.train_sets.empty();
   if (name || unit_is_open) {
     std::vector<train::Choice> choices;
-    const TrainingText text = open_training_text(data, choices);
+    const TrainingText text = open_training_text(data, spec.context_sentences, choices);
     if (unit_is_open) train::choose_unit(text.size(), spec);
     if (name) train::choose(text.size(), spec, data, settings.train);
   }

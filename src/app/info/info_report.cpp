@@ -78,6 +78,9 @@ std::string text_of(const ModelInfo& info) {
       s.dec_depth, s.dim_emb, s.dim_rnn, attention_text(info), grouped(info.source_vocabulary),
       grouped(info.target_vocabulary),
       info.precision == "float32" ? "" : "; weights in " + info.precision);
+  if (s.context_sentences > 0)
+    out += fmt::format("input: {} preceding source sentences of the document, then the sentence\n",
+                       s.context_sentences);
   out += encoder_text(info) + "unit of the decoder " + unit_text(unit_of(info, s.dec_cell));
   out +=
       fmt::format("\n{:<16} {:>14} {:>14}  {}\n", "part", "parameters", "weights", "multiply-adds");
@@ -131,6 +134,7 @@ std::string json_of(const ModelInfo& info) {
   json["origin"] = info.origin;
   json["precision"] = info.precision;
   json["type"] = name_of(info.spec.type);
+  json["context-sentences"] = info.spec.context_sentences;
   json["vocabulary"] = {{"source", info.source_vocabulary}, {"target", info.target_vocabulary}};
   json["units"] = {
       {"encoder", has_self_attention(info) ? nlohmann::ordered_json()

@@ -43,7 +43,8 @@ PairScorerOptions OpenScorer::options(const ScoreSpec& spec) {
             if (on_batch_) on_batch_(pairs);
           },
           models_->workers.crew(),
-          spec.attention};
+          spec.attention,
+          models_->inference.models.context_sentences()};
 }
 
 PairScorer::Totals score(const ScoreSpec& spec) {

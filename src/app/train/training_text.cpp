@@ -10,7 +10,8 @@
 namespace nmt::app {
 namespace {
 
-DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::int64_t>* chosen) {
+DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::int64_t>* chosen,
+                          int context_sentences) {
   DevelopmentSet set;
   std::string storage;
   const std::int64_t count = chosen ? std::ssize(*chosen) : corpus.pairs();
@@ -18,6 +19,11 @@ DevelopmentSet read_lines(const ParallelCorpus& corpus, const std::vector<std::i
     const std::int64_t line = chosen ? (*chosen)[static_cast<std::size_t>(i)] : i;
     set.sources.emplace_back(corpus.line(Side::source, line, storage));
     set.references.emplace_back(corpus.line(Side::target, line, storage));
+    if (context_sentences == 0) continue;
+    ContextSentences& context = set.contexts.emplace_back();
+    const TextFile& file = corpus.file(Side::source);
+    for (std::int64_t k = file.context_begin(line, context_sentences); k < line; ++k)
+      context.emplace_back(file.line(k, storage));
   }
   return set;
 }
@@ -64,8 +70,8 @@ std::string TrainingText::development_hash() const {
   return hash.text();
 }
 
-TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,
-                                train::Communicator& ranks) {
+TrainingText open_training_text(DataSpec& data, int context_sentences,
+                                std::vector<train::Choice>& choices, train::Communicator& ranks) {
   if (data.train_sets.size() != 2)
     fail(ExitStatus::usage, "train-sets: {} files given, expected two: nmt-train SOURCE TARGET",
          data.train_sets.size());
@@ -82,7 +88,7 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
   if (!data.valid_sets.empty()) {
     const ParallelCorpus development(data.valid_sets[0], data.valid_sets[1]);
     if (first) warn_of(development);
-    text.development = read_lines(development, nullptr);
+    text.development = read_lines(development, nullptr, context_sentences);
     log::info("development set: {} pairs in {} and {}",
               grouped(std::ssize(text.development.sources)), data.valid_sets[0],
               data.valid_sets[1]);
@@ -102,7 +108,7 @@ TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choi
     choices.push_back({"valid-lines", fmt::format("{}", data.valid_lines),
                        "no valid-sets; held out from the training text"});
   }
-  text.development = read_lines(*text.corpus, &held.development);
+  text.development = read_lines(*text.corpus, &held.development, context_sentences);
   text.excluded = std::move(held.excluded);
   log::info("development set: {} pairs held out, with all {} that share a side with them",
             grouped(std::ssize(text.development.sources)), grouped(std::ssize(text.excluded)));

@@ -24,10 +24,12 @@ struct TrainingText {
 };
 
 /// Opens and checks the files. If no development set is given, holds one out and logs it. Chosen
-/// values are added to `choices`. With several ranks, only the first reads the whole text, for
+/// values are added to `choices`. `context_sentences`: as ModelSpec; a held-out pair has the
+/// context that it has in the corpus. With several ranks, only the first reads the whole text, for
 /// warnings and the held-out set. Errors: as ParallelCorpus; (usage): not two train-sets, or a
 /// rank's files differ from the first rank's.
-TrainingText open_training_text(DataSpec& data, std::vector<train::Choice>& choices,
+TrainingText open_training_text(DataSpec& data, int context_sentences,
+                                std::vector<train::Choice>& choices,
                                 train::Communicator& ranks = train::alone());
 
 }  // namespace nmt::app

@@ -9,6 +9,7 @@
 #include "eval/chrf.h"
 #include "model/model_scorer.h"
 #include "search/batch_translator.h"
+#include "search/source_encoder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,18 +21,19 @@ namespace {
 struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
 
 constexpr int batch_tokens = 4096;  // padded target tokens of a cross-entropy batch
-constexpr std::size_t longest = 1000;
+constexpr int longest = 1000;
 
 // Longest first, so that the first batch needs the most memory.
 std::vector<Batch> make_batches(const DevelopmentSet& set, const Vocabulary& source,
-                                const Vocabulary& target) {
+                                const Vocabulary& target, int context_sentences, ThreadPool& pool) {
   std::vector<Ids> sources, targets;
+  std::vector<EncodedSource> encoded = SourceEncoder(source, context_sentences, longest, false)
+                                           .encode(set.sources, set.contexts, pool);
   for (std::size_t i = 0; i < set.sources.size(); ++i) {
-    Ids s = source.encode(set.sources[i]), t = target.encode(set.references[i]);
-    if (s.empty() || t.empty()) continue;
-    s.resize(std::min(s.size(), longest));
-    t.resize(std::min(t.size(), longest));
-    sources.push_back(std::move(s));
+    Ids t = target.encode(set.references[i]);
+    if (encoded[i].source.ids.empty() || t.empty()) continue;
+    t.resize(std::min(t.size(), std::size_t{longest}));
+    sources.push_back(std::move(encoded[i].source.ids));
     targets.push_back(std::move(t));
   }
   std::vector<std::size_t> order(sources.size());
@@ -89,14 +91,17 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
   NMT_CHECK(set_.sources.size() == set_.references.size(),
             "a development set of {} sources and {} references", set_.sources.size(),
             set_.references.size());
+  NMT_CHECK(set_.contexts.size() == (model.context_sentences > 0 ? set_.sources.size() : 0),
+            "a development set of {} sources and {} contexts", set_.sources.size(),
+            set_.contexts.size());
   const std::size_t decode =
       max_sentences > 0 ? std::min(set_.sources.size(), static_cast<std::size_t>(max_sentences))
                         : set_.sources.size();
-  decoded_sources_.assign(set_.sources.begin(),
-                          set_.sources.begin() + static_cast<std::ptrdiff_t>(decode));
-  decoded_references_.assign(set_.references.begin(),
-                             set_.references.begin() + static_cast<std::ptrdiff_t>(decode));
-  batches_ = make_batches(set_, source_, target_);
+  decoded_ = set_;
+  decoded_.sources.resize(decode);
+  decoded_.references.resize(decode);
+  if (!decoded_.contexts.empty()) decoded_.contexts.resize(decode);
+  batches_ = make_batches(set_, source_, target_, model.context_sentences, compute.pool());
   if (batches_.empty())
     fail(ExitStatus::data, "the development set has no pair with text on both sides");
 }
@@ -132,7 +137,8 @@ double TranslationValidator::cross_entropy(Copy& copy) const {
 }
 
 std::vector<std::string> TranslationValidator::translate(
-    Copy& copy, const std::vector<std::string>& lines) const {
+    Copy& copy, std::span<const std::string> lines,
+    std::span<const ContextSentences> contexts) const {
   copy.model->freeze();
   ModelScorer scorer(*copy.model, target_.bos(), target_.eos());
   const Workers workers(compute_, [&](const Context& context) {
@@ -141,13 +147,16 @@ std::vector<std::string> TranslationValidator::translate(
   BatchTranslatorOptions options = translator_options(search_, copy.context.cpu);
   options.on_batch = [this](std::int64_t) { leave_if_stopped(); };
   options.crew = workers.crew();
+  options.context_sentences = model_.context_sentences;
   BatchTranslator translator(scorer, source_, target_, options);
   std::vector<std::string> texts;
   texts.reserve(lines.size());
   const std::size_t window = translator.window();
   for (std::size_t begin = 0; begin < lines.size(); begin += window) {
-    const std::span part(lines.data() + begin, std::min(window, lines.size() - begin));
-    for (LineTranslation& t : translator.translate(part, static_cast<std::int64_t>(begin) + 1))
+    const std::size_t count = std::min(window, lines.size() - begin);
+    for (LineTranslation& t :
+         translator.translate(lines.subspan(begin, count), static_cast<std::int64_t>(begin) + 1,
+                              contexts.empty() ? contexts : contexts.subspan(begin, count)))
       texts.push_back(std::move(t.outputs.at(0).text));
   }
   return texts;
@@ -161,7 +170,7 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
     std::vector<std::string> texts;
     if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity)) entropy = cross_entropy(*model);
     if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
-      texts = translate(*model, decoded_sources_);
+      texts = translate(*model, decoded_.sources, decoded_.contexts);
       keep(texts, progress.updates);
     }
     train::ValidationResult result;
@@ -170,8 +179,8 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
         result.push_back({std::string(name_of(metric)), value, higher_is_better});
       };
       switch (metric) {
-        case ValidMetric::bleu: add(corpus_bleu(texts, decoded_references_).score, true); break;
-        case ValidMetric::chrf: add(corpus_chrf(texts, decoded_references_), true); break;
+        case ValidMetric::bleu: add(corpus_bleu(texts, decoded_.references).score, true); break;
+        case ValidMetric::chrf: add(corpus_chrf(texts, decoded_.references), true); break;
         case ValidMetric::cross_entropy: add(entropy, false); break;
         case ValidMetric::perplexity: add(std::exp(entropy), false); break;
       }
@@ -185,7 +194,7 @@ train::ValidationResult TranslationValidator::validate(const train::CopyWeights&
 void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
   if (path_.empty()) return;
   try {
-    write_file(path_, development_json(updates, decoded_sources_, decoded_references_, outputs));
+    write_file(path_, development_json(updates, decoded_, outputs));
   } catch (const Error& error) {
     log::warn("{}; training continues without it", error.what());
     path_.clear();
@@ -195,21 +204,28 @@ void TranslationValidator::keep(const std::vector<std::string>& outputs, std::in
 void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   const auto model = copy(weights);
   model->model->evaluate(batches_.front());
-  const auto longest_line = std::max_element(
-      set_.sources.begin(), set_.sources.end(),
-      [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+  const auto longest_line =
+      static_cast<std::size_t>(std::max_element(set_.sources.begin(), set_.sources.end(),
+                                                [](const std::string& a, const std::string& b) {
+                                                  return a.size() < b.size();
+                                                }) -
+                               set_.sources.begin());
+  const std::span<const ContextSentences> contexts = set_.contexts;
   try {
-    translate(*model, {*longest_line});
+    translate(*model, std::span(set_.sources).subspan(longest_line, 1),
+              contexts.empty() ? contexts : contexts.subspan(longest_line, 1));
   } catch (const Interrupted&) {
     return;  // the training loop sees the signal too
   }
 }
 
-std::string development_json(std::int64_t updates, const std::vector<std::string>& sources,
-                             const std::vector<std::string>& references,
+std::string development_json(std::int64_t updates, const DevelopmentSet& set,
                              const std::vector<std::string>& outputs) {
-  const nlohmann::ordered_json json{
-      {"updates", updates}, {"sources", sources}, {"references", references}, {"outputs", outputs}};
+  nlohmann::ordered_json json{{"updates", updates},
+                              {"sources", set.sources},
+                              {"references", set.references},
+                              {"outputs", outputs}};
+  if (!set.contexts.empty()) json["contexts"] = set.contexts;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -4,10 +4,12 @@
 #include "config/specs.h"
 #include "data/batch.h"
 #include "nmt/vocabulary.h"
+#include "text/document_context.h"
 #include "train/stop_request.h"
 #include "train/validator.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@ namespace nmt::app {
 /// read them.
 struct DevelopmentSet {
   std::vector<std::string> sources, references;
+  std::vector<ContextSentences> contexts;  ///< of the sources; none if the model has no context
 };
 
 /// Validation by the code of nmt-translate and nmt-bleu on a frozen copy of the weights, so that
@@ -48,7 +51,8 @@ class TranslationValidator : public train::Validator {
  private:
   struct Copy;
   std::unique_ptr<Copy> copy(const train::CopyWeights& weights) const;
-  std::vector<std::string> translate(Copy& copy, const std::vector<std::string>& lines) const;
+  std::vector<std::string> translate(Copy& copy, std::span<const std::string> lines,
+                                     std::span<const ContextSentences> contexts) const;
   double cross_entropy(Copy& copy) const;
   void leave_if_stopped() const;
   bool wants(ValidMetric a, ValidMetric b) const;
@@ -59,17 +63,16 @@ class TranslationValidator : public train::Validator {
   SearchSpec search_;
   const Vocabulary &source_, &target_;
   DevelopmentSet set_;
-  std::vector<std::string> decoded_sources_, decoded_references_;  // the first max_sentences
-  std::vector<Batch> batches_;                                     // for the cross-entropy
+  DevelopmentSet decoded_;      // the first max_sentences
+  std::vector<Batch> batches_;  // for the cross-entropy
   Compute& compute_;
   train::StopRequest stop_;
   std::string path_;  // of keep_translations()
 };
 
-/// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: three lists of the same
-/// length.
-std::string development_json(std::int64_t updates, const std::vector<std::string>& sources,
-                             const std::vector<std::string>& references,
+/// {"updates": N, "sources": [...], "references": [...], "outputs": [...]}: lists of the same
+/// length, as `contexts` of the set, which are added if there are any.
+std::string development_json(std::int64_t updates, const DevelopmentSet& set,
                              const std::vector<std::string>& outputs);
 
 }  // namespace nmt::app

@@ -54,6 +54,7 @@ OpenTranslator::OpenTranslator(const TranslateSpec& spec, const std::string& tit
   BatchTranslatorOptions options =
       translator_options(spec.search, models_->inference.compute.cpu());
   options.pieces_in = spec.pieces_in;
+  options.context_sentences = models.context_sentences();
   options.pieces_out = spec.pieces_out;
   options.warn_repetitions = !rules_.repetition_guard;
   options.attention = spec.attention;

@@ -31,6 +31,7 @@ bool better(const Candidate& a, const Candidate& b) {
 
 struct Sentence {
   int source_steps;  // S, including </s>
+  int context;       // leading source steps that are context
   int longest;       // maximum output length in tokens, without </s>
   int rows;          // live hypotheses
   int finished;      // finished hypotheses
@@ -53,8 +54,9 @@ class BeamSearch {
          {&parents_, &tokens_, &next_parents_, &next_tokens_, &nodes_of_rows_, &next_nodes_})
       v->reserve(rows);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      sentences_.push_back({static_cast<int>(sources[i].size()) + 1,
-                            longest_output(options, sources[i].size()), 1, 0, 0.0f});
+      const std::size_t context = context_of(options, i);
+      sentences_.push_back({static_cast<int>(sources[i].size()) + 1, static_cast<int>(context),
+                            longest_output(options, sources[i].size() - context), 1, 0, 0.0f});
       parents_.push_back(static_cast<std::int32_t>(i));
       tokens_.push_back(options.bos);
       nodes_of_rows_.push_back(-1);
@@ -193,9 +195,10 @@ class BeamSearch {
     Sentence& sentence = sentences_[index];
     double covered = 0.0;
     if (options_.ranking.coverage_penalty != 0.0) {
-      attended_.assign(sentence.source_steps - 1, 0.0);
+      attended_.assign(sentence.source_steps - 1 - sentence.context, 0.0);
       for (std::int32_t at = node; at >= 0; at = tree_.nodes[at].parent) {
-        const float* const attention = tree_.attention[tree_.nodes[at].attention];
+        const float* const attention =
+            tree_.attention[tree_.nodes[at].attention] + sentence.context;
         for (std::size_t i = 0; i < attended_.size(); ++i) attended_[i] += attention[i];
       }
       covered = coverage(attended_);

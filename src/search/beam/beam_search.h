@@ -17,7 +17,7 @@ struct SearchOptions {
   Cpu cpu;  ///< thread pool
   int beam_size = 4;
   Ranking ranking;  ///< score of finished hypotheses
-  /// Maximum output length = factor * source tokens + offset, without </s>.
+  /// Maximum output length = factor * source tokens without context + offset, without </s>.
   double max_length_factor = 3.0;
   int max_length_offset = 10;
   bool allow_unk = false;
@@ -27,6 +27,9 @@ struct SearchOptions {
   /// Allowed output tokens per sentence; null: all.
   const Shortlist* shortlist = nullptr;
   bool want_attention = false;  ///< fill Hypothesis::attention
+  /// Number of leading tokens of each source that are its context, which neither lengthen the
+  /// maximum output nor need coverage; none: sources without context.
+  std::span<const std::size_t> contexts = {};
   std::int32_t unk = 0, bos = 1, eos = 2;
 };
 

@@ -58,8 +58,9 @@ struct DeviceSearch::Impl {
     tokens_ = context.empty({max_rows}, Dtype::i32);
     report_ = context.empty({batch_ * sentence_words + steps_between_syncs * max_rows * node_words},
                             Dtype::i32);
-    for (const auto& source : sources)
-      sentences_.push_back({longest_output(options, source.size()), 0, 1});
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      sentences_.push_back(
+          {longest_output(options, sources[i].size() - context_of(options, i)), 0, 1});
     std::vector<std::int32_t> words(static_cast<std::size_t>(batch_ * sentence_words));
     std::memcpy(words.data(), sentences_.data(), words.size() * sizeof(words[0]));
     upload(context, std::span<const std::int32_t>(words),

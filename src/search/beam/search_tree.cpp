@@ -13,6 +13,10 @@ std::vector<std::int32_t> skipped_tokens(const SearchOptions& options) {
   return tokens;
 }
 
+std::size_t context_of(const SearchOptions& options, std::size_t sentence) {
+  return options.contexts.empty() ? 0 : options.contexts[sentence];
+}
+
 int longest_output(const SearchOptions& options, std::size_t source_tokens) {
   const double longest =
       options.max_length_factor * static_cast<double>(source_tokens) + options.max_length_offset;

@@ -12,6 +12,8 @@ namespace nmt {
 
 /// Tokens that are never produced: <s>, and <unk> unless allowed.
 std::vector<std::int32_t> skipped_tokens(const SearchOptions& options);
+/// Number of leading tokens of a source that are its context.
+std::size_t context_of(const SearchOptions& options, std::size_t sentence);
 /// Maximum output length in tokens, without </s>.
 int longest_output(const SearchOptions& options, std::size_t source_tokens);
 

@@ -15,16 +15,34 @@ std::vector<TextSpan> TextTranslator::spans_of(const std::string& line) const {
   return spans;
 }
 
+std::vector<ContextSentences> TextTranslator::read_contexts(
+    std::span<const std::string> lines, std::span<const ContextSentences> contexts) const {
+  const int sentences = options().context_sentences;
+  if (sentences == 0) return {};
+  std::vector<ContextSentences> read(contexts.begin(), contexts.end());
+  if (read.empty()) read = contexts_of(lines, sentences);
+  for (ContextSentences& context : read)
+    for (std::string& sentence : context) {
+      const std::vector<TextSpan> spans = spans_of(sentence);
+      if (rules_.recase && spans.empty() && letter_case_of(sentence) != LetterCase::mixed)
+        sentence = in_sentence_case(sentence);
+      sentence = without_markers(sentence, spans);
+    }
+  return read;
+}
+
 std::vector<LineTranslation> TextTranslator::translate(std::span<const std::string> lines,
-                                                       std::int64_t first_line) {
-  if (!rules_.recase) return as_written(lines, first_line);
+                                                       std::int64_t first_line,
+                                                       std::span<const ContextSentences> given) {
+  const std::vector<ContextSentences> contexts = read_contexts(lines, given);
+  if (!rules_.recase) return as_written(lines, first_line, contexts);
   std::vector<std::string> texts(lines.begin(), lines.end());
   std::vector<LetterCase> cases;
   for (std::string& text : texts) {
     cases.push_back(spans_of(text).empty() ? letter_case_of(text) : LetterCase::mixed);
     if (cases.back() != LetterCase::mixed) text = in_sentence_case(text);
   }
-  std::vector<LineTranslation> translations = as_written(texts, first_line);
+  std::vector<LineTranslation> translations = as_written(texts, first_line, contexts);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (cases[i] == LetterCase::mixed) continue;
     for (Output& output : translations[i].outputs) {
@@ -36,16 +54,18 @@ std::vector<LineTranslation> TextTranslator::translate(std::span<const std::stri
   return translations;
 }
 
-std::vector<LineTranslation> TextTranslator::as_written(std::span<const std::string> lines,
-                                                        std::int64_t first_line) {
-  if (!rules_.preserve.any() && rules_.glossary.size() == 0) return guarded(lines, first_line);
+std::vector<LineTranslation> TextTranslator::as_written(
+    std::span<const std::string> lines, std::int64_t first_line,
+    std::span<const ContextSentences> contexts) {
+  if (!rules_.preserve.any() && rules_.glossary.size() == 0)
+    return guarded(lines, first_line, contexts);
   std::vector<std::vector<TextSpan>> spans;
   std::vector<std::string> plain;
   for (const std::string& line : lines) {
     spans.push_back(spans_of(line));
     plain.push_back(without_markers(line, spans.back()));
   }
-  std::vector<LineTranslation> translations = guarded(plain, first_line);
+  std::vector<LineTranslation> translations = guarded(plain, first_line, contexts);
   for (std::size_t i = 0; i < lines.size(); ++i)
     if (plain[i] != lines[i])  // the words of the line are others
       for (Output& output : translations[i].outputs) output.alignment.clear();
@@ -57,18 +77,22 @@ std::vector<LineTranslation> TextTranslator::as_written(std::span<const std::str
   };
   std::vector<Cut> cuts;
   std::vector<std::string> texts;
+  std::vector<ContextSentences> contexts_of_texts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (spans[i].empty()) continue;
     std::erase_if(translations[i].outputs,
                   [&](const Output& output) { return !contains_all(output.text, spans[i]); });
     if (!translations[i].outputs.empty()) continue;
     cuts.push_back({i, LineParts(lines[i], spans[i]), texts.size()});
-    for (const LineParts::Part& part : cuts.back().parts.parts)
-      if (part.translate) texts.push_back(part.text);
+    for (const LineParts::Part& part : cuts.back().parts.parts) {
+      if (!part.translate) continue;
+      texts.push_back(part.text);
+      if (!contexts.empty()) contexts_of_texts.push_back(contexts[i]);
+    }
   }
   if (cuts.empty()) return translations;
   statistics_.in_parts += static_cast<std::int64_t>(cuts.size());
-  const std::vector<LineTranslation> parts = guarded(texts, first_line);
+  const std::vector<LineTranslation> parts = guarded(texts, first_line, contexts_of_texts);
   for (std::size_t i = 0; i < cuts.size(); ++i) {
     const std::size_t end = i + 1 < cuts.size() ? cuts[i + 1].first : texts.size();
     Output& output = translations[cuts[i].line].outputs.emplace_back();
@@ -127,8 +151,9 @@ void TextTranslator::guard(const std::string& line, std::vector<Output>& outputs
 }
 
 std::vector<LineTranslation> TextTranslator::guarded(std::span<const std::string> lines,
-                                                     std::int64_t first_line) {
-  std::vector<LineTranslation> translations = translator_.translate(lines, first_line);
+                                                     std::int64_t first_line,
+                                                     std::span<const ContextSentences> contexts) {
+  std::vector<LineTranslation> translations = translator_.translate(lines, first_line, contexts);
   if (!rules_.repetition_guard) return translations;
   const bool has_lists = translator_.options().search.n_best;
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -22,6 +22,9 @@ namespace nmt {
 /// finished one that is none and no shorter than the text without the repetition; without one the
 /// repetition is cut from the text. Scores remain those of the hypothesis before the cut.
 ///
+/// Context: the rules change sentences of the context as they change lines. The parts of a line
+/// have its context.
+///
 /// Recasing: a line in capitals or in title case (letter_case_of), without spans, is translated in
 /// sentence case; its translations get the case of the line.
 class TextTranslator : public LineTranslator {
@@ -43,17 +46,23 @@ class TextTranslator : public LineTranslator {
         statistics_(statistics) {}
 
   std::vector<LineTranslation> translate(std::span<const std::string> lines,
-                                         std::int64_t first_line = 1) override;
+                                         std::int64_t first_line = 1,
+                                         std::span<const ContextSentences> contexts = {}) override;
   std::size_t window() const override { return translator_.window(); }
   const BatchTranslatorOptions& options() const override { return translator_.options(); }
 
  private:
-  /// translate() of lines whose case stays.
+  /// The contexts as the rules have the model read them; none if it has no context.
+  std::vector<ContextSentences> read_contexts(std::span<const std::string> lines,
+                                              std::span<const ContextSentences> contexts) const;
+  /// translate() of lines whose case stays, with read_contexts().
   std::vector<LineTranslation> as_written(std::span<const std::string> lines,
-                                          std::int64_t first_line);
+                                          std::int64_t first_line,
+                                          std::span<const ContextSentences> contexts);
   std::vector<TextSpan> spans_of(const std::string& line) const;
   /// The model's translations behind the repetition guard.
-  std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line);
+  std::vector<LineTranslation> guarded(std::span<const std::string> lines, std::int64_t first_line,
+                                       std::span<const ContextSentences> contexts);
   bool repeats(const std::string& line, const Output& output) const;
   void cut(const std::string& line, Output& output) const;
   /// Removes repetitions from outputs, of which the best has one.

@@ -6,6 +6,7 @@ namespace nmt::app {
 
 std::vector<std::string> idle_outside_translation(std::vector<std::string> more) {
   std::vector<std::string> idle = {"type",
+                                   "context-sentences",
                                    "context-aware",
                                    "dense-first-decoder-layer",
                                    "dim-enc-upper",

@@ -3,6 +3,7 @@
 #include "app/train/training_vocabularies.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
+#include "data/window.h"
 #include "text/noise.h"
 #include "train/reporter.h"
 
@@ -38,11 +39,47 @@ Json lengths(const TrainingText& text, const VocabularyPair& vocabularies) {
   return Json{{"pairs", sampled}, {"source", pairs_of(counts[0])}, {"target", pairs_of(counts[1])}};
 }
 
+std::int64_t documents(const TextFile& file) {
+  std::int64_t count = 0;
+  std::string storage;
+  bool is_between = true;
+  for (std::int64_t i = 0; i < file.lines(); ++i) {
+    const bool is_end = is_blank(file.line(i, storage));
+    if (is_between && !is_end) ++count;
+    is_between = is_end;
+  }
+  return count;
+}
+
+// How many documents there are, and how much of the context fits, by evenly spaced pairs.
+void log_context(const TrainingSpec& spec, const TrainingText& text,
+                 const VocabularyPair& vocabularies) {
+  const ParallelCorpus& corpus = *text.corpus;
+  const TextFile& file = corpus.file(Side::source);
+  Loading loading{corpus, *vocabularies.source, *vocabularies.target, spec.data};
+  loading.context_sentences = spec.model.context_sentences;
+  const std::int64_t step = (corpus.pairs() + max_sampled - 1) / max_sampled;
+  std::int64_t sentences = 0, used = 0;
+  for (std::int64_t i = 0; i < corpus.pairs(); i += step) {
+    const EncodedPair pair = loading.encode(i, 0);
+    if (pair.source.empty()) continue;
+    sentences += i - file.context_begin(i, loading.context_sentences);
+    used += std::count(pair.source.begin(), pair.source.end(), vocabularies.source->eos());
+  }
+  const double percent =
+      100.0 * static_cast<double>(used) / static_cast<double>(std::max<std::int64_t>(sentences, 1));
+  log::info(
+      "context: at most {} preceding source sentences; {} documents, which blank source lines "
+      "separate; {:.1f} % of the context sentences fit into max-length {}{}",
+      loading.context_sentences, grouped(documents(file)), percent, spec.data.max_length,
+      percent < 95 ? "; a larger --max-length keeps more" : "");
+}
+
 }  // namespace
 
 void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
                                train::Communicator& ranks) {
-  text_ = open_training_text(spec.data, choices, ranks);
+  text_ = open_training_text(spec.data, spec.model.context_sentences, choices, ranks);
   if (is_new && !spec.unit_given() && train::choose_unit(text_.size(), spec.model))
     choices.push_back(
         {"unit", spec.model.dec_cell, grouped(text_.size().pairs) + " training pairs"});
@@ -80,10 +117,13 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
   vocabularies_ = vocabularies;
   const Vocabulary &source = *vocabularies_.source, &target = *vocabularies_.target;
   train::Communicator& ranks = device.ranks();
+  if (spec.model.context_sentences > 0 && device.is_first())
+    log_context(spec, text_, vocabularies_);
   model_.emplace(spec.model, source.size(), target.size(), device.context(), spec.train.seed);
   data_.emplace(
       *text_.corpus, source, target, spec.data, text_.excluded, Share{ranks.rank(), ranks.size()},
-      [&ranks](const Ids& mine) { return ranks.all_gather(mine); }, spec.noise);
+      [&ranks](const Ids& mine) { return ranks.all_gather(mine); }, spec.noise,
+      spec.model.context_sentences);
   source_.emplace(*data_, spec.data);
   translations_.emplace(spec.model, spec.train.valid_metrics, spec.train.valid_max_sentences,
                         spec.search, source, target, text_.development, device.compute());
