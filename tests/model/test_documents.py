@@ -59,7 +59,7 @@ def contexts(lines, sentences):
         begin = i
         while begin > 0 and i - begin < sentences and lines[begin - 1]:
             begin -= 1
-        before.append(lines[begin:i])
+        before.append(lines[begin:i] if lines[i] else [])
     return before
 
 
@@ -227,12 +227,14 @@ class Documents(unittest.TestCase):
         model, dev = self.home / "with", [self.home / "dev.en", self.home / "dev.de"]
         self.assertIn("input: 1 preceding source sentences", run("nmt-info", model).stdout)
         page, numbers = self.home / "page.html", self.home / "page.json"
-        run("nmt-explain", "-m", model, "--output", page, "--json", numbers, "--quiet", "--text", self.dev[0], self.dev[1])
-        first, second = json.loads(numbers.read_text(encoding="utf-8"))["sentences"]
-        self.assertEqual((first["context"], first["context_pieces"]), ([], 0))
-        self.assertEqual((second["context"], second["context_pieces"]), ([self.dev[0]], len(self.dev[0].split()) + 1))
-        self.assertEqual(second["source_pieces"][:second["context_pieces"]], first["source_pieces"])
-        self.assertEqual(second["translation"], self.translate(self.dev[:2])[1])
+        texts = ["Here is the lamp .", "It is red .", "", "Here is the tree .", "It is red ."]
+        run("nmt-explain", "-m", model, "--output", page, "--json", numbers, "--quiet", "--text", *texts)
+        shown = json.loads(numbers.read_text(encoding="utf-8"))["sentences"]
+        self.assertEqual([each["context"] for each in shown], contexts(texts, 1))
+        self.assertEqual([each["context_pieces"] for each in shown], [0, 6, 0, 0, 6])
+        self.assertEqual(shown[1]["source_pieces"][:6], shown[0]["source_pieces"])
+        self.assertEqual([each["translation"] for each in shown], self.translate(texts))
+        self.assertEqual([shown[1]["translation"], shown[4]["translation"]], ["Sie ist rot .", "Er ist rot ."])
         # The check translates with context: without it, float32 BLEU would be lower.
         for check in ([], ["--check", *dev]):
             log = run("nmt-convert", "-m", model, "-o", self.home / f"int8-{len(check)}", *check).stderr
