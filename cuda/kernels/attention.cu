@@ -1,6 +1,8 @@
+#include "cuda/kernels/add_sum.h"
 #include "cuda/kernels/assign.h"
 #include "cuda/kernels/attention.h"
 #include "cuda/kernels/columns.h"
+#include "cuda/kernels/elementwise.h"
 #include "cuda/kernels/reduce.h"
 #include "cuda/kernels/vector.h"
 #include "cuda/libraries/blas.h"
@@ -207,6 +209,20 @@ __global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
       at.steps(context, a.heads, width), at.steps(rounded, a.heads, width));
 }
 
+/// A warp adds the derivative of the cost of a row by its scores, softmax s: weight (sum of the
+/// targets * s - target).
+__device__ __forceinline__ void add_link_gradient(const AttentionLinks& links, std::int64_t row,
+                                                  int length, float scale, const float* weights,
+                                                  float* dscores) {
+  const int begin = links.offsets[row], end = links.offsets[row + 1];
+  if (begin == end) return;
+  const int lane = static_cast<int>(threadIdx.x) % warp;
+  const float weight = scale * links.weight, target = weight / static_cast<float>(end - begin);
+  for (int s = lane; s < length; s += warp) dscores[s] += weight * weights[s];
+  __syncwarp();
+  for (int i = begin + lane; i < end; i += warp) dscores[links.sources[i]] -= target;
+}
+
 template <bool additive, int tile, int n, class Y>
 __global__ void __launch_bounds__(max_threads, 1)
     backward_queries_kernel(Attention a, std::int64_t target_steps, const float* query,
@@ -231,6 +247,8 @@ __global__ void __launch_bounds__(max_threads, 1)
     mean = warp_sum(mean);
     for (int s = lane; s < steps; s += warp)
       d[i][s] = s < length ? scale * w[i][s] * (d[i][s] - mean) : 0.0f;
+    if (a.links.offsets && at.head == a.links.head)
+      add_link_gradient(a.links, (at.first + i) * at.rows + at.row, length, scale, w[i], d[i]);
   });
   __syncthreads();
   each_sum<additive, tile, n, Y>(
@@ -354,6 +372,15 @@ void attention_backward(const Cuda& cuda, const Attention& a, std::int64_t targe
   sources.scratch += target_steps * a.sentences * a.heads * a.steps;
   attention_backward_queries(cuda, a, target_steps, query, weights, g.dcontext, dscores, g.dquery);
   attention_backward_sources(cuda, a, target_steps, query, weights, dscores, sources);
+}
+
+void attention_link_cost(const Cuda& cuda, const AttentionLinks& links, std::int64_t rows,
+                         std::int64_t heads, std::int64_t steps, const float* weights,
+                         double* scratch, double* sum) {
+  each(cuda, rows, [=] __device__(std::int64_t row) {
+    scratch[row] = link_cost_of_row(links, row, weights + (row * heads + links.head) * steps);
+  });
+  add_sum(cuda, rows, scratch, sum);
 }
 
 }  // namespace nmt::kernels

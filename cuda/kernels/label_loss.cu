@@ -1,28 +1,11 @@
+#include "cuda/kernels/add_sum.h"
 #include "cuda/kernels/elementwise.h"
-#include "cuda/kernels/reduce.h"
 #include "kernels/label_loss.h"
 #include "kernels/label_math.h"
 
 namespace nmt::kernels {
-namespace {
 
 using namespace nmt::cuda;
-
-constexpr unsigned threads = 256;
-
-// One block: sum += the sum of x[0..n).
-__global__ void add_sum_kernel(std::int64_t n, const double* x, double* sum) {
-  double mine = 0;
-  for (std::int64_t i = threadIdx.x; i < n; i += blockDim.x) mine += x[i];
-  mine = block_sum(mine);
-  if (threadIdx.x == 0) *sum += mine;
-}
-
-void add_sum(const Cuda& cuda, std::int64_t n, const double* x, double* sum) {
-  launch(add_sum_kernel, 1, threads, 0, cuda, n, x, sum);
-}
-
-}  // namespace
 
 void label_loss(const Cuda& cuda, const LabelLoss& a) {
   each(cuda, a.rows, [a] __device__(std::int64_t r) { label_loss_row(a, r); });

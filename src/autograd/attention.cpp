@@ -4,7 +4,6 @@
 #include "kernels/attention/quantized_memory.h"
 
 namespace nmt::ops {
-
 namespace {
 
 // The shapes of keys [S,B,A] and values [S,B,V] as kernel arguments.
@@ -59,7 +58,8 @@ Memory remember(const Tape& tape, const AttentionShape& shape, Var values, Var k
   return memory;
 }
 
-kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory) {
+kernels::Attention view_attention(const AttentionShape& shape, const Memory& memory,
+                                  std::int64_t rows) {
   const QuantizedMemory& quantized = memory.quantized;
   if (quantized.bytes) {
     const Shape& bytes = quantized.bytes.shape();
@@ -87,14 +87,35 @@ kernels::Attention view_attention(const AttentionShape& shape, const Memory& mem
   a.exp_keys = memory.exp_keys ? memory.exp_keys.f32() : nullptr;
   a.lengths = memory.lengths.data<std::int32_t>();
   a.v = shape.v ? shape.v->value.f32() : nullptr;
+  if (const AttentionGuide* guide = memory.guide.get()) {
+    NMT_CHECK(guide->offsets.elements() == rows + 1 && guide->head >= 0 &&
+                  guide->head < shape.heads && guide->cost.elements() == 1,
+              "guided alignment: {} offsets for {} rows, head {} of {}", guide->offsets.elements(),
+              rows, guide->head, shape.heads);
+    a.links = {guide->offsets.data<std::int32_t>(), guide->sources.data<std::int32_t>(),
+               guide->head, guide->weight};
+  }
   return a;
+}
+
+void add_link_cost(const Tape& tape, const kernels::Attention& attention, const Memory& memory,
+                   const Tensor& weights) {
+  if (!memory.guide) return;
+  const Context& context = tape.context();
+  const std::int64_t rows = memory.guide->offsets.elements() - 1;
+  const Tensor scratch = context.empty({rows}, Dtype::f64);
+  dispatch(context, [&](const auto& backend) {
+    kernels::attention_link_cost(backend, attention.links, rows, attention.heads, attention.steps,
+                                 weights.f32(), scratch.data<double>(),
+                                 memory.guide->cost.data<double>());
+  });
 }
 
 Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory, const Var& query,
                    const Tensor& sentence) {
   const Context& context = tape.context();
-  const kernels::Attention args = view_attention(shape, memory);
   const Shape& q = query->value.shape();
+  const kernels::Attention args = view_attention(shape, memory, query->value.rows());
   NMT_CHECK(q.rank() == 3 && q[2] == args.space, "queries {} for an attention space of {}",
             q.text(), args.space);
   NMT_CHECK(sentence || q[1] == args.sentences, "queries {} for {} sentences", q.text(),
@@ -113,15 +134,16 @@ Attended attention(Tape& tape, const AttentionShape& shape, const Memory& memory
                                sentence ? sentence.data<std::int32_t>() : nullptr,
                                query->value.f32(), out.weights.f32(), out.context->value.f32());
   });
+  add_link_cost(tape, args, memory, out.weights);
   if (Probe* probe = tape.probe()) probe->attention = host_copy(context, *probe, out.weights);
   if (!tape.recording()) return projected();
   tape.record([&tape, shape, memory, query, out, args, q, flops] {
-    if (!out.context->gradient) return;
+    if (!out.context->gradient && !memory.guide) return;
     const Context& at = tape.context();
     const Region back(at.profile, "attention, back", {2 * flops});
     Tensor dquery = at.empty(q);
     kernels::AttentionGradient g;
-    g.dcontext = out.context->gradient.f32();
+    g.dcontext = tape.gradient(*out.context);
     g.dquery = dquery.f32();
     g.dkeys = tape.gradient(*memory.keys);
     g.dmemory = tape.gradient(*memory.values);

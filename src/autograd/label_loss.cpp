@@ -17,7 +17,7 @@ void label_loss(Tape& tape, const Var& logits, const Tensor& targets, float smoo
   args.smoothing = smoothing;
   const Tensor scratch = context.empty({2 * args.rows + 1}, Dtype::f64);
   args.scratch = scratch.data<double>();
-  const bool has_both = sums.elements() == 2;
+  const bool has_both = sums.elements() >= 2;
   args.cross_entropy = has_both ? sums.data<double>() : args.scratch + 2 * args.rows;
   args.smoothed = sums.data<double>() + (has_both ? 1 : 0);
   Tensor slopes;

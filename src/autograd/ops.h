@@ -6,6 +6,7 @@
 #include "kernels/attention.h"
 #include "kernels/recurrent/unit.h"
 
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -176,6 +177,14 @@ struct QuantizedMemory {
   Tensor bytes;                                             ///< i8 [B, bytes of a sentence]
   std::int64_t steps = 0, space = 0, width = 0, heads = 1;  ///< S, A, V
 };
+/// Guided alignment of an attention in training (kernels::AttentionLinks).
+struct AttentionGuide {
+  Tensor offsets;  ///< i32 [T*B+1]
+  Tensor sources;  ///< i32, at least as many as the last offset
+  int head = 0;
+  float weight = 0;
+  Tensor cost;  ///< f64 [1], to which the forward pass adds the cross-entropy without the weight
+};
 /// An encoded source as input of attention. Where the keys are in bfloat16, so are the values or
 /// their rounded copy (linear_for_attention()).
 struct Memory {
@@ -185,6 +194,7 @@ struct Memory {
   Tensor exp_keys;  ///< [S,B,A] kernels::attention_exp_keys(), additive on the CPU
   /// Instead of values and keys: dot products, in inference with int8 weights on the CPU.
   QuantizedMemory quantized{};
+  std::shared_ptr<const AttentionGuide> guide = nullptr;  ///< null: none
 
   /// Source positions S; 0 without attention.
   std::int64_t steps() const {

@@ -53,6 +53,10 @@ std::vector<Option> sentences(DataSpec& s) {
       Option("max-length-unit", &s.max_length_unit,
              "unit of --max-length: pieces of the vocabulary, or words between spaces"),
       Option("max-length-crop", &s.max_length_crop, "crop long sentences instead of dropping them"),
+      Option("guided-alignment", &s.guided_alignment,
+             "word links of each training pair, such as 0-0 1-2, which attention learns")
+          .meta("FILE")
+          .differs_by_rank(),
       Option("valid-sets", &s.valid_sets, "development source and target text")
           .unset_means("held-out training pairs")
           .meta("SRC TRG")

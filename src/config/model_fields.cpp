@@ -69,6 +69,11 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("attention", &s.attention,
                  "attention score; none: initial states are the only source information"),
           Option("heads", &s.heads, "attention heads").range(1, 1024),
+          Option("alignment-head", &s.alignment_head,
+                 "attention head that alignments read, from 1; 0: mean of all heads")
+              .range(0, 1024)
+              .otherwise_chosen("1 with guided alignment of several heads")
+              .kept_by_resume(),
           Option("dim-attention", &s.dim_attention,
                  "size of the attention space; 0: width of the annotations")
               .range(0, 65536),

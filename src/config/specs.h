@@ -64,6 +64,7 @@ struct ModelSpec {
   int dim_attention = 0;                          ///< A; 0: the memory's width
   bool attention_projections = false;             ///< of values and outputs of the heads
   std::optional<AttentionQuery> attention_query;  ///< none ("auto"): the architecture's default
+  int alignment_head = 0;                         ///< that alignments read, from 1; 0: their mean
   bool upper_context = true;                      ///< decoder layers above the first read c
   bool tied_embeddings = true;                    ///< target embedding = softmax weights
   bool tied_embeddings_src = false;               ///< source embedding = target embedding
@@ -90,7 +91,8 @@ inline constexpr GateInit usual_gate_init = GateInit::constant;
 inline constexpr const char* small_corpus_unit = "gru";
 
 struct DataSpec {
-  std::vector<std::string> train_sets;  ///< source, target
+  std::vector<std::string> train_sets;    ///< source, target
+  std::string guided_alignment = "none";  ///< file of word links of the training pairs
   std::vector<std::string> valid_sets;  ///< source, target; empty: held out from the training files
   VocabularyKind vocab_type = VocabularyKind::sentencepiece;  ///< of learned vocabularies
   std::vector<std::string> vocabs;  ///< .spm files: none, one (joint) or two
@@ -126,7 +128,8 @@ struct TrainSpec {
   CostType cost_type = CostType::ce_mean_words;
   double clip_norm = 5.0;  ///< 0: off
   double label_smoothing = 0.1;
-  double exponential_smoothing = 0.0;  ///< weight of each update in the moving average; 0: off
+  double guided_alignment_weight = 0.1;  ///< of the attention's cost; 0: off
+  double exponential_smoothing = 0.0;    ///< weight of each update in the moving average; 0: off
   /// Validations without improvement after which the mean of all later weights is published; 0:
   /// off.
   int average_after = 0;

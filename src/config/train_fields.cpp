@@ -35,6 +35,9 @@ std::vector<Option> optimizer(TrainSpec& s) {
       Option("cost-type", &s.cost_type, "training cost: mean over target tokens or over sentences"),
       Option("clip-norm", &s.clip_norm, "gradient norm limit; 0: no clipping").range(0),
       Option("label-smoothing", &s.label_smoothing, "label smoothing probability").range(0, 0.99),
+      Option("guided-alignment-weight", &s.guided_alignment_weight,
+             "weight of the cost of guided alignment; 0: off")
+          .range(0, 1000),
       Option("average-after", &s.average_after,
              "validations without improvement before averaging weights (NT-ASGD); 0: off")
           .range(0, 1000000)

@@ -1,3 +1,4 @@
+#include "data/alignment/batch_links.h"
 #include "data/window.h"
 #include "text/lines.h"
 #include "text/unicode.h"
@@ -84,6 +85,7 @@ std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const 
     const auto count = static_cast<std::size_t>(sentences);
     batches.push_back(make_batch(std::vector(count, &source_ids), std::vector(count, &target_ids),
                                  target.bos(), target.eos()));
+    if (alignments) batches.back().extra = std::make_shared<BatchLinks>(std::vector<Ids>(count));
   }
   return batches;
 }

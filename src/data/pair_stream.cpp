@@ -13,12 +13,12 @@ constexpr std::int64_t kPiece = 1024;  // pairs to request when none is ready
 // Random number streams: one per epoch for its order.
 constexpr std::uint64_t kOrderStream = std::uint64_t{1} << 32;
 
-// Serialization of a pair: the lengths of both sides; for each side the number of its ids, and
-// these.
+// Serialization of a pair: the lengths of both sides; for each side, and for the links, the number
+// of its ids, and these.
 void append(Ids& piece, const EncodedPair& pair) {
   piece.push_back(pair.source_length);
   piece.push_back(pair.target_length);
-  for (const Ids* ids : {&pair.source, &pair.target}) {
+  for (const Ids* ids : {&pair.source, &pair.target, &pair.links}) {
     piece.push_back(static_cast<std::int32_t>(ids->size()));
     piece.insert(piece.end(), ids->begin(), ids->end());
   }
@@ -100,7 +100,7 @@ void PairStream::receive() {
     pair.line = line;
     pair.source_length = *take(1);
     pair.target_length = *take(1);
-    for (Ids* ids : {&pair.source, &pair.target}) {
+    for (Ids* ids : {&pair.source, &pair.target, &pair.links}) {
       const auto count = static_cast<std::size_t>(*take(1));
       const auto begin = take(count);
       ids->assign(begin, begin + static_cast<std::ptrdiff_t>(count));

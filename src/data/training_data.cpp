@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/rng.h"
+#include "data/alignment/batch_links.h"
 #include "data/bounded_queue.h"
 #include "data/pair_stream.h"
 #include "data/window.h"
@@ -81,16 +82,19 @@ struct TrainingData::Impl {
 Item TrainingData::Impl::item(const Window& window, const std::vector<std::size_t>& pairs) const {
   std::vector<const Ids*> sources, targets;
   std::vector<std::int64_t> from;
+  std::vector<Ids> links;
   const auto step = static_cast<std::size_t>(share.size);
   for (std::size_t i = static_cast<std::size_t>(share.rank); i < pairs.size(); i += step) {
     const EncodedPair& pair = window.pairs[pairs[i]];
     sources.push_back(&pair.source);
     targets.push_back(&pair.target);
     from.push_back(pair.line);
+    if (loading.alignments) links.push_back(pair.links);
   }
   if (sources.empty()) return {};
   Item made{.batch = make_batch(sources, targets, loading.target.bos(), loading.target.eos())};
   made.batch.lines = std::move(from);
+  if (loading.alignments) made.batch.extra = std::make_shared<BatchLinks>(std::move(links));
   made.batch.place = {share.rank, share.size, static_cast<int>(pairs.size())};
   return made;
 }
@@ -167,11 +171,13 @@ void TrainingData::Impl::produce(LoaderState at) {
 TrainingData::TrainingData(const ParallelCorpus& corpus, const Vocabulary& source,
                            const Vocabulary& target, const DataSpec& spec,
                            std::span<const std::int64_t> excluded, const Share& share,
-                           Gather gather, const NoiseSpec& noise, int context_sentences)
+                           Gather gather, const NoiseSpec& noise, int context_sentences,
+                           const Alignments* alignments)
     : impl_(
           std::make_unique<Impl>(Loading{corpus, source, target, spec, TextNoise(noise, spec.seed)},
                                  share, std::move(gather))) {
   impl_->loading.context_sentences = context_sentences;
+  impl_->loading.alignments = alignments;
   if (noise.bpe_dropout > 0) {
     Loading& loading = impl_->loading;
     loading.source_dropout = std::make_shared<BpeDropout>(source, noise.bpe_dropout);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "data/alignment/alignments.h"
 #include "data/batch.h"
 #include "data/corpus.h"
 #include "data/loader_state.h"
@@ -31,11 +32,12 @@ class TrainingData {
   /// the same for all shares. Processes that share the data each encode a part of the text and
   /// exchange it with `gather`, which next() calls, so all of them must request the same batches.
   /// `context_sentences`: as ModelSpec; excluded lines are part of the context as all others.
+  /// With alignments of the corpus, which must outlive this object, batches have BatchLinks.
   /// Errors: (usage) a setting is out of range; (data) no line is left, or there are 2^32 or more.
   TrainingData(const ParallelCorpus& corpus, const Vocabulary& source, const Vocabulary& target,
                const DataSpec& spec, std::span<const std::int64_t> excluded = {},
                const Share& share = {}, Gather gather = {}, const NoiseSpec& noise = {},
-               int context_sentences = 0);
+               int context_sentences = 0, const Alignments* alignments = nullptr);
   ~TrainingData();
   TrainingData(const TrainingData&) = delete;
   TrainingData& operator=(const TrainingData&) = delete;

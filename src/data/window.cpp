@@ -70,9 +70,11 @@ EncodedPair Loading::encode(std::int64_t line, std::int64_t epoch) const {
   for (std::int64_t i = corpus.file(Side::source).context_begin(line, context_sentences); i < line;
        ++i)
     context.push_back(encode_context(i, epoch));
-  pair.source = join_context(context, {std::move(pair.source), pair.source_length}, spec.max_length,
-                             source.eos())
-                    .ids;
+  SourceIds joined = join_context(context, {std::move(pair.source), pair.source_length},
+                                  spec.max_length, source.eos());
+  pair.source = std::move(joined.ids);
+  for (std::size_t i = 0; i < pair.links.size(); i += 2)
+    pair.links[i] += static_cast<std::int32_t>(joined.context);
   return pair;
 }
 
@@ -93,6 +95,8 @@ EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
   std::string source_storage, target_storage;
   const std::string_view source_text = corpus.line(Side::source, line, source_storage),
                          target_text = corpus.line(Side::target, line, target_storage);
+  const std::vector<AlignmentPoint> links =
+      alignments ? alignments->links(line) : std::vector<AlignmentPoint>();
   const auto encoded = [&](std::string_view from, std::string_view to, bool cut_anew) {
     const auto stream = [&](Side side) { return dropout_rng(spec.seed, epoch, line, side); };
     EncodedPair pair{.line = line};
@@ -100,6 +104,10 @@ EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
         measure(source, from, cut_anew ? source_dropout.get() : nullptr, stream(Side::source));
     std::tie(pair.target, pair.target_length) =
         measure(target, to, cut_anew ? target_dropout.get() : nullptr, stream(Side::target));
+    for (const AlignmentPoint& link : piece_links(
+             links, links.empty() ? PieceGroups() : words_of_line(source, from, pair.source),
+             links.empty() ? PieceGroups() : words_of_line(target, to, pair.target)))
+      pair.links.insert(pair.links.end(), {link.source, link.target});
     return pair;
   };
   std::string from, to;
@@ -118,6 +126,7 @@ EncodedPair Loading::encode_alone(std::int64_t line, std::int64_t epoch) const {
   if (drops(pair.source_length, pair.target_length)) {
     pair.source.clear();
     pair.target.clear();
+    pair.links.clear();
   }
   return pair;
 }

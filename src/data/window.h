@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/specs.h"
+#include "data/alignment/alignments.h"
 #include "data/batch.h"
 #include "data/corpus.h"
 #include "data/loader_state.h"
@@ -28,6 +29,7 @@ struct EncodedPair {
   Ids source = {};
   /// After cropping; empty when the pair is dropped.
   Ids target = {};
+  Ids links = {};  ///< as of BatchLinks; empty without alignments
 };
 
 /// A group of pairs that is sorted by length.
@@ -46,7 +48,8 @@ struct Loading {
   TextNoise noise = TextNoise();
   /// BPE-dropout of both sides; null: none.
   std::shared_ptr<const BpeDropout> source_dropout = nullptr, target_dropout = nullptr;
-  int context_sentences = 0;  ///< ModelSpec::context_sentences
+  int context_sentences = 0;               ///< ModelSpec::context_sentences
+  const Alignments* alignments = nullptr;  ///< of the corpus; null: none
 
   /// Checks the settings. Errors (usage): a value is out of range.
   void check() const;
@@ -54,6 +57,7 @@ struct Loading {
   /// make too long stays without. Lines of the context have the noise and the pieces of their own
   /// pairs in that epoch; whether those pairs are used does not matter. Sentence and context have
   /// max-length pieces or words together, one for each separator included.
+  /// Links of words that noise or cropping removes are dropped.
   EncodedPair encode(std::int64_t line, std::int64_t epoch) const;
   /// Whether a pair with these lengths is dropped.
   bool drops(std::int32_t source_length, std::int32_t target_length) const;

@@ -121,9 +121,24 @@ void attention_row_forward(const Attention& a, std::int64_t b, const float* quer
                      context + head * width);
 }
 
-void attention_row_backward(const Attention& a, std::int64_t b, const float* query,
-                            const float* weights, const float* dcontext, float* dquery,
-                            float* dkeys, float* dmemory, float* dv, float* temporary) {
+namespace {
+
+// The derivative of the cost by the scores, softmax s: weight (sum of the targets * s - target).
+void add_link_gradient(const AttentionLinks& links, std::int64_t row, std::int64_t length,
+                       const float* weights, float* dscores) {
+  const std::int32_t begin = links.offsets[row], end = links.offsets[row + 1];
+  if (begin == end) return;
+  const float target = links.weight / static_cast<float>(end - begin);
+  for (std::int64_t s = 0; s < length; ++s) dscores[s] += links.weight * weights[s];
+  for (std::int32_t i = begin; i < end; ++i) dscores[links.sources[i]] -= target;
+}
+
+}  // namespace
+
+void attention_row_backward(const Attention& a, std::int64_t b, std::int64_t row,
+                            const float* query, const float* weights, const float* dcontext,
+                            float* dquery, float* dkeys, float* dmemory, float* dv,
+                            float* temporary) {
   const std::int64_t space = a.space / a.heads, width = a.width / a.heads, length = a.lengths[b];
   const float scale = 1.0f / std::sqrt(static_cast<float>(space));
   std::fill_n(dquery, a.space, 0.0f);
@@ -142,6 +157,7 @@ void attention_row_backward(const Attention& a, std::int64_t b, const float* que
     float* dq = dquery + head * space;
     for (std::int64_t s = 0; s < length; ++s)
       dw[s] = w[s] * (dw[s] - mean);  // from here on the gradient of the scores
+    if (a.links.offsets && head == a.links.head) add_link_gradient(a.links, row, length, w, dw);
     const auto key = [&](auto* keys, std::int64_t s) {
       return keys + (s * a.sentences + b) * a.space + head * space;
     };
@@ -187,6 +203,16 @@ void attention_forward(const Cpu& cpu, const Attention& a, std::int64_t target_s
       });
 }
 
+void attention_link_cost(const Cpu& cpu, const AttentionLinks& links, std::int64_t rows,
+                         std::int64_t heads, std::int64_t steps, const float* weights,
+                         double* scratch, double* sum) {
+  cpu.pool->parallel_for(rows, 256, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row)
+      scratch[row] = link_cost_of_row(links, row, weights + (row * heads + links.head) * steps);
+  });
+  for (std::int64_t row = 0; row < rows; ++row) *sum += scratch[row];
+}
+
 std::int64_t attention_scratch(const Cpu& cpu, const Attention& a, std::int64_t target_steps) {
   return shares_of(cpu, a.sentences, target_steps).count * (a.space + a.steps);
 }
@@ -201,7 +227,7 @@ void attention_backward(const Cpu& cpu, const Attention& a, std::int64_t target_
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t t = 0; t < target_steps; ++t) {
         const std::int64_t at = t * a.sentences + b;
-        attention_row_backward(a, b, query + at * a.space, weights + at * a.heads * a.steps,
+        attention_row_backward(a, b, at, query + at * a.space, weights + at * a.heads * a.steps,
                                g.dcontext + at * a.width, g.dquery + at * a.space, g.dkeys,
                                g.dmemory, dv, dv + a.space);
       }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "core/host_device.h"
 #include "kernels/backend.h"
+#include "kernels/math.h"
 #include "kernels/products/bfloat16.h"
 
 #include <cstddef>
@@ -9,6 +11,19 @@
 namespace nmt::kernels {
 
 enum class AttentionKind { additive, dot };
+
+/// Guided alignment of one head (Garg et al. 2019, section 4): the source positions that target
+/// positions are linked to. The n links of a row are its targets 1/n; rows without links cost
+/// nothing. The cost is their cross-entropy with the weights (Liu et al. 2016, section 3; Chen et
+/// al. 2016, eq. 6), times `weight`.
+struct AttentionLinks {
+  /// [T*B+1]: row t * B + b is linked to sources[offsets[row]] up to sources[offsets[row + 1]];
+  /// null: no guided alignment.
+  const std::int32_t* offsets = nullptr;
+  const std::int32_t* sources = nullptr;  ///< positions of the sentence, each once in a row
+  std::int32_t head = 0;
+  float weight = 0;
+};
 
 /// Multi-head attention over an encoded source. Each head reads its slice of the attention space
 /// and of the memory.
@@ -35,6 +50,7 @@ struct Attention {
   std::int64_t quantized_stride = 0;
   /// Instead of `keys` and `memory`. [CUDA only]
   const Bfloat16 *keys_rounded = nullptr, *memory_rounded = nullptr;
+  AttentionLinks links = {};  ///< whose gradient the backward pass adds to that of the scores
 };
 
 /// to[i] = e^(2 keys[i]), i < n; `to` may be `keys`. tanh(q + k) = 1 - 2 / (1 + e^2q e^2k), so with
@@ -60,8 +76,22 @@ struct AttentionGradient {
 /// For training: rows = B, one query per sentence and step.
 NMT_KERNEL(attention_backward, const Attention& attention, std::int64_t target_steps,
            const float* query, const float* weights, const AttentionGradient& gradient);
+/// Adds the cross-entropy of links and weights [rows,heads,S], without `weight`, to sum f64 [1].
+/// scratch: f64 [rows].
+NMT_KERNEL(attention_link_cost, const AttentionLinks& links, std::int64_t rows, std::int64_t heads,
+           std::int64_t steps, const float* weights, double* scratch, double* sum);
 /// Scratch size in floats.
 std::int64_t attention_scratch(const Cpu&, const Attention& attention, std::int64_t target_steps);
 std::int64_t attention_scratch(const Cuda&, const Attention& attention, std::int64_t target_steps);
+
+/// attention_link_cost() of one row, whose weights [S] are those of the head.
+NMT_HOST_DEVICE double link_cost_of_row(const AttentionLinks& links, std::int64_t row,
+                                        const float* weights) {
+  const std::int32_t begin = links.offsets[row], end = links.offsets[row + 1];
+  double sum = 0;
+  for (std::int32_t i = begin; i < end; ++i)
+    sum -= static_cast<double>(math::log(weights[links.sources[i]]));
+  return end > begin ? sum / static_cast<double>(end - begin) : 0.0;
+}
 
 }  // namespace nmt::kernels

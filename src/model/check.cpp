@@ -42,6 +42,9 @@ void check_without_attention(const ModelSpec& spec) {
   if (spec.attention_projections)
     fail(ExitStatus::usage,
          "attention-projections: there are no heads to project with attention none");
+  if (spec.alignment_head != 0)
+    fail(ExitStatus::usage, "alignment-head: {} means nothing beside attention none; leave it 0",
+         spec.alignment_head);
   if (spec.dim_attention != 0)
     fail(ExitStatus::usage, "dim-attention: {} means nothing beside attention none; leave it 0",
          spec.dim_attention);
@@ -102,6 +105,9 @@ void check_model(const ModelSpec& spec) {
   positive("heads", spec.heads);
   const Architecture& architecture = architecture_of(spec);
   if (spec.attention == AttentionType::none) check_without_attention(spec);
+  if (spec.alignment_head < 0 || spec.alignment_head > spec.heads)
+    fail(ExitStatus::usage, "alignment-head: {}, but heads is {}; expected 0 (mean) to {}",
+         spec.alignment_head, spec.heads, spec.heads);
   check_layers("enc-depth", spec.enc_depth, architecture.encoder_layers, spec);
   check_layers("dec-depth", spec.dec_depth, architecture.decoder_layers, spec);
   architecture.has_blocks() ? check_blocks(spec) : check_without_blocks(spec);

@@ -1,5 +1,6 @@
 #include "model/model.h"
 
+#include "data/alignment/batch_links.h"
 #include "data/round_shape.h"
 #include "kernels/pointwise.h"
 #include "kernels/softmax_loss.h"
@@ -19,9 +20,9 @@ std::vector<std::int32_t> lengths_of(const Batch& batch) {
   return lengths;
 }
 
-// The sums of a loss, cross-entropy and smoothed, on the device.
+// The sums of a loss (Trainable::accumulate_gradients) on the device.
 Tensor no_loss(const Context& context) {
-  Tensor sums = context.empty({2}, Dtype::f64);
+  Tensor sums = context.empty({3}, Dtype::f64);
   clear<double>(context, sums);
   return sums;
 }
@@ -36,7 +37,18 @@ std::int64_t rounded_rows(std::int64_t tokens, std::int64_t padded) {
 
 BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
   const std::vector<double> values = download<double>(context, sums);
-  return {values[0], values[1], batch.target_tokens};
+  return {values[0], values[1], batch.target_tokens, values[2]};
+}
+
+// The links of a batch with guided alignment; none without. Where passes are replayed, the number
+// of sources is rounded up to halves of the rows.
+LinkedRows links_of(const Batch& batch, const TrainPass& pass, bool rounds) {
+  const auto* links = dynamic_cast<const BatchLinks*>(batch.extra.get());
+  if (!links || pass.alignment_weight <= 0) return {};
+  LinkedRows rows = linked_rows(*links, batch.target_steps, batch.sentences);
+  const std::size_t part = rounds ? (rows.offsets.size() + 1) / 2 : 1;
+  rows.sources.resize(std::max((rows.sources.size() + part - 1) / part, std::size_t{1}) * part);
+  return rows;
 }
 
 }  // namespace
@@ -100,10 +112,12 @@ Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
                       static_cast<float>(spec.dropout_emb));
 }
 
-Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
+Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch,
+                                       std::shared_ptr<const ops::AttentionGuide> guide) const {
   const std::int64_t b = batch.sentences, s = batch.source_steps, t = batch.target_steps;
-  const Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}),
-                                upload(context, batch.source_mask, {s, b}), lengths_of(batch));
+  Encoded source = encode(tape, ops::send_symbols(tape, batch.source, {s, b}),
+                          upload(context, batch.source_mask, {s, b}), lengths_of(batch));
+  source.memory.back().guide = std::move(guide);
   tape.milestone(static_cast<int>(Completed::decoder));
   if (tape.probe()) tape.probe()->encoder_units = tape.probe()->units.size();
   const Decoder::Result out =
@@ -127,6 +141,20 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch) const {
   const Tensor places = upload(context, rows, {n});
   return {decoder->readout(tape, ops::select_rows(tape, out.features, places), places),
           upload(context, targets, {n})};
+}
+
+std::shared_ptr<const ops::AttentionGuide> Model::Impl::guide(const LinkedRows& links, float weight,
+                                                              const Tensor& sums) const {
+  if (links.offsets.empty()) return nullptr;
+  NMT_CHECK(spec.attention != AttentionType::none && sums.elements() == 3,
+            "guided alignment: attention {}, {} sums of losses", name_of(spec.attention),
+            sums.elements());
+  NMT_CHECK(spec.alignment_head > 0 || spec.heads == 1,
+            "guided alignment: the model's alignments are the mean of {} heads", spec.heads);
+  return std::make_shared<ops::AttentionGuide>(
+      ops::AttentionGuide{upload(context, links.offsets, {std::ssize(links.offsets)}),
+                          upload(context, links.sources, {std::ssize(links.sources)}),
+                          std::max(spec.alignment_head - 1, 0), weight, sums.slice(2, 1)});
 }
 
 Model::Model(const ModelSpec& spec, int source_vocabulary, int target_vocabulary,
@@ -173,13 +201,15 @@ void Model::accumulate_gradients(const Batch& given, const TrainPass& pass, cons
   const bool rounds = impl_->context.backend->replays;
   const Batch rounded = rounds ? in_round_shape(given) : Batch{};
   const Batch& batch = rounds ? rounded : given;
+  const LinkedRows links = links_of(batch, pass, rounds);
   const auto work = [&] {
     Tape tape(impl_->context, true, pass.seed, pass.pass);
     if (listener)
       tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
     tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
     if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
-    const Impl::Readouts out = impl_->run(tape, batch);
+    const Impl::Readouts out =
+        impl_->run(tape, batch, impl_->guide(links, pass.alignment_weight, sums));
     ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets,
                       pass.label_smoothing, sums);
     tape.backward();
@@ -187,7 +217,7 @@ void Model::accumulate_gradients(const Batch& given, const TrainPass& pass, cons
   const std::int64_t s = batch.source_steps, t = batch.target_steps, b = batch.sentences;
   repeat(impl_->context,
          {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b,
-          rounded_rows(batch.target_tokens, t * b), listener ? 1 : 0},
+          rounded_rows(batch.target_tokens, t * b), listener ? 1 : 0, std::ssize(links.sources)},
          work);
 }
 

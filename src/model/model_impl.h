@@ -1,10 +1,12 @@
 #pragma once
 
+#include "data/alignment/batch_links.h"
 #include "model/decoder.h"
 #include "model/encoder.h"
 #include "model/model.h"
 #include "tensor/copy.h"
 
+#include <memory>
 #include <span>
 
 namespace nmt {
@@ -30,7 +32,13 @@ struct Model::Impl {
     Var rows;
     Tensor targets;
   };
-  Readouts run(Tape& tape, const Batch& batch) const;
+  Readouts run(Tape& tape, const Batch& batch,
+               std::shared_ptr<const ops::AttentionGuide> guide = nullptr) const;
+
+  /// The guide of the last decoder layer with attention; null without links. sums: as
+  /// Trainable::accumulate_gradients().
+  std::shared_ptr<const ops::AttentionGuide> guide(const LinkedRows& links, float weight,
+                                                   const Tensor& sums) const;
 
   ModelSpec spec;
   int source_vocabulary, target_vocabulary;

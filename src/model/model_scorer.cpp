@@ -46,7 +46,7 @@ class ModelDecoding : public Decoding {
  public:
   ModelDecoding(const Context& context, const Decoder& decoder, TargetEmbedding embed,
                 Parameter& table, Parameter& bias, SourceMemory memory, DecoderState state,
-                bool want_attention)
+                int alignment_head, bool want_attention)
       : context_(context),
         decoder_(decoder),
         embed_(std::move(embed)),
@@ -54,6 +54,7 @@ class ModelDecoding : public Decoding {
         bias_(bias),
         memory_(std::move(memory)),
         state_(std::move(state)),
+        alignment_head_(alignment_head),
         want_attention_(want_attention) {
     sentence_.resize(memory_.lengths().elements());
     for (std::size_t b = 0; b < sentence_.size(); ++b) sentence_[b] = static_cast<std::int32_t>(b);
@@ -209,7 +210,7 @@ class ModelDecoding : public Decoding {
           next[layer][i] = tape.constant(std::move(whole));
         }
       }
-      if (want_attention_) mean_over_heads(out.weights, count, attention_.data() + first * steps);
+      if (want_attention_) read_attention(out.weights, count, attention_.data() + first * steps);
     }
     return next;
   }
@@ -235,11 +236,17 @@ class ModelDecoding : public Decoding {
     });
   }
 
-  void mean_over_heads(const Tensor& weights, std::int64_t rows, float* out) const {
+  // The weights of the head that alignments read, or the mean of all.
+  void read_attention(const Tensor& weights, std::int64_t rows, float* out) const {
     const std::int64_t heads = weights.shape()[2], steps = weights.shape()[3];
     const std::vector<float> copy =
         backend_.host_memory ? std::vector<float>() : download<float>(context_, weights);
     const float* const values = backend_.host_memory ? weights.f32() : copy.data();
+    if (alignment_head_ > 0) {
+      for (std::int64_t r = 0; r < rows; ++r)
+        std::copy_n(values + (r * heads + alignment_head_ - 1) * steps, steps, out + r * steps);
+      return;
+    }
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t s = 0; s < steps; ++s) {
         float sum = 0;
@@ -263,6 +270,7 @@ class ModelDecoding : public Decoding {
   SourceMemory memory_;
   DecoderState state_;
   std::vector<Var> all_states_;  // of state_, while a step selects their rows
+  int alignment_head_;
   bool want_attention_;
   std::vector<std::int32_t> sentence_, next_sentence_;  // the memory's sentence of each row
   std::vector<float> attention_;                        // [n,S]
@@ -300,7 +308,7 @@ std::unique_ptr<Decoding> ModelScorer::begin(std::span<const std::vector<std::in
   return std::make_unique<ModelDecoding>(
       m.context, *m.decoder,
       [&m](Tape& at, const Tensor& ids) { return m.embed_target(at, {ids}); }, *m.output_table,
-      *m.output_bias, encoded.memory, std::move(state), want_attention);
+      *m.output_bias, encoded.memory, std::move(state), m.spec.alignment_head, want_attention);
 }
 
 }  // namespace nmt

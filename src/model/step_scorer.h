@@ -19,7 +19,7 @@ using Candidates = std::vector<std::vector<std::int32_t>>;
 struct DecodingStep {
   int rows = 0;   ///< n
   int block = 0;  ///< maximum number of rows per call of score()
-  /// [n,S] mean over heads, in the host's memory, or null when not asked for.
+  /// [n,S] of ModelSpec::alignment_head, in the host's memory, or null when not asked for.
   const float* attention = nullptr;
   int source_steps = 0;  ///< S of `attention`: longest source of the batch, including </s>
 };

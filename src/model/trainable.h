@@ -16,13 +16,15 @@ struct BatchLoss {
   /// sum of the label-smoothed loss minus the entropy of the smoothed labels, nats.
   double smoothed = 0;
   std::int64_t tokens = 0;
+  double alignment = 0;  ///< cross-entropy of links and attention, nats, unweighted
 };
 
 /// Identifies a training pass: everything that dropout depends on.
 struct TrainPass {
   float label_smoothing = 0.0f;
   std::uint64_t seed = 1234;
-  std::uint64_t pass = 0;  ///< number of this batch since the start of the training
+  std::uint64_t pass = 0;         ///< number of this batch since the start of the training
+  float alignment_weight = 0.0f;  ///< of guided alignment, for batches with links
 };
 
 /// Progress of a backward pass: first the gradients of the decoder and its softmax are complete,
@@ -41,8 +43,9 @@ class Trainable {
   virtual const Context& context() const = 0;
 
   /// Adds the gradients of the batch's loss, summed over tokens, to the gradients of the
-  /// parameters, without synchronizing with the device: the loss is added to sums f64 [2]
-  /// (cross-entropy, smoothed) on the device. `listener` is called after every op of the backward
+  /// parameters, without synchronizing with the device: the loss is added to sums f64 [3]
+  /// (cross-entropy, smoothed, that of guided alignment without its weight) on the device; f64 [2]
+  /// without guided alignment. `listener` is called after every op of the backward
   /// pass with what is complete, but never with `all`. Where the device replays the pass, it may be
   /// called for passes that do not run on the device: what it does for good belongs between graphs
   /// (tensor/repeat.h).

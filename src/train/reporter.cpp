@@ -33,11 +33,12 @@ std::string figures_text(const Figures& f) {
       f.source_speed > 0
           ? fmt::format("{:.0f} src + {:.0f} trg tokens/s", f.source_speed, f.target_speed)
           : fmt::format("{:.0f} tokens/s", f.target_speed);  // a language model has no source
+  const std::string alignment = f.alignment ? fmt::format(" | alignment {:.4f}", *f.alignment) : "";
   return fmt::format(
-      "epoch {:.0f} ({:.0f} %) | update {} | {}{} | loss {:.4f} | ppl {:.2f} | lr {:.3g} | "
+      "epoch {:.0f} ({:.0f} %) | update {} | {}{} | loss {:.4f} | ppl {:.2f}{} | lr {:.3g} | "
       "norm {:.3f}",
       std::max(epoch, 1.0), 100 * (f.progress.epochs - std::max(epoch - 1, 0.0)),
-      grouped(f.progress.updates), left, speed, f.loss, f.perplexity, f.rate, f.norm);
+      grouped(f.progress.updates), left, speed, f.loss, f.perplexity, alignment, f.rate, f.norm);
 }
 
 // Lines that a resumed training writes again.
@@ -154,6 +155,7 @@ void Reporter::display(const Figures& f) {
   Json json = begin("display", f.progress);
   json["loss"] = f.loss;
   json["perplexity"] = f.perplexity;
+  if (f.alignment) json["alignment"] = *f.alignment;
   json["learn_rate"] = f.rate;
   json["gradient_norm"] = f.norm;
   json["source_tokens_per_second"] = f.source_speed;

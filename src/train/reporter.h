@@ -20,8 +20,9 @@ struct Figures {
   double seconds = 0;       ///< wall time of the training, over all runs
   double source_speed = 0;  ///< tokens per second, without padding, validation and saving
   double target_speed = 0;
-  double loss = 0;        ///< label-smoothed loss, nats per target token
-  double perplexity = 0;  ///< exp of the cross-entropy per target token, including </s>
+  double loss = 0;                  ///< label-smoothed loss, nats per target token
+  std::optional<double> alignment;  ///< cost of guided alignment, nats per target token
+  double perplexity = 0;            ///< exp of the cross-entropy per target token, including </s>
   double rate = 0;
   double norm = 0;  ///< mean gradient norm of the updates, before clipping
 };

@@ -185,7 +185,7 @@ void Trainer::dry_run() {
   parts_.heartbeat.activity("trying the largest batches");
   const auto start = Clock::now();
   for (const Batch& batch : parts_.source.largest()) {
-    accumulator_.add({{batch, {static_cast<float>(spec_.label_smoothing), spec_.seed, 0}}});
+    accumulator_.add({{batch, pass(0)}});
     optimizer_.clear();
   }
   if (parts_.validator) parts_.validator->dry_run(copy_weights());
@@ -196,9 +196,9 @@ void Trainer::dry_run() {
                   since(start)));
 }
 
-TrainPass Trainer::next_pass() {
-  return {static_cast<float>(spec_.label_smoothing), spec_.seed,
-          static_cast<std::uint64_t>(state_.batches++)};
+TrainPass Trainer::pass(std::int64_t number) const {
+  return {static_cast<float>(spec_.label_smoothing), spec_.seed, static_cast<std::uint64_t>(number),
+          static_cast<float>(spec_.guided_alignment_weight)};
 }
 
 // Gradients and counts of all ranks' shares. With them goes whether a rank has cut a batch for
@@ -236,7 +236,7 @@ void Trainer::update() {
   Counts counts;
   for (int i = 0; i < spec_.optimizer_delay; ++i) {
     const Batch& batch = parts_.source.next();
-    batches.push_back({batch, next_pass()});
+    batches.push_back({batch, pass(state_.batches++)});
     counts.source += batch.source_tokens;
     counts.sentences += batch.sentences;
   }
@@ -253,9 +253,9 @@ void Trainer::update() {
   UpdateResult result = optimizer_.update(
       rate_, spec_.cost_type == CostType::ce_mean ? counts.sentences : counts.target);
   if (parts_.communicator.size() > 1) {
-    double losses[] = {result.cross_entropy, result.smoothed};
+    double losses[] = {result.cross_entropy, result.smoothed, result.alignment};
     parts_.communicator.all_reduce_sum(losses, std::size(losses));
-    result.cross_entropy = losses[0], result.smoothed = losses[1];
+    result.cross_entropy = losses[0], result.smoothed = losses[1], result.alignment = losses[2];
   }
   interval_seconds_ += since(start);
   if (!result.applied) {
@@ -274,6 +274,7 @@ void Trainer::update() {
   ++state_.progress.updates;
   state_.shown.smoothed += result.smoothed;
   state_.shown.cross_entropy += result.cross_entropy;
+  state_.shown.alignment += result.alignment;
   state_.shown.norms += result.gradient_norm;
   state_.shown.tokens += counts.target;
   ++state_.shown.updates;
@@ -478,6 +479,7 @@ Figures Trainer::figures() const {
   const double tokens = static_cast<double>(std::max<std::int64_t>(state_.shown.tokens, 1));
   f.loss = state_.shown.smoothed / tokens;
   f.perplexity = std::exp(state_.shown.cross_entropy / tokens);
+  if (state_.shown.alignment > 0) f.alignment = state_.shown.alignment / tokens;
   f.rate = rate_;
   f.norm =
       state_.shown.norms / static_cast<double>(std::max<std::int64_t>(state_.shown.updates, 1));

@@ -67,7 +67,7 @@ class Trainer {
 
  private:
   void dry_run();
-  TrainPass next_pass();
+  TrainPass pass(std::int64_t number) const;
   void update();
   struct Counts {  // of an update
     std::int64_t target = 0, source = 0, sentences = 0;

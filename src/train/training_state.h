@@ -14,6 +14,7 @@ namespace nmt::train {
 /// figures.
 struct DisplaySums {
   double smoothed = 0, cross_entropy = 0;  ///< nats over target tokens
+  double alignment = 0;                    ///< cross-entropy of guided alignment, nats
   double norms = 0;                        ///< gradient norms
   std::int64_t updates = 0, tokens = 0;
 };

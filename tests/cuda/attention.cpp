@@ -4,6 +4,7 @@
 #include "tests/cuda/table.h"
 
 #include <cmath>
+#include <optional>
 
 namespace nmt::test {
 namespace {
@@ -124,8 +125,34 @@ void forward(Parity& p, const AttentionSizes& s, std::int64_t first_length, std:
       tolerance);
 }
 
-void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length, bool rounded = false) {
+/// Links of two rows in three, at up to two positions.
+struct BothLinks {
+  BothLinks(Parity& p, const AttentionSizes& s, std::int64_t first_length)
+      : head(static_cast<std::int32_t>(s.heads - 1)) {
+    std::vector<std::int32_t> some_offsets{0}, some_sources;
+    const std::vector<std::int32_t> length = lengths(s, first_length);
+    for (std::int64_t row = 0; row < s.steps * s.sentences; ++row) {
+      const auto n = length[static_cast<std::size_t>(row % s.sentences)];
+      if (row % 3 != 1) some_sources.push_back(static_cast<std::int32_t>(row % n));
+      if (row % 3 == 2 && n > 1) some_sources.push_back(static_cast<std::int32_t>((row + 1) % n));
+      some_offsets.push_back(static_cast<std::int32_t>(some_sources.size()));
+    }
+    offsets.emplace(p.integers(some_offsets));
+    sources.emplace(p.integers(some_sources));
+  }
+  template <class Backend>
+  AttentionLinks operator()(const Backend& on) const {
+    return {(*offsets)(on), (*sources)(on), head, 0.75f};
+  }
+  std::int32_t head;
+  std::optional<Both<std::int32_t>> offsets, sources;
+};
+
+void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length, bool rounded = false,
+              bool guided = false) {
   name_sizes(p, s, first_length);
+  std::optional<BothLinks> links;
+  if (guided) links.emplace(p, s, first_length);
   const BothAttention attention(p, s, first_length, rounded);
   const std::int64_t n = s.steps * s.sentences * s.heads,
                      positions = s.source * s.sentences * s.heads;
@@ -137,7 +164,8 @@ void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length, boo
       p.scratch_of([&](const auto& on) { return attention_scratch(on, attention(on), s.steps); });
   p.run(
       [&](const auto& on) {
-        const Attention a = attention(on);
+        Attention a = attention(on);
+        if (links) a.links = (*links)(on);
         attention_forward(on, a, s.steps, s.sentences, nullptr, query(on), weights(on),
                           context(on));
         attention_backward(on, a, s.steps, query(on), weights(on),
@@ -149,6 +177,24 @@ void backward(Parity& p, const AttentionSizes& s, std::int64_t first_length, boo
                             .scratch = scratch(on)});
       },
       tolerance);
+}
+
+void link_cost(Parity& p, const AttentionSizes& s) {
+  name_sizes(p, s, 0);
+  const BothLinks links(p, s, 0);
+  const std::int64_t rows = s.steps * s.sentences;
+  std::vector<float> some_weights(static_cast<std::size_t>(rows * s.heads * s.source));
+  for (float& x : some_weights) x = p.rng().uniform() + 1e-3f;
+  some_weights.back() = 0.0f;  // the logarithm of the smallest normal float
+  const auto weights = p.values(some_weights, true);
+  const auto scratch = p.values(std::vector<double>(static_cast<std::size_t>(rows)), true),
+             sum = p.values(std::vector<double>{1.5}, true);
+  p.run(
+      [&](const auto& on) {
+        attention_link_cost(on, links(on), rows, s.heads, s.source, weights(on), scratch(on),
+                            sum(on));
+      },
+      1e-6);
 }
 
 /// Both kinds; all odd sizes as lengths, as widths and as numbers of steps and sentences.
@@ -188,6 +234,18 @@ std::vector<ParityRow> attention_parity() {
            backward(p, s, first_length);
          });
          backward(p, {AttentionKind::additive, 3, 3, 2, 1, 600, 2100}, 1);
+       }},
+      {"guided_attention",
+       [](Parity& p) {
+         each_size([&](const AttentionSizes& s, std::int64_t first_length) {
+           backward(p, s, first_length, false, true);
+           backward(p, s, first_length, true, true);
+         });
+       }},
+      {"attention_link_cost",
+       [](Parity& p) {
+         for (const std::int64_t n : odd_sizes)
+           link_cost(p, {AttentionKind::dot, n, 5, 3, 2, 1, 1});
        }},
       {"attention_of_bfloat16",
        [](Parity& p) {

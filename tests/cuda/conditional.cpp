@@ -13,6 +13,7 @@ struct ConditionalSizes {
   bool dcontexts = true;   ///< the contexts have a gradient of their own
   bool backward = true;    ///< or decoding: several rows read one sentence
   bool projected = false;  ///< with an output projection
+  bool guided = false;     ///< with links of the last head
 };
 
 void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
@@ -52,6 +53,13 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
              dkeys = p.floats(source * sentences * space),
              dmemory = p.floats(source * sentences * attended), dv = p.floats(space),
              dgain = p.floats(wide), dnorm_bias = p.floats(wide);
+  std::vector<std::int32_t> some_offsets{0}, some_sources;
+  for (std::int64_t row = 0; row < n; ++row) {
+    for (std::int32_t i = 0; i < row % 3 && i < some_lengths[row % sentences]; ++i)
+      some_sources.push_back(i);
+    some_offsets.push_back(static_cast<std::int32_t>(some_sources.size()));
+  }
+  const auto offsets = p.integers(some_offsets), sources = p.integers(some_sources);
   const auto arguments = [&](const auto& on) {
     query.pack(on);
     context.pack(on);
@@ -70,6 +78,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
                    .memory = memory(on),
                    .lengths = lengths(on),
                    .v = v(on)};
+    if (s.guided) a.attention.links = {offsets(on), sources(on), heads - 1, 0.75f};
     a.steps = s.steps;
     a.batch = s.batch;
     a.keep = s.backward;
@@ -150,6 +159,14 @@ std::vector<ParityRow> conditional_parity() {
                    {.projected = true});
          check(p, {.unit = &units()[0], .width = 33},
                {.batch = 5, .backward = false, .projected = true});
+       }},
+      {"conditional_guided",
+       [](Parity& p) {
+         check(p, {.unit = &units()[0], .width = 33}, {.guided = true});
+         for (const Unit& unit : units())
+           if (unit.is_matrix())
+             check(p, {.unit = &unit, .width = 12, .normal = true},
+                   {.kind = AttentionKind::dot, .steps = 5, .projected = true, .guided = true});
        }},
       {"conditional_decoding",
        [](Parity& p) {

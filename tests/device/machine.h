@@ -101,14 +101,15 @@ constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
 /// Sentences of 1 to `longest` symbols.
 std::vector<Ids> random_sentences(std::uint64_t seed, int n, int vocabulary, int longest);
-/// Sources whose targets are the same symbols in reverse order: a task to learn.
+/// Sources whose targets are the same symbols in reverse order: a task to learn. Two target symbols
+/// in three are linked to their sources.
 Batch learnable_batch(std::uint64_t seed, int n, int longest);
 /// All weights of a model, in the order of its parameters.
 std::vector<float> weights_of(const Context& context, Model& model);
 /// A model of odd widths: "type unit [options]", options among after (gru's reset), bias, groups,
 /// chrono, norm, tied, variational, aware, first-layer, dot, none, heads, deeper, eights (widths
 /// are multiples of eight, so that kernels write copies for products), blocks (groups without
-/// rearrangement); and cudnn or persistent at the end.
+/// rearrangement), guided (alignments read the last head); and cudnn or persistent at the end.
 ModelSpec small_model(const std::string& text);
 
 /// The name of a test from a model's description.

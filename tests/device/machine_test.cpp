@@ -1,6 +1,7 @@
 #include "tests/device/machine.h"
 
 #include "core/rng.h"
+#include "data/alignment/batch_links.h"
 #include "tensor/copy.h"
 
 #include <algorithm>
@@ -24,12 +25,18 @@ Batch learnable_batch(std::uint64_t seed, int n, int longest) {
       random_sentences(seed, n, std::min(source_size, target_size), longest);
   std::vector<Ids> targets = sources;
   std::vector<const Ids*> s, t;
+  std::vector<Ids> links(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::reverse(targets[i].begin(), targets[i].end());
     s.push_back(&sources[i]);
     t.push_back(&targets[i]);
+    const auto length = static_cast<std::int32_t>(sources[i].size());
+    for (std::int32_t at = 0; at < length; ++at)
+      if (at % 3 != 2) links[i].insert(links[i].end(), {length - 1 - at, at});
   }
-  return make_batch(s, t, bos, eos);
+  Batch batch = make_batch(s, t, bos, eos);
+  batch.extra = std::make_shared<BatchLinks>(std::move(links));
+  return batch;
 }
 
 std::vector<float> weights_of(const Context& context, Model& model) {
@@ -98,6 +105,8 @@ ModelSpec small_model(const std::string& text) {
     } else if (word == "heads") {
       spec.heads = 2;
       spec.attention_projections = true;
+    } else if (word == "guided") {
+      spec.alignment_head = spec.heads;
     } else if (word != "cudnn" && word != "persistent") {
       ADD_FAILURE() << "no option " << word;
     }

@@ -33,7 +33,8 @@ TrainSpec adam() {
 
 struct Training {
   Training(DeviceKind kind, const std::string& text, Precision precision = Precision::float32)
-      : machine(kind, text, precision),
+      : alignment_weight(text.find("guided") == text.npos ? 0.0f : 0.5f),
+        machine(kind, text, precision),
         model(small_model(text), source_size, target_size, machine.context, 7),
         optimizer(adam(), model.parameters(), machine.context),
         accumulator(
@@ -44,13 +45,17 @@ struct Training {
   double update(int number, int sentences = 4, int length = 5) {
     const Batch batch = learnable_batch(static_cast<std::uint64_t>(number % 4), sentences, length);
     const auto pass = static_cast<std::uint64_t>(number);
-    const std::int64_t tokens = accumulator.add({{batch, {0.1f, 3, pass}}});
+    const std::int64_t tokens = accumulator.add({{batch, {0.1f, 3, pass, alignment_weight}}});
     const train::UpdateResult result = optimizer.update(0.005, tokens);
     EXPECT_TRUE(result.applied);
-    return result.smoothed / static_cast<double>(tokens);
+    EXPECT_EQ(result.alignment > 0, alignment_weight > 0);
+    alignment = result.alignment / static_cast<double>(tokens);
+    return result.smoothed / static_cast<double>(tokens) + alignment_weight * alignment;
   }
   std::vector<float> weights() { return weights_of(machine.context, model); }
 
+  float alignment_weight;
+  double alignment = 0;  // cost of the last update, per token
   Machine machine;
   Model model;
   train::Optimizer optimizer;
@@ -70,6 +75,7 @@ TEST_P(TrainingOnDevice, UpdatesAgreeWithTheCpu) {
   for (int i = 0; i < several_updates; ++i) {
     const double expected = cpu.update(i), found = cuda.update(i);
     EXPECT_NEAR(found, expected, 1e-3 * expected) << "update " << i;
+    EXPECT_NEAR(cuda.alignment, cpu.alignment, 1e-3 * cpu.alignment) << "update " << i;
     (i == 0 ? first : last) = found;
     // A steady step waits once, for the norm and the loss, and allocates no memory.
     const std::int64_t waited = cuda.machine.device->waits();
@@ -96,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "deep gru after bias tied cudnn", "seq2seq gru after none cudnn",
                     "gnmt lstm bias first-layer cudnn", "rnnsearch gru norm persistent",
                     "gnmt lstm variational persistent", "seq2seq ran none blocks persistent",
-                    "rnnsearch atr norm blocks persistent"),
+                    "rnnsearch atr norm blocks persistent", "rnnsearch gru heads dot eights guided",
+                    "block ssru self-attention guided"),
     name_of_row);
 
 class PrecisionOnDevice : public ModelOnDevice {};
@@ -134,7 +141,8 @@ TEST_P(Bfloat16OnDevice, GradientsStayNearFloat32) {
   Training exact(DeviceKind::cuda, GetParam()),
       bfloat16(DeviceKind::cuda, GetParam(), Precision::bfloat16);
   for (Training* training : {&exact, &bfloat16})
-    training->accumulator.add({{learnable_batch(3, 6, 7), {0.1f, 3, 1}}});
+    training->accumulator.add(
+        {{learnable_batch(3, 6, 7), {0.1f, 3, 1, training->alignment_weight}}});
   for (const Parameter& p : exact.model.parameters().all()) {
     const std::vector<float> expected = download<float>(exact.machine.context, p.gradient),
                              found = download<float>(
@@ -153,7 +161,8 @@ INSTANTIATE_TEST_SUITE_P(
     Models, Bfloat16OnDevice,
     testing::Values("deep olrn norm aware eights", "deep sru aware eights",
                     "rnnsearch gru after eights", "rnnsearch gru after norm eights",
-                    "rnnsearch lstm norm heads dot eights", "deep atr aware eights",
+                    "rnnsearch lstm norm heads dot eights",
+                    "rnnsearch lstm norm heads dot eights guided", "deep atr aware eights",
                     "deep gru aware", "deep atr aware", "deep lrn bias heads eights",
                     "rnnsearch gru norm eights persistent", "gnmt lstm persistent",
                     "seq2seq rnn none blocks persistent"),

@@ -1,6 +1,8 @@
 #include "model/model.h"
 
 #include "core/error.h"
+#include "data/alignment/batch_links.h"
+#include "model/architecture.h"
 #include "model/model_scorer.h"
 #include "tests/model/small_models.h"
 #include "tests/support/engine.h"
@@ -52,6 +54,106 @@ TEST(Model, gradient_along_a_direction) {
       at(0);
       EXPECT_NEAR(measured, expected, 0.02 * std::abs(expected) + 0.02)
           << text_of(spec) << ' ' << chosen.name;
+    }
+  }
+}
+
+// Random links of every other target symbol, sorted as piece_links() sorts them.
+void add_links(Rng& rng, Batch& batch) {
+  std::vector<Ids> links(static_cast<std::size_t>(batch.sentences));
+  for (int b = 0; b < batch.sentences; ++b) {
+    int length = 0;
+    for (int s = 0; s < batch.source_steps; ++s)
+      length += batch.source_mask[static_cast<std::size_t>(s * batch.sentences + b)] != 0.0f;
+    for (int t = 0; t < batch.target_steps; t += 2)
+      for (int s = 0; s + 1 < length; ++s)
+        if (batch.target_mask[static_cast<std::size_t>(t * batch.sentences + b)] != 0.0f &&
+            rng.below(2) == 0)
+          links[static_cast<std::size_t>(b)].insert(links[static_cast<std::size_t>(b)].end(),
+                                                    {s, t});
+  }
+  batch.extra = std::make_shared<BatchLinks>(std::move(links));
+}
+
+// Guided alignment in every architecture: the gradient of the whole cost along a random direction,
+// with dropout; and the same cost of a batch in two parts.
+TEST(Model, gradient_of_guided_alignment) {
+  constexpr float weight = 3;
+  for (const Architecture& architecture : architectures())
+    for (const AttentionType attention : {AttentionType::additive, AttentionType::dot}) {
+      ModelSpec spec = small(std::string(architecture.name()), "gru");
+      if (architecture.readout == ReadoutKind::none) spec.dim_emb = spec.dim_rnn;
+      spec.attention = attention;
+      spec.heads = spec.alignment_head = 2;
+      spec.dim_attention = 8;
+      spec.dropout_emb = spec.dropout_rnn = spec.dropout_readout = 0.1;
+      test::Engine engine(2);
+      Model model(spec, source_size, target_size, engine.context, 3);
+      Batch batch = batch_of(random_sentences(engine.rng, 9, source_size, 7),
+                             random_sentences(engine.rng, 9, target_size, 6));
+      add_links(engine.rng, batch);
+      const TrainPass pass{0.1f, 1, 0, weight};
+      const BatchLoss loss = model.accumulate_gradients(batch, pass);
+      EXPECT_GT(loss.alignment, 1);
+      double expected = 0;
+      std::vector<std::vector<float>> keep, directions;
+      for (Parameter& p : model.parameters().all()) {
+        const std::int64_t n = p.shape.elements();
+        keep.emplace_back(p.value.f32(), p.value.f32() + n);
+        std::vector<float>& direction = directions.emplace_back();
+        for (std::int64_t i = 0; i < n; ++i) {
+          direction.push_back(0.02f * engine.rng.normal() + 0.01f * p.gradient.f32()[i]);
+          expected += p.gradient.f32()[i] * direction.back();
+        }
+      }
+      const auto at = [&](float step) {
+        std::size_t which = 0;
+        for (Parameter& p : model.parameters().all()) {
+          for (std::int64_t i = 0; i < p.shape.elements(); ++i)
+            p.value.f32()[i] = keep[which][i] + step * directions[which][i];
+          ++which;
+        }
+        const BatchLoss moved = model.accumulate_gradients(batch, pass);
+        return moved.smoothed + weight * moved.alignment;
+      };
+      const float step = 1e-3f;
+      const double measured = (at(step) - at(-step)) / (2 * step);
+      at(0);
+      EXPECT_NEAR(measured, expected, 0.01 * std::abs(expected)) << text_of(spec);
+      const BatchLoss first = model.accumulate_gradients(slice(batch, 0, 4), pass),
+                      second = model.accumulate_gradients(slice(batch, 4, 5), pass);
+      EXPECT_NEAR(first.alignment + second.alignment, loss.alignment, 1e-5 * loss.alignment)
+          << text_of(spec);
+      // Without a weight, and in evaluation, there is none.
+      EXPECT_EQ(model.accumulate_gradients(batch, {0.1f, 1, 0}).alignment, 0);
+      EXPECT_EQ(model.evaluate(batch).alignment, 0);
+    }
+}
+
+// Alignments read the head that the model names, or the mean of all.
+TEST(Model, alignments_read_their_head) {
+  for (const char* type : {"rnnsearch", "block"}) {
+    ModelSpec spec = small(type, "gru");
+    if (architecture_of(spec).readout == ReadoutKind::none) spec.dim_emb = spec.dim_rnn;
+    spec.attention = AttentionType::dot;
+    spec.heads = 2;
+    spec.dim_attention = 8;
+    std::vector<std::vector<float>> of_head;
+    for (const int head : {0, 1, 2}) {
+      spec.alignment_head = head;
+      test::Engine engine(1);
+      Model model(spec, source_size, target_size, engine.context, 3);
+      model.freeze();
+      ModelScorer scorer(model, bos, eos);
+      const std::unique_ptr<Decoding> decoding =
+          scorer.begin({{{4, 5, 6, 7}, {8, 9, 10, 11}}}, true);
+      const std::vector<std::int32_t> parents{0, 1}, tokens{bos, bos};
+      const DecodingStep step = decoding->advance(parents, tokens);
+      of_head.emplace_back(step.attention, step.attention + step.rows * step.source_steps);
+    }
+    for (std::size_t i = 0; i < of_head[0].size(); ++i) {
+      EXPECT_NEAR(of_head[0][i], (of_head[1][i] + of_head[2][i]) / 2, 1e-6) << type;
+      EXPECT_NE(of_head[1][i], of_head[2][i]) << type;
     }
   }
 }

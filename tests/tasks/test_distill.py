@@ -191,6 +191,34 @@ class Distillation(unittest.TestCase):
         self.assertEqual(lines_of(self.work / "distilled.source"), [source for _, _, source, _ in left])
         self.assertEqual(lines_of(self.work / "distilled.target"), [target for _, _, _, target in left])
 
+    def test_the_student_is_guided_by_the_alignment_of_nmt_score(self):
+        scored = output_of("nmt-score", "-m", self.home / "teacher", self.work / "distilled.source", self.work / "distilled.target", "--alignment",
+                           "--cpu-threads", 1).decode()
+        links = lines_of(self.work / "distilled.links")
+        self.assertEqual(links, [line.split(" ||| ")[1] for line in scored.splitlines()])
+        parts = sorted((self.work / "align").iterdir())
+        self.assertEqual(len(parts), math.ceil(len(links) / 40))
+        self.assertEqual([line for part in parts for line in lines_of(part)], links)
+        self.assertEqual(self.step("align")["result"], {"pairs": len(links), "parts": len(parts)})
+        shown = [json.loads(line) for line in lines_of(self.work / "student" / "train.jsonl")]
+        self.assertTrue([event for event in shown if event.get("event") == "display" and event["alignment"] > 0])
+        self.assertIn('"alignment-head": 1', json.dumps(json.loads((self.work / "student/config.json").read_text(encoding="utf-8"))))
+
+    def test_guided_alignment_is_switched_off(self):
+        work = self.home / "free"
+        command = [*self.base, "--output", work, "--until", "align", self.source]
+        done = run("nmt-distill", *command, "--guided-alignment-weight", 0)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertIn("align: off (guided-alignment-weight 0)", done.stderr.decode())
+        self.assertFalse((work / "distilled.links").exists())
+        self.refused(2, *command, says=("align", "guided-alignment", "false before, true now", "--redo align"))
+        plain = self.home / "no-attention"
+        output_of("nmt-train", self.home / "train.en", self.home / "train.de", "--valid-sets", *self.valid, "--model", plain, "--unit", "gru",
+                  "--dim-vocabs", 400, "--type", "seq2seq", "--attention", "none", *with_values(TINY, ["--after", "2u"]))
+        without = [plain if word == self.home / "teacher" else word for word in self.base]
+        self.refused(2, *without, "--output", self.home / "none", self.source, says=(plain, "seq2seq", "no attention", "--guided-alignment-weight 0"))
+        self.refused(2, *command, "--type", "seq2seq", "--attention", "none", "--heads", 1, says=("attention", "student", "--guided-alignment-weight 0"))
+
     def test_shortlist_is_that_of_the_script(self):
         path = self.home / "list"
         subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(self.work / "student"), str(self.work / "distilled.source"),
@@ -224,14 +252,14 @@ class Distillation(unittest.TestCase):
         again = run("nmt-distill", *self.all)
         self.assertEqual(again.returncode, 0, again.stderr.decode())
         self.assertEqual(again.stdout, self.first.stdout)
-        self.assertEqual(again.stderr.decode().count("finished before"), 7, again.stderr.decode())
+        self.assertEqual(again.stderr.decode().count("finished before"), 8, again.stderr.decode())
         self.assertEqual(before, {path: path.stat().st_mtime_ns for path in self.work.rglob("*") if path.is_file()})
 
     def test_a_killed_run_continues(self):
         """Killed after each change of the work directory; the results are those of a run that nothing disturbs."""
         work = self.home / "killed"
         command = [*self.all[:self.all.index("--output")], "--output", work, *self.all[self.all.index("--output") + 2:]]
-        marks = ["translate/part-000000.nbest", "select/part-000001.tsv", "distilled.target", "student/latest", "shortlist.txt"]
+        marks = ["translate/part-000000.nbest", "select/part-000001.tsv", "distilled.target", "align/part-000000.links", "student/latest", "shortlist.txt"]
         for mark in marks:
             process = subprocess.Popen([str(BIN / "nmt-distill"), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             deadline = time.monotonic() + SECONDS
@@ -244,7 +272,7 @@ class Distillation(unittest.TestCase):
         done = run("nmt-distill", *command)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         self.assertEqual(kept, (work / "translate/part-000000.nbest").stat().st_mtime_ns)
-        for name in ("distilled.source", "distilled.target", "shortlist.txt", "student/best/model.safetensors", "student-int8/best/model.safetensors"):
+        for name in ("distilled.source", "distilled.target", "distilled.links", "shortlist.txt", "student/best/model.safetensors", "student-int8/best/model.safetensors"):
             self.assertEqual((work / name).read_bytes(), (self.work / name).read_bytes(), name)
         self.assertEqual([path.name for path in work.rglob("*") if ".tmp" in path.name or ".part" in path.name], [])
 
@@ -256,7 +284,7 @@ class Distillation(unittest.TestCase):
         self.refused(2, *command, "--teacher-beam-size", 5, says=("translate", "teacher-beam-size", "3 before, 5 now", "--redo translate"))
         self.refused(2, *command, "--max-ratio", 2, says=("filter", "max-ratio", "--redo filter"))
         planned = output_of("nmt-distill", *command, "--redo", "filter", "--dry-run").decode().splitlines()
-        self.assertEqual([line.split(maxsplit=1)[1] for line in planned], ["finished"] * 2 + ["to be repeated"] * 5)
+        self.assertEqual([line.split(maxsplit=1)[1] for line in planned], ["finished"] * 2 + ["to be repeated"] * 6)
         again = run("nmt-distill", *command, "--backward-drop", 0.5, "--redo", "filter", "--until", "filter")
         self.assertEqual(again.returncode, 0, again.stderr.decode())
         self.assertEqual(again.stdout, b"")

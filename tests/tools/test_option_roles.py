@@ -27,7 +27,7 @@ SHAPE = {
     "dense-first-decoder-layer": True, "dim-emb": "12",
     "dim-rnn": "12", "dim-enc-upper": "6", "attention-projections": True,
     "upper-context": False, "enc-depth": "3", "dec-depth": "3", "layer-normalization": False,
-    "attention": "dot", "heads": "2", "dim-attention": "6", "attention-query": "first-layer",
+    "attention": "dot", "heads": "2", "alignment-head": "1", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
     "encoder-mixer": "attention", "encoder-directions": "joined", "encoder-heads": "4",
     "encoder-positions": "none", "gate-branch": "silu", "feed-forward": "relu",
@@ -60,7 +60,7 @@ PROCEDURE = {
     "max-length-factor": "2", "max-length-offset": "9", "allow-unk": True,
     "valid-max-length": "99", "valid-mini-batch": "9", "bptt": "9", "dropout-weights": "0.1",
     "noise-upper": "0.2", "noise-title": "0.2", "noise-typos": "0.2", "noise-punctuation": "0.3",
-    "bpe-dropout": "0.2",
+    "bpe-dropout": "0.2", "guided-alignment-weight": "0.2",
 }
 COMPUTE = {"products": "auto", "precision": "bfloat16"}
 # Options that one of these switches off.
@@ -69,6 +69,8 @@ REPLACED = {"normalize": ["length-penalty"]}
 LOCATION = {"cpu-threads": "2", "log-level": "debug", "rank-timeout": "99"}
 # Locations whose change the test makes by other means, or that need a GPU.
 LOCATION_ELSEWHERE = {"model", "train-sets", "valid-sets", "device", "vocabs", "no-reload"}
+# Made by the test itself.
+FILES = {"guided-alignment"}
 # Another task reads other files: test_language_model.py.
 TASK = {"task"}
 GPU = {"cuda-graphs": "on", "recurrences": "cudnn"}
@@ -128,7 +130,7 @@ class Roles(unittest.TestCase):
         dump = self.train("none", ["--dump-config", "full"]).stdout
         options = set(re.findall(r"^(?:# )?([a-z][a-z0-9-]*):", dump, re.M))  # what is chosen unless it is set is a comment
         lists = list(REFUSED.values())
-        lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, TASK, GPU]
+        lists += [PROCEDURE, COMPUTE, LOCATION, LOCATION_ELSEWHERE, FILES, TASK, GPU]
         named = [name for names in lists for name in names]
         self.assertEqual(len(named), len(set(named)), "an option stands in two lists")
         self.assertEqual(options - set(named), set(), "options without a role in this test")
@@ -152,6 +154,12 @@ class Roles(unittest.TestCase):
             with self.subTest(option=name):
                 self.assertEqual(self.overridden(self.resume({name: value})),
                                  [name, *REPLACED.get(name, [])])
+
+    def test_files_that_steer_are_logged(self):
+        links = self.home / "links"
+        links.write_text("0-0\n" * 80, encoding="utf-8")
+        self.assertEqual(self.overridden(self.resume({"guided-alignment": str(links)})),
+                         ["guided-alignment"])
 
     def test_locations_are_not_logged(self):
         for name, value in LOCATION.items():

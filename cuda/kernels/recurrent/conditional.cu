@@ -239,7 +239,9 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
     context_backward(cuda, a, g, row, space);
     float* const dquery = g.dqueries + row * att.space;
     Bfloat16* const dquery_rounded = part(g.dqueries_rounded, row, att.space);
-    attention_backward_queries(cuda, att, 1, a.queries + row * att.space,
+    Attention of_step = att;
+    if (att.links.offsets) of_step.links.offsets += row;
+    attention_backward_queries(cuda, of_step, 1, a.queries + row * att.space,
                                a.weights + row * scores(a), space.dattended + row * att.width,
                                space.dscores + row * scores(a), dquery, dquery_rounded);
     product_transposed(cuda, 1, 1, a.batch, h, att.space, {dquery, dquery_rounded},

@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const Step* const steps[] = {&translate_step, &select_step,  &filter_step, &train_step,
-                             &shortlist_step, &convert_step, &check_step};
+const Step* const steps[] = {&translate_step, &select_step,    &filter_step,  &align_step,
+                             &train_step,     &shortlist_step, &convert_step, &check_step};
 
 // The first setting in which a record differs from what is asked: "beam-size: 4 before, 8 now".
 std::string difference(const Json& before, const Json& now) {

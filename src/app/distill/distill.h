@@ -17,6 +17,8 @@ struct DistillSpec {
   /// The student's training. train_sets: the text to translate and, optionally, its reference;
   /// train.model is ignored.
   TrainingSpec student;
+  /// Whether the student's attention is trained on the teachers' alignments.
+  bool aligns() const { return student.train.guided_alignment_weight > 0; }
   std::string output;  ///< work directory of all results
 
   std::vector<std::string> teachers;  ///< model directories; several: an ensemble

@@ -5,7 +5,7 @@
 namespace nmt::app {
 
 /// The steps of nmt-distill, in order.
-enum class DistillStep { none, translate, select, filter, train, shortlist, convert, check };
+enum class DistillStep { none, translate, select, filter, align, train, shortlist, convert, check };
 
 /// Which hypothesis of the teacher's n-best list becomes the student's target.
 enum class Selection {
@@ -21,7 +21,7 @@ namespace nmt {
 template <>
 struct EnumNames<app::DistillStep> {
   static constexpr auto names = std::to_array<std::string_view>(
-      {"", "translate", "select", "filter", "train", "shortlist", "convert", "check"});
+      {"", "translate", "select", "filter", "align", "train", "shortlist", "convert", "check"});
 };
 template <>
 struct EnumNames<app::Selection> {

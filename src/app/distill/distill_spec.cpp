@@ -11,12 +11,14 @@ namespace {
 using config::Option;
 
 std::vector<Option> training_options(TrainingSpec& spec) {
-  std::vector<Option> options =
-      config::without({"model", "no-reload", "rank-timeout", "task"}, fields(spec));
+  std::vector<Option> options = config::without(
+      {"model", "no-reload", "rank-timeout", "task", "guided-alignment"}, fields(spec));
   set_student_defaults(options);
   Option& text = config::named(options, "train-sets");
   text.help = "source text for the teacher and, optionally, its reference";
   text.metavar = "SRC [REF]";
+  config::named(options, "guided-alignment-weight").help =
+      "weight of the teachers' alignments in the training; 0: none";
   config::named(options, "vocabs").unset = "those of the first teacher";
   config::named(options, "valid-sets").unset = "none";
   return options;
@@ -44,6 +46,22 @@ void check_model(const char* option, const std::string& directory) {
     fail(ExitStatus::usage,
          "{}: {} reads {} context sentences; nmt-distill translates sentences alone", option,
          directory, sentences);
+}
+
+// The step align reads the teachers' attention, and the training guides the student's.
+void check_attention(const DistillSpec& spec) {
+  constexpr const char* remedy = "switch guided alignment off with --guided-alignment-weight 0";
+  for (const std::string& teacher : spec.teachers)
+    if (const ModelSpec model = ModelDirectory::open(teacher).spec();
+        model.attention == AttentionType::none)
+      fail(ExitStatus::usage,
+           "teacher: {} of type {} has no attention (attention none), which the step align reads; "
+           "{}",
+           teacher, name_of(model.type), remedy);
+  if (spec.student.model.attention == AttentionType::none)
+    fail(ExitStatus::usage,
+         "attention: none leaves the student no attention to train on the teachers' alignments; {}",
+         remedy);
 }
 
 }  // namespace
@@ -116,6 +134,7 @@ void check(const DistillSpec& spec) {
     fail(ExitStatus::usage, "teacher: no model directory given; name it with --teacher DIR");
   for (const std::string& teacher : spec.teachers) check_model("teacher", teacher);
   if (!spec.backward.empty()) check_model("backward", spec.backward);
+  if (spec.aligns()) check_attention(spec);
   if (spec.student.model.context_sentences > 0)
     fail(ExitStatus::usage,
          "context-sentences: {}, but nmt-distill drops pairs, and with them the order of documents",

@@ -20,6 +20,7 @@ std::vector<std::string> outputs(DistillStep step) {
     case DistillStep::translate: return {"translate"};
     case DistillStep::select: return {"select"};
     case DistillStep::filter: return {"distilled.source", "distilled.target"};
+    case DistillStep::align: return {"align", "distilled.links"};
     case DistillStep::train: return {"student"};
     case DistillStep::shortlist: return {"shortlist.txt"};
     case DistillStep::convert: return {"student-int8"};
@@ -37,7 +38,7 @@ void remove_all(const std::string& path) {
 
 bool continues(DistillStep step) {
   return step == DistillStep::translate || step == DistillStep::select ||
-         step == DistillStep::train;
+         step == DistillStep::align || step == DistillStep::train;
 }
 
 }  // namespace
@@ -54,8 +55,10 @@ void WorkDirectory::open() {
 }
 
 std::string WorkDirectory::part(DistillStep step, std::int64_t number) const {
-  return fmt::format("{}/{}/part-{:06}.{}", path_, name_of(step), number,
-                     step == DistillStep::translate ? "nbest" : "tsv");
+  const char* const ending = step == DistillStep::translate ? "nbest"
+                             : step == DistillStep::align   ? "links"
+                                                            : "tsv";
+  return fmt::format("{}/{}/part-{:06}.{}", path_, name_of(step), number, ending);
 }
 
 std::string WorkDirectory::record_path(DistillStep step) const {

@@ -15,6 +15,8 @@ namespace nmt::app {
 ///   translate/part-N.nbest   n-best lists of the teacher
 ///   select/part-N.tsv        backward score and target of each line
 ///   distilled.source, distilled.target   the student's training text
+///   align/part-N.links       word alignment of the teacher
+///   distilled.links          all of it, for nmt-train --guided-alignment
 ///   student/                 model directory of the training
 ///   shortlist.txt            for nmt-translate --shortlist
 ///   student-int8/            model directory
@@ -38,6 +40,7 @@ class WorkDirectory {
   std::string part(DistillStep step, std::int64_t number) const;
   std::string source() const { return at("distilled.source"); }
   std::string target() const { return at("distilled.target"); }
+  std::string links() const { return at("distilled.links"); }
   std::string student() const { return at("student"); }
   std::string shortlist() const { return at("shortlist.txt"); }
   std::string converted() const { return at("student-int8"); }

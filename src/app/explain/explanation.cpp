@@ -221,7 +221,8 @@ Explanation::Explanation(LoadedModel& model, BatchTranslator& translator,
                   {"model",
                    {{"name", directory_name(directory)},
                     {"summary", model_summary(model.model().spec())},
-                    {"updates", model.updates()}}}};
+                    {"updates", model.updates()},
+                    {"alignment_head", model.model().spec().alignment_head}}}};
 }
 
 Explanation::~Explanation() = default;

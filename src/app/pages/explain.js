@@ -62,7 +62,7 @@ function drawAttention(s) {
   if (!s.attention.length) return [...parts, el("p", {class: "note"}, "This model has no attention: the decoder receives the source only through its initial state.")];
   parts.push(el("p", {class: "note"}, "Each row is a decoder step, labeled with its output piece. The weights over the source pieces (columns) sum to 1.",
                 el("span", {style: "white-space:nowrap"}, " 0", el("span", {class: "scale", style: "background:linear-gradient(90deg, rgba(var(--heat),0.03), rgba(var(--heat),1))"}), "1")));
-  const rows = targetTokens(s), columns = sourceTokens(s), maps = s.attention.map((values, head) => [s.attention.length > 1 ? `Head ${head + 1}` : "Weights", values]);
+  const rows = targetTokens(s), columns = sourceTokens(s), maps = s.attention.map((values, head) => [s.attention.length > 1 ? `Head ${head + 1}${head + 1 === data.model.alignment_head ? ", which alignments read" : ""}` : "Weights", values]);
   if (maps.length > 1)
     maps.unshift(["Mean of all heads", rows.map((_, r) => columns.map((__, c) => s.attention.reduce((sum, map) => sum + map[r][c], 0) / s.attention.length))]);
   parts.push(el("div", {class: "maps"}, maps.map(([title, values]) => heatmap(title, maps.length > 1 ? 415 : 640, rows, columns, s.target_words, s.source_words, values,

@@ -51,6 +51,12 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
                       [](const auto& unit) { return unit.matrix_state != nullptr; });
   config::named(options, "dropout-state").idle_rule = unless_a_unit(
       "unit {} has no recurrent product", [](const auto& unit) { return unit.is_matrix(); });
+  config::named(options, "guided-alignment").idle_rule = [&spec] {
+    return spec.train.guided_alignment_weight > 0 ? "" : "guided-alignment-weight is 0";
+  };
+  config::named(options, "guided-alignment-weight").idle_rule = [&spec] {
+    return spec.data.guided_alignment == "none" ? "guided-alignment is none" : "";
+  };
   // A variant of units has an effect if the other variant is another unit.
   const auto unless_a_variant = [&spec](auto member, auto one, auto other) {
     return [&model = spec.model, member, one, other]() -> std::string {

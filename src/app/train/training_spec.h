@@ -31,6 +31,10 @@ struct TrainingSpec {
   bool ties_given() const;
   /// Whether a unit is set, of either side; otherwise nmt-train chooses.
   bool unit_given() const;
+  /// Whether attention is trained on given alignments.
+  bool is_guided() const {
+    return data.guided_alignment != "none" && train.guided_alignment_weight > 0;
+  }
 };
 
 /// The options of nmt-train, bound to the spec; their initial values are those of a fresh one.

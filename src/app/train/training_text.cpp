@@ -115,4 +115,13 @@ TrainingText open_training_text(DataSpec& data, int context_sentences,
   return text;
 }
 
+std::unique_ptr<Alignments> open_alignments(const std::string& path, const ParallelCorpus& corpus,
+                                            train::Communicator& ranks) {
+  auto alignments = std::make_unique<Alignments>(path, corpus);
+  require_same(ranks, alignments->hash(), "the alignments differ");
+  if (ranks.rank() == 0) alignments->check();
+  log::info("guided alignment: links of {} pairs in {}", grouped(corpus.pairs()), path);
+  return alignments;
+}
+
 }  // namespace nmt::app

@@ -2,6 +2,7 @@
 
 #include "app/train/validation.h"
 #include "config/specs.h"
+#include "data/alignment/alignments.h"
 #include "data/corpus.h"
 #include "data/hold_out.h"
 #include "train/autoconfig.h"
@@ -16,7 +17,8 @@ namespace nmt::app {
 /// All text of a training: the corpus, the lines excluded from training, and the development set.
 struct TrainingText {
   std::unique_ptr<ParallelCorpus> corpus;
-  std::vector<std::int64_t> excluded;  ///< lines from 0, sorted
+  std::unique_ptr<Alignments> alignments;  ///< of guided alignment; null: none
+  std::vector<std::int64_t> excluded;      ///< lines from 0, sorted
   DevelopmentSet development;
 
   train::CorpusSize size() const;
@@ -31,5 +33,10 @@ struct TrainingText {
 TrainingText open_training_text(DataSpec& data, int context_sentences,
                                 std::vector<train::Choice>& choices,
                                 train::Communicator& ranks = train::alone());
+
+/// Opens the alignments of the corpus, which the first rank checks as a whole. Errors: as
+/// Alignments and Alignments::check(); (usage): a rank's file differs from the first rank's.
+std::unique_ptr<Alignments> open_alignments(const std::string& path, const ParallelCorpus& corpus,
+                                            train::Communicator& ranks = train::alone());
 
 }  // namespace nmt::app

@@ -144,7 +144,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
             unit.name, h, wide, shape.text());
   const std::int64_t steps = shape[0], batch = shape[1];
   const bool recording = tape.recording(), keep = recording || tape.probe();
-  const kernels::Attention attention_view = view_attention(layer.attention, memory);
+  const kernels::Attention attention_view = view_attention(layer.attention, memory, steps * batch);
   NMT_CHECK(sentence || batch == attention_view.sentences, "{} rows for {} sentences", batch,
             attention_view.sentences);
   const std::int64_t kept = keep ? steps * batch : batch;
@@ -227,6 +227,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
     const Region region(context.profile, "conditional layer", conditional_work(layer, a, false));
     dispatch(context, [&](const auto& backend) { kernels::conditional_forward(backend, a); });
   }
+  add_link_cost(tape, attention_view, memory, s.out.attended.weights);
 
   ConditionalResult out = s.out;
   if (Probe* probe = tape.probe()) {
@@ -241,7 +242,7 @@ ConditionalResult conditional(Tape& tape, const Conditional& layer, const Memory
   s.memory = memory;
   s.x = x;
   tape.record([&tape, saved = std::move(s)] {
-    if (saved.out.states[0]->gradient || saved.out.attended.context->gradient)
+    if (saved.out.states[0]->gradient || saved.out.attended.context->gradient || saved.memory.guide)
       backward(tape, saved);
   });
   return out;

@@ -152,7 +152,7 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
                                 false, dheads);
       const float* const dattended = a.headed ? dheads : dcontext;
       for (std::int64_t r = 0; r < rows; ++r)
-        attention_row_backward(att, begin + r, a.queries + (row + r) * att.space,
+        attention_row_backward(att, begin + r, row + r, a.queries + (row + r) * att.space,
                                a.weights + (row + r) * att.heads * att.steps,
                                dattended + r * att.width, g.dqueries + (row + r) * att.space,
                                g.dkeys, g.dmemory, sums + layout.v, sums + layout.softmax);

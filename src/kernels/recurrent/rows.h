@@ -100,9 +100,10 @@ void add_cell_sums(const Cell& cell, const float* sums, std::int64_t shares, std
 void attention_row_forward(const Attention& attention, std::int64_t b, const float* query,
                            float* weights, float* context);
 /// The backward pass: writes dquery [A]; adds to the rows of dkeys and dmemory of sentence b and to
-/// dv [A]; temporary: S floats.
-void attention_row_backward(const Attention& attention, std::int64_t b, const float* query,
-                            const float* weights, const float* dcontext, float* dquery,
-                            float* dkeys, float* dmemory, float* dv, float* temporary);
+/// dv [A]; temporary: S floats. row: of the query in [T,B].
+void attention_row_backward(const Attention& attention, std::int64_t b, std::int64_t row,
+                            const float* query, const float* weights, const float* dcontext,
+                            float* dquery, float* dkeys, float* dmemory, float* dv,
+                            float* temporary);
 
 }  // namespace nmt::kernels

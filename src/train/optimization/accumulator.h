@@ -15,9 +15,8 @@ namespace nmt::train {
 /// Batches of a size that failed before are split right away.
 class Accumulator {
  public:
-  /// `losses` f64 [2] on the model's device: sums of cross-entropy and smoothed loss. `clear` sets
-  /// all gradients and the losses to zero; `told` is called when a batch is split for the first
-  /// time.
+  /// `losses`: the sums of Trainable::accumulate_gradients(). `clear` sets all gradients and the
+  /// losses to zero; `told` is called when a batch is split for the first time.
   Accumulator(Trainable& model, Tensor losses, std::function<void()> clear,
               std::function<void(const Batch&)> told)
       : model_(model),

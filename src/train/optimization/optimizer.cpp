@@ -127,7 +127,7 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
   for (const Number& number : kind_of(rule_).numbers) numbers_.push_back(number.initial);
   std::copy(spec.optimizer_params.begin(), spec.optimizer_params.end(), numbers_.begin());
 
-  figures_ = context_.empty({3}, Dtype::f64);
+  figures_ = context_.empty({4}, Dtype::f64);
   nmt::clear<double>(context_, figures_);
   factor_ = context_.empty({1});
   const int states = states_of(rule_, numbers_);
@@ -159,7 +159,7 @@ Optimizer::Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Cont
 // The norm of the gradients, and the factor that clips it.
 void Optimizer::measure(double share) {
   dispatch(context_, [&](const auto& device) {
-    double* const squares = figures_.data<double>() + 2;
+    double* const squares = figures_.data<double>() + 3;
     kernels::gradient_norm_squared(device, slices_.data(),
                                    static_cast<std::int64_t>(slices_.size()), squares);
     kernels::clip(device, squares, share, clip_norm_, factor_.f32());
@@ -179,8 +179,8 @@ UpdateResult Optimizer::update(double rate, std::int64_t count) {
     nmt::clear<double>(context_, figures_);
   });
   const std::vector<double>& figures = download.wait();
-  const double norm = std::sqrt(figures[2]) * share;
-  const UpdateResult result{figures[0], figures[1], norm, std::isfinite(norm)};
+  const double norm = std::sqrt(figures[3]) * share;
+  const UpdateResult result{figures[0], figures[1], figures[2], norm, std::isfinite(norm)};
   if (!result.applied) --steps_;  // as the kernel has decided from the same norm
   return result;
 }

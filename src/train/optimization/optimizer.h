@@ -13,8 +13,8 @@
 namespace nmt::train {
 
 struct UpdateResult {
-  double cross_entropy = 0,
-         smoothed = 0;       ///< the sums in loss_sums() since the last update
+  /// The sums in loss_sums() since the last update.
+  double cross_entropy = 0, smoothed = 0, alignment = 0;
   double gradient_norm = 0;  ///< of the gradient averaged over the target tokens, before clipping
   /// False: the norm was not finite, and nothing changed but the gradients, which are zero again.
   bool applied = false;
@@ -43,8 +43,8 @@ class Optimizer {
   /// the gradient norm and the losses; a fault of an earlier kernel is an error then, after the
   /// update.
   UpdateResult update(double rate, std::int64_t count);
-  /// The loss sums of an update, f64 [2] on the device: cross-entropy and smoothed loss.
-  Tensor loss_sums() const { return figures_.slice(0, 2); }
+  /// The loss sums of an update, f64 [3] on the device (Trainable::accumulate_gradients).
+  Tensor loss_sums() const { return figures_.slice(0, 3); }
   /// Sets all gradients and loss_sums() to zero.
   void clear();
 
@@ -79,7 +79,7 @@ class Optimizer {
   ParameterSet& parameters_;
   const Context& context_;
   UpdateRule rule_;
-  Tensor figures_;               // f64 [3]: loss_sums(), and the squares of the gradients
+  Tensor figures_;               // f64 [4]: loss_sums(), and the squares of the gradients
   Tensor factor_;                // [1]: of the gradients, from clipping
   std::vector<double> numbers_;  // optimizer-params, completed by defaults
   double clip_norm_, smoothing_;

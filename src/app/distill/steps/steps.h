@@ -27,7 +27,7 @@ struct Step {
   bool accepts_changes = false;
 };
 
-extern const Step translate_step, select_step, filter_step, train_step, shortlist_step,
+extern const Step translate_step, select_step, filter_step, align_step, train_step, shortlist_step,
     convert_step, check_step;
 
 /// The published weights of a model directory, wherever it lies: "update 5000, 00c0ffee", with the

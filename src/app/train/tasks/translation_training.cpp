@@ -1,6 +1,7 @@
 #include "app/train/tasks/translation_training.h"
 
 #include "app/train/training_vocabularies.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "data/window.h"
@@ -75,11 +76,37 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
       percent < 95 ? "; a larger --max-length keeps more" : "");
 }
 
+// Guided alignment trains one head, which alignments then read.
+void choose_alignment_head(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices) {
+  if (spec.model.attention == AttentionType::none)
+    fail(ExitStatus::usage,
+         "guided-alignment: a model of type {} with attention none has no attention to train; use "
+         "another attention, or guided-alignment none",
+         name_of(spec.model.type));
+  if (spec.model.heads == 1 || spec.model.alignment_head > 0) return;
+  if (spec.is_given("alignment-head"))
+    fail(ExitStatus::usage,
+         "alignment-head: 0 is the mean of {} heads, but guided-alignment trains one; give a head "
+         "from 1 to {}",
+         spec.model.heads, spec.model.heads);
+  if (!is_new)
+    fail(ExitStatus::usage,
+         "guided-alignment: this training began without it, and its alignments are the mean of {} "
+         "heads; begin a new one with --no-reload, or go on with --guided-alignment-weight 0",
+         spec.model.heads);
+  spec.model.alignment_head = 1;
+  choices.push_back({"alignment-head", "1", "guided-alignment trains one head"});
+}
+
 }  // namespace
 
 void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<train::Choice>& choices,
                                train::Communicator& ranks) {
   text_ = open_training_text(spec.data, spec.model.context_sentences, choices, ranks);
+  if (spec.is_guided()) {
+    choose_alignment_head(spec, is_new, choices);
+    text_.alignments = open_alignments(spec.data.guided_alignment, *text_.corpus, ranks);
+  }
   if (is_new && !spec.unit_given() && train::choose_unit(text_.size(), spec.model))
     choices.push_back(
         {"unit", spec.model.dec_cell, grouped(text_.size().pairs) + " training pairs"});
@@ -123,7 +150,7 @@ void TranslationTraining::make(const TrainingSpec& spec, const VocabularyPair& v
   data_.emplace(
       *text_.corpus, source, target, spec.data, text_.excluded, Share{ranks.rank(), ranks.size()},
       [&ranks](const Ids& mine) { return ranks.all_gather(mine); }, spec.noise,
-      spec.model.context_sentences);
+      spec.model.context_sentences, text_.alignments.get());
   source_.emplace(*data_, spec.data);
   translations_.emplace(spec.model, spec.train.valid_metrics, spec.train.valid_max_sentences,
                         spec.search, source, target, text_.development, device.compute());

@@ -1,0 +1,39 @@
+#include "data/alignment/alignments.h"
+
+#include "core/error.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace nmt {
+
+Alignments::Alignments(const std::string& path, const ParallelCorpus& corpus)
+    : corpus_(corpus), file_(path) {
+  if (file_.lines() != corpus.pairs())
+    fail(ExitStatus::data,
+         "{}: has {} lines, but {} has {}; expected a line of links for each pair, empty where "
+         "there "
+         "are none",
+         path, file_.lines(), corpus.file(Side::source).path(), corpus.pairs());
+}
+
+std::vector<AlignmentPoint> Alignments::links(std::int64_t pair) const {
+  std::string storage;
+  const auto words = [&](Side side) {
+    return count_words(corpus_.line(side, pair, storage), std::numeric_limits<std::size_t>::max())
+        .count;
+  };
+  const std::size_t source = words(Side::source), target = words(Side::target);
+  return read_pharaoh(file_.line(pair, storage), source, target, file_.path(), pair + 1);
+}
+
+void Alignments::check() const {
+  for (std::int64_t pair = 0; pair < file_.lines(); ++pair) links(pair);
+}
+
+std::string Alignments::hash() const {
+  return fmt::format("{:016x}", file_.fingerprint());
+}
+
+}  // namespace nmt

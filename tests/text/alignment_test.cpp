@@ -1,0 +1,58 @@
+#include "text/alignment.h"
+
+#include "core/error.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace nmt {
+namespace {
+
+using Points = std::vector<AlignmentPoint>;
+
+std::string refusal(std::string_view line, std::size_t source = 3, std::size_t target = 2) {
+  try {
+    read_pharaoh(line, source, target, "links", 7);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), ExitStatus::data);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Alignment, LinksAreRead) {
+  EXPECT_EQ(read_pharaoh("0-0 2-1\t1-0", 3, 2, "f", 1), Points({{0, 0}, {2, 1}, {1, 0}}));
+  EXPECT_EQ(read_pharaoh("", 0, 0, "f", 1), Points());
+  EXPECT_EQ(read_pharaoh("  \t", 3, 2, "f", 1), Points());
+  const Points some{{0, 1}, {2, 0}};
+  EXPECT_EQ(read_pharaoh(pharaoh(some), 3, 2, "f", 1), some);
+}
+
+TEST(Alignment, ErrorsNameFileLineAndWhatIsAllowed) {
+  for (const char* wrong : {"0", "-", "0-", "-0", "a-0", "0-b", "0:0", "0-0-0", "0--1", "+1-0",
+                            "0 -0", "1.0-0", "99999999999-0", "0-0 x"}) {
+    const std::string error = refusal(wrong);
+    EXPECT_TRUE(error.starts_with("links:7: '")) << wrong << ": " << error;
+    EXPECT_NE(error.find("expected the positions of two words"), error.npos) << error;
+  }
+  EXPECT_EQ(refusal("0-0 3-1"),
+            "links:7: link 3-1: the source has 3 words; expected a position from 0 to 2");
+  EXPECT_EQ(refusal("2-2"),
+            "links:7: link 2-2: the target has 2 words; expected a position from 0 to 1");
+  EXPECT_EQ(refusal("0-0", 0), "links:7: link 0-0: the source has 0 words; expected no link");
+  EXPECT_EQ(refusal("a\nb").find('\n'), std::string::npos);
+}
+
+TEST(Alignment, WordLinksBecomePieceLinks) {
+  // Source words of pieces 0; 1 2; 3. A target piece of no word, and words of pieces 1 2; 3.
+  const PieceGroups source{{0, 1, 1, 2}, 3}, target{{-1, 0, 0, 1}, 2};
+  EXPECT_EQ(piece_links(Points{{1, 0}, {0, 1}, {1, 1}, {1, 0}}, source, target),
+            Points({{1, 1}, {2, 1}, {1, 2}, {2, 2}, {0, 3}, {1, 3}, {2, 3}}));
+  // Words that a crop or noise removed.
+  EXPECT_EQ(piece_links(Points{{2, 1}, {5, 0}, {0, 4}}, source, target), Points({{3, 3}}));
+  EXPECT_EQ(piece_links(Points{}, source, target), Points());
+}
+
+}  // namespace
+}  // namespace nmt
