@@ -72,7 +72,7 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("alignment-head", &s.alignment_head,
                  "attention head that alignments read, from 1; 0: mean of all heads")
               .range(0, 1024)
-              .otherwise_chosen("1 with guided alignment of several heads")
+              .otherwise_chosen("0, or 1 with guided alignment of several heads")
               .kept_by_resume(),
           Option("dim-attention", &s.dim_attention,
                  "size of the attention space; 0: width of the annotations")
