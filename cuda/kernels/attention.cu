@@ -176,9 +176,15 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
   return 1.0f / sqrtf(static_cast<float>(space));
 }
 
-// Two blocks a multiprocessor while decoding, one in training: more would spill registers.
+// Blocks per multiprocessor while decoding; in training one. More would spill registers.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1200
+constexpr int decoding_blocks = 1;
+#else
+constexpr int decoding_blocks = 2;
+#endif
+
 template <bool additive, int tile, int n, class Y>
-__global__ void __launch_bounds__(max_threads, tile == 1 ? 2 : 1)
+__global__ void __launch_bounds__(max_threads, tile == 1 ? decoding_blocks : 1)
     forward_kernel(Attention a, std::int64_t target_steps, std::int64_t rows,
                    const std::int32_t* sentence, const float* query, float* weights, float* context,
                    Bfloat16* rounded) {
