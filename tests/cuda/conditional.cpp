@@ -55,8 +55,9 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
              dgain = p.floats(wide), dnorm_bias = p.floats(wide);
   std::vector<std::int32_t> some_offsets{0}, some_sources;
   for (std::int64_t row = 0; row < n; ++row) {
-    for (std::int32_t i = 0; i < row % 3 && i < some_lengths[row % sentences]; ++i)
-      some_sources.push_back(i);
+    const std::int32_t length = some_lengths[static_cast<std::size_t>(row % sentences)];
+    for (std::int32_t i = 0; i < row % 4 && i < length; ++i)  // others in each step
+      some_sources.push_back(static_cast<std::int32_t>((row + i) % length));
     some_offsets.push_back(static_cast<std::int32_t>(some_sources.size()));
   }
   const auto offsets = p.integers(some_offsets), sources = p.integers(some_sources);

@@ -138,22 +138,31 @@ TEST(Model, alignments_read_their_head) {
     spec.attention = AttentionType::dot;
     spec.heads = 2;
     spec.dim_attention = 8;
-    std::vector<std::vector<float>> of_head;
+    const std::vector<Ids> sources{{4, 5, 6, 7}, {8, 9, 10, 11}};
     for (const int head : {0, 1, 2}) {
       spec.alignment_head = head;
       test::Engine engine(1);
       Model model(spec, source_size, target_size, engine.context, 3);
+      const Probe probe = model.probe(batch_of(sources, sources));
+      const Tensor& all = probe.attention;  // [T,B,heads,S]
       model.freeze();
       ModelScorer scorer(model, bos, eos);
-      const std::unique_ptr<Decoding> decoding =
-          scorer.begin({{{4, 5, 6, 7}, {8, 9, 10, 11}}}, true);
+      const std::unique_ptr<Decoding> decoding = scorer.begin(sources, true);
       const std::vector<std::int32_t> parents{0, 1}, tokens{bos, bos};
       const DecodingStep step = decoding->advance(parents, tokens);
-      of_head.emplace_back(step.attention, step.attention + step.rows * step.source_steps);
-    }
-    for (std::size_t i = 0; i < of_head[0].size(); ++i) {
-      EXPECT_NEAR(of_head[0][i], (of_head[1][i] + of_head[2][i]) / 2, 1e-6) << type;
-      EXPECT_NE(of_head[1][i], of_head[2][i]) << type;
+      ASSERT_EQ(step.source_steps, all.shape()[3]);
+      for (int b = 0; b < 2; ++b)
+        for (int s = 0; s < step.source_steps; ++s) {
+          const float first = all.f32()[(2 * b) * step.source_steps + s],
+                      second = all.f32()[(2 * b + 1) * step.source_steps + s];
+          EXPECT_NEAR(step.attention[b * step.source_steps + s],
+                      head == 0   ? (first + second) / 2
+                      : head == 1 ? first
+                                  : second,
+                      1e-6)
+              << type << ' ' << head;
+          EXPECT_GT(std::abs(first - second), 1e-4);
+        }
     }
   }
 }
