@@ -208,7 +208,7 @@ class Documents(unittest.TestCase):
         self.assertNotIn("contexts", json.loads((self.home / "without/development.json").read_text(encoding="utf-8")))
 
     def test_the_log_has_documents_and_lost_context(self):
-        self.assertIn("context: at most 1 preceding source sentences; 500 documents", self.log)
+        self.assertIn("context: at most 1 preceding source sentences; documents, separated by blank source lines: 500;", self.log)
         self.assertIn("100.0 % of the context sentences fit into max-length 100", self.log)
         log = self.train_on(self.numbered, "short", "--context-sentences", 2, "--max-length", 7, "--after", "1u").stderr
         share = re.search(r"([0-9.]+) % of the context sentences fit into max-length 7", log)

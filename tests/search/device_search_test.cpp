@@ -117,6 +117,26 @@ TEST_F(DeviceSearchTest, OutputsMayBeAsShortOrLongAsALook) {
 
 // The first id of sentence i determines its length: rows leave the batch at the synchronizations
 // after 8 and 16 tokens.
+TEST_F(DeviceSearchTest, ContextDoesNotLengthenTheOutput) {
+  TableScorer endless(40, [](const Ids&, const Ids&) {
+    std::vector<float> logits(40, -5.0f);
+    logits[7] = 5.0f;
+    return logits;
+  });
+  SearchOptions o = options(2);
+  o.ranking = {0, 0.6, 0};
+  o.max_length_factor = 2;
+  o.max_length_offset = 1;
+  const std::vector<Ids> sources{{5, 6, 2, 8}, {5, 6, 7}};
+  const std::vector<std::size_t> contexts{3, 0};
+  o.contexts = contexts;
+  expect_same(endless, sources, o, "context");
+  endless.device = &engine.context;
+  const std::vector<SentenceResult> results = beam_search(endless, sources, o);
+  EXPECT_EQ(results[0].hypotheses.front().ids.size(), 3u);
+  EXPECT_EQ(results[1].hypotheses.front().ids.size(), 7u);
+}
+
 TEST_F(DeviceSearchTest, FinishedRowsLeaveTheBatch) {
   const TableScorer scorer(6, [](const Ids& source, const Ids& prefix) {
     std::vector<float> logits(6, 0.0f);

@@ -70,8 +70,8 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
   const double percent =
       100.0 * static_cast<double>(used) / static_cast<double>(std::max<std::int64_t>(sentences, 1));
   log::info(
-      "context: at most {} preceding source sentences; {} documents, which blank source lines "
-      "separate; {:.1f} % of the context sentences fit into max-length {}{}",
+      "context: at most {} preceding source sentences; documents, separated by blank source lines: "
+      "{}; {:.1f} % of the context sentences fit into max-length {}{}",
       loading.context_sentences, grouped(documents(file)), percent, spec.data.max_length,
       percent < 95 ? "; a larger --max-length keeps more" : "");
 }
