@@ -4,6 +4,7 @@
 #include "text/unicode.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace nmt {
@@ -71,7 +72,12 @@ std::int64_t with_context(const Loading& loading, std::int64_t steps) {
 
 std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const {
   const Steps t = steps_of(*this, Side::target, lines);
-  Steps s = steps_of(*this, Side::source, lines);
+  std::vector<std::uint32_t> all;  // any line may be context
+  if (context_sentences > 0) {
+    all.resize(static_cast<std::size_t>(corpus.pairs()));
+    std::iota(all.begin(), all.end(), std::uint32_t{0});
+  }
+  Steps s = steps_of(*this, Side::source, all.empty() ? lines : all);
   for (std::int64_t* steps : {&s.longest, &s.usual}) *steps = with_context(*this, *steps);
   std::vector<Batch> batches;
   for (const auto& [source_steps, target_steps] :

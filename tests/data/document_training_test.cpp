@@ -213,5 +213,15 @@ TEST_F(DocumentTrainingTest, NoBatchIsLargerThanTheLargest) {
   EXPECT_LT(alone.largest_batches().front().source_steps, steps);
 }
 
+// The longest sentence may be context alone.
+TEST_F(DocumentTrainingTest, TheLargestBatchHasContextOfExcludedPairs) {
+  corpus_.emplace(files_.write("s", "the first lamp is the last red lamp\nit\nwe\n"),
+                  files_.write("t", "die erste lampe\nsie\nwir\n"));
+  const std::vector<std::int64_t> excluded{0};
+  TrainingData loader = data(1, excluded);
+  const std::size_t steps = sources_of_epoch(loader).at(1).size() + 1;
+  EXPECT_GE(loader.largest_batches().front().source_steps, static_cast<int>(steps));
+}
+
 }  // namespace
 }  // namespace nmt
