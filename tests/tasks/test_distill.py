@@ -209,15 +209,22 @@ class Distillation(unittest.TestCase):
         command = [*self.base, "--output", work, "--until", "align", self.source]
         done = run("nmt-distill", *command, "--guided-alignment-weight", 0)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
-        self.assertIn("align: off (guided-alignment-weight 0)", done.stderr.decode())
+        self.assertIn("align: off", done.stderr.decode())
         self.assertFalse((work / "distilled.links").exists())
-        self.refused(2, *command, says=("align", "guided-alignment", "false before, true now", "--redo align"))
+        self.assertIn("align      off", output_of("nmt-distill", *command, "--guided-alignment-weight", 0, "--dry-run").decode())
+        # Switched on, it runs, and its results stay where it is switched off again.
+        self.assertEqual(run("nmt-distill", *command).returncode, 0)
+        links = lines_of(work / "distilled.links")
+        self.assertEqual(len(links), len(lines_of(work / "distilled.source")))
+        self.assertEqual(run("nmt-distill", *command, "--guided-alignment-weight", 0).returncode, 0)
+        self.assertEqual(links, lines_of(work / "distilled.links"))
+        self.refused(2, *command, "--type", "seq2seq", "--attention", "none", "--heads", 1,
+                     says=("attention", "student", "--guided-alignment-weight 0"))
         plain = self.home / "no-attention"
         output_of("nmt-train", self.home / "train.en", self.home / "train.de", "--valid-sets", *self.valid, "--model", plain, "--unit", "gru",
                   "--dim-vocabs", 400, "--type", "seq2seq", "--attention", "none", *with_values(TINY, ["--after", "2u"]))
         without = [plain if word == self.home / "teacher" else word for word in self.base]
         self.refused(2, *without, "--output", self.home / "none", self.source, says=(plain, "seq2seq", "no attention", "--guided-alignment-weight 0"))
-        self.refused(2, *command, "--type", "seq2seq", "--attention", "none", "--heads", 1, says=("attention", "student", "--guided-alignment-weight 0"))
 
     def test_shortlist_is_that_of_the_script(self):
         path = self.home / "list"

@@ -34,9 +34,15 @@ void require_same(const Step& step, const Json& before, const Json& now) {
          name_of(step.name), other, name_of(step.name));
 }
 
+bool is_off(const Step& step, const DistillSpec& spec) {
+  return step.is_off && step.is_off(spec);
+}
+
 // What a run would do with the step. Later steps have unknown inputs until the earlier ones have
 // run.
-std::string state(const DistillSpec& spec, const WorkDirectory& work, DistillStep step) {
+std::string state(const DistillSpec& spec, const WorkDirectory& work, const Step& planned) {
+  const DistillStep step = planned.name;
+  if (is_off(planned, spec)) return "off";
   if (spec.redo != DistillStep::none && step >= spec.redo) return "to be repeated";
   const auto record = work.read(step);
   if (!record) return "to be run";
@@ -47,11 +53,15 @@ void print_plan(const DistillSpec& spec, const WorkDirectory& work) {
   std::string text;
   for (const Step* step : steps)
     if (step->name <= spec.until)
-      text += fmt::format("{:<10} {}\n", name_of(step->name), state(spec, work, step->name));
+      text += fmt::format("{:<10} {}\n", name_of(step->name), state(spec, work, *step));
   print(text);
 }
 
 ExitStatus run(const Step& step, const Distillation& all) {
+  if (is_off(step, all.spec)) {
+    log::info("{}: off", name_of(step.name));
+    return ExitStatus::ok;
+  }
   const Json settings = step.settings(all);
   const auto before = all.work.read(step.name);
   if (before && !step.accepts_changes) require_same(step, before->settings, settings);

@@ -15,9 +15,7 @@ using Json = nlohmann::ordered_json;
 
 Json settings(const Distillation& all) {
   const DistillSpec& spec = all.spec;
-  if (!spec.aligns()) return {{"guided-alignment", false}};
-  return {{"guided-alignment", true},
-          {"teacher", identities(spec.teachers)},
+  return {{"teacher", identities(spec.teachers)},
           {"teacher-precision",
            spec.teacher_precision ? std::string(name_of(*spec.teacher_precision)) : "auto"},
           {"part-lines", spec.part_lines}};
@@ -43,8 +41,6 @@ void join_parts(const WorkDirectory& work, std::int64_t parts) {
 }
 
 ExitStatus run(const Distillation& all, Json& result) {
-  result = {{"pairs", 0}};
-  if (!all.spec.aligns()) return ExitStatus::ok;
   make_directories(all.work.at("align"));
   TextParts sources(all.work.source(), all.spec.part_lines),
       targets(all.work.target(), all.spec.part_lines);
@@ -67,13 +63,16 @@ ExitStatus run(const Distillation& all, Json& result) {
 }
 
 std::string summary(const Json& result) {
-  const auto pairs = result.at("pairs").get<std::int64_t>();
-  return pairs == 0 ? "off (guided-alignment-weight 0)"
-                    : fmt::format("{} pairs aligned", grouped(pairs));
+  return fmt::format("{} pairs in {} parts", grouped(result.at("pairs").get<std::int64_t>()),
+                     result.at("parts").get<std::int64_t>());
+}
+
+bool is_off(const DistillSpec& spec) {
+  return !spec.aligns();
 }
 
 }  // namespace
 
-const Step align_step{DistillStep::align, settings, run, summary};
+const Step align_step{DistillStep::align, settings, run, summary, false, is_off};
 
 }  // namespace nmt::app

@@ -25,6 +25,8 @@ struct Step {
   std::string (*summary)(const Json& result);
   /// Whether `run` handles a result of other settings: nmt-train does.
   bool accepts_changes = false;
+  /// Whether the settings switch the step off; null: never.
+  bool (*is_off)(const DistillSpec&) = nullptr;
 };
 
 extern const Step translate_step, select_step, filter_step, align_step, train_step, shortlist_step,
