@@ -64,18 +64,21 @@ class GuidedAlignment : public testing::Test {
   }
   std::unique_ptr<TrainingData> data(const Share& share = {}, Gather gather = {}) {
     return std::make_unique<TrainingData>(*corpus_, *vocabulary_, *vocabulary_, spec_, excluded_,
-                                          share, std::move(gather), noise_, &*alignments_);
+                                          share, std::move(gather), noise_, context_,
+                                          &*alignments_);
   }
 
-  // The word of each piece of a sentence.
-  std::vector<int> words(const std::vector<std::int32_t>& ids, int steps, int sentences,
-                         int b) const {
+  // The word of each piece of a sentence; -1: of the sentences before it, each with a separator.
+  std::vector<int> words(const std::vector<std::int32_t>& ids, int steps, int sentences, int b,
+                         std::int64_t context = 0) const {
     std::vector<int> words;
     int word = -1;
     for (int t = 0; t < steps; ++t) {
       const std::int32_t id = ids[static_cast<std::size_t>(t * sentences + b)];
-      if (id == vocabulary_->eos()) break;
-      words.push_back(word += vocabulary_->starts_word(id) ? 1 : 0);
+      if (id == vocabulary_->eos() && context == 0) break;
+      if (context == 0) word += vocabulary_->starts_word(id) ? 1 : 0;
+      words.push_back(word);
+      if (id == vocabulary_->eos()) --context;
     }
     return words;
   }
@@ -86,13 +89,15 @@ class GuidedAlignment : public testing::Test {
     std::int64_t count = 0;
     for (int b = 0; b < batch.sentences; ++b) {
       const std::int64_t line = batch.lines[static_cast<std::size_t>(b)];
-      const std::vector<int> source = words(batch.source, batch.source_steps, batch.sentences, b),
+      const std::vector<int> source = words(batch.source, batch.source_steps, batch.sentences, b,
+                                            std::min<std::int64_t>(context_, line)),
                              target =
                                  words(batch.target_out, batch.target_steps, batch.sentences, b);
       Links expected, found;
       for (int s = 0; s < std::ssize(source); ++s)
         for (int t = 0; t < std::ssize(target); ++t)
-          if (line % 5 != 0 && source[s] + target[t] == words_of(line) - 1) expected.emplace(s, t);
+          if (line % 5 != 0 && source[s] >= 0 && source[s] + target[t] == words_of(line) - 1)
+            expected.emplace(s, t);
       const Ids& ids = links.sentences()[static_cast<std::size_t>(b)];
       for (std::size_t i = 0; i < ids.size(); i += 2) {
         EXPECT_TRUE(found.emplace(ids[i], ids[i + 1]).second);
@@ -111,6 +116,7 @@ class GuidedAlignment : public testing::Test {
   DataSpec spec_;
   NoiseSpec noise_;
   std::vector<std::int64_t> excluded_;
+  int context_ = 0;
 };
 
 TEST_F(GuidedAlignment, LinksFollowTheirPairs) {
@@ -120,6 +126,7 @@ TEST_F(GuidedAlignment, LinksFollowTheirPairs) {
     bool crop = false;
     LengthUnit unit = LengthUnit::pieces;
     std::vector<std::int64_t> excluded = {};
+    int context = 0;
   };
   const std::vector<Case> cases{{},
                                 {.max_length = 20, .excluded = {3, 4, 77}},
@@ -127,13 +134,15 @@ TEST_F(GuidedAlignment, LinksFollowTheirPairs) {
                                 {.max_length = 4, .crop = true, .unit = LengthUnit::words},
                                 {.noise = {0.2, 0.2, 0.6, 0.6, 0}},
                                 {.noise = {-1, -1, -1, -1, 0.3}, .max_length = 15, .crop = true},
-                                {.noise = {0.3, 0, 0.3, 0.5, 0.2}, .max_length = 14}};
+                                {.noise = {0.3, 0, 0.3, 0.5, 0.2}, .max_length = 14},
+                                {.max_length = 1000, .context = 2}};
   for (const Case& c : cases) {
     noise_ = c.noise;
     spec_.max_length = c.max_length;
     spec_.max_length_crop = c.crop;
     spec_.max_length_unit = c.unit;
     excluded_ = c.excluded;
+    context_ = c.context;
     const auto loader = data();
     std::vector<Batch> batches;
     std::vector<LoaderState> states{{}};
