@@ -53,8 +53,9 @@ struct Scorer::Impl {
         open(shared_spec(*shared, options), "nmt::Scorer", shared->models) {}
   /// The contexts of the sources of a call.
   std::vector<ContextSentences> contexts(const std::vector<std::string>& sources) {
-    return contexts_of(library::clean(sources, "score: sources"),
-                       open.scorer().context_sentences());
+    const int sentences = open.scorer().context_sentences();
+    if (sentences == 0) return {};
+    return contexts_of(library::clean(sources, "score: sources"), sentences);
   }
   std::vector<PairProbability> score(const std::vector<std::string>& sources,
                                      const std::vector<std::string>& targets,

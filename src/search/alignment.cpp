@@ -29,16 +29,23 @@ std::vector<AlignmentPoint> hard_alignment(std::span<const float> attention, int
       "attention with {} values over {} source steps is too small for {} source and {} target "
       "pieces",
       attention.size(), source_steps, columns, rows);
-  std::vector<double> pooled(static_cast<std::size_t>(source.count) * target.count, 0.0);
+  // Groups behind the last one that has a piece are those of a crop.
+  const auto groups_with_pieces = [](const PieceGroups& groups) {
+    int count = 0;
+    for (const int group : groups.of_piece) count = std::max(count, group + 1);
+    return count;
+  };
+  const int source_count = groups_with_pieces(source), target_count = groups_with_pieces(target);
+  std::vector<double> pooled(static_cast<std::size_t>(source_count) * target_count, 0.0);
   for (std::size_t t = 0; t < rows; ++t)
     for (std::size_t s = 0; s < columns; ++s)
       if (target.of_piece[t] >= 0 && source.of_piece[s] >= 0)
-        pooled[static_cast<std::size_t>(target.of_piece[t]) * source.count + source.of_piece[s]] +=
+        pooled[static_cast<std::size_t>(target.of_piece[t]) * source_count + source.of_piece[s]] +=
             attention[t * source_steps + s];
   std::vector<AlignmentPoint> points;
-  for (int j = 0; j < target.count && source.count > 0; ++j) {
-    const auto row = pooled.begin() + static_cast<std::ptrdiff_t>(j) * source.count;
-    points.push_back({static_cast<int>(std::max_element(row, row + source.count) - row), j});
+  for (int j = 0; j < target_count && source_count > 0; ++j) {
+    const auto row = pooled.begin() + static_cast<std::ptrdiff_t>(j) * source_count;
+    points.push_back({static_cast<int>(std::max_element(row, row + source_count) - row), j});
   }
   std::sort(points.begin(), points.end(), [](const AlignmentPoint& a, const AlignmentPoint& b) {
     return a.source != b.source ? a.source < b.source : a.target < b.target;

@@ -2,6 +2,7 @@
 
 #include "config/option.h"
 #include "core/error.h"
+#include "text/vocabulary/sentencepiece_model.h"
 
 #include <algorithm>
 #include <charconv>
@@ -81,7 +82,11 @@ PieceGroups words_of_pieces(std::span<const std::string> pieces) {
 PieceGroups words_of_line(const Vocabulary& vocabulary, std::string_view line,
                           std::span<const std::int32_t> ids) {
   const std::vector<std::string_view> raw = split_words(line);
-  PieceGroups groups = words_of_pieces(pieces_of(vocabulary, ids));
+  // Among whole words, <unk> is a word of its own.
+  const bool has_unknown_words = std::find(ids.begin(), ids.end(), vocabulary.unk()) != ids.end() &&
+                                 vocabulary_type(vocabulary.bytes()) == VocabularyType::word;
+  PieceGroups groups = has_unknown_words ? words_of_ids(vocabulary, ids)
+                                         : words_of_pieces(pieces_of(vocabulary, ids));
   if (groups.count == static_cast<int>(raw.size())) return groups;
   // Normalization changed the words, or a crop removed some: count how many normalized words each
   // raw word became.

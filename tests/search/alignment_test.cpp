@@ -40,6 +40,9 @@ TEST(Alignment, attention_is_pooled_over_the_pieces_of_both_words) {
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(2), each_piece(3))), "0-1 0-2 1-0");
   EXPECT_THROW(hard_alignment(attention, 4, each_piece(5), each_piece(3)), Error);
   EXPECT_EQ(pharaoh(hard_alignment(attention, 4, each_piece(3), each_piece(0))), "");
+  // 10^10 pairs of words, most of them behind a crop.
+  EXPECT_EQ(pharaoh(hard_alignment(attention, 4, {{0, 0, 1}, 100000}, {{0, 0, 1}, 100000})),
+            "0-0 0-1");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "text/alignment.h"
 
 #include "core/error.h"
+#include "text/vocabulary/word_vocabulary.h"
 
 #include <string>
 
@@ -42,6 +43,15 @@ TEST(Alignment, ErrorsNameFileLineAndWhatIsAllowed) {
             "links:7: link 2-2: the target has 2 words; expected a position from 0 to 1");
   EXPECT_EQ(refusal("0-0", 0), "links:7: link 0-0: the source has 0 words; expected no link");
   EXPECT_EQ(refusal("a\nb").find('\n'), std::string::npos);
+}
+
+TEST(Alignment, AnUnknownWordAmongWholeWordsIsAWord) {
+  const Vocabulary vocabulary = word_vocabulary({"the", "cat"});
+  for (const char* line : {"the foo cat", "foo the cat", "the cat foo"}) {
+    const PieceGroups groups = words_of_line(vocabulary, line, vocabulary.encode(line));
+    EXPECT_EQ(groups.of_piece, (std::vector<int>{0, 1, 2})) << line;
+    EXPECT_EQ(groups.count, 3) << line;
+  }
 }
 
 TEST(Alignment, WordLinksBecomePieceLinks) {

@@ -55,7 +55,9 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
     return spec.train.guided_alignment_weight > 0 ? "" : "guided-alignment-weight is 0";
   };
   config::named(options, "guided-alignment-weight").idle_rule = [&spec] {
-    return spec.data.guided_alignment == "none" ? "guided-alignment is none" : "";
+    return spec.data.guided_alignment == "none" && spec.train.guided_alignment_weight > 0
+               ? "guided-alignment is none"
+               : "";
   };
   // A variant of units has an effect if the other variant is another unit.
   const auto unless_a_variant = [&spec](auto member, auto one, auto other) {

@@ -67,8 +67,12 @@ void log_context(const TrainingSpec& spec, const TrainingText& text,
     sentences += i - file.context_begin(i, loading.context_sentences);
     used += std::count(pair.source.begin(), pair.source.end(), vocabularies.source->eos());
   }
-  const double percent =
-      100.0 * static_cast<double>(used) / static_cast<double>(std::max<std::int64_t>(sentences, 1));
+  if (sentences == 0) {
+    log::info("context: no sampled sentence has preceding sentences in its document; documents: {}",
+              grouped(documents(file)));
+    return;
+  }
+  const double percent = 100.0 * static_cast<double>(used) / static_cast<double>(sentences);
   log::info(
       "context: at most {} preceding source sentences; documents, separated by blank source lines: "
       "{}; {:.1f} % of the context sentences fit into max-length {}{}",
