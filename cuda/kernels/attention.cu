@@ -177,7 +177,7 @@ __device__ __forceinline__ float dot_scale(std::int64_t space) {
 }
 
 // Blocks per multiprocessor while decoding; in training one. More would spill registers.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1200
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
 constexpr int decoding_blocks = 1;
 #else
 constexpr int decoding_blocks = 2;
