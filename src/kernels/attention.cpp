@@ -1,12 +1,12 @@
 #include "kernels/attention.h"
 
 #include "kernels/attention/quantized_memory.h"
-#include "kernels/attention/softmax_row.h"
 #include "kernels/math.h"
 #include "kernels/recurrent/rows.h"
 #include "kernels/sums.h"
 
 #include <cmath>
+#include <limits>
 
 namespace nmt::kernels {
 namespace {
@@ -84,6 +84,16 @@ Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
   return {cpu, rows, target_steps >= 4 ? 1 : 4};
 }
 
+// Sums run over the sentence's own length in order of position, so padding does not change the
+// result.
+void softmax(std::int64_t n, float* x) {
+  float largest = -std::numeric_limits<float>::infinity();
+  for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, x[s]);
+  float sum = 0;
+  for (std::int64_t s = 0; s < n; ++s) sum += x[s] = math::exp<float>(x[s] - largest);
+  for (std::int64_t s = 0; s < n; ++s) x[s] /= sum;
+}
+
 }  // namespace
 
 // Keys and memory are read position by position, all heads of one at a time: their rows lie far
@@ -96,8 +106,9 @@ void attention_row_forward(const Attention& a, std::int64_t b, const float* quer
   if (a.kind == AttentionKind::dot)
     for (std::int64_t s = 0; s < length; ++s)
       for (std::int64_t head = 0; head < a.heads; ++head)
-        weights[head * a.steps + s] = dot(space, query + head * space,
-                                          a.keys + (s * a.sentences + b) * a.space + head * space);
+        weights[head * a.steps + s] =
+            scale * dot(space, query + head * space,
+                        a.keys + (s * a.sentences + b) * a.space + head * space);
   for (std::int64_t head = 0; head < a.heads; ++head) {
     float* w = weights + head * a.steps;
     if (a.kind != AttentionKind::dot)
@@ -110,7 +121,7 @@ void attention_row_forward(const Attention& a, std::int64_t b, const float* quer
               (first == 0 ? 0.0f : w[s]) +
               additive_score(n, exp_q, a.exp_keys + (s * a.sentences + b) * a.space + at, a.v + at);
       }
-    softmax_row(length, a.kind == AttentionKind::dot ? scale : 1.0f, w);
+    softmax(length, w);
     std::fill(w + length, w + a.steps, 0.0f);
   }
   std::fill_n(context, a.width, 0.0f);
