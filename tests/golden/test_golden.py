@@ -6,7 +6,10 @@
 Translations must be equal, and in int8 their scores too. Scores and the weights after resuming must
 be the same bits where the build has the release's compiler and rounding (golden.ROUNDING) and no
 sanitizer; elsewhere other instructions may round differently, and they must agree to a relative
-1e-3, scores of weights in int8 of another rounding to 5e-3."""
+1e-3, scores of weights in int8 of another rounding to 5e-3.
+
+Of 0.2, what block-mingru gives in int8 is that of the first version with attention in int8. Its
+scores differ from those in float32 by 2.5 % on average, as those of 0.2 did."""
 import json
 import os
 import pathlib
