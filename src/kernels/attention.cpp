@@ -85,7 +85,8 @@ Shares shares_of(const Cpu& cpu, std::int64_t rows, std::int64_t target_steps) {
 }
 
 // Sums run over the sentence's own length in order of position, so padding does not change the
-// result.
+// result. softmax_row() (attention/softmax_row.h) is faster and rounds otherwise; models of earlier
+// versions have these sums (tests/golden).
 void softmax(std::int64_t n, float* x) {
   float largest = -std::numeric_limits<float>::infinity();
   for (std::int64_t s = 0; s < n; ++s) largest = std::max(largest, x[s]);

@@ -5,8 +5,8 @@
 #include "data/alignment/batch_links.h"
 #include "data/round_shape.h"
 #include "data/training_data.h"
+#include "tests/data/corpus_vocabulary.h"
 #include "tests/data/temporary_files.h"
-#include "text/vocabulary/train_vocabulary.h"
 
 #include <barrier>
 #include <memory>
@@ -49,15 +49,7 @@ class GuidedAlignment : public testing::Test {
     }
     corpus_.emplace(files_.write("s", source), files_.write("t", target));
     alignments_.emplace(files_.write("links", links), *corpus_);
-    std::string storage;
-    vocabulary_.emplace(train_vocabulary(
-                            2 * pairs,
-                            [&](std::int64_t i) {
-                              return corpus_->line(i % 2 ? Side::source : Side::target, i / 2,
-                                                   storage);
-                            },
-                            {.size = 80}, "test")
-                            .vocabulary);
+    vocabulary_.emplace(corpus_vocabulary(*corpus_, 80));
     spec_.max_length = 100;
     spec_.mini_batch_words = 200;
     spec_.maxi_batch = 3;

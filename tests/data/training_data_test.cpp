@@ -1,6 +1,7 @@
 #include "data/training_data.h"
 
 #include "core/error.h"
+#include "tests/data/corpus_vocabulary.h"
 #include "tests/data/temporary_files.h"
 #include "text/noise.h"
 #include "text/vocabulary/train_vocabulary.h"
@@ -55,15 +56,7 @@ class TrainingDataTest : public testing::Test {
     }
     corpus_.emplace(files_.write("s", source_), files_.write("t", target_));
     ASSERT_EQ(corpus_->pairs(), 400);
-    std::string storage;
-    vocabulary_.emplace(train_vocabulary(
-                            800,
-                            [&](std::int64_t i) {
-                              return corpus_->line(i % 2 ? Side::source : Side::target, i / 2,
-                                                   storage);
-                            },
-                            {.size = 110}, "test")
-                            .vocabulary);
+    vocabulary_.emplace(corpus_vocabulary(*corpus_, 110));
     spec_.max_length = 64;
     spec_.mini_batch_words = 300;
     spec_.maxi_batch = 5;

@@ -13,8 +13,7 @@ Alignments::Alignments(const std::string& path, const ParallelCorpus& corpus)
   if (file_.lines() != corpus.pairs())
     fail(ExitStatus::data,
          "{}: has {} lines, but {} has {}; expected a line of links for each pair, empty where "
-         "there "
-         "are none",
+         "there are none",
          path, file_.lines(), corpus.file(Side::source).path(), corpus.pairs());
 }
 
