@@ -35,15 +35,16 @@ void gemm(const Cuda& cuda, bool transpose_a, bool transpose_b, std::int64_t m, 
                   .ldc = ldc});
 }
 
-void gemm_rounded(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
-                  const ProductInput& a, const ProductInput& b, Bfloat16* c) {
+void gemm_rounded(const Cuda& cuda, bool transpose_b, std::int64_t m, std::int64_t n,
+                  std::int64_t k, const ProductInput& a, const ProductInput& b, Bfloat16* c,
+                  std::int64_t ldc) {
   multiply(cuda, {.m = m,
                   .n = n,
                   .k = k,
                   .a = operand_of(a, false, k, k),
-                  .b = operand_of(b, false, n, n),
+                  .b = operand_of(b, transpose_b, transpose_b ? k : n, transpose_b ? k : n),
                   .c_rounded = c,
-                  .ldc = n});
+                  .ldc = ldc});
 }
 
 void gemm_bias(const Cuda& cuda, std::int64_t rows, std::int64_t n, std::int64_t k,

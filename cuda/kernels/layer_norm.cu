@@ -86,7 +86,8 @@ __global__ void residual_norm_kernel(ResidualNorm a, DropoutMask mask) {
   const std::int64_t row = blockIdx.x, at = row * a.width;
   float sum = 0, mean, scale;
   for (std::int64_t i = first_column<n>(); i < a.width; i += next_columns<n>()) {
-    Floats<n> value = load<n>(a.branch + at + i);
+    Floats<n> value =
+        a.branch_rounded ? read_all<n>(a.branch_rounded + at + i) : load<n>(a.branch + at + i);
     const Floats<n> x = load<n>(a.x + at + i);
     mask.apply<n>(row, i, value);
 #pragma unroll
@@ -257,7 +258,7 @@ void residual_norm(const Cuda& cuda, const ResidualNorm& a, const Dropout& dropo
         launch(residual_norm_kernel<n>, static_cast<unsigned>(a.rows),
                threads_for(divide_up(a.width, n)), 0, cuda, a, mask);
       },
-      a.width, a.x, a.branch, a.gain, a.bias, a.sum, a.y, a.rounded);
+      a.width, a.x, a.branch, a.branch_rounded, a.gain, a.bias, a.sum, a.y, a.rounded);
 }
 
 namespace {

@@ -79,7 +79,7 @@ __global__ void update_kernel(Table table, Rule rule) {
   const bool applies = !std::isnan(factor);
   for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
     const float gradient = slice.gradient[i] * factor;
-    slice.gradient[i] = 0.0f;
+    if (!slice.keeps_gradient) slice.gradient[i] = 0.0f;
     float value = slice.value[i], first = 0.0f, second = 0.0f;
     if (!applies) {
       if (slice.rounded) slice.rounded[i] = to_bf16(value);

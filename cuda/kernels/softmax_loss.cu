@@ -19,9 +19,9 @@ struct RowLoss {
 
 // The layout of the scratch memory. The logits of a chunk are at most four times the size of the
 // output table. The layout depends on the sizes alone, so every sum has one fixed order. Where
-// products read rounded inputs: the table, the rows and the gradient of a chunk's logits, rounded.
+// products read rounded inputs: the rows, rounded.
 struct Plan {
-  std::int64_t chunk, stride, losses, table, rows_at, gradient, total;
+  std::int64_t chunk, stride, losses, rows_at, total;
   Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary, bool rounded) {
     constexpr std::int64_t min_rows = 64, max_rows = 2048;
     stride = divide_up(vocabulary, 32) * 32;
@@ -29,41 +29,53 @@ struct Plan {
     chunk = divide_up(rows, divide_up(std::max<std::int64_t>(rows, 1), fitting));
     losses = chunk * stride;
     const auto floats = [](std::int64_t elements) { return divide_up(elements, 8) * 4; };
-    table = losses +
-            divide_up(rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float)), 4) * 4;
-    rows_at = table + (rounded ? floats(vocabulary * rounded_stride(width)) : 0);
-    gradient = rows_at + (rounded ? floats(rows * rounded_stride(width)) : 0);
-    total = gradient + (rounded ? floats(chunk * rounded_stride(vocabulary)) : 0);
+    rows_at = losses +
+              divide_up(rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float)), 4) * 4;
+    total = rows_at + (rounded ? floats(rows * rounded_stride(width)) : 0);
   }
 };
 
-// One block per row of logits. `gradient`: their gradients, scale (p - q), in rows at
-// gradient_stride; it may be `logits`; null: none.
-template <class T>
+// n logits from column i on, with their bias.
+template <int n, class T>
+__device__ __forceinline__ Floats<n> biased(const T* x, const float* bias, std::int64_t i) {
+  Floats<n> value = read_all<n>(x + i);
+  if (!bias) return value;
+  const Floats<n> more = load<n>(bias + i);
+#pragma unroll
+  for (int e = 0; e < n; ++e) value[e] += more[e];
+  return value;
+}
+
+// One block per row of logits, n columns at a time. Where `gradients`, they take the place of the
+// logits: scale (p - q).
+template <int n, class T>
 __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, const float* bias,
                                 const std::int32_t* target, float smoothing, float scale,
-                                double information, const float* logits, T* gradient,
-                                std::int64_t gradient_stride, RowLoss* losses, Fault* fault) {
-  const float* const x = logits + blockIdx.x * stride;
-  T* const dx = gradient + blockIdx.x * gradient_stride;
+                                double information, T* logits, std::int64_t gradients,
+                                RowLoss* losses, Fault* fault) {
+  T* const x = logits + blockIdx.x * stride;
+  const std::int64_t begin = std::int64_t{n} * threadIdx.x, step = std::int64_t{n} * blockDim.x;
   std::int32_t symbol = target[blockIdx.x];
   if (symbol == no_target) {
     if (threadIdx.x == 0) losses[blockIdx.x] = {0, 0};
-    for (std::int64_t i = threadIdx.x; gradient && i < vocabulary; i += blockDim.x)
-      assign(dx[i], 0.0f);
+    for (std::int64_t i = begin; gradients && i < vocabulary; i += step)
+      assign_all<n>(x + i, Floats<n>{});
     return;
   }
   if (symbol < 0 || symbol >= vocabulary) {  // the same for the whole block
     if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, symbol, vocabulary);
     symbol = 0;
   }
-  const double label = static_cast<double>(x[symbol] + (bias ? bias[symbol] : 0.0f));
+  const double label = static_cast<double>(as_float(x[symbol]) + (bias ? bias[symbol] : 0.0f));
   RunningSum running;
   float all = 0.0f;
-  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
-    const float value = x[i] + (bias ? bias[i] : 0.0f);
-    running.add(value);
-    all += value;
+  for (std::int64_t i = begin; i < vocabulary; i += step) {
+    const Floats<n> value = biased<n>(x, bias, i);
+#pragma unroll
+    for (int e = 0; e < n; ++e) {
+      running.add(value[e]);
+      all += value[e];
+    }
   }
   running.join();
   all = block_sum(all);
@@ -76,14 +88,17 @@ __global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, co
                               s / static_cast<double>(vocabulary) * static_cast<double>(all) +
                               information};
   }
-  if (!gradient) return;
+  if (!gradients) return;
   __syncthreads();  // until every thread has read the label
   const float factor = scale / running.sum,
               rest = scale * smoothing / static_cast<float>(vocabulary);
-  for (std::int64_t i = threadIdx.x; i < vocabulary; i += blockDim.x) {
-    const float value = x[i] + (bias ? bias[i] : 0.0f);
-    assign(dx[i], math::exp(value - running.top) * factor - rest -
-                      (i == symbol ? scale * (1.0f - smoothing) : 0.0f));
+  for (std::int64_t i = begin; i < vocabulary; i += step) {
+    Floats<n> value = biased<n>(x, bias, i);
+#pragma unroll
+    for (int e = 0; e < n; ++e)
+      value[e] = math::exp(value[e] - running.top) * factor - rest -
+                 (i + e == symbol ? scale * (1.0f - smoothing) : 0.0f);
+    assign_all<n>(x + i, value);
   }
 }
 
@@ -120,7 +135,26 @@ ProductInput input_of(const Bfloat16* x) {
   return {nullptr, x};
 }
 
-// The gradients of a chunk of rows from those of its logits, `count` rows at `stride` of them.
+// The losses of a chunk of rows, `count` rows at `stride` of logits. The gradients of the logits,
+// if wanted, take their place.
+template <class T>
+void row_losses(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first, std::int64_t count,
+                T* logits, std::int64_t stride, RowLoss* losses) {
+  const double information =
+      smoothing_information(static_cast<double>(loss.smoothing), loss.vocabulary);
+  const auto start = [&](auto n) {
+    launch(row_loss_kernel<n, T>, static_cast<unsigned>(count),
+           threads_for(divide_up(loss.vocabulary, n), max_threads), 0, cuda, loss.vocabulary,
+           stride, loss.bias, loss.target + first, loss.smoothing, loss.scale, information, logits,
+           std::int64_t{loss.dx != nullptr}, losses + first, state_of(cuda).device_fault);
+  };
+  if (stride % 4 == 0 && by_fours(loss.vocabulary, logits, loss.bias))
+    start(std::integral_constant<int, 4>());
+  else
+    start(std::integral_constant<int, 1>());
+}
+
+// The gradients of a chunk of rows from those of its logits.
 template <class T>
 void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first,
                    std::int64_t count, const T* dlogits, std::int64_t stride, const ProductInput& x,
@@ -128,8 +162,8 @@ void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first
   const std::int64_t width = loss.width, vocabulary = loss.vocabulary;
   gemm(cuda, false, false, count, width, vocabulary, input_of(dlogits), stride, table, width, 0.0f,
        loss.dx + first * width, width);
-  gemm(cuda, true, false, vocabulary, width, count, input_of(dlogits), stride, x, width, 1.0f,
-       loss.dtable, width);
+  gemm(cuda, true, false, vocabulary, width, count, input_of(dlogits), stride, x, width,
+       first == 0 ? loss.dtable_beta : 1.0f, loss.dtable, width);
   if (loss.dbias)
     add_columns(
         cuda, count, vocabulary,
@@ -145,39 +179,31 @@ void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
   const bool rounded = reads_rounded(cuda);
   const Plan plan(rows, width, vocabulary, rounded);
+  NMT_CHECK(rounded == (loss.rounded_table != nullptr),
+            "the loss needs the rounded table where, and only where, products read it");
   float* const logits = loss.scratch;
   RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
-  const auto place = [&](std::int64_t at) {
-    return rounded ? reinterpret_cast<Bfloat16*>(loss.scratch + at) : nullptr;
-  };
-  Bfloat16 *const rounded_table = place(plan.table), *const rounded_rows = place(plan.rows_at),
-                  *const rounded_gradient = place(plan.gradient);
-  if (rounded && rows > 0) {
-    round_matrix(cuda, vocabulary, width, loss.table, rounded_table);
-    round_matrix(cuda, rows, width, loss.x, rounded_rows);
-  }
-  const ProductInput table(loss.table, rounded_table);
-  const double information = smoothing_information(static_cast<double>(loss.smoothing), vocabulary);
+  auto* const rounded_rows =
+      rounded ? reinterpret_cast<Bfloat16*>(loss.scratch + plan.rows_at) : nullptr;
+  if (rounded) round_matrix(cuda, rows, width, loss.x, rounded_rows);
+  const ProductInput table(loss.table, loss.rounded_table);
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
-    const std::int64_t count = std::min(plan.chunk, rows - first), stride = plan.stride;
+    const std::int64_t count = std::min(plan.chunk, rows - first);
     const ProductInput x(loss.x + first * width,
                          rounded ? rounded_rows + first * rounded_stride(width) : nullptr);
-    gemm(cuda, false, true, count, vocabulary, width, x, width, table, width, 0.0f, logits, stride);
-    const auto row_losses = [&]<class T>(T* gradient, std::int64_t gradient_stride) {
-      launch(row_loss_kernel<T>, static_cast<unsigned>(count), threads_for(vocabulary, max_threads),
-             0, cuda, vocabulary, stride, loss.bias, loss.target + first, loss.smoothing,
-             loss.scale, information, logits, gradient, gradient_stride, losses + first,
-             state_of(cuda).device_fault);
+    const auto run = [&](auto* values, std::int64_t stride) {
+      row_losses(cuda, loss, first, count, values, stride, losses);
+      if (loss.dx) add_gradients(cuda, loss, first, count, values, stride, x, table);
     };
-    if (!loss.dx) {
-      row_losses(static_cast<float*>(nullptr), 0);
-    } else if (rounded) {
-      const std::int64_t to = rounded_stride(vocabulary);
-      row_losses(rounded_gradient, to);
-      add_gradients(cuda, loss, first, count, rounded_gradient, to, x, table);
+    if (rounded && loss.dx) {
+      auto* const values = reinterpret_cast<Bfloat16*>(logits);
+      const std::int64_t stride = rounded_stride(vocabulary);
+      gemm_rounded(cuda, true, count, vocabulary, width, x, table, values, stride);
+      run(values, stride);
     } else {
-      row_losses(logits, stride);
-      add_gradients(cuda, loss, first, count, logits, stride, x, table);
+      gemm(cuda, false, true, count, vocabulary, width, x, width, table, width, 0.0f, logits,
+           plan.stride);
+      run(logits, plan.stride);
     }
   }
   launch(add_losses_kernel, rows > 0 ? 1 : 0, 256, 0, cuda, rows, losses, loss.cross_entropy,

@@ -53,9 +53,10 @@ Var block_linear(Tape& tape, const Var& x, Parameter& weight, int planes, Parame
     const Region back(tape.context().profile, "linear layers, back",
                       {x->wants_gradient ? 2 * flops : flops});
     const float* dy = out->gradient.f32();
+    const Tape::ProductGradient dw = tape.product_gradient(weight, rows);
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows,
-                            x->value.f32(), in, dy, out_width, 1.0f, weight.gradient.f32(), d.ld);
+                            x->value.f32(), in, dy, out_width, dw.beta, dw.values, d.ld);
       if (bias) kernels::sum_rows(backend, rows, out_width, dy, bias->gradient.f32());
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;

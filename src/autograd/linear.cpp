@@ -32,8 +32,8 @@ struct Dense {
     if (!y) return y;
     const Region region(context.profile, "linear layers", {flops()});
     dispatch(context, [&](const auto& backend) {
-      kernels::gemm_rounded(backend, rows, n, k, tape.input(*x), tape.weight(weight),
-                            y.data<std::uint16_t>());
+      kernels::gemm_rounded(backend, false, rows, n, k, tape.input(*x), tape.weight(weight),
+                            y.data<std::uint16_t>(), n);
     });
     return y;
   }
@@ -67,9 +67,10 @@ struct Dense {
     const Context& context = tape.context();
     const Region back(context.profile, "linear layers, back",
                       {x->wants_gradient ? 2 * flops() : flops()});
+    const Tape::ProductGradient dw = tape.product_gradient(weight, rows);
     dispatch(context, [&](const auto& backend) {
-      kernels::gemm(backend, true, false, k, n, rows, tape.input(*x), k, dy, n, 1.0f,
-                    weight.gradient.f32(), n);
+      kernels::gemm(backend, true, false, k, n, rows, tape.input(*x), k, dy, n, dw.beta, dw.values,
+                    n);
       if (!x->wants_gradient) return;
       const bool first = !x->gradient;
       if (first) x->gradient = context.empty(x->value.shape());
@@ -303,7 +304,9 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
             shape.text(), dense.rows, dense.n);
   check_norm(gain, dense.n, shape);
   const Context& context = tape.context();
-  const Tensor sum = dense.forward(tape, h, weight, nullptr).reshape(shape);
+  const Tensor product = dense.forward_rounded(tape, h, weight);
+  const Tensor sum =
+      product ? context.empty(shape) : dense.forward(tape, h, weight, nullptr).reshape(shape);
   Tensor statistics;
   if (tape.recording()) statistics = context.empty({dense.rows, 2});
   const Var out = tape.result(tape.recording() ? context.empty(shape) : sum);
@@ -313,7 +316,8 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
   kernels::ResidualNorm args{.rows = dense.rows,
                              .width = dense.n,
                              .x = x->value.f32(),
-                             .branch = sum.f32(),
+                             .branch = product ? nullptr : sum.f32(),
+                             .branch_rounded = copy_of(product),
                              .gain = gain.value.f32(),
                              .bias = bias.value.f32(),
                              .sum = sum.f32(),

@@ -25,6 +25,11 @@ struct Parameter {
   /// The value for products, as the last update has written it (train/optimization/optimizer.h).
   Rounded rounded = {};
   bool is_rounded_in_passes = false;  ///< set by passes that had to round the value themselves
+  /// Set by passes that start the gradient with a product (Tape::product_gradient()). Updates then
+  /// leave the old gradient in place instead of writing zeros.
+  bool gradient_starts_with_product = false;
+  /// The gradient is that of an earlier update: the next pass overwrites it.
+  bool gradient_is_old = false;
   /// Frozen matrices: kernels::pack() of the [K,N] matrix, or of the transpose of an embedding.
   Tensor packed;
 

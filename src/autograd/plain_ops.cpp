@@ -46,10 +46,11 @@ Var embedding(Tape& tape, Parameter& table, const Symbols& symbols) {
   tape.record([&tape, out, &table, symbols, rows, width, vocabulary] {
     if (!out->gradient) return;
     const Region back(tape.context().profile, "embeddings, back", traffic(out->gradient, 2));
+    float* const slopes = tape.gradient(table);
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::scatter_add_rows(backend, rows, width, vocabulary, symbols.ids.data<std::int32_t>(),
                                 symbols.runs ? symbols.runs.data<std::int32_t>() : nullptr,
-                                out->gradient.f32(), table.gradient.f32());
+                                out->gradient.f32(), slopes);
     });
   });
   return out;

@@ -29,7 +29,9 @@ void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias,
   if (tape.recording()) {
     dx = context.empty(x->value.shape());
     args.dx = dx.f32();
-    args.dtable = table.gradient.f32();
+    const Tape::ProductGradient dtable = tape.product_gradient(table, args.rows);
+    args.dtable = dtable.values;
+    args.dtable_beta = dtable.beta;
     args.dbias = bias ? bias->gradient.f32() : nullptr;
   }
   const double product =
@@ -37,6 +39,9 @@ void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias,
   const Region region(context.profile, "softmax and loss",
                       {tape.recording() ? 3 * product : product});
   dispatch(context, [&](const auto& backend) {
+    const Rounded copy =
+        tape.recording() ? Rounded() : Rounded(context, args.vocabulary, args.width, args.table);
+    args.rounded_table = tape.recording() ? tape.weight(table).bf16 : copy.copy();
     const Tensor scratch = context.empty(
         {kernels::softmax_loss_scratch(backend, args.rows, args.width, args.vocabulary)});
     args.scratch = scratch.f32();

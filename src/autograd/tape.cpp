@@ -62,6 +62,22 @@ float* Tape::gradient(Node& node) const {
   return node.gradient.f32();
 }
 
+float* Tape::gradient(Parameter& parameter) {
+  float* const values = parameter.gradient.f32();
+  if (parameter.gradient_is_old && started_.insert(&parameter).second)
+    dispatch(context_, [&](const auto& backend) {
+      kernels::fill(backend, values, parameter.gradient.elements(), 0.0f);
+    });
+  return values;
+}
+
+Tape::ProductGradient Tape::product_gradient(Parameter& parameter, std::int64_t rows) {
+  parameter.gradient_starts_with_product = true;
+  if (rows > 0 && parameter.gradient_is_old && started_.insert(&parameter).second)
+    return {parameter.gradient.f32(), 0.0f};
+  return {gradient(parameter), 1.0f};
+}
+
 void Tape::accumulate(Node& node, Tensor gradient) const {
   if (!node.wants_gradient) return;
   if (!node.gradient) {

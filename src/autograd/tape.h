@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace nmt {
@@ -67,6 +68,17 @@ class Tape {
   /// Adds a gradient to a node; the first gradient is adopted without a copy.
   void accumulate(Node& node, Tensor gradient) const;
 
+  /// The gradient of a parameter, for kernels that add to it: zero-filled first if it is that of an
+  /// earlier update (Parameter::gradient_is_old).
+  float* gradient(Parameter& parameter);
+  /// The gradient of a parameter, for a product over `rows` rows that writes all of it:
+  /// values = beta values + product. beta is 0 where the pass starts the gradient.
+  struct ProductGradient {
+    float* values = nullptr;
+    float beta = 1.0f;
+  };
+  ProductGradient product_gradient(Parameter& parameter, std::int64_t rows);
+
   /// A value [..,K] for products that keep it: rounded at most once (Node::rounded). Called before
   /// two branches of a stream (tensor/branches.h) read the value.
   kernels::ProductInput input(Node& node) const;
@@ -95,6 +107,7 @@ class Tape {
   std::uint64_t seed_, pass_, dropouts_ = 0;
   std::vector<std::function<void()>> closures_;
   std::map<const float*, Rounded> weights_;
+  std::set<const Parameter*> started_;  // whose old gradient the pass has overwritten
   std::function<void(int)> listener_;
   int reached_ = 0;
 };

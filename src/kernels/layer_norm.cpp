@@ -158,7 +158,7 @@ void layer_norm_backward(const Cpu& cpu, std::int64_t rows, std::int64_t planes,
 }
 
 void residual_norm(const Cpu& cpu, const ResidualNorm& a, const Dropout& d) {
-  NMT_CHECK(!a.rounded, "products of the CPU read no rounded inputs");
+  NMT_CHECK(!a.rounded && !a.branch_rounded, "products of the CPU read and write no rounded rows");
   const float* branch = a.branch;
   if (d.p > 0.0f) {
     dropout(cpu, a.rows, a.width, d.map, d.p, d.key, d.stream, branch, a.sum);

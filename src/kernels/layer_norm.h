@@ -56,6 +56,8 @@ struct ResidualNorm {
   std::int64_t rows = 0, width = 0;
   const float* x = nullptr;
   const float* branch = nullptr;
+  /// The branch in bfloat16 instead, in rows without gaps; or null. Not read backward. [CUDA only]
+  const Bfloat16* branch_rounded = nullptr;
   const float* gain = nullptr;
   const float* bias = nullptr;
   float* sum = nullptr;         ///< may be branch

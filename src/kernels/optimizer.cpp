@@ -47,18 +47,18 @@ void update_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t 
       rule(g, value[i], first[i], unused);
     else
       rule(g, value[i], unused, unused);
-    gradient[i] = 0.0f;
   }
 }
 
-// With a moving average; separate, so that the loop above has no extra store.
 template <class Rule>
-void update_average_piece(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
-                          const Rule& step, float factor) {
+void update_slice(const OptimizerSlice& slice, std::int64_t begin, std::int64_t end,
+                  const Rule& step, float factor) {
   constexpr std::int64_t part = 2048;  // the values are still in the L1 cache
   for (std::int64_t at = begin; at < end; at += part) {
     const std::int64_t stop = end - at < part ? end : at + part;
     update_piece(slice, at, stop, step, factor);
+    if (!slice.keeps_gradient) std::fill(slice.gradient + at, slice.gradient + stop, 0.0f);
+    if (!slice.average || step.smoothing == 0.0f) continue;
     float* const average = slice.average;
     const float* const value = slice.value;
     const float smoothing = step.smoothing;
@@ -73,12 +73,10 @@ void update(const Cpu& cpu, const OptimizerSlice* slices, std::int64_t count, co
   cpu.pool->parallel_for(elements(slices, count), grain, [&](std::int64_t begin, std::int64_t end) {
     for_pieces(slices, count, begin, end,
                [&](const OptimizerSlice& slice, std::int64_t from, std::int64_t to) {
-                 if (std::isnan(factor))
+                 if (!std::isnan(factor))
+                   update_slice(slice, from, to, step, factor);
+                 else if (!slice.keeps_gradient)
                    std::fill(slice.gradient + from, slice.gradient + to, 0.0f);
-                 else if (slice.average && step.smoothing != 0.0f)
-                   update_average_piece(slice, from, to, step, factor);
-                 else
-                   update_piece(slice, from, to, step, factor);
                });
   });
 }

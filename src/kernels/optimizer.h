@@ -13,13 +13,15 @@ namespace nmt::kernels {
 struct OptimizerSlice {
   std::int64_t n = 0;
   float* value = nullptr;
-  float* gradient = nullptr;  ///< set to zero after use
+  float* gradient = nullptr;  ///< set to zero after use, unless keeps_gradient
   /// First state: Adam m, Adadelta E[g^2], AdaGrad sum of g^2, momentum velocity; null for SGD.
   float* first = nullptr;
   float* second = nullptr;   ///< second state: Adam v, Adadelta E[dx^2]; else null
   float* average = nullptr;  ///< moving average of the weights, or null
   /// [n] the weights after the update, rounded for products; or null. [CUDA only]
   Bfloat16* rounded = nullptr;
+  /// Not 0: an update leaves the gradient as it is. (As wide as a pointer: no padding.)
+  std::int64_t keeps_gradient = 0;
 };
 
 /// Parameters common to all update rules. A rule updates one weight; CPU and GPU share its code.
@@ -106,8 +108,8 @@ NMT_KERNEL(gradient_norm_squared, const OptimizerSlice* slices, std::int64_t cou
 /// factor [1] = clipping_factor(squares [1], share, limit).
 NMT_KERNEL(clip, const double* squares, double share, double limit, float* factor);
 
-// Each updates states, weights and moving averages of all tensors and zeroes their gradients in one
-// pass.
+// Each updates states, weights and moving averages of all tensors and zeroes their gradients (but
+// see OptimizerSlice::keeps_gradient) in one pass.
 NMT_KERNEL(adam, const OptimizerSlice* slices, std::int64_t count, const AdamStep& step);
 NMT_KERNEL(adadelta, const OptimizerSlice* slices, std::int64_t count, const AdadeltaStep& step);
 NMT_KERNEL(adagrad, const OptimizerSlice* slices, std::int64_t count, const AdagradStep& step);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/backend.h"
+#include "kernels/products/bfloat16.h"
 
 #include <cstdint>
 #include <span>
@@ -13,11 +14,14 @@ constexpr std::int32_t no_target = -1;
 /// Arguments of softmax_loss(). Rows are the target tokens without padding, except for a few rows
 /// of no_target that round up their number.
 struct SoftmaxLoss {
-  std::int64_t rows = 0;                 ///< R
-  std::int64_t width = 0;                ///< E
-  std::int64_t vocabulary = 0;           ///< V
-  const float* x = nullptr;              ///< [R,E] readout
-  const float* table = nullptr;          ///< [V,E] output embedding
+  std::int64_t rows = 0;         ///< R
+  std::int64_t width = 0;        ///< E
+  std::int64_t vocabulary = 0;   ///< V
+  const float* x = nullptr;      ///< [R,E] readout
+  const float* table = nullptr;  ///< [V,E] output embedding
+  /// The table rounded (kernels/products/rounded.h), or null. With gradients, where products read
+  /// rounded inputs. [CUDA only]
+  const Bfloat16* rounded_table = nullptr;
   const float* bias = nullptr;           ///< [V] or null
   const std::int32_t* target = nullptr;  ///< [R], token ids or no_target
   /// Label smoothing s (Szegedy et al. 2016): probability (1-s) for the label plus s/V for every
@@ -25,7 +29,8 @@ struct SoftmaxLoss {
   float smoothing = 0.0f;
   float scale = 1.0f;               ///< factor of the gradients: 1 / normalizer of the loss
   float* dx = nullptr;              ///< [R,E], written; null: no gradients
-  float* dtable = nullptr;          ///< [V,E], added to; null when dx is null
+  float* dtable = nullptr;          ///< [V,E], added to dtable_beta times it; null when dx is null
+  float dtable_beta = 1.0f;         ///< 0: overwritten, if there are rows
   float* dbias = nullptr;           ///< [V], added to, or null
   double* cross_entropy = nullptr;  ///< [1], added to: sum over rows of -log p(target)
   /// [1], added to: sum over rows of the smoothed loss minus the entropy of the smoothed labels.

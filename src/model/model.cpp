@@ -6,6 +6,7 @@
 #include "kernels/softmax_loss.h"
 #include "model/check.h"
 #include "model/model_impl.h"
+#include "model/training_tape.h"
 #include "tensor/repeat.h"
 
 #include <algorithm>
@@ -52,14 +53,6 @@ LinkedRows links_of(const Batch& batch, const TrainPass& pass, bool rounds) {
 }
 
 }  // namespace
-
-Completed completed_with(const Parameter& parameter) {
-  using Role = Parameter::Role;
-  if (parameter.role == Role::embedding) return Completed::all;
-  return parameter.role == Role::encoder || parameter.role == Role::attention_keys
-             ? Completed::encoder
-             : Completed::decoder;
-}
 
 Model::Impl::Impl(const ModelSpec& the_spec, int source_size, int target_size,
                   const Context& the_context, std::uint64_t seed, Weights weights)
@@ -203,22 +196,21 @@ void Model::accumulate_gradients(const Batch& given, const TrainPass& pass, cons
   const Batch& batch = rounds ? rounded : given;
   const LinkedRows links = links_of(batch, pass, rounds);
   const auto work = [&] {
-    Tape tape(impl_->context, true, pass.seed, pass.pass);
-    if (listener)
-      tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
-    tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
-    if (impl_->spec.dropout_variational) tape.share_dropout_over_steps();
+    TrainingTape tape(impl_->context, impl_->parameters, pass, batch,
+                      impl_->spec.dropout_variational, listener);
     const Impl::Readouts out =
         impl_->run(tape, batch, impl_->guide(links, pass.alignment_weight, sums));
     ops::softmax_loss(tape, out.rows, *impl_->output_table, impl_->output_bias, out.targets,
                       pass.label_smoothing, sums);
-    tape.backward();
+    tape.run_backward();
   };
   const std::int64_t s = batch.source_steps, t = batch.target_steps, b = batch.sentences;
   repeat(impl_->context,
          {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b,
-          rounded_rows(batch.target_tokens, t * b), listener ? 1 : 0, std::ssize(links.sources)},
+          rounded_rows(batch.target_tokens, t * b), listener ? 1 : 0, std::ssize(links.sources),
+          TrainingTape::starts_update(impl_->parameters) ? 1 : 0},
          work);
+  TrainingTape::end_pass(impl_->parameters);
 }
 
 BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass) {

@@ -12,6 +12,7 @@ WeightDropout::WeightDropout(Tape& tape, const std::vector<Parameter*>& paramete
   const Context& context = tape.context();
   dropped_.reserve(parameters.size());
   for (Parameter* parameter : parameters) {
+    tape.gradient(*parameter);  // starts it: the destructor adds to it
     Tensor value = context.empty(parameter->shape), gradient = context.empty(parameter->shape);
     const std::uint64_t stream = tape.next_dropout_stream();
     apply(parameter->value, value, stream);

@@ -27,7 +27,8 @@ struct Parameters {
       const auto& [value, gradient, first, second, average] = columns[i];
       const auto [n, states, averages] = sizes[i];
       all.push_back({n, value(on), gradient(on), states >= 1 ? first(on) : nullptr,
-                     states >= 2 ? second(on) : nullptr, averages ? average(on) : nullptr});
+                     states >= 2 ? second(on) : nullptr, averages ? average(on) : nullptr, nullptr,
+                     i % 2 ? 1 : 0});  // every other gradient stays
     }
     return all;
   }

@@ -244,8 +244,8 @@ void check_range(Parity& p) {
     }
 }
 
-/// The loss in bfloat16 against sums in double: rounded rows and table, and rounded gradients of
-/// the logits.
+/// The loss in bfloat16 against sums in double: rounded rows and table and, in passes with
+/// gradients, rounded logits and rounded gradients of them.
 void check_softmax_loss(Parity& p) {
   constexpr int bits = 8;
   CudaDevice device(p.device_index(), Precision::bfloat16);
@@ -254,9 +254,9 @@ void check_softmax_loss(Parity& p) {
     double smoothing;
     bool gradient;
   };
-  for (const auto [rows, width, vocabulary, smoothing, gradient] :  // the last: several chunks
+  for (const auto [rows, width, vocabulary, smoothing, gradient] :  // 200 rows: several chunks
        {Case{3, 31, 33, 0, true}, Case{31, 33, 257, 0.1, true}, Case{31, 33, 257, 0.1, false},
-        Case{200, 3, 31, 0, true}}) {
+        Case{200, 3, 31, 0, true}, Case{31, 33, 260, 0.1, true}}) {
     p.sizes("rows {} width {} vocabulary {} smoothing {} gradient {}", rows, width, vocabulary,
             smoothing, gradient);
     const auto x = p.floats(rows * width), table = p.floats(vocabulary * width),
@@ -265,6 +265,8 @@ void check_softmax_loss(Parity& p) {
     const auto target = p.integers(rows, static_cast<std::int32_t>(vocabulary), no_target);
     const auto scratch =
         p.scratch(0, softmax_loss_scratch(device.handle(), rows, width, vocabulary));
+    const auto rounded_table =
+        p.scratch(0, (vocabulary * rounded_stride(width) + 1) / 2);  // two to a float
     const auto sums = p.doubles({0.5, 0.25});
     const float scale = 0.5f;
     p.run(
@@ -284,10 +286,11 @@ void check_softmax_loss(Parity& p) {
             std::vector<double> logit(n);
             double sum = 0, all = 0;
             for (std::size_t v = 0; v < n; ++v) {
-              logit[v] = static_cast<double>(bias(on)[v]);
               for (std::int64_t i = 0; i < width; ++i)
                 logit[v] +=
                     factor(x(on), r, i) * factor(table(on), static_cast<std::int64_t>(v), i);
+              if (gradient) logit[v] = rounded(static_cast<float>(logit[v]), bits);
+              logit[v] += static_cast<double>(bias(on)[v]);
               sum += std::exp(logit[v]);
               all += logit[v];
             }
@@ -325,6 +328,9 @@ void check_softmax_loss(Parity& p) {
           loss.cross_entropy = sums(on);
           loss.smoothed = sums(on) + 1;
           loss.scratch = scratch(on);
+          auto* const copy = reinterpret_cast<Bfloat16*>(rounded_table(on));
+          round_matrix(device.handle(), vocabulary, width, table(on), copy);
+          loss.rounded_table = copy;
           softmax_loss(device.handle(), loss);
           device.synchronize();
         },
@@ -417,7 +423,7 @@ void check_rounded_rows(Parity& p) {
                                           statistics(on), gain(on), at(own_dy), dgain(on),
                                           dbias(on));
               read(at(own_dy), of_dx(on));
-              gemm_rounded(handle, rows, wide, wide, x(on), factors(on), at(product));
+              gemm_rounded(handle, false, rows, wide, wide, x(on), factors(on), at(product), wide);
               read(at(product), of_product(on));
               device.synchronize();
             },
@@ -436,14 +442,17 @@ void check_residual_norm(Parity& p) {
                dy = p.floats(n), gain = p.floats(width, 1.0f), bias = p.floats(width),
                statistics = p.floats(2 * rows), dgain = p.floats(width), dbias = p.floats(width),
                factors = p.floats(width * width), of_y = p.floats(n), of_branch = p.floats(n);
+    const auto read_branch = p.scratch(n, n);  // the branch rounded
     const auto own_y = p.scratch(n, rows * rounded_stride(width)),
                own_branch = p.scratch(n, rows * rounded_stride(width));
-    const auto call = [&](const auto& on, const auto& device_on, Bfloat16* y_rounded,
-                          float* dbranch, Bfloat16* dbranch_rounded) {
+    const auto call = [&](const auto& on, const auto& device_on, const float* branch_f32,
+                          const Bfloat16* branch_rounded, Bfloat16* y_rounded, float* dbranch,
+                          Bfloat16* dbranch_rounded) {
       const ResidualNorm a{.rows = rows,
                            .width = width,
                            .x = x(on),
-                           .branch = branch(on),
+                           .branch = branch_f32,
+                           .branch_rounded = branch_rounded,
                            .gain = gain(on),
                            .bias = bias(on),
                            .sum = sum(on),
@@ -462,7 +471,9 @@ void check_residual_norm(Parity& p) {
     };
     p.run(
         [&](const Cpu& on) {
-          call(on, on, nullptr, own_branch(on), nullptr);
+          for (std::int64_t i = 0; i < n; ++i)
+            read_branch(on)[i] = width % 8 == 0 ? from_bf16(to_bf16(branch(on)[i])) : branch(on)[i];
+          call(on, on, read_branch(on), nullptr, nullptr, own_branch(on), nullptr);
           const View b{factors(on), width};
           multiply_rounded({rows, width, width}, 8, View{y(on), width}, b, 0.0f, of_y(on), width);
           multiply_rounded({rows, width, width}, 8, View{own_branch(on), width}, b, 0.0f,
@@ -472,7 +483,12 @@ void check_residual_norm(Parity& p) {
           auto *const y_rounded = reinterpret_cast<Bfloat16*>(own_y(on)),
                       *const branch_rounded = reinterpret_cast<Bfloat16*>(own_branch(on));
           const Cuda handle = device.handle();
-          call(on, handle, width % 8 == 0 ? y_rounded : nullptr, nullptr, branch_rounded);
+          auto* const branch_read = reinterpret_cast<Bfloat16*>(read_branch(on));
+          round_matrix(handle, rows, width, branch(on), branch_read);
+          if (width % 8 == 0)
+            call(on, handle, nullptr, branch_read, y_rounded, nullptr, branch_rounded);
+          else
+            call(on, handle, branch(on), nullptr, nullptr, nullptr, branch_rounded);
           if (width % 8 != 0) round_matrix(handle, rows, width, y(on), y_rounded);
           for (const auto& [from, to] :
                {std::pair{y_rounded, of_y(on)}, std::pair{branch_rounded, of_branch(on)}})

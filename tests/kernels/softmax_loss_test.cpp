@@ -42,10 +42,12 @@ struct Answer {
   double cross_entropy = 0, smoothed = 0;  // added to
 };
 
-Answer run(const Problem& p, int threads, bool gradients) {
+// `beta`: of the gradient of the table, which is 1 before.
+Answer run(const Problem& p, int threads, bool gradients, float beta = 1.0f) {
   ThreadPool pool(threads);
   const Cpu cpu{&pool};
-  Answer a{Floats(p.x.size(), NAN), Floats(p.table.size(), 1.0f), Floats(p.bias.size(), 2.0f)};
+  Answer a{Floats(p.x.size(), NAN), Floats(p.table.size(), beta == 0.0f ? NAN : 1.0f),
+           Floats(p.bias.size(), 2.0f)};
   Floats scratch(
       static_cast<std::size_t>(softmax_loss_scratch(cpu, p.rows, p.width, p.vocabulary)) + 1, NAN);
   scratch.back() = 12.0f;
@@ -65,6 +67,7 @@ Answer run(const Problem& p, int threads, bool gradients) {
   loss.cross_entropy = &a.cross_entropy;
   loss.smoothed = &a.smoothed;
   loss.scratch = scratch.data();
+  loss.dtable_beta = beta;
   softmax_loss(cpu, loss);
   EXPECT_EQ(scratch.back(), 12.0f) << "written past the scratch";
   return a;
@@ -119,6 +122,9 @@ TEST(SoftmaxLoss, EqualsDoublePrecision) {
           for (int threads : {1, 2, 3}) {
             expect_right(p, run(p, threads, true), true);
             expect_right(p, run(p, threads, false), false);
+            Answer overwritten = run(p, threads, true, 0.0f);
+            for (float& slope : overwritten.dtable) slope += 1.0f;
+            expect_right(p, overwritten, true);
           }
         }
 }

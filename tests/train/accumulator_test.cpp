@@ -87,6 +87,25 @@ struct AccumulatorTest : testing::Test {
   int told = 0;
 };
 
+TEST_F(AccumulatorTest, OldGradientsAreGoneWithAndWithoutSentences) {
+  Accumulator own = accumulator();
+  add(own);
+  const std::vector<float> expected = gradients();
+  const auto make_old = [&] {
+    for (Parameter& p : model->parameters().all()) {
+      p.gradient_is_old = p.gradient_starts_with_product;
+      std::fill_n(p.gradient.f32(), p.shape.elements(), p.gradient_is_old ? NAN : 0.0f);
+    }
+  };
+  make_old();
+  add(own);
+  EXPECT_EQ(gradients(), expected);
+  make_old();
+  pieces.clear();  // as on a rank without sentences
+  EXPECT_EQ(own.add(pieces), 0);
+  EXPECT_EQ(gradients(), std::vector<float>(expected.size(), 0.0f));
+}
+
 TEST_F(AccumulatorTest, HalvesSumToTheWhole) {
   const std::size_t resident = arena.statistics().reserved;
   Accumulator at_once = accumulator();

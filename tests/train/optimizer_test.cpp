@@ -263,6 +263,46 @@ void OptimizerTest::goes_on(TrainSpec spec, std::size_t tensors) {
   EXPECT_EQ(got_average, expected_average);
 }
 
+// Gradients that the next pass overwrites stay; the update is the same.
+TEST_F(OptimizerTest, LeavesTheGradientsThatPassesOverwrite) {
+  TrainSpec spec;
+  spec.optimizer_params = {0.9, 0.98, 1e-9};
+  for (const double smoothing : {0.0, 0.1}) {
+    spec.exponential_smoothing = smoothing;
+    Parameter &kept = parameters.all()[0], &cleared = parameters.all()[1];
+    for (Parameter& p : parameters.all()) {
+      p.gradient_starts_with_product = false;
+      std::fill_n(p.gradient.f32(), p.shape.elements(), 0.0f);
+    }
+    const std::vector<double> start = flat(false);
+    const auto update = [&](bool keep, float scale) {
+      for (std::size_t i = 0; Parameter & p : parameters.all())
+        for (std::int64_t e = 0; e < p.shape.elements(); ++e)
+          p.value.f32()[e] = static_cast<float>(start[i++]);
+      kept.gradient_starts_with_product = keep;
+      Optimizer optimizer(spec, parameters, context);
+      Rng rng(5);
+      add_gradients(rng, scale);
+      optimizer.update(0.1, 3);
+      EXPECT_EQ(kept.gradient_is_old, keep);
+      EXPECT_FALSE(cleared.gradient_is_old);
+      return flat(false);
+    };
+    const std::vector<double> expected = update(false, 1.0f);
+    for (const double gradient : flat(true)) EXPECT_EQ(gradient, 0.0);
+    EXPECT_EQ(update(true, 1.0f), expected);
+    const std::vector<double> old = flat(true);
+    for (std::size_t i = 0; i < 15; ++i) EXPECT_NE(old[i], 0.0);
+    for (std::size_t i = 15; i < old.size(); ++i) EXPECT_EQ(old[i], 0.0);
+    Optimizer(spec, parameters, context).clear();
+    EXPECT_FALSE(kept.gradient_is_old);
+    for (const double gradient : flat(true)) EXPECT_EQ(gradient, 0.0);
+    update(true, std::numeric_limits<float>::infinity());  // not applied: starts again all the same
+    for (std::size_t i = 15; i < old.size(); ++i) EXPECT_EQ(flat(true)[i], 0.0);
+    Optimizer(spec, parameters, context).clear();
+  }
+}
+
 TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
   TrainSpec spec;
   for (const auto& [name, params, tensors] : {std::tuple{"adam", std::vector<double>{}, 6u},

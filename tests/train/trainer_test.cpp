@@ -269,7 +269,7 @@ TEST_F(TrainerTest, SkipsAnUpdateThatIsNotFinite) {
   Training run(spec, store);
   run.source.on_next = [&](std::int64_t given) {
     if (given == 10)
-      run.model.parameters().all().front().gradient.f32()[0] =
+      run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
           std::numeric_limits<float>::quiet_NaN();
   };
   EXPECT_EQ(run(), ExitStatus::ok);
@@ -290,7 +290,7 @@ TEST_F(TrainerTest, GoesBackAtHalfTheRateAfterThree) {
   run.source.on_next = [&](std::int64_t given) {
     seen.push_back(given);
     if (poison && given >= 11 && given <= 13)
-      run.model.parameters().all().front().gradient.f32()[0] =
+      run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
           std::numeric_limits<float>::infinity();
     if (given == 13) poison = false;
   };
@@ -316,7 +316,7 @@ TEST_F(TrainerTest, GoesBackToTheBeginningOfNewText) {
   other.source.on_next = [&](std::int64_t given) {
     seen.push_back(given);
     if (seen.size() >= 3 && seen.size() <= 5)
-      other.model.parameters().all().front().gradient.f32()[0] =
+      other.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
           std::numeric_limits<float>::infinity();
   };
   EXPECT_EQ(other(), ExitStatus::ok);
@@ -331,7 +331,7 @@ TEST_F(TrainerTest, GivesUpWhenNoRateHelps) {
   FakeStore store;
   Training run(spec, store);
   run.source.on_next = [&](std::int64_t) {
-    run.model.parameters().all().front().gradient.f32()[0] =
+    run.model.parameters().find("decoder.output_bias")->gradient.f32()[0] =
         std::numeric_limits<float>::quiet_NaN();
   };
   EXPECT_THROW(run(), Error);

@@ -190,39 +190,44 @@ std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool r
   return {{start.f32(), 0, batch}, {inner, batch, rows - batch}};
 }
 
-void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers,
+void add_weight_gradients(Tape& tape, const Cell& cell, const CellBuffers& buffers,
                           const CellGradients& gradients, const std::vector<Piece>& previous,
                           std::int64_t rows) {
   if (!cell.unit->is_matrix()) return;
+  const Context& context = tape.context();
   const std::int64_t h = cell.width, r = cell.unit->recurrents * h, l = cell.unit->late * h;
   const Region region(
       context.profile, "weight gradients",
       {2.0 * static_cast<double>(rows * h) * static_cast<double>((r + l) / cell.groups)});
-  float* dw = cell.recurrent->gradient.f32();
+  const Tape::ProductGradient dw = tape.product_gradient(*cell.recurrent, rows);
   dispatch(context, [&](const auto& backend) {
-    // Gradient of the planes from `first` on, [H, n]: X^T dY.
+    // Gradient of the planes from `first` on, [H, n]: beta times what is there, plus X^T dY.
     const auto add = [&](std::int64_t first, std::int64_t n, std::int64_t count,
-                         const kernels::ProductInput& x, const kernels::ProductInput& dy) {
+                         const kernels::ProductInput& x, const kernels::ProductInput& dy,
+                         float beta) {
       if (n == 0 || count == 0) return;
       if (cell.groups == 1)
-        return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, 1.0f, dw + first,
-                             r + l);
+        return kernels::gemm(backend, true, false, h, n, count, x, h, dy, n, beta,
+                             dw.values + first, r + l);
       const kernels::BlockDiagonal d = cell_blocks(cell, static_cast<int>(n / h));
       kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, count, x.f32, h,
-                            dy.f32, n, 1.0f, dw + first / cell.groups, d.ld);
+                            dy.f32, n, beta, dw.values + first / cell.groups, d.ld);
     };
     if (buffers.rearranged) {
-      add(0, r, rows, buffers.rearranged.f32(), gradients.du.f32());
+      add(0, r, rows, buffers.rearranged.f32(), gradients.du.f32(), dw.beta);
     } else if (r > 0) {
       const kernels::Bfloat16* const copy = copy_of(gradients.du_rounded);
+      float beta = dw.beta;
       for (const Piece& piece : previous) {
+        if (piece.rows == 0) continue;
         const std::int64_t first = piece.first * r;
         add(0, r, piece.rows, piece.states,
-            {gradients.du.f32() + first, copy ? copy + first : nullptr});
+            {gradients.du.f32() + first, copy ? copy + first : nullptr}, beta);
+        beta = 1.0f;
       }
     }
     add(r, l, rows, {pointer(buffers.late_value), copy_of(buffers.late_value_rounded)},
-        {pointer(gradients.dlate), copy_of(gradients.dlate_rounded)});
+        {pointer(gradients.dlate), copy_of(gradients.dlate_rounded)}, dw.beta);
     if (cell.bias && r > 0)
       kernels::sum_rows(backend, rows, r, gradients.du.f32(), cell.bias->gradient.f32());
     if (cell.bias && l > 0)

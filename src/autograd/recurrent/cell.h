@@ -66,7 +66,7 @@ struct Piece {
 /// The rows of states[0] that a recurrence over states [T,B,H] with initial state [B,H] reads;
 /// `reverse`: from the last step to the first.
 std::vector<Piece> previous_rows(const Tensor& start, const Node& states, bool reverse);
-void add_weight_gradients(const Context& context, const Cell& cell, const CellBuffers& buffers,
+void add_weight_gradients(Tape& tape, const Cell& cell, const CellBuffers& buffers,
                           const CellGradients& gradients, const std::vector<Piece>& previous,
                           std::int64_t rows);
 

@@ -52,7 +52,7 @@ PartWork conditional_work(const Conditional& layer, const kernels::Conditional& 
   return work;
 }
 
-void backward(const Tape& tape, const Saved& s) {
+void backward(Tape& tape, const Saved& s) {
   const Context& at = tape.context();
   const kernels::Conditional& a = s.args;
   const std::int64_t rows = a.steps * a.batch, h = a.lower.width, wide = a.higher.unit->inputs * h;
@@ -99,32 +99,35 @@ void backward(const Tape& tape, const Saved& s) {
     const Region region(at.profile, "weight gradients",
                         {2.0 * static_cast<double>(rows) * products});
     using Input = kernels::ProductInput;
-    kernels::gemm(backend, true, false, h, space, rows,
-                  Input(s.middle[0].f32(), copy_of(s.middle_rounded)), h,
-                  Input(dqueries.f32(), g.dqueries_rounded), space, 1.0f,
-                  gradient_of(s.layer.query), space);
-    if (a.headed)
+    const Tape::ProductGradient dquery = tape.product_gradient(*s.layer.query, rows),
+                                dcontext = tape.product_gradient(*s.layer.context, rows);
+    kernels::gemm(
+        backend, true, false, h, space, rows, Input(s.middle[0].f32(), copy_of(s.middle_rounded)),
+        h, Input(dqueries.f32(), g.dqueries_rounded), space, dquery.beta, dquery.values, space);
+    if (a.headed) {
+      const Tape::ProductGradient doutput = tape.product_gradient(*s.layer.attention.output, rows);
       kernels::gemm(backend, true, false, a.attention.width, width, rows,
                     Input(a.headed, a.attended_rounded), a.attention.width, Input(doutputs.f32()),
-                    width, 1.0f, gradient_of(s.layer.attention.output), width);
+                    width, doutput.beta, doutput.values, width);
+    }
     const float* contexts_read = a.higher.rearrange ? s.contexts_rearranged.f32() : a.contexts;
     if (a.higher.groups > 1) {
       const kernels::BlockDiagonal d = blocks_of(*s.layer.context, a.higher.unit->inputs);
       kernels::gemm_batched(backend, d.weight_gradient(), true, false, d.k, d.n, rows,
-                            contexts_read, width, higher.dx.f32(), wide, 1.0f,
-                            gradient_of(s.layer.context), d.ld);
+                            contexts_read, width, higher.dx.f32(), wide, dcontext.beta,
+                            dcontext.values, d.ld);
     } else {
       kernels::gemm(backend, true, false, width, wide, rows,
                     Input(contexts_read, a.headed ? nullptr : a.attended_rounded), width,
-                    Input(higher.dx.f32(), g.higher.dx_rounded), wide, 1.0f,
-                    gradient_of(s.layer.context), wide);
+                    Input(higher.dx.f32(), g.higher.dx_rounded), wide, dcontext.beta,
+                    dcontext.values, wide);
     }
     if (s.layer.context_bias)
       kernels::sum_rows(backend, rows, wide, higher.dx.f32(), gradient_of(s.layer.context_bias));
   });
-  add_weight_gradients(at, s.layer.lower, s.lower_buffers, lower,
+  add_weight_gradients(tape, s.layer.lower, s.lower_buffers, lower,
                        previous_rows(s.start[0], states, false), rows);
-  add_weight_gradients(at, s.layer.higher, s.higher_buffers, higher,
+  add_weight_gradients(tape, s.layer.higher, s.higher_buffers, higher,
                        {{{s.middle[0].f32(), copy_of(s.middle_rounded)}, 0, rows}}, rows);
   tape.accumulate(*s.x, lower.of_x().reshape(s.x->value.shape()));
   for (std::size_t p = 0; p < s.initial.size(); ++p) tape.accumulate(*s.initial[p], dinitial[p]);

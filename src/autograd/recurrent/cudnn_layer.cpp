@@ -14,9 +14,9 @@ kernels::CudnnWeights values_of(const CudnnLayer& layer) {
   return {value_of(layer.input), value_of(layer.input_bias), value_of(layer.cell.recurrent),
           value_of(layer.cell.bias)};
 }
-kernels::CudnnWeights gradients_of(const CudnnLayer& layer) {
-  return {gradient_of(layer.input), gradient_of(layer.input_bias),
-          gradient_of(layer.cell.recurrent), gradient_of(layer.cell.bias)};
+kernels::CudnnWeights gradients_of(Tape& tape, const CudnnLayer& layer) {
+  return {tape.gradient(*layer.input), gradient_of(layer.input_bias),
+          tape.gradient(*layer.cell.recurrent), gradient_of(layer.cell.bias)};
 }
 
 Tensor pack(const Context& context, const CudnnLayer& layer) {
@@ -120,7 +120,7 @@ std::vector<Var> cudnn_layer(Tape& tape, const CudnnLayer& layer, const Var& x,
     kernels::CudnnGradient g;
     g.dh = states[0]->gradient.f32();
     g.dx = dx.f32();
-    g.weights = gradients_of(layer);
+    g.weights = gradients_of(tape, layer);
     std::vector<Tensor> dinitial;
     if (!initial.empty()) dinitial = initial_gradients(at, layer.cell, pass.batch, g.dinitial);
     std::optional<Region> back(std::in_place, at.profile, "recurrences by cuDNN, back",

@@ -50,7 +50,7 @@ std::vector<Var> recurrence(Tape& tape, const Cell& cell, const Projections& pro
       kernels::recurrence_backward(backend, args, g);
     });
     back.reset();
-    add_weight_gradients(at, cell, buffers, gradients,
+    add_weight_gradients(tape, cell, buffers, gradients,
                          previous_rows(start[0], *states[0], args.reverse), rows);
     tape.accumulate(*x, gradients.of_x().reshape(x->value.shape()));
     for (std::size_t p = 0; p < initial.size(); ++p) tape.accumulate(*initial[p], dinitial[p]);

@@ -79,9 +79,9 @@ std::vector<Var> transition(Tape& tape, const Cell& lower, const Cell& higher,
       kernels::transition_backward(backend, args, g);
     });
     back.reset();
-    add_weight_gradients(at, lower, lower_buffers, lower_gradients,
+    add_weight_gradients(tape, lower, lower_buffers, lower_gradients,
                          previous_rows(start[0], *states[0], args.reverse), rows);
-    add_weight_gradients(at, higher, higher_buffers, higher_gradients,
+    add_weight_gradients(tape, higher, higher_buffers, higher_gradients,
                          {{{middle[0].f32(), copy_of(middle_rounded)}, 0, rows}}, rows);
     tape.accumulate(*x, lower_gradients.of_x().reshape(x->value.shape()));
     tape.accumulate(*guide, higher_gradients.of_x().reshape(guide->value.shape()));

@@ -73,13 +73,15 @@ inline void gather_packed_rounded(const Cpu&, std::int64_t, std::int64_t, const 
 void gather_packed_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t k,
                            const std::int32_t* ids, const float* packed, float* out,
                            Bfloat16* rounded);
-/// c = a b with the result rounded: a [m,k], b [k,n], c [m,n] without gaps. [CUDA only]
-inline void gemm_rounded(const Cpu&, std::int64_t, std::int64_t, std::int64_t, const ProductInput&,
-                         const ProductInput&, Bfloat16*) {
+/// c = a op(b) with the result rounded: a [m,k] and op(b) [k,n] without gaps, c [m,n] in rows at
+/// ldc. [CUDA only]
+inline void gemm_rounded(const Cpu&, bool, std::int64_t, std::int64_t, std::int64_t,
+                         const ProductInput&, const ProductInput&, Bfloat16*, std::int64_t) {
   NMT_FAIL("products of the CPU write no rounded results");
 }
-void gemm_rounded(const Cuda& cuda, std::int64_t m, std::int64_t n, std::int64_t k,
-                  const ProductInput& a, const ProductInput& b, Bfloat16* c);
+void gemm_rounded(const Cuda& cuda, bool transpose_b, std::int64_t m, std::int64_t n,
+                  std::int64_t k, const ProductInput& a, const ProductInput& b, Bfloat16* c,
+                  std::int64_t ldc);
 inline void gemm_bias(const Cpu& cpu, std::int64_t rows, std::int64_t n, std::int64_t k,
                       const ProductInput& x, const ProductInput& w, const float* bias, float* y) {
   gemm_bias(cpu, rows, n, k, x.f32, w.f32, bias, y);

@@ -1,6 +1,7 @@
 #include "tasks/classification/classifier.h"
 
 #include "core/error.h"
+#include "model/training_tape.h"
 #include "tensor/copy.h"
 
 #include <algorithm>
@@ -108,14 +109,11 @@ Var Classifier::run(Tape& tape, const Batch& batch) const {
 
 void Classifier::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                                       const Listener& listener) {
-  Tape tape(context_, true, pass.seed, pass.pass);
-  if (listener)
-    tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
-  tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
-  if (spec_.dropout_variational) tape.share_dropout_over_steps();
+  TrainingTape tape(context_, parameters_, pass, batch, spec_.dropout_variational, listener);
   ops::label_loss(tape, run(tape, batch), upload(context_, batch.target_out, {batch.sentences}),
                   pass.label_smoothing, sums);
-  tape.backward();
+  tape.run_backward();
+  TrainingTape::end_pass(parameters_);
 }
 
 BatchLoss Classifier::evaluate(const Batch& batch) {

@@ -4,6 +4,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/softmax_loss.h"
 #include "model/encoder.h"
+#include "model/training_tape.h"
 #include "nn/weight_dropout.h"
 #include "tensor/copy.h"
 
@@ -169,11 +170,7 @@ void LanguageModel::accumulate_gradients(const Batch& batch, const TrainPass& pa
   const LanguageModelState state = carried(batch);
   LanguageModelState after;
   {
-    Tape tape(context_, true, pass.seed, pass.pass);
-    if (listener)
-      tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
-    tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
-    if (spec_.dropout_variational) tape.share_dropout_over_steps();
+    TrainingTape tape(context_, parameters_, pass, batch, spec_.dropout_variational, listener);
     std::vector<Parameter*> recurrent;
     for (const RecurrentLayer& layer : layers_)
       if (layer.recurrent_weights()) recurrent.push_back(layer.recurrent_weights());
@@ -183,7 +180,8 @@ void LanguageModel::accumulate_gradients(const Batch& batch, const TrainPass& pa
     after = final_state(result, state, t);
     ops::softmax_loss(tape, result.readouts, *output_table_, output_bias_,
                       upload(context_, batch.target_out, {t * b}), pass.label_smoothing, sums);
-    tape.backward();
+    tape.run_backward();
+    TrainingTape::end_pass(parameters_);
   }
   carry(batch, after);
 }

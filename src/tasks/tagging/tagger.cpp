@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
+#include "model/training_tape.h"
 #include "tasks/tagging/viterbi.h"
 #include "tensor/copy.h"
 
@@ -214,13 +215,10 @@ void Tagger::add_loss(Tape& tape, const Scores& scores, const Batch& batch, floa
 
 void Tagger::accumulate_gradients(const Batch& batch, const TrainPass& pass, const Tensor& sums,
                                   const Listener& listener) {
-  Tape tape(context_, true, pass.seed, pass.pass);
-  if (listener)
-    tape.listen([&listener](int milestone) { listener(static_cast<Completed>(milestone)); });
-  tape.take_part({batch.sentences, batch.place.whole, batch.place.first, batch.place.stride});
-  if (spec_.dropout_variational) tape.share_dropout_over_steps();
+  TrainingTape tape(context_, parameters_, pass, batch, spec_.dropout_variational, listener);
   add_loss(tape, run(tape, batch), batch, pass.label_smoothing, sums);
-  tape.backward();
+  tape.run_backward();
+  TrainingTape::end_pass(parameters_);
 }
 
 BatchLoss Tagger::evaluate(const Batch& batch) {

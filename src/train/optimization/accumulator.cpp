@@ -60,6 +60,7 @@ std::int64_t Accumulator::add(std::vector<Piece> pieces, const Trainable::Listen
     tokens = 0;
     at = 0;
   }
+  if (pieces.empty()) clear_();  // no pass has overwritten the gradients of the last update
   return tokens;
 }
 

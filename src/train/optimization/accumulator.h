@@ -28,10 +28,11 @@ class Accumulator {
     Batch batch;
     TrainPass pass;
   };
-  /// Returns the number of target tokens. Gradients and losses must be zero. If memory runs out
-  /// during a pass, they contain a partial sum, so all pieces are recomputed. Batches without
-  /// sentences are skipped. Errors (memory): a single pair does not fit. `listener` observes the
-  /// last backward pass (Trainable::Listener); if memory runs out in it, another one after `clear`.
+  /// Returns the number of target tokens. Losses must be zero, and gradients as Optimizer::update()
+  /// leaves them. If memory runs out during a pass, they contain a partial sum, so all pieces are
+  /// recomputed. Batches without sentences are skipped. Errors (memory): a single pair does not
+  /// fit. `listener` observes the last backward pass (Trainable::Listener); if memory runs out in
+  /// it, another one after `clear`.
   std::int64_t add(std::vector<Piece> pieces, const Trainable::Listener& listener = {});
 
  private:

@@ -173,7 +173,7 @@ UpdateResult Optimizer::update(double rate, std::int64_t count) {
   repeat(context_, {self, measuring}, [&] { measure(share); });
   PendingDownload<double> download(context_, figures_);
   ++steps_;
-  keep_rounded();
+  follow_passes();
   repeat(context_, {self, stepping}, [&] {
     step(rate);
     nmt::clear<double>(context_, figures_);
@@ -185,10 +185,12 @@ UpdateResult Optimizer::update(double rate, std::int64_t count) {
   return result;
 }
 
-// Updates round the weights that passes would round.
-void Optimizer::keep_rounded() {
+// Updates round the weights that passes would round, and leave the gradients that passes overwrite.
+void Optimizer::follow_passes() {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     Parameter& parameter = parameters_.all()[i];
+    parameter.gradient_is_old = parameter.gradient_starts_with_product;
+    slices_[i].keeps_gradient = parameter.gradient_is_old ? 1 : 0;
     if (!parameter.is_rounded_in_passes) continue;
     Tensor& copy = states_[i].rounded;
     if (!copy) copy = rounded_room(context_, parameter.shape);
@@ -254,6 +256,7 @@ void Optimizer::step(double rate) {
 
 void Optimizer::clear() {
   nmt::clear<double>(context_, figures_);
+  for (Parameter& parameter : parameters_.all()) parameter.gradient_is_old = false;
   dispatch(context_, [&](const auto& device) {
     for (const auto& slice : slices_) kernels::fill(device, slice.gradient, slice.n, 0.0f);
   });

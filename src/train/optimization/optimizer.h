@@ -16,7 +16,7 @@ struct UpdateResult {
   /// The sums in loss_sums() since the last update.
   double cross_entropy = 0, smoothed = 0, alignment = 0;
   double gradient_norm = 0;  ///< of the gradient averaged over the target tokens, before clipping
-  /// False: the norm was not finite, and nothing changed but the gradients, which are zero again.
+  /// False: the norm was not finite, and nothing changed but the gradients, which start again.
   bool applied = false;
 };
 
@@ -39,9 +39,10 @@ class Optimizer {
   Optimizer(const TrainSpec& spec, ParameterSet& parameters, const Context& context);
 
   /// One update with this learning rate; gradients are divided by `count`, the number of target
-  /// tokens or sentences. On a device the whole update is queued before the host waits, once, for
-  /// the gradient norm and the losses; a fault of an earlier kernel is an error then, after the
-  /// update.
+  /// tokens or sentences. Afterwards gradients are zero, or old where the next pass overwrites them
+  /// (Parameter::gradient_is_old). On a device the whole update is queued before the host waits,
+  /// once, for the gradient norm and the losses; a fault of an earlier kernel is an error then,
+  /// after the update.
   UpdateResult update(double rate, std::int64_t count);
   /// The loss sums of an update, f64 [3] on the device (Trainable::accumulate_gradients).
   Tensor loss_sums() const { return figures_.slice(0, 3); }
@@ -70,7 +71,7 @@ class Optimizer {
     Tensor first, second, average;  // empty if the rule has none
     Tensor rounded;                 // the weights for products, as far as passes read them
   };
-  void keep_rounded();
+  void follow_passes();
   void round_again(std::size_t parameter);
   void measure(double share);
   void step(double rate);
