@@ -423,24 +423,25 @@ std::int64_t attention_sources_scratch(const Attention& a) {
 
 void attention_backward_sources(const Cuda& cuda, const Attention& a, std::int64_t target_steps,
                                 const float* query, const float* weights, const float* dscores,
-                                const AttentionGradient& g) {
+                                const AttentionGradient& g, bool writes_memory) {
   // to[s,b,head,:] += sum over t of w[t,b,head,s] x[t,b,head,:], one product for all sentences and
   // heads.
-  const auto add_weighted = [&](const float* w, const float* x, std::int64_t wide, float* to) {
+  const auto add_weighted = [&](const float* w, const float* x, std::int64_t wide, float* to,
+                                float beta) {
     const std::int64_t n = wide / a.heads, count = a.sentences * a.heads;
     multiply(cuda, {.m = a.steps,
                     .n = n,
                     .k = target_steps,
                     .a = {.transpose = true, .f32 = w, .ld = count * a.steps, .stride = a.steps},
                     .b = {.f32 = x, .ld = a.sentences * wide, .stride = n},
-                    .beta = 1.0f,
+                    .beta = beta,
                     .c = to,
                     .ldc = a.sentences * wide,
                     .c_stride = n,
                     .count = count});
   };
-  add_weighted(weights, g.dcontext, a.width, g.dmemory);
-  if (a.kind == AttentionKind::dot) return add_weighted(dscores, query, a.space, g.dkeys);
+  add_weighted(weights, g.dcontext, a.width, g.dmemory, writes_memory ? 0.0f : 1.0f);
+  if (a.kind == AttentionKind::dot) return add_weighted(dscores, query, a.space, g.dkeys, 1.0f);
   const dim3 grid(static_cast<unsigned>(key_blocks(a)),
                   static_cast<unsigned>(divide_up(a.space, key_threads)));
   const std::int64_t space = a.space;

@@ -22,10 +22,12 @@ void attention_backward_queries(const Cuda& cuda, const kernels::Attention& atte
                                 const float* dcontext, float* dscores, float* dquery,
                                 kernels::Bfloat16* dquery_rounded = nullptr);
 /// The gradients of keys, memory and v, added to those of `gradient`, from the dcontext and dscores
-/// of all steps. gradient.scratch: attention_sources_scratch() floats.
+/// of all steps; that of the memory is overwritten where `writes_memory`. gradient.scratch:
+/// attention_sources_scratch() floats.
 void attention_backward_sources(const Cuda& cuda, const kernels::Attention& attention,
                                 std::int64_t target_steps, const float* query, const float* weights,
-                                const float* dscores, const kernels::AttentionGradient& gradient);
+                                const float* dscores, const kernels::AttentionGradient& gradient,
+                                bool writes_memory = false);
 std::int64_t attention_sources_scratch(const kernels::Attention& attention);
 
 }  // namespace nmt::cuda

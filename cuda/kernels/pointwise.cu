@@ -37,8 +37,12 @@ void tanh_forward(const Cuda& cuda, std::int64_t n, const float* x, float* y) {
   each(cuda, n, [=] __device__(std::int64_t i) { y[i] = math::tanh(x[i]); });
 }
 
-void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float* dy, float* dx) {
-  each(cuda, n, [=] __device__(std::int64_t i) { dx[i] += dy[i] * (1.0f - y[i] * y[i]); });
+void tanh_backward(const Cuda& cuda, std::int64_t n, const float* y, const float* dy, float* dx,
+                   bool adds) {
+  each(cuda, n, [=] __device__(std::int64_t i) {
+    const float slope = dy[i] * (1.0f - y[i] * y[i]);
+    dx[i] = adds ? dx[i] + slope : slope;
+  });
 }
 
 namespace {

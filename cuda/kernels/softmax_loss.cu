@@ -18,20 +18,16 @@ struct RowLoss {
 };
 
 // The layout of the scratch memory. The logits of a chunk are at most four times the size of the
-// output table. The layout depends on the sizes alone, so every sum has one fixed order. Where
-// products read rounded inputs: the rows, rounded.
+// output table. The layout depends on the sizes alone, so every sum has one fixed order.
 struct Plan {
-  std::int64_t chunk, stride, losses, rows_at, total;
-  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary, bool rounded) {
+  std::int64_t chunk, stride, losses, total;
+  Plan(std::int64_t rows, std::int64_t width, std::int64_t vocabulary) {
     constexpr std::int64_t min_rows = 64, max_rows = 2048;
     stride = divide_up(vocabulary, 32) * 32;
     const std::int64_t fitting = std::clamp(4 * width, min_rows, max_rows);
     chunk = divide_up(rows, divide_up(std::max<std::int64_t>(rows, 1), fitting));
     losses = chunk * stride;
-    const auto floats = [](std::int64_t elements) { return divide_up(elements, 8) * 4; };
-    rows_at = losses +
-              divide_up(rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float)), 4) * 4;
-    total = rows_at + (rounded ? floats(rows * rounded_stride(width)) : 0);
+    total = losses + rows * static_cast<std::int64_t>(sizeof(RowLoss) / sizeof(float));
   }
 };
 
@@ -121,9 +117,9 @@ constexpr std::int64_t max_threads = 512;  // per block
 
 }  // namespace
 
-std::int64_t softmax_loss_scratch(const Cuda& cuda, std::int64_t rows, std::int64_t width,
+std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t width,
                                   std::int64_t vocabulary) {
-  return Plan(rows, width, vocabulary, reads_rounded(cuda)).total;
+  return Plan(rows, width, vocabulary).total;
 }
 
 namespace {
@@ -178,19 +174,17 @@ void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first
 void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
   const std::int64_t rows = loss.rows, width = loss.width, vocabulary = loss.vocabulary;
   const bool rounded = reads_rounded(cuda);
-  const Plan plan(rows, width, vocabulary, rounded);
-  NMT_CHECK(rounded == (loss.rounded_table != nullptr),
-            "the loss needs the rounded table where, and only where, products read it");
+  const Plan plan(rows, width, vocabulary);
+  NMT_CHECK(
+      rounded == (loss.rounded_table != nullptr) && rounded == (loss.rounded_x != nullptr),
+      "the loss needs rounded rows and a rounded table where, and only where, products read them");
   float* const logits = loss.scratch;
   RowLoss* const losses = reinterpret_cast<RowLoss*>(loss.scratch + plan.losses);
-  auto* const rounded_rows =
-      rounded ? reinterpret_cast<Bfloat16*>(loss.scratch + plan.rows_at) : nullptr;
-  if (rounded) round_matrix(cuda, rows, width, loss.x, rounded_rows);
   const ProductInput table(loss.table, loss.rounded_table);
   for (std::int64_t first = 0; first < rows; first += plan.chunk) {
     const std::int64_t count = std::min(plan.chunk, rows - first);
     const ProductInput x(loss.x + first * width,
-                         rounded ? rounded_rows + first * rounded_stride(width) : nullptr);
+                         rounded ? loss.rounded_x + first * rounded_stride(width) : nullptr);
     const auto run = [&](auto* values, std::int64_t stride) {
       row_losses(cuda, loss, first, count, values, stride, losses);
       if (loss.dx) add_gradients(cuda, loss, first, count, values, stride, x, table);

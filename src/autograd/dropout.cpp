@@ -1,6 +1,7 @@
 #include "autograd/dropout.h"
 
 #include "autograd/traffic.h"
+#include "kernels/decoding/step_rows.h"
 
 #include <utility>
 
@@ -35,17 +36,28 @@ kernels::Dropout next_dropout(Tape& tape, const Shape& shape, float p, const Ten
 Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows) {
   if (p <= 0.0f || !tape.recording()) return x;
   Tensor y = tape.context().empty(x->value.shape());
+  const kernels::Dropout drawn = next_dropout(tape, y.shape(), p, rows);
   // `rows` stays alive with the closure.
-  const auto apply = [&tape, rows, drawn = next_dropout(tape, y.shape(), p, rows), count = y.rows(),
-                      width = y.width(), work = traffic(y, 2)](const float* from, float* to) {
+  const auto apply = [&tape, rows, drawn, count = y.rows(), width = y.width(),
+                      work = traffic(y, 2)](const float* from, float* to) {
     const Region region(tape.context().profile, "dropout", work);
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::dropout(backend, count, width, drawn.map, drawn.p, drawn.key, drawn.stream, from,
                        to);
     });
   };
-  apply(x->value.f32(), y.f32());
+  Tensor rounded = rounded_room(tape.context(), y.shape());  // products read the result
+  if (rounded) {
+    const Region region(tape.context().profile, "dropout", traffic(y, 2));
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::dropout_rounded(backend, y.rows(), y.width(), drawn, x->value.f32(), y.f32(),
+                               copy_of(rounded));
+    });
+  } else {
+    apply(x->value.f32(), y.f32());
+  }
   const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   tape.record([&tape, x, out, apply] {
     if (!out->gradient) return;
     Tensor dx = out->gradient;

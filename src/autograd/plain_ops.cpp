@@ -122,9 +122,11 @@ Var tanh(Tape& tape, Var x) {
   tape.record([&tape, x, out] {
     if (!out->gradient || !x->wants_gradient) return;
     const Region back(tape.context().profile, point_wise, traffic(out->gradient, 4));
+    const bool adds = static_cast<bool>(x->gradient);
+    if (!adds) x->gradient = tape.context().empty(x->value.shape());
     dispatch(tape.context(), [&](const auto& backend) {
       kernels::tanh_backward(backend, out->value.elements(), out->value.f32(), out->gradient.f32(),
-                             tape.gradient(*x));
+                             x->gradient.f32(), adds);
     });
   });
   return out;
@@ -163,21 +165,6 @@ Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x) {
   return out;
 }
 
-// In inference, with the copy that products read.
-static Var concat_for_products(Tape& tape, const std::vector<Var>& parts, Tensor y) {
-  const Context& context = tape.context();
-  std::vector<kernels::RowsOfMatrix> columns;
-  for (const Var& part : parts)
-    columns.push_back({part->value.width(), part->value.f32(), nullptr});
-  Tensor rounded = rounded_room(context, y.shape());
-  dispatch(context, [&](const auto& backend) {
-    kernels::join_columns(backend, y.rows(), columns, y.f32(), copy_of(rounded));
-  });
-  const Var out = tape.result(std::move(y));
-  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
-  return out;
-}
-
 Var concat(Tape& tape, const std::vector<Var>& parts) {
   std::int64_t width = 0;
   const std::int64_t rows = parts.front()->value.rows();
@@ -186,18 +173,19 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
               part->value.shape().text(), parts.front()->value.shape().text());
     width += part->value.width();
   }
-  Tensor y = tape.context().empty(parts.front()->value.shape().with_last(width));
-  std::int64_t at = 0;
-  const Region region(tape.context().profile, point_wise, traffic(y, 2));
-  if (!tape.recording()) return concat_for_products(tape, parts, std::move(y));
-  for (const Var& part : parts) {
-    const std::int64_t n = part->value.width();
-    dispatch(tape.context(), [&](const auto& backend) {
-      kernels::copy_columns(backend, rows, n, part->value.f32(), n, y.f32() + at, width, false);
+  const Context& context = tape.context();
+  const Var out = tape.result(context.empty(parts.front()->value.shape().with_last(width)));
+  Tensor rounded = rounded_room(context, out->value.shape());  // products read the result
+  std::vector<kernels::RowsOfMatrix> columns;
+  for (const Var& part : parts)
+    columns.push_back({part->value.width(), part->value.f32(), nullptr});
+  {
+    const Region region(context.profile, point_wise, traffic(out->value, 2));
+    dispatch(context, [&](const auto& backend) {
+      kernels::join_columns(backend, rows, columns, out->value.f32(), copy_of(rounded));
     });
-    at += n;
   }
-  const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   if (!tape.recording()) return out;
   tape.record([&tape, parts, out, rows, width] {
     if (!out->gradient) return;
@@ -222,11 +210,17 @@ Var concat(Tape& tape, const std::vector<Var>& parts) {
 Var select_rows(Tape& tape, const Var& x, const Tensor& rows) {
   const std::int64_t n = rows.elements(), width = x->value.width();
   Tensor y = tape.context().empty({n, width});
+  Tensor rounded = rounded_room(tape.context(), y.shape());  // products read the result
   const Region region(tape.context().profile, point_wise, traffic(y, 2));
   dispatch(tape.context(), [&](const auto& backend) {
-    kernels::gather_rows(backend, n, width, rows.data<std::int32_t>(), x->value.f32(), y.f32());
+    if (rounded)
+      kernels::gather_rows_rounded(backend, n, width, rows.data<std::int32_t>(), x->value.f32(),
+                                   y.f32(), copy_of(rounded));
+    else
+      kernels::gather_rows(backend, n, width, rows.data<std::int32_t>(), x->value.f32(), y.f32());
   });
   const Var out = tape.result(std::move(y));
+  if (rounded) out->rounded = {out->value.f32(), std::move(rounded)};
   if (!tape.recording()) return out;
   tape.record([&tape, x, out, rows, n, width] {
     if (!out->gradient || !x->wants_gradient) return;

@@ -39,6 +39,7 @@ void softmax_loss(Tape& tape, const Var& x, Parameter& table, Parameter* bias,
   const Region region(context.profile, "softmax and loss",
                       {tape.recording() ? 3 * product : product});
   dispatch(context, [&](const auto& backend) {
+    args.rounded_x = tape.input(*x).bf16;
     const Rounded copy =
         tape.recording() ? Rounded() : Rounded(context, args.vocabulary, args.width, args.table);
     args.rounded_table = tape.recording() ? tape.weight(table).bf16 : copy.copy();

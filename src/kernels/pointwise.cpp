@@ -146,8 +146,10 @@ void tanh_forward(const Cpu& cpu, std::int64_t n, const float* x, float* y) {
   });
 }
 
-void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* dy, float* dx) {
+void tanh_backward(const Cpu& cpu, std::int64_t n, const float* y, const float* dy, float* dx,
+                   bool adds) {
   cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+    if (!adds) std::fill(dx + begin, dx + end, 0.0f);
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) dx[i] += dy[i] * (1.0f - y[i] * y[i]);
   });

@@ -46,8 +46,9 @@ NMT_KERNEL(add_bias, std::int64_t rows, std::int64_t width, const float* x, cons
 NMT_KERNEL(sum_rows, std::int64_t rows, std::int64_t width, const float* dy, float* dbias);
 /// y = tanh(x); y may be x.
 NMT_KERNEL(tanh_forward, std::int64_t n, const float* x, float* y);
-/// dx += dy (1 - y*y)
-NMT_KERNEL(tanh_backward, std::int64_t n, const float* y, const float* dy, float* dx);
+/// dx = dy (1 - y*y), added to dx where `adds`
+NMT_KERNEL(tanh_backward, std::int64_t n, const float* y, const float* dy, float* dx,
+           bool adds = true);
 /// Inverted dropout of x [rows,width]: y = keep ? x / (1-p) : 0. Element i of row r is kept when
 /// philox(key, e/4, stream)[e%4] >= p 2^32 with e = map(r) width + i. y may be x. The backward
 /// pass is the same call on dy.

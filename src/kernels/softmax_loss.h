@@ -19,8 +19,8 @@ struct SoftmaxLoss {
   std::int64_t vocabulary = 0;   ///< V
   const float* x = nullptr;      ///< [R,E] readout
   const float* table = nullptr;  ///< [V,E] output embedding
-  /// The table rounded (kernels/products/rounded.h), or null. With gradients, where products read
-  /// rounded inputs. [CUDA only]
+  /// x and the table rounded where products read that (kernels/products/rounded.h), else null.
+  const Bfloat16* rounded_x = nullptr;
   const Bfloat16* rounded_table = nullptr;
   const float* bias = nullptr;           ///< [V] or null
   const std::int32_t* target = nullptr;  ///< [R], token ids or no_target

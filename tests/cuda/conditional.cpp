@@ -127,6 +127,7 @@ void check(Parity& p, const CellSizes& c, const ConditionalSizes& s) {
         g.doutputs = doutputs(on);
         g.dkeys = dkeys(on);
         g.dmemory = dmemory(on);
+        g.writes_memory = !s.dcontexts;
         g.dv = dv(on);
         g.dcontext_gain = dgain(on);
         g.dcontext_norm_bias = dnorm_bias(on);

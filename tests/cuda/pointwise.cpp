@@ -88,7 +88,7 @@ std::vector<ParityRow> pointwise_parity() {
        [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {
            const auto y = p.floats(n), dy = p.floats(n), dx = p.floats(n);
-           p.run([&](const auto& on) { tanh_backward(on, n, y(on), dy(on), dx(on)); });
+           p.run([&](const auto& on) { tanh_backward(on, n, y(on), dy(on), dx(on), n % 3 == 0); });
          });
        }},
       {"gate_forward",
@@ -273,6 +273,55 @@ std::vector<ParityRow> pointwise_parity() {
                },
                [&](const Cuda& on) { tanh_rounded(on, n, x(on), y(on), rounded(on)); }, 2e-6);
          });
+       }},
+      {"gather_rows_rounded",
+       [](Parity& p) {
+         for (const std::int64_t rows : {1, 3, 33})
+           for (const std::int64_t width : {8, 64, 1000}) {
+             p.sizes("rows {} width {}", rows, width);
+             const std::int64_t n = rows * width;
+             const auto ids = p.integers(rows, 20);
+             const auto table = p.floats(20 * width), y = p.floats(n);
+             const auto rounded =
+                 p.values(std::vector<Bfloat16>(static_cast<std::size_t>(n)), false);
+             p.run(
+                 [&](const Cpu& on) {
+                   gather_rows(on, rows, width, ids(on), table(on), y(on));
+                   for (std::int64_t i = 0; i < n; ++i) rounded(on)[i] = to_bf16(y(on)[i]);
+                 },
+                 [&](const Cuda& on) {
+                   gather_rows_rounded(on, rows, width, ids(on), table(on), y(on), rounded(on));
+                 },
+                 0);
+           }
+       }},
+      {"dropout_rounded",
+       [](Parity& p) {
+         for (const std::int64_t rows : {1, 3, 33})
+           for (const std::int64_t width : {8, 64, 1000}) {
+             p.sizes("rows {} width {}", rows, width);
+             const std::int64_t n = rows * width;
+             const auto x = p.floats(n), y = p.floats(n);
+             const auto some = p.integers(rows, 500);
+             const auto rounded =
+                 p.values(std::vector<Bfloat16>(static_cast<std::size_t>(n)), false);
+             const auto drawn = [&](const auto& on) {
+               Dropout d{.p = 0.3f, .key = 5, .stream = 7};
+               d.map = {.batch = 3, .step = 17, .first = 2, .stride = 5};
+               d.map.rows = some(on);
+               return d;
+             };
+             p.run(
+                 [&](const Cpu& on) {
+                   const Dropout d = drawn(on);
+                   dropout(on, rows, width, d.map, d.p, d.key, d.stream, x(on), y(on));
+                   for (std::int64_t i = 0; i < n; ++i) rounded(on)[i] = to_bf16(y(on)[i]);
+                 },
+                 [&](const Cuda& on) {
+                   dropout_rounded(on, rows, width, drawn(on), x(on), y(on), rounded(on));
+                 },
+                 0);
+           }
        }},
   };
 }

@@ -266,7 +266,8 @@ void check_softmax_loss(Parity& p) {
     const auto scratch =
         p.scratch(0, softmax_loss_scratch(device.handle(), rows, width, vocabulary));
     const auto rounded_table =
-        p.scratch(0, (vocabulary * rounded_stride(width) + 1) / 2);  // two to a float
+                   p.scratch(0, (vocabulary * rounded_stride(width) + 1) / 2),  // two to a float
+        rounded_x = p.scratch(0, (rows * rounded_stride(width) + 1) / 2);
     const auto sums = p.doubles({0.5, 0.25});
     const float scale = 0.5f;
     p.run(
@@ -331,6 +332,9 @@ void check_softmax_loss(Parity& p) {
           auto* const copy = reinterpret_cast<Bfloat16*>(rounded_table(on));
           round_matrix(device.handle(), vocabulary, width, table(on), copy);
           loss.rounded_table = copy;
+          auto* const rows_copy = reinterpret_cast<Bfloat16*>(rounded_x(on));
+          round_matrix(device.handle(), rows, width, x(on), rows_copy);
+          loss.rounded_x = rows_copy;
           softmax_loss(device.handle(), loss);
           device.synchronize();
         },

@@ -253,7 +253,8 @@ void conditional_backward(const Cuda& cuda, const Conditional& a, const Conditio
                               .dkeys = g.dkeys,
                               .dmemory = g.dmemory,
                               .dv = g.dv,
-                              .scratch = space.attention});
+                              .scratch = space.attention},
+                             g.writes_memory);
   finish_cell(cuda, a.lower, a.steps, a.batch, a.position, space.lower, g.lower);
   finish_cell(cuda, a.higher, a.steps, a.batch, a.position, space.higher, g.higher);
   if (!a.context_gain) return;

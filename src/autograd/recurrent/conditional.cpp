@@ -81,7 +81,10 @@ void backward(Tape& tape, const Saved& s) {
   g.dqueries_rounded = copy_of(dqueries_rounded);
   g.doutputs = pointer(doutputs);
   g.dkeys = tape.gradient(*s.memory.keys);
-  g.dmemory = tape.gradient(*s.memory.values);
+  Node& values = *s.memory.values;
+  g.writes_memory = !values.gradient && a.steps > 0;
+  if (g.writes_memory) values.gradient = at.empty(values.value.shape());
+  g.dmemory = tape.gradient(values);
   g.dv = gradient_of(s.layer.attention.v);
   g.dcontext_gain = gradient_of(s.layer.context_gain);
   g.dcontext_norm_bias = gradient_of(s.layer.context_norm_bias);

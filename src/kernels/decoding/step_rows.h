@@ -1,7 +1,7 @@
 #pragma once
 
-// What inference on a device does in one launch instead of several: a decoding step has few rows,
-// so that each launch costs more than what it moves.
+// What a device does in one launch instead of several. A decoding step has few rows, so that each
+// launch costs more than what it moves; in training, the kernels save a pass over the rows.
 
 #include "core/error.h"
 #include "kernels/backend.h"
@@ -32,5 +32,21 @@ inline void tanh_rounded(const Cpu&, std::int64_t, const float*, float*, Bfloat1
   NMT_FAIL("products of the CPU read no rounded inputs");
 }
 void tanh_rounded(const Cuda& cuda, std::int64_t n, const float* x, float* y, Bfloat16* rounded);
+/// gather_rows() (kernels/pointwise.h) that also writes the rows rounded, without gaps; the width
+/// is a multiple of 4. [CUDA only]
+inline void gather_rows_rounded(const Cpu&, std::int64_t, std::int64_t, const std::int32_t*,
+                                const float*, float*, Bfloat16*) {
+  NMT_FAIL("products of the CPU read no rounded inputs");
+}
+void gather_rows_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t width,
+                         const std::int32_t* ids, const float* table, float* y, Bfloat16* rounded);
+/// dropout() (kernels/pointwise.h) that also writes y rounded, in rows without gaps; the width is a
+/// multiple of 4. [CUDA only]
+inline void dropout_rounded(const Cpu&, std::int64_t, std::int64_t, const Dropout&, const float*,
+                            float*, Bfloat16*) {
+  NMT_FAIL("products of the CPU read no rounded inputs");
+}
+void dropout_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t width,
+                     const Dropout& dropout, const float* x, float* y, Bfloat16* rounded);
 
 }  // namespace nmt::kernels

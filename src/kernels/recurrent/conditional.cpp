@@ -115,6 +115,7 @@ void conditional_backward(const Cpu& cpu, const Conditional& a, const Conditiona
   const std::int64_t h = a.lower.width, inputs = a.higher.unit->inputs, wide = inputs * h,
                      width = a.context_width();
   std::fill_n(g.scratch, shares.count * layout.stride, 0.0f);
+  if (g.writes_memory) fill(cpu, g.dmemory, att.steps * att.sentences * att.width, 0.0f);
   float* state_space = g.scratch + shares.count * layout.stride;
   float* contexts = state_space + a.batch * cell_space(a.lower);
   shares.run(cpu, [&](std::int64_t share, std::int64_t begin, std::int64_t end) {

@@ -68,11 +68,12 @@ struct ConditionalGradient {
   /// [T,B,M] whole gradient of the contexts, written; with an output projection.
   float* doutputs = nullptr;
   float* dkeys = nullptr;          ///< [S,B,A], added to
-  float* dmemory = nullptr;        ///< [S,B,V], added to
+  float* dmemory = nullptr;        ///< [S,B,V], added to, or written where writes_memory
   float* dv = nullptr;             ///< [A], added to
   float* dcontext_gain = nullptr;  ///< [inputs*H], added to
   float* dcontext_norm_bias = nullptr;
   float* scratch = nullptr;  ///< conditional_scratch() floats
+  bool writes_memory = false;
 };
 
 void conditional_forward(const Cpu&, const Conditional&);
