@@ -32,11 +32,29 @@ class PartOfArena : public MemorySource {
                                     [&](const Block* b) { return b->data == data; });
     whole_.release(*block);
     blocks_.erase(block);
+    ++releases_;
   }
+  bool has(const void* p) const {
+    const auto* const at = static_cast<const char*>(p);
+    return std::ranges::any_of(
+        blocks_, [&](const Block* b) { return at >= b->data && at < b->data + b->size; });
+  }
+  // How often memory was given back.
+  std::int64_t releases() const { return releases_; }
 
  private:
   Arena& whole_;
   std::vector<Block*> blocks_;
+  std::int64_t releases_ = 0;
+};
+
+// An arena in memory of another one.
+struct Place {
+  explicit Place(Arena& whole)
+      : memory(new PartOfArena(whole)),
+        arena(std::size_t{1} << 16, std::unique_ptr<MemorySource>(memory)) {}
+  PartOfArena* const memory;
+  Arena arena;
 };
 
 using TargetEmbedding = std::function<Var(Tape&, const Tensor&)>;
@@ -95,6 +113,36 @@ class ModelDecoding : public Decoding {
       return {rows.parents.slice(first, count), rows.tokens.slice(first, count).reshape({1, count}),
               rows.sentences.slice(first, count)};
     });
+  }
+
+  // Nothing keeps the memory of the marked states, as a step that kept it would write elsewhere.
+  // The step after the mark writes to the other place, and what the second one overwrites is no
+  // longer needed, or never ran.
+  bool mark(std::vector<std::int64_t>& key) override {
+    mark_.reset();
+    const Place& place = places_[turn_];
+    const Tape tape(context_, false);
+    Mark mark{DecoderState(state_.size()), turn_, releases()};
+    mark.state.position = state_.position;
+    for (std::size_t layer = 0; layer < state_.size(); ++layer)
+      for (const Var& state : state_[layer]) {
+        if (!state->value || !place.memory->has(state->value.f32()))
+          return false;  // of a part of the rows
+        mark.state[layer].push_back(tape.constant(state->value.borrow()));
+      }
+    mark_ = std::move(mark);
+    key.insert(key.end(), {reinterpret_cast<std::intptr_t>(&decoder_), turn_});
+    return true;
+  }
+
+  void return_to_mark() override {
+    NMT_CHECK(mark_, "no step has been marked");
+    if (releases() != mark_->releases)
+      throw OutOfMemory("the memory of the states before these steps was needed for other values");
+    readout_ = logits_ = {};
+    readout_rounded_ = {};
+    state_ = mark_->state;
+    turn_ = mark_->turn;
   }
 
   void restrict_to(const Candidates& candidates) override {
@@ -177,7 +225,7 @@ class ModelDecoding : public Decoding {
     readout_ = logits_ = {};  // the last step's make room for this one's
     readout_rounded_ = {};
     Context here = context_;
-    if (backend_.replays) here.arena = &places_[turn_];
+    if (backend_.replays) here.arena = &places_[turn_].arena;
     Tape tape(here, false);
     DecoderState next(state_.size());
     const std::int64_t part = backend_.decoder_rows;
@@ -213,6 +261,10 @@ class ModelDecoding : public Decoding {
       if (want_attention_) read_attention(out.weights, count, attention_.data() + first * steps);
     }
     return next;
+  }
+
+  std::int64_t releases() const {
+    return places_[0].memory->releases() + places_[1].memory->releases();
   }
 
   const std::vector<Var>& all_states() {
@@ -260,8 +312,7 @@ class ModelDecoding : public Decoding {
   const Backend& backend_ = *context_.backend;
   // Where work is replayed, the values of even and of odd steps. The arena of the step before last
   // is empty again, so that every step finds all values at the same addresses.
-  Arena places_[2]{Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena)),
-                   Arena(std::size_t{1} << 16, std::make_unique<PartOfArena>(*context_.arena))};
+  Place places_[2]{Place(*context_.arena), Place(*context_.arena)};
   int turn_ = 0;
   const Decoder& decoder_;
   TargetEmbedding embed_;
@@ -269,6 +320,13 @@ class ModelDecoding : public Decoding {
   Parameter& bias_;
   SourceMemory memory_;
   DecoderState state_;
+  // A state between two steps. Its tensors do not own their memory.
+  struct Mark {
+    DecoderState state;
+    int turn = 0;
+    std::int64_t releases = 0;
+  };
+  std::optional<Mark> mark_;
   std::vector<Var> all_states_;  // of state_, while a step selects their rows
   int alignment_head_;
   bool want_attention_;

@@ -62,6 +62,14 @@ class Decoding {
   virtual DecodingStep advance_on_device(const RowsOnDevice&) {
     NMT_FAIL("this scorer's rows are named on the host");
   }
+  /// Marks the state after the last step, to which return_to_mark() goes back while the work of the
+  /// steps since has not run on the device (tensor/repeat.h). These are an even number of steps on
+  /// the device with as many rows as the last two, and leave their states where those of the mark
+  /// were. Appends to `key` what tells their work from that of other decodings. False: not
+  /// supported, or not in this state.
+  virtual bool mark(std::vector<std::int64_t>&) { return false; }
+  /// Any number of times. Errors: no mark; OutOfMemory: the memory of the marked state was needed.
+  virtual void return_to_mark() { NMT_FAIL("this decoding has no mark"); }
   /// Scores of rows [first, first + count) of the last step; count is at most its `block`, so the
   /// scores of all hypotheses over the whole vocabulary are never stored at once.
   virtual NextTokens score(int first, int count) = 0;

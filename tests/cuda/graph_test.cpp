@@ -73,6 +73,40 @@ TEST_F(RecurringWork, IsReplayedWithItsNewValues) {
   EXPECT_EQ(counts.nodes, 6);
 }
 
+// Recurring work within other recurring work is part of it, and has no graph of its own. Where the
+// outer work cannot be a graph, the inner one can.
+TEST_F(RecurringWork, WithinOtherWorkIsPartOfIt) {
+  bool reads = false;
+  const auto work = [&](std::int64_t key, float value) {
+    repeat(key, [&] {
+      float read = 0;
+      kernels::fill(on(), a, n, value);
+      if (reads) device->from_device(&read, a, sizeof read);
+      for (int i = 0; i < 2; ++i) repeat(2, [&] { kernels::add_scaled(on(), n, 1.0f, a, c); });
+      kernels::add_scaled(on(), n, 1.0f, a, c);
+    });
+  };
+  float total = 0;
+  for (int i = 1; i <= 5; ++i) {
+    work(1, static_cast<float>(i));
+    total += 3 * static_cast<float>(i);
+    EXPECT_EQ(host(c)[0], total) << i;
+  }
+  GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.plain, 1);
+  EXPECT_EQ(counts.recorded, 1);
+  EXPECT_EQ(counts.replayed, 3);
+  EXPECT_EQ(counts.nodes, 4);
+  reads = true;
+  for (int i = 1; i <= 3; ++i) work(3, 1.0f);
+  EXPECT_EQ(host(c)[0], total + 9);
+  counts = device->graph_counts();
+  EXPECT_EQ(counts.plain, 1 + 3 + 1);  // the outer work, and the inner one once by itself
+  EXPECT_EQ(counts.recorded, 2);
+  EXPECT_EQ(counts.replayed, 3 + 2);
+  EXPECT_EQ(counts.held, 2);
+}
+
 // A product with other addresses updates the graph; other calls replace it. Every call runs exactly
 // once.
 TEST_F(RecurringWork, OfAnotherFormIsDoneAllTheSame) {

@@ -7,7 +7,7 @@
 #include "search/beam/force_decode.h"
 #include "search/beam/top_k.h"
 #include "tensor/repeat.h"
-#include "tests/device/machine.h"
+#include "tests/device/search_models.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,31 +16,6 @@
 
 namespace nmt::test {
 namespace {
-
-// Frozen models of one description on one device, with weights large enough that probabilities
-// differ.
-struct Models {
-  Models(DeviceKind kind, const std::string& text, int count = 1,
-         Precision precision = Precision::float32)
-      : machine(kind, text, precision) {
-    for (int i = 0; i < count; ++i) {
-      ModelSpec spec = small_model(text);
-      spec.init = Initialization::normal;
-      spec.init_scale = 0.5;
-      models.push_back(
-          std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
-    }
-  }
-  void freeze() {
-    for (auto& model : models) {
-      model->freeze();
-      scorers.push_back(std::make_unique<ModelScorer>(*model, bos, eos));
-    }
-  }
-  Machine machine;
-  std::vector<std::unique_ptr<Model>> models;
-  std::vector<std::unique_ptr<ModelScorer>> scorers;
-};
 
 void expect_same(const std::vector<SentenceResult>& cpu, const std::vector<SentenceResult>& cuda) {
   ASSERT_EQ(cpu.size(), cuda.size());
@@ -55,20 +30,6 @@ void expect_same(const std::vector<SentenceResult>& cpu, const std::vector<Sente
         EXPECT_NEAR(a.attention[j], b.attention[j], 1e-5);
     }
   }
-}
-
-SearchOptions options_for(Models& models, int beam) {
-  SearchOptions options;
-  options.cpu = models.machine.context.cpu;
-  options.beam_size = beam;
-  options.max_length_factor = 1;
-  options.max_length_offset = 2;
-  options.n_best = true;
-  options.ranking.length_penalty = 0.6;
-  options.unk = unk;
-  options.bos = bos;
-  options.eos = eos;
-  return options;
 }
 
 class PositionsOnDevice : public NeedsCuda {};

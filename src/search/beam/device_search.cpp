@@ -23,8 +23,11 @@ using kernels::BeamSentence;
 constexpr std::int64_t sentence_words = sizeof(BeamSentence) / sizeof(std::int32_t),
                        node_words = sizeof(BeamNode) / sizeof(std::int32_t);
 
-// Key of the selection step for CudaDevice::repeat(); not an address of a model.
-constexpr std::int64_t choice_of_a_step = 1;
+// Keys for CudaDevice::repeat(); not addresses of models.
+constexpr std::int64_t choice_of_a_step = 1, whole_period = 2;
+
+// The states of a step are in one of two places in turn, so a period ends where it began.
+static_assert(steps_between_syncs % 2 == 0);
 
 /// Assignment of rows to sentences.
 struct Layout {
@@ -85,7 +88,8 @@ struct DeviceSearch::Impl {
   std::vector<SentenceResult> run() {
     while (!rows_.active.empty()) {
       const int steps = std::min(steps_between_syncs, longest() + 1 - steps_);
-      for (int i = 0; i < steps; ++i) step();
+      if (steps < steps_between_syncs || !repeat_period())
+        for (int i = 0; i < steps; ++i) step();
       fetch_steps(steps);
       leave_out_the_dead();
     }
@@ -124,6 +128,20 @@ struct DeviceSearch::Impl {
     return layout;
   }
 
+  // Enqueues the steps of a whole period as one piece of work that recurs; false: not possible.
+  // Before it, two steps have run with the current layout, so that all memory is there.
+  bool repeat_period() {
+    if (next_rows_ || steps_of_layout_ < 2) return false;
+    std::vector<std::int64_t> key{whole_period, rows_.rows, k_};
+    if (!decoding_.mark(key)) return false;
+    repeat(context_, key, [&, first = steps_] {  // which may be called again
+      decoding_.return_to_mark();
+      steps_ = first;
+      for (int i = 0; i < steps_between_syncs; ++i) step();
+    });
+    return true;
+  }
+
   // Enqueues a step. While the layout is unchanged, every step runs the same kernels on the same
   // memory.
   void step() {
@@ -135,8 +153,11 @@ struct DeviceSearch::Impl {
       choose(next);
     else
       repeat(context_, {choice_of_a_step, rows_.rows, k_, steps_ % 2}, [&] { choose(next); });
-    if (next_rows_) rows_ = *std::exchange(next_rows_, std::nullopt);
     ++steps_;
+    ++steps_of_layout_;
+    if (!next_rows_) return;
+    rows_ = *std::exchange(next_rows_, std::nullopt);
+    steps_of_layout_ = 0;
   }
 
   // May be repeated: it does not change host state.
@@ -228,6 +249,7 @@ struct DeviceSearch::Impl {
   Layout rows_;                          // layout of the hypotheses that the next step extends
   std::optional<Layout> next_rows_;      // layout of the next step, if it differs
   int steps_ = 0;
+  std::int64_t steps_of_layout_ = 0;  // steps that have extended hypotheses in rows_
   Tensor parents_, tokens_;  // i32 [rows]
   Tensor divisors_;          // f64
   Tensor report_;            // i32: BeamSentence [B], BeamNode [steps_between_syncs,rows]

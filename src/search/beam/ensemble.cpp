@@ -40,7 +40,8 @@ class EnsembleDecoding : public Decoding {
     const Context* const first = parts_.front().decoding->device();
     for (const Part& part : parts_) {
       const Context* const own = part.decoding->device();
-      if (!first || !own || own->device != first->device) return nullptr;
+      if (!first || !own || own->device != first->device || own->cuda.device != first->cuda.device)
+        return nullptr;
     }
     return first;
   }
@@ -48,6 +49,13 @@ class EnsembleDecoding : public Decoding {
   DecodingStep advance_on_device(const RowsOnDevice& rows) override {
     for (Part& part : parts_) part.step = part.decoding->advance_on_device(rows);
     return together();
+  }
+
+  bool mark(std::vector<std::int64_t>& key) override {
+    return std::ranges::all_of(parts_, [&](const Part& part) { return part.decoding->mark(key); });
+  }
+  void return_to_mark() override {
+    for (Part& part : parts_) part.decoding->return_to_mark();
   }
 
   void restrict_to(const Candidates& candidates) override {
