@@ -478,9 +478,9 @@ void Graphs::between(std::span<const std::int64_t> identity, std::function<void(
             "work between graphs within a call or between fork() and join()");
   if (mode_ == Mode::watching) {
     ++at_;
-    within_call_ = true;  // its own calls are not reported
+    state_.recording = nullptr;  // its own calls are not reported, and it may wait for the device
     work();
-    within_call_ = false;
+    state_.recording = this;
     return;
   }
   if (mode_ == Mode::dropped) return;

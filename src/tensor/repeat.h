@@ -23,7 +23,8 @@ inline void repeat(const Context& context, std::initializer_list<std::int64_t> k
 }
 
 /// Runs work that no graph may contain through CudaDevice::between_graphs() where the backend
-/// replays work; directly elsewhere.
+/// replays work; directly elsewhere. It may wait for the device. If it throws, what comes after it
+/// does not run, and repeat() throws the same.
 inline void between_graphs(const Context& context, std::initializer_list<std::int64_t> identity,
                            std::function<void()> work) {
   if (!context.backend->replays) return work();

@@ -214,6 +214,37 @@ TEST_F(RecurringWork, RunsWorkBetweenGraphsOnceWhereCallsDiffer) {
   EXPECT_EQ(counts.held, 1);
 }
 
+// Work between graphs may read what ran before the whole, and end it by an exception: then what
+// comes after it does not run.
+TEST_F(RecurringWork, IsEndedByWorkBetweenGraphs) {
+  struct Ended {};
+  const std::int64_t identities[] = {1};
+  float total = 0;
+  const auto add = [&](bool ends) {
+    kernels::fill(on(), b, n, total);
+    repeat(1, [&] {
+      device->between_graphs(identities, [this, ends, total] {
+        EXPECT_EQ(host(b)[0], total);
+        if (ends) throw Ended{};
+      });
+      kernels::fill(on(), a, n, 1.0f);
+      kernels::add_scaled(on(), n, 1.0f, a, c);
+    });
+    ++total;
+  };
+  for (const bool ends : {true, false, true, false, true, false, false}) {
+    if (ends)
+      EXPECT_THROW(add(true), Ended);
+    else
+      add(false);
+    EXPECT_EQ(host(c)[0], total);
+  }
+  const GraphCounts counts = device->graph_counts();
+  EXPECT_EQ(counts.recorded, 1);
+  EXPECT_EQ(counts.replayed, 3);
+  EXPECT_EQ(counts.misfits, 0);
+}
+
 TEST_F(RecurringWork, ThatNeverFitsIsLeftAlone) {
   for (int i = 0; i < 24; ++i) {
     repeat(1, [&] {

@@ -117,10 +117,10 @@ TEST_F(SearchPeriods, AreOneGraphInBfloat16) {
 // Two models on one device, one of which reads its position.
 TEST_F(SearchPeriods, OfAnEnsembleAreOneGraph) {
   EndlessModels models("rnnsearch gru", 2);
-  EnsembleScorer ensemble(models.machine.context.cpu,
-                          {{models.scorers[0].get(), nullptr, 1},
-                           {models.scorers[1].get(), nullptr, 2}},
-                          Combination::probabilities, 100);
+  EnsembleScorer ensemble(
+      models.machine.context.cpu,
+      {{models.scorers[0].get(), nullptr, 1}, {models.scorers[1].get(), nullptr, 2}},
+      Combination::probabilities, 100);
   EXPECT_EQ(graphs_of_16_tokens(models, ensemble), 2);
   const Sources sources = random_sentences(6, 4, source_size, 9);
   const SearchOptions options = options_of_length(models, 45);
@@ -212,6 +212,21 @@ class DisturbedSearch : public NeedsCuda {
   std::unique_ptr<Disturbed> scorer;
   std::vector<SentenceResult> expected;
 };
+
+// When the host makes the calls of a period, it has not waited for the steps before it yet. Steps
+// 0 to 7 are launched one by one, and the host has waited for those before step 16.
+TEST_F(DisturbedSearch, APeriodIsPreparedBeforeTheHostWaits) {
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t before = device().waits();
+    std::int64_t waited = -1;
+    scorer->before = [&](int step) {
+      if (step == 24) waited = device().waits() - before;
+    };
+    search();
+    EXPECT_EQ(waited, 2) << i;
+    EXPECT_EQ(device().waits() - before, 48 / 8) << i;
+  }
+}
 
 // Memory moves in a step in the middle of a period, whether it runs, is captured or compared. The
 // steps are then made once more, from where they began.

@@ -29,6 +29,9 @@ constexpr std::int64_t choice_of_a_step = 1, whole_period = 2;
 // The states of a step are in one of two places in turn, so a period ends where it began.
 static_assert(steps_between_syncs % 2 == 0);
 
+// Thrown where the steps of the last period show that the next steps are not a whole period.
+struct OtherSteps {};
+
 /// Assignment of rows to sentences.
 struct Layout {
   std::vector<std::int32_t> active, first,
@@ -88,10 +91,13 @@ struct DeviceSearch::Impl {
   std::vector<SentenceResult> run() {
     while (!rows_.active.empty()) {
       const int steps = std::min(steps_between_syncs, longest() + 1 - steps_);
-      if (steps < steps_between_syncs || !repeat_period())
-        for (int i = 0; i < steps; ++i) step();
-      fetch_steps(steps);
-      leave_out_the_dead();
+      if (steps == steps_between_syncs && repeat_period()) continue;
+      if (fetched_ < steps_) {
+        fetch_steps(steps_);
+        leave_out_the_dead();
+        continue;
+      }
+      for (int i = 0; i < steps; ++i) step();
     }
     return tree_.collect(sources_, options_);
   }
@@ -128,17 +134,32 @@ struct DeviceSearch::Impl {
     return layout;
   }
 
-  // Enqueues the steps of a whole period as one piece of work that recurs; false: not possible.
-  // Before it, two steps have run with the current layout, so that all memory is there.
+  // Enqueues the steps of a whole period as one piece of work that recurs, and fetches the steps
+  // before them. A graph of so many calls takes the host as long to compare as a device needs for
+  // some of its steps. So the host does that while the device still runs the last period, and reads
+  // its results before the launch. If the search then does not go on with a whole period in the
+  // current layout, nothing is enqueued. False: not possible, and nothing has been done.
   bool repeat_period() {
-    if (next_rows_ || steps_of_layout_ < 2) return false;
+    // Both places of the states have been used in this layout: all memory is there.
+    if (next_rows_ || steps_ - laid_out_ < 2) return false;
     std::vector<std::int64_t> key{whole_period, rows_.rows, k_};
     if (!decoding_.mark(key)) return false;
-    repeat(context_, key, [&, first = steps_] {  // which may be called again
+    const int first = steps_;
+    try {
+      repeat(context_, key, [&] {  // may be called again
+        decoding_.return_to_mark();
+        steps_ = first;
+        between_graphs(context_, {whole_period}, [this, first] {
+          fetch_steps(first);
+          if (!keeps_rows() || longest() + 1 - first < steps_between_syncs) throw OtherSteps{};
+        });
+        for (int i = 0; i < steps_between_syncs; ++i) step();
+      });
+    } catch (const OtherSteps&) {
       decoding_.return_to_mark();
       steps_ = first;
-      for (int i = 0; i < steps_between_syncs; ++i) step();
-    });
+      leave_out_the_dead();
+    }
     return true;
   }
 
@@ -154,10 +175,9 @@ struct DeviceSearch::Impl {
     else
       repeat(context_, {choice_of_a_step, rows_.rows, k_, steps_ % 2}, [&] { choose(next); });
     ++steps_;
-    ++steps_of_layout_;
     if (!next_rows_) return;
     rows_ = *std::exchange(next_rows_, std::nullopt);
-    steps_of_layout_ = 0;
+    laid_out_ = steps_;
   }
 
   // May be repeated: it does not change host state.
@@ -190,9 +210,11 @@ struct DeviceSearch::Impl {
     dispatch(context_, [&](const auto& backend) { kernels::beam_step(backend, beam); });
   }
 
-  // Copies the last `steps` steps to the host, all with the current layout.
-  void fetch_steps(int steps) {
-    const std::int64_t state = batch_ * sentence_words;
+  // Copies the steps up to `end` to the host, the last that the device has made: at most a period,
+  // all with the current layout.
+  void fetch_steps(int end) {
+    if (fetched_ == end) return;
+    const std::int64_t state = batch_ * sentence_words, steps = end - fetched_;
     const auto words =
         download<std::int32_t>(context_, report_.slice(0, state + steps * rows_.rows * node_words));
     std::memcpy(static_cast<void*>(sentences_.data()), words.data(),
@@ -204,7 +226,7 @@ struct DeviceSearch::Impl {
       if (sentence.fault == kernels::no_finite_extension) fail_dead_end(i, sentence.fault_at);
     }
     const std::int32_t* from = words.data() + state;
-    for (int t = steps_ - steps; t < steps_; ++t) {
+    for (int t = std::exchange(fetched_, end); t < end; ++t) {
       const auto first_node = static_cast<std::int32_t>(tree_.nodes.size());
       for (const std::int32_t i : rows_.active)
         for (std::int32_t slot = 0; slot < rows_.slots[static_cast<std::size_t>(i)];
@@ -228,12 +250,19 @@ struct DeviceSearch::Impl {
       tree_.finished.push_back({sentence, node, t + 1, options_.ranking.score(sum, t + 1, 0.0)});
   }
 
-  void leave_out_the_dead() {
+  // Rows of the hypotheses that are still to be found.
+  std::int64_t wanted_rows() const {
     std::int64_t wanted = 0;
     for (const BeamSentence& sentence : sentences_)
       if (sentence.live > 0) wanted += options_.beam_size - sentence.finished;
-    if (wanted == 0) rows_ = {};
-    if (wanted == 0 || 2 * wanted > rows_.rows) return;
+    return wanted;
+  }
+
+  bool keeps_rows() const { return 2 * wanted_rows() > rows_.rows; }
+
+  void leave_out_the_dead() {
+    if (wanted_rows() == 0) rows_ = {};
+    if (rows_.active.empty() || keeps_rows()) return;
     next_rows_ = lay_out(
         [&](const BeamSentence& sentence) { return options_.beam_size - sentence.finished; });
   }
@@ -248,11 +277,12 @@ struct DeviceSearch::Impl {
   std::vector<BeamSentence> sentences_;  // as of the last synchronization
   Layout rows_;                          // layout of the hypotheses that the next step extends
   std::optional<Layout> next_rows_;      // layout of the next step, if it differs
-  int steps_ = 0;
-  std::int64_t steps_of_layout_ = 0;  // steps that have extended hypotheses in rows_
-  Tensor parents_, tokens_;  // i32 [rows]
-  Tensor divisors_;          // f64
-  Tensor report_;            // i32: BeamSentence [B], BeamNode [steps_between_syncs,rows]
+  int steps_ = 0;                        // that have been enqueued
+  int fetched_ = 0;                      // steps whose results the host has
+  int laid_out_ = 0;                     // the first step that extends hypotheses in rows_
+  Tensor parents_, tokens_;              // i32 [rows]
+  Tensor divisors_;                      // f64
+  Tensor report_;  // i32: BeamSentence [B], BeamNode [steps_between_syncs,rows]
   SearchTree tree_;
   std::int32_t nodes_before_ = 0;  // node of the first row of the previous step
 };
