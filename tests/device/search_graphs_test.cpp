@@ -152,7 +152,8 @@ class Disturbed : public StepScorer {
   }
   std::function<void(int step)> before = [](int) {};
   std::function<void(int step, const NextTokens&)> after = [](int, const NextTokens&) {};
-  int steps = 0, marks = 0;  // that were made; of which some did not run on the device
+  int steps = 0;          // that were made; of which some did not run on the device
+  std::int64_t rows = 0;  // of the last one
 
  private:
   struct Steps : Decoding {
@@ -164,6 +165,7 @@ class Disturbed : public StepScorer {
     const Context* device() const override { return of->device(); }
     DecodingStep advance_on_device(const RowsOnDevice& rows) override {
       ++owner.steps;
+      owner.rows = rows.parents.elements();
       owner.before(step++);
       return of->advance_on_device(rows);
     }
@@ -177,7 +179,6 @@ class Disturbed : public StepScorer {
     }
     bool mark(std::vector<std::int64_t>& key) override {
       marked = step;
-      ++owner.marks;
       return of->mark(key);
     }
     void return_to_mark() override {
@@ -196,7 +197,7 @@ class DisturbedSearch : public NeedsCuda {
   void SetUp() override {
     NeedsCuda::SetUp();
     if (IsSkipped()) return;
-    models = std::make_unique<EndlessModels>("deep olrn norm aware");
+    models = std::make_unique<EndlessModels>(text());
     scorer = std::make_unique<Disturbed>(*models->scorers[0]);
     models->machine.device->set_graphs(false);
     expected = search();
@@ -206,6 +207,7 @@ class DisturbedSearch : public NeedsCuda {
     return beam_search(*scorer, sources, options_of_length(*models, 48));
   }
   CudaDevice& device() { return *models->machine.device; }
+  virtual const char* text() const { return "deep olrn norm aware"; }
 
   const Sources sources = random_sentences(3, 3, source_size, 6);
   std::unique_ptr<EndlessModels> models;
@@ -241,6 +243,39 @@ TEST_F(DisturbedSearch, GraphsChangeNoBitWhereMemoryMoves) {
       expect_identical(search(), expected, "step " + std::to_string(disturbed));
       EXPECT_GE(scorer->steps, i == 0 ? 48 : 49) << disturbed;
     }
+  }
+}
+
+// The position is a kernel argument, so steps that are made once more must start from the same one.
+class DisturbedPositions : public DisturbedSearch {
+  const char* text() const override { return "rnnsearch elstm1"; }
+};
+
+TEST_F(DisturbedPositions, GraphsChangeNoBitWhereMemoryMoves) {
+  const std::unique_ptr<MemorySource> source = device().memory_source();
+  scorer->before = [&](int step) {
+    if (step == 11) source->release(source->allocate(64));
+  };
+  for (int i = 0; i < 3; ++i) expect_identical(search(), expected, std::to_string(i));
+}
+
+// The first sentence ends after 9 steps. The host sees that before step 16, which moves the rows.
+TEST_F(DisturbedSearch, RowsLeaveBetweenPeriods) {
+  const Sources two{Ids(1, 4), Ids(40, 5)};
+  SearchOptions options = options_for(*models, 3);
+  options.max_length_offset = 7;
+  std::vector<std::int64_t> rows;
+  scorer->before = [&](int step) {
+    rows.resize(static_cast<std::size_t>(step));
+    rows.push_back(scorer->rows);
+  };
+  std::vector<std::int64_t> wanted{2};
+  wanted.insert(wanted.end(), 16, 6);
+  wanted.insert(wanted.end(), 31, 3);
+  for (int i = 0; i < 3; ++i) {
+    rows.clear();
+    beam_search(*scorer, two, options);
+    EXPECT_EQ(rows, wanted) << i;
   }
 }
 
