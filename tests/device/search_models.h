@@ -4,9 +4,11 @@
 
 #include "model/model_scorer.h"
 #include "search/beam/beam_search.h"
+#include "tensor/copy.h"
 #include "tests/device/machine.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct Models {
       spec.init_scale = 0.5;
       models.push_back(
           std::make_unique<Model>(spec, source_size, target_size, machine.context, 11 + i));
+      for (Parameter& parameter : models.back()->parameters().all())
+        if (parameter.name.ends_with("positions")) set_positions(parameter);
     }
   }
   void freeze() {
@@ -30,6 +34,14 @@ struct Models {
       model->freeze();
       scorers.push_back(std::make_unique<ModelScorer>(*model, bos, eos));
     }
+  }
+  // Vectors of positions are all 1 at first; here they differ.
+  void set_positions(const Parameter& parameter) {
+    std::vector<float> values(static_cast<std::size_t>(parameter.value.elements()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] =
+          0.3f + 0.2f * static_cast<float>(i / static_cast<std::size_t>(parameter.value.width()));
+    upload(machine.context, std::span<const float>(values), parameter.value);
   }
   Machine machine;
   std::vector<std::unique_ptr<Model>> models;
