@@ -245,8 +245,8 @@ void Graphs::do_plainly(Entry& entry, const std::function<void()>& work) {
 bool Graphs::compare(Entry& entry, const std::function<void()>& work) {
   values_.resize(entry.room);
   if (!run(Mode::comparing, entry, work)) return false;
+  entry.misfits = 0;  // it fits, also if work between graphs ends it now
   if (!start(entry)) return false;
-  entry.misfits = 0;
   ++counts_.replayed;
   return true;
 }

@@ -245,6 +245,29 @@ TEST_F(RecurringWork, IsEndedByWorkBetweenGraphs) {
   EXPECT_EQ(counts.misfits, 0);
 }
 
+// Misfits with uses between them that fit, though work between graphs ends these: still replayed.
+TEST_F(RecurringWork, ThatIsEndedStillFits) {
+  struct Ended {};
+  const std::int64_t identities[] = {1};
+  const auto add = [&](float* from, bool ends) {
+    kernels::fill(on(), from, n, 1.0f);
+    repeat(1, [&] {
+      device->between_graphs(identities, [ends] {
+        if (ends) throw Ended{};
+      });
+      kernels::add_scaled(on(), n, 1.0f, from, c);
+    });
+  };
+  for (int i = 0; i < 12; ++i) {
+    add(i % 2 == 0 ? a : b, false);
+    EXPECT_THROW(add(i % 2 == 0 ? a : b, true), Ended);
+  }
+  const std::int64_t before = device->graph_counts().replayed;
+  add(b, false);
+  EXPECT_EQ(device->graph_counts().replayed, before + 1);
+  EXPECT_EQ(host(c)[0], 13.0f);
+}
+
 TEST_F(RecurringWork, ThatNeverFitsIsLeftAlone) {
   for (int i = 0; i < 24; ++i) {
     repeat(1, [&] {

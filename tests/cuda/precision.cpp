@@ -279,6 +279,7 @@ void check_softmax_loss(Parity& p) {
                                   static_cast<double>(vocabulary - 1) * share * std::log(share)
                             : 0;
           if (gradient) std::fill_n(dx(on), rows * width, 0.0f);
+          if (gradient && smoothing > 0) std::fill_n(dtable(on), vocabulary * width, 0.0f);
           for (std::int64_t r = 0; r < rows; ++r) {
             if (target(on)[r] == no_target) continue;
             const auto factor = [&](const float* matrix, std::int64_t row, std::int64_t i) {
@@ -326,6 +327,7 @@ void check_softmax_loss(Parity& p) {
           loss.dx = gradient ? dx(on) : nullptr;
           loss.dtable = gradient ? dtable(on) : nullptr;
           loss.dbias = gradient ? dbias(on) : nullptr;
+          if (smoothing > 0) loss.dtable_beta = 0.0f;
           loss.cross_entropy = sums(on);
           loss.smoothed = sums(on) + 1;
           loss.scratch = scratch(on);

@@ -135,7 +135,7 @@ TEST_P(DecodingOnDevice, StepsAreReplayed) {
   EXPECT_EQ(first.misfits, 0);
   EXPECT_GE(first.replayed, 8);
   EXPECT_GT(second.replayed, first.replayed + 8);
-  EXPECT_LT(first.changed, first.replayed);
+  EXPECT_LT(first.changed, 8 * first.replayed);  // of eight steps
 }
 
 // A unit that reads its position gets a different one in every replayed step.

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -194,6 +196,27 @@ TEST(LanguageModel, DropoutOfWeights) {
   const auto zeros = std::count(gradient.begin(), gradient.end(), 0.0);
   EXPECT_NEAR(static_cast<double>(zeros) / static_cast<double>(gradient.size()), 0.5, 0.15);
   EXPECT_NE(accumulate(model, window(4, 0, 6), 2), first);
+}
+
+// What the listener hears of is complete: ranks sum it while the pass goes on.
+TEST(LanguageModel, GradientsAreCompleteWhenTheListenerHears) {
+  for (const double dropped : {0.0, 0.5}) {
+    ModelSpec spec = small("lstm");
+    spec.language_model.dropout_weights = dropped;
+    test::Engine engine(1);
+    LanguageModel model(spec, vocabulary, engine.context, 3, 4);
+    const Tensor sums = engine.context.empty({2}, Dtype::f64);
+    sums.data<double>()[0] = sums.data<double>()[1] = 0;
+    std::map<std::string, std::vector<double>> complete;
+    model.accumulate_gradients(window(4, 0, 6), {0, 7, 1}, sums, [&](Completed so_far) {
+      for (const Parameter& p : model.parameters().all())
+        if (completed_with(p) <= so_far && !complete.count(p.name))
+          complete[p.name] = test::doubles(p.gradient);
+    });
+    EXPECT_EQ(complete.empty(), dropped > 0);
+    for (const auto& [name, gradient] : complete)
+      EXPECT_EQ(test::doubles(model.parameters().find(name)->gradient), gradient) << name;
+  }
 }
 
 TEST(LanguageModel, RefusesContradictorySizes) {

@@ -169,8 +169,11 @@ void LanguageModel::accumulate_gradients(const Batch& batch, const TrainPass& pa
   const std::int64_t t = batch.target_steps, b = batch.sentences;
   const LanguageModelState state = carried(batch);
   LanguageModelState after;
+  const bool drops = spec_.language_model.dropout_weights > 0;
+  const Listener nobody;  // the gradients of dropped weights are complete after the pass alone
   {
-    TrainingTape tape(context_, parameters_, pass, batch, spec_.dropout_variational, listener);
+    TrainingTape tape(context_, parameters_, pass, batch, spec_.dropout_variational,
+                      drops ? nobody : listener);
     std::vector<Parameter*> recurrent;
     for (const RecurrentLayer& layer : layers_)
       if (layer.recurrent_weights()) recurrent.push_back(layer.recurrent_weights());
