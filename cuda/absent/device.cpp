@@ -70,6 +70,9 @@ void CudaDevice::set_graphs(bool, std::int64_t) {
 void CudaDevice::set_persistent(PersistentUse, std::int64_t) {
   NMT_FAIL("this build has no CUDA backend");
 }
+void CudaDevice::set_chunks(bool) {
+  NMT_FAIL("this build has no CUDA backend");
+}
 PersistentUse CudaDevice::persistent() const {
   NMT_FAIL("this build has no CUDA backend");
 }

@@ -334,6 +334,10 @@ PersistentUse CudaDevice::persistent() const {
   return state_->persistent;
 }
 
+void CudaDevice::set_chunks(bool on) {
+  state_->with_chunks = on;
+}
+
 void CudaDevice::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
   cuda::make_current(state_->index);
   if (!state_->with_graphs || state_->recording) return work();  // nested: part of the outer work

@@ -86,6 +86,7 @@ struct CudaDevice::State {
   cuda::Branch branch;                       ///< the second branch, between fork() and join()
   PersistentUse persistent = PersistentUse::off;
   std::int64_t max_slice_channels = 0;
+  bool with_chunks = true;
   bool with_graphs = true;
   std::int64_t max_graph_calls = default_graph_calls;  ///< of all graphs
   std::shared_ptr<cuda::Graphs> graphs;                ///< made at the first repeat()

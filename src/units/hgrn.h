@@ -20,6 +20,7 @@ namespace nmt::units {
 struct Hgrn {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 1, states = 1;
   static constexpr bool bias = true;
+  static constexpr int linear_state = 0;
   static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1}};  // f
   static constexpr float gate_bias = 1;
 

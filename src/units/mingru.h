@@ -24,6 +24,7 @@ NMT_HOST_DEVICE T positive_slope(T x) {
 struct MinGru {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = true;
+  static constexpr int linear_state = 0;
   static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, -1, -1}};  // z; f = 1 - z
   static constexpr float gate_bias = 1;
 

@@ -13,6 +13,7 @@ namespace nmt::units {
 struct MinLstm {
   static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 0, states = 1;
   static constexpr bool bias = true;
+  static constexpr int linear_state = 0;
   static constexpr GateBias gate_biases[] = {{BiasOf::input, 0, 1, 1},        // f
                                              {BiasOf::input, 1, -0.5f, -1}};  // i
   static constexpr float gate_bias = 1;

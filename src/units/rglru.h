@@ -16,6 +16,7 @@ namespace nmt::units {
 struct Rglru {
   static constexpr int inputs = 3, recurrents = 0, late = 0, vectors = 1, states = 1;
   static constexpr bool bias = true;
+  static constexpr int linear_state = 0;
 
   /// L such that a^(1/r), the decay of a fully open gate, is uniform in [0.9, 0.999].
   static double vector_start(int, double uniform) {

@@ -15,6 +15,7 @@ namespace nmt::units {
 struct Ssru {
   static constexpr int inputs = 2, recurrents = 0, late = 0, vectors = 1, states = 2;
   static constexpr bool bias = false;  // the only bias of the paper is bf
+  static constexpr int linear_state = 1;
   static constexpr GateBias gate_biases[] = {{BiasOf::vector, 0, 1, 1}};  // bf
   static constexpr float gate_bias = 1;
 

@@ -23,6 +23,15 @@ constexpr int position_vectors_of = [] {
     return 0;
 }();
 
+/// U::linear_state, or -1 when the unit does not define it.
+template <class U>
+constexpr int linear_state_of = [] {
+  if constexpr (requires { U::linear_state; })
+    return U::linear_state;
+  else
+    return -1;
+}();
+
 /// The values that one step of a unit reads for one channel; in the backward pass, their gradients.
 ///
 /// A unit U is a struct with these constants
@@ -48,10 +57,14 @@ constexpr int position_vectors_of = [] {
 ///   position_vectors            trained vectors per position of a sentence, per channel
 ///   initial_output              an Activation g with states[0] = g(states[1]), so that an initial
 ///                               state is only states[1]
+///   linear_state                the number of the only state that the next step reads, in a unit
+///                               without recurrent products where it becomes a s + b, and neither
+///                               a nor b depends on a state. Long sentences are then computed in
+///                               chunks (cuda/kernels/recurrent/chunks.h)
 ///   state_start[]               the state vectors where a layer has no initial state; without it,
-///   0 vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it,
-///   0.
-///                               A third argument is the LayerPlace of the layer, if the start
+///                               0
+///   vector_start(k, uniform)    the start of vector k from a uniform draw in [0, 1); without it,
+///                               0. A third argument is the LayerPlace of the layer, if the start
 ///                               depends on it
 ///   gates(step, input, forget)  the weights of the new input and of the previous state in the next
 ///                               state; must not read `late`

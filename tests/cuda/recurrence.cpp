@@ -100,7 +100,17 @@ std::vector<ParityRow> recurrence_parity() {
            for (const std::int64_t batch : {1, 31})
              check(p, {.unit = &unit, .width = 3}, {.steps = 5, .batch = batch, .position = 1});
            check(p, {.unit = &unit, .width = 3}, {.steps = 33, .batch = 2, .reverse = true});
-           if (!unit.is_matrix()) continue;
+           // Long and few: in chunks, in units that allow it.
+           if (!unit.is_matrix()) {
+             for (const bool reverse : {false, true})
+               check(p, {.unit = &unit, .width = 7},
+                     {.steps = 150, .batch = 4, .reverse = reverse});
+             // Sentences that end or begin before, at and after the ends of chunks.
+             check(p, {.unit = &unit, .width = 1}, {.steps = 150, .batch = 45});
+             check(p, {.unit = &unit, .width = 5}, {.steps = 200, .batch = 1, .mask = false});
+             check(p, {.unit = &unit, .width = 5}, {.steps = 131, .batch = 3, .backward = false});
+             continue;
+           }
            check(p, {.unit = &unit, .width = 65, .normal = true, .positions = 2},
                  {.steps = 2, .batch = 3});
            if (std::string_view(unit.name) == "gru")  // more channels than threads

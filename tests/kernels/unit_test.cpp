@@ -4,6 +4,7 @@
 #include "tests/support/reference.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -381,6 +382,50 @@ void check_rows(const kernels::Unit& unit, Rng& rng) {
         }
       }
   }
+}
+
+// Whether the next value of state `linear` is a s + b in it, a and b depend on no state, and the
+// next values depend on no other state.
+template <class U>
+bool is_linear(int linear, Rng& rng) {
+  const auto next = [](const Step<double, U>& step) {
+    std::array<double, U::states> to;
+    double values[U::states];
+    U::forward(step, values);
+    std::copy_n(values, U::states, to.begin());
+    return to;
+  };
+  for (int i = 0; i < 20; ++i) {
+    Step<double, U> step = random_step<U>(rng);
+    const auto at = next(step);
+    for (int p = 0; p < U::states; ++p) {
+      if (p == linear) continue;
+      Step<double, U> other = step;
+      other.s[p] += 1;
+      if (next(other) != at) return false;
+    }
+    const auto state = [&](double more) {
+      Step<double, U> other = step;
+      other.s[linear] += more;
+      return next(other)[static_cast<std::size_t>(linear)];
+    };
+    if (std::abs(state(1) - 2 * state(0) + state(-1)) > 1e-12) return false;
+  }
+  return true;
+}
+
+TEST(Units, linear_states) {
+  Rng rng(6);
+#define NMT_UNIT(name, variant, ...)                                                      \
+  if (const int linear = linear_state_of<__VA_ARGS__>; linear >= 0) {                     \
+    EXPECT_TRUE(is_linear<__VA_ARGS__>(linear, rng)) << name << ' ' << variant;           \
+    EXPECT_FALSE(__VA_ARGS__::recurrents || __VA_ARGS__::late) << name << ' ' << variant; \
+  }
+#include "units/units.def"
+#undef NMT_UNIT
+  EXPECT_FALSE(is_linear<Sru>(1, rng)) << "its gates read the state";
+  EXPECT_FALSE(is_linear<Lrn<Activation::identity>>(0, rng)) << "its gates read the state";
+  EXPECT_FALSE(is_linear<Ssru>(0, rng)) << "the other state is read";
 }
 
 // A NaN in any plane of the input must propagate to the output or to the input of the late product.

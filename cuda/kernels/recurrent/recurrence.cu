@@ -1,3 +1,4 @@
+#include "cuda/kernels/recurrent/chunks.h"
 #include "cuda/kernels/recurrent/persistent.h"
 #include "cuda/runtime/launch.h"
 #include "kernels/pointwise.h"
@@ -38,16 +39,21 @@ std::int64_t steps_at_once(const Recurrence& a) {
 void recurrence_forward(const Cuda& cuda, const Recurrence& a) {
   if (runs_persistently(cuda, a, false))
     return persistent_forward(cuda, a, unit_steps(a, 0, a.steps));
+  if (const Chunks chunks = chunks_of(cuda, a); chunks.count > 1)
+    return chunks_forward(cuda, a, chunks, unit_steps(a, 0, a.steps));
   const std::int64_t at_once = steps_at_once(a);
   for (std::int64_t i = 0; i < a.steps; i += at_once)
     cell_forward(cuda, a.cell, a.record, step_offsets(a, i, 0).at, unit_steps(a, i, at_once));
 }
 
-std::int64_t recurrence_scratch(const Cuda&, const Recurrence& a) {
+std::int64_t recurrence_scratch(const Cuda& cuda, const Recurrence& a) {
+  if (const Chunks chunks = chunks_of(cuda, a); chunks.count > 1) return chunks_scratch(a, chunks);
   return cell_scratch(a.cell, a.steps, a.batch) + a.batch * cell_space(a.cell);
 }
 
 void recurrence_backward(const Cuda& cuda, const Recurrence& a, const RecurrenceGradient& g) {
+  if (const Chunks chunks = chunks_of(cuda, a); chunks.count > 1)
+    return chunks_backward(cuda, a, g, chunks, unit_steps(a, 0, a.steps));
   float* temporary = g.scratch;
   const CellScratch scratch = start_cell(cuda, a.cell, a.steps, a.batch, &temporary);
   if (runs_persistently(cuda, a, true)) {

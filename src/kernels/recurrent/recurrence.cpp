@@ -223,9 +223,46 @@ UnitStep unit_step(const Recurrence& a, const StepOffsets& at, std::int64_t begi
   return step;
 }
 
+// The slices of the channels of an element-wise unit, one for a thread, where fewer threads would
+// have sentences: a few long ones. Each channel is computed as without slices, to the bit.
+struct Slices {
+  static constexpr std::int64_t channels = 64;  // a slice has a multiple of these
+
+  Slices(const Cpu& cpu, const Recurrence& a)
+      : width(a.cell.width), shares(cpu, (width + channels - 1) / channels, 1) {
+    // Below this many rows, a thread takes less time than to wake the others.
+    constexpr std::int64_t fewest_rows = 128;
+    if (a.cell.unit->is_matrix() || a.steps * a.batch < fewest_rows ||
+        shares.count <= Shares(cpu, a.batch).count)
+      shares.count = 1;
+  }
+  bool pay() const { return shares.count > 1; }
+
+  // body(slice, first channel, end) on every thread that has a slice.
+  template <class Body>
+  void run(const Cpu& cpu, Body&& body) const {
+    shares.run(cpu, [&](std::int64_t slice, std::int64_t begin, std::int64_t end) {
+      body(slice, begin * channels, std::min(end * channels, width));
+    });
+  }
+
+  std::int64_t width;
+  Shares shares;
+};
+
 }  // namespace
 
 void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
+  if (const Slices slices(cpu, a); slices.pay())
+    return slices.run(cpu, [&](std::int64_t, std::int64_t first, std::int64_t end) {
+      for (std::int64_t i = 0; i < a.steps; ++i) {
+        const StepOffsets at = step_offsets(a, i, 0);
+        UnitStep step = unit_step(a, at, 0, a.batch);
+        step.first = first;
+        step.rest = slices.width - end;
+        cell_forward({cpu, false}, a.cell, a.record, at.at, step);
+      }
+    });
   const Shares shares(cpu, a.batch);
   const ShareCpu on = shares.cpu(cpu);
   shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
@@ -238,10 +275,37 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
 
 // The sums of each share, then temporary space for all rows.
 std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
-  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
+  const std::int64_t shares = std::max(Shares(cpu, a.batch).count, Slices(cpu, a).shares.count);
+  return shares * cell_sums(a.cell) + a.batch * cell_space(a.cell);
 }
 
+namespace {
+
+void backward_in_slices(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g,
+                        const Slices& slices) {
+  const std::int64_t h = a.cell.width, sums = cell_sums(a.cell), count = slices.shares.count;
+  std::fill_n(g.scratch, count * sums, 0.0f);
+  float* carry[max_states]{};
+  start_carry(a.cell, g.dinitial, 0, a.batch, carry);
+  slices.run(cpu, [&](std::int64_t slice, std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = a.steps - 1; i >= 0; --i) {
+      const StepOffsets at = step_offsets(a, i, 0);
+      for (std::int64_t b = 0; b < a.batch; ++b)
+        add_floats(end - first, g.dh + (at.row + b) * h + first, carry[0] + b * h + first);
+      UnitStep step = unit_step(a, at, 0, a.batch);
+      step.first = first;
+      step.rest = h - end;
+      cell_backward({cpu, false}, a.cell, a.record, g.cell, at.row, step, carry,
+                    g.scratch + slice * sums, nullptr);
+    }
+  });
+  add_cell_sums(a.cell, g.scratch, count, sums, g.cell);
+}
+
+}  // namespace
+
 void recurrence_backward(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g) {
+  if (const Slices slices(cpu, a); slices.pay()) return backward_in_slices(cpu, a, g, slices);
   const Shares shares(cpu, a.batch);
   const ShareCpu on = shares.cpu(cpu);
   const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);

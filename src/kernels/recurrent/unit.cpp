@@ -25,16 +25,25 @@ template <class U>
   return step;
 }
 
+// The channels [first, end) of `planes` planes of a row, which begins at `row`.
+template <class Body>
+void each_plane(const UnitStep& a, int planes, std::int64_t row, Body&& body) {
+  const std::int64_t n = a.width - a.first - a.rest;
+  for (int p = 0; p < planes; ++p) body((row * planes + p) * a.width + a.first, n);
+}
+
 template <class U>
 void forward(const UnitStep& a) {
-  const std::int64_t h = a.width;
+  const std::int64_t h = a.width, end = h - a.rest;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     if (a.mask && a.mask[r] == 0.0f) {
-      for (int p = 0; p < U::states; ++p) std::copy_n(a.previous[p] + r * h, h, a.next[p] + r * h);
+      each_plane(a, 1, r, [&](std::int64_t at, std::int64_t n) {
+        for (int p = 0; p < U::states; ++p) std::copy_n(a.previous[p] + at, n, a.next[p] + at);
+      });
       continue;
     }
 #pragma omp simd
-    for (std::int64_t j = 0; j < h; ++j) {
+    for (std::int64_t j = a.first; j < end; ++j) {
       const Step<float, U> step = load<U>(a, r, j, true);
       float next[U::states];
       U::forward(step, next);
@@ -45,20 +54,24 @@ void forward(const UnitStep& a) {
 
 template <class U>
 void backward(const UnitStep& a, const UnitStepGradient& g) {
-  const std::int64_t h = a.width;
+  const std::int64_t h = a.width, end = h - a.rest;
   for (std::int64_t r = 0; r < a.rows; ++r) {
     if (a.mask && a.mask[r] == 0.0f) {
-      std::fill_n(g.dx + r * U::inputs * h, U::inputs * h, 0.0f);
-      if constexpr (U::recurrents > 0)
-        std::fill_n(g.du + r * U::recurrents * h, U::recurrents * h, 0.0f);
-      if constexpr (U::late > 0) std::fill_n(g.dlate + r * U::late * h, U::late * h, 0.0f);
-      for (int p = 0; p < U::states; ++p)
-        if (g.dprevious[p] != g.dnext[p])
-          std::copy_n(g.dnext[p] + r * h, h, g.dprevious[p] + r * h);
+      const auto clear = [&](int planes, float* to) {
+        each_plane(a, planes, r,
+                   [&](std::int64_t at, std::int64_t n) { std::fill_n(to + at, n, 0.0f); });
+      };
+      clear(U::inputs, g.dx);
+      if constexpr (U::recurrents > 0) clear(U::recurrents, g.du);
+      if constexpr (U::late > 0) clear(U::late, g.dlate);
+      each_plane(a, 1, r, [&](std::int64_t at, std::int64_t n) {
+        for (int p = 0; p < U::states; ++p)
+          if (g.dprevious[p] != g.dnext[p]) std::copy_n(g.dnext[p] + at, n, g.dprevious[p] + at);
+      });
       continue;
     }
 #pragma omp simd
-    for (std::int64_t j = 0; j < h; ++j) {
+    for (std::int64_t j = a.first; j < end; ++j) {
       const Step<float, U> step = load<U>(a, r, j, true);
       float dnext[U::states];
       for (int p = 0; p < U::states; ++p) dnext[p] = g.dnext[p][r * h + j];

@@ -15,6 +15,8 @@ constexpr int max_states = 4;
 struct UnitStep {
   std::int64_t rows = 0;
   std::int64_t width = 0;       ///< H
+  std::int64_t first = 0;       ///< the channels before this one are left alone,
+  std::int64_t rest = 0;        ///< and so many after the others; in units without products
   const float* x = nullptr;     ///< [rows, inputs*H]
   const float* u = nullptr;     ///< [rows, recurrents*H] h'U, bias and layer normalization included
   const float* late = nullptr;  ///< [rows, late*H]

@@ -1,4 +1,5 @@
-// Launches of a layer of a matrix unit, with a product and a kernel per step and persistently.
+// Launches of a layer of a matrix unit, with a product and a kernel per step and persistently, and
+// of an element-wise unit, in chunks and not.
 
 #include "kernels/recurrent/recurrence.h"
 
@@ -18,11 +19,18 @@ struct Launches {
   std::int64_t forward = 0, backward = 0;
 };
 
-Launches count(const kernels::Unit& unit, PersistentUse use, std::int64_t h = 48) {
-  constexpr std::int64_t steps = 32, batch = 33, rows = steps * batch;
+struct Sizes {
+  std::int64_t width = 48, steps = 32, batch = 33;
+};
+
+Launches count(const kernels::Unit& unit, PersistentUse use, const Sizes& sizes = {},
+               bool chunks = true) {
+  const std::int64_t h = sizes.width, steps = sizes.steps, batch = sizes.batch,
+                     rows = steps * batch;
   emulator::DryRun dry;
   CudaDevice device;
   device.set_persistent(use);
+  device.set_chunks(chunks);
   const std::unique_ptr<MemorySource> source = device.memory_source();
   const auto floats = [&](std::int64_t n) {  // never freed
     return reinterpret_cast<float*>(source->allocate(static_cast<std::size_t>(n) * sizeof(float)));
@@ -36,6 +44,7 @@ Launches count(const kernels::Unit& unit, PersistentUse use, std::int64_t h = 48
   a.cell.recurrent_transposed = floats(h * r * h);
   a.cell.late_transposed = floats(h * (l + 1) * h);
   a.cell.bias = floats((r + l) * h);
+  a.cell.vectors = floats(unit.vectors * h + 1);
   a.steps = steps;
   a.batch = batch;
   a.x = floats(rows * unit.inputs * h);
@@ -91,9 +100,30 @@ TEST(DryRecurrences, TheTableDecides) {
     if (std::string_view(unit.name) != "rnn") continue;
     for (const auto& [width, forward, backward] :
          {std::tuple{48, 1, 1}, {256, 1, 65}, {512, 64, 65}}) {
-      const Launches found = count(unit, PersistentUse::automatic, width);
+      const Launches found = count(unit, PersistentUse::automatic, {.width = width});
       EXPECT_EQ(found.forward, forward) << width;
       EXPECT_EQ(found.backward, backward) << width;
+    }
+  }
+}
+
+// The device of a dry run has 132 multiprocessors: 132 K channels keep it busy without chunks.
+TEST(DryRecurrences, FewLongSentencesAreChunks) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#endif
+  for (const kernels::Unit& unit : kernels::units()) {
+    if (std::string_view(unit.name) != "mingru") continue;
+    for (const auto& [width, steps, batch, chunks, launches] : {std::tuple{1024, 2048, 1, true, 3},
+                                                                {1024, 2048, 1, false, 1},
+                                                                {1024, 128, 8, true, 3},
+                                                                {1024, 127, 8, true, 1},
+                                                                {1024, 2048, 33, true, 3},
+                                                                {1024, 2048, 34, true, 1}}) {
+      const Launches found =
+          count(unit, PersistentUse::off, {.width = width, .steps = steps, .batch = batch}, chunks);
+      EXPECT_EQ(found.forward, launches) << steps << ' ' << batch;
+      EXPECT_EQ(found.backward, launches) << steps << ' ' << batch;
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "kernels/recurrent/persistent.h"
 #include "kernels/recurrent/recurrence.h"
 #include "tensor/rounded.h"
+#include "units/all.h"
 
 #include <fmt/format.h>
 
@@ -270,6 +271,32 @@ void add_rows(Bench& bench, std::size_t unit, const Size& size, const char* path
         });
 }
 
+// Whether a unit declares that its state is linear in the state before.
+bool is_linear(std::size_t unit) {
+  using namespace units;
+  static constexpr bool table[] = {
+#define NMT_UNIT(name, variant, ...) linear_state_of<__VA_ARGS__> >= 0,
+#include "units/units.def"
+#undef NMT_UNIT
+  };
+  return table[unit];
+}
+
+// A few long sentences with and without chunks, whose number of steps decides what pays.
+void add_long_rows(Bench& bench, CudaDevice& device, std::size_t unit) {
+  const bool quick = bench.options().quick;
+  for (const std::int64_t steps : {128, 512, 2048}) {
+    if (quick && steps > 128) break;
+    for (const std::int64_t batch : {1, 8}) {
+      const Size size{steps, batch, quick ? 8 : 1024};
+      add_rows(bench, unit, size, "");
+      device.set_chunks(false);
+      add_rows(bench, unit, size, " undivided");
+      device.set_chunks(true);
+    }
+  }
+}
+
 // Whether the device runs a unit persistently in both passes.
 bool persists(Bench& bench, std::size_t unit, const Size& size) {
   const std::unique_ptr<Arena> arena = bench.compute().new_arena();
@@ -289,6 +316,10 @@ void recurrences(Bench& bench) {
                                           : Size{32, 64, 512};
   for (std::size_t unit = 0; unit < kernels::units().size(); ++unit) {
     add_rows(bench, unit, size, "");
+    if (device && is_linear(unit)) add_long_rows(bench, *device, unit);
+    // A few long sentences: threads share the channels.
+    if (!device && !kernels::units()[unit].is_matrix() && !bench.options().quick)
+      add_rows(bench, unit, {2048, 1, size.width}, "");
     if (!device || kernels::units()[unit].recurrents == 0) continue;
     // Both paths of matrix units, and a width for which the persistent one is predicted to be the
     // faster one (cuda/kernels/recurrent/persistent_table.h).

@@ -1,0 +1,395 @@
+#include "cuda/kernels/columns.h"
+#include "cuda/kernels/recurrent/cell.h"
+#include "cuda/kernels/recurrent/chunks.h"
+#include "cuda/kernels/recurrent/unit_step.h"
+#include "cuda/kernels/recurrent/unit_table.h"
+
+namespace nmt::cuda {
+namespace {
+
+constexpr unsigned threads = 128;
+constexpr int ahead = 4;  // steps whose loads are in flight while a thread computes
+
+// A channel of a row in one chunk: the steps [begin, end).
+struct ChunkPlace {
+  std::int64_t chunk, begin, end;
+  Channel at;
+
+  // n: an index into [chunks, rows, H].
+  __device__ ChunkPlace(const UnitSteps& a, const Chunks& chunks, std::int64_t n) {
+    const std::int64_t channels = a.rows * a.width, channel = n % channels;
+    chunk = n / channels;
+    at = {channel / a.width, channel % a.width};
+    begin = chunk * chunks.length;
+    end = begin + chunks.length < a.steps ? begin + chunks.length : a.steps;
+  }
+};
+
+__device__ __forceinline__ std::int64_t place(const UnitSteps& a, const Channel& at,
+                                              std::int64_t i) {
+  return (at.row + i * a.stride) * a.width + at.column;
+}
+__device__ __forceinline__ bool is_live(const UnitSteps& a, const Channel& at, std::int64_t i) {
+  return !a.mask || a.mask[at.row + i * a.stride] != 0.0f;
+}
+
+// The factor of the linear state at a step.
+template <class U>
+__device__ __forceinline__ float factor(const Step<float, U>& step) {
+  float dnext[U::states] = {};
+  dnext[linear_state_of<U>] = 1.0f;
+  Step<float, U> d{};
+  U::backward(step, dnext, d);
+  return d.s[linear_state_of<U>];
+}
+
+// use(i, step, live) for the steps [begin, end), whose inputs are loaded some steps earlier.
+template <class U, class Use>
+__device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& here, Use&& use) {
+  Step<float, U> ring[ahead];
+  bool live[ahead];
+  float v[at_least_one(U::vectors)];
+  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
+#pragma unroll
+  for (int r = 0; r < ahead; ++r)
+    if (here.begin + r < here.end)
+      load_step<U>(a, here.at, here.begin + r, false, ring[r], live[r]);
+  for (std::int64_t begin = here.begin; begin < here.end; begin += ahead) {
+#pragma unroll
+    for (int r = 0; r < ahead; ++r) {
+      const std::int64_t i = begin + r;
+      if (i >= here.end) break;
+      Step<float, U> step = ring[r];
+      const bool alive = live[r];
+      if (i + ahead < here.end) load_step<U>(a, here.at, i + ahead, false, ring[r], live[r]);
+#pragma unroll
+      for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+      use(i, step, alive);
+    }
+  }
+}
+
+// The last linear state of each chunk but the last one, from a state of 0, and the product of its
+// factors. They are kept where the pass after the next one would write the states of the chunk's
+// last two steps.
+template <class U>
+__global__ void ends_kernel(UnitSteps a, Chunks chunks) {
+  constexpr int linear = linear_state_of<U>;
+  const std::int64_t channels = a.rows * a.width;
+  for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
+    const ChunkPlace here(a, chunks, n);
+    float state = 0.0f, product = 1.0f;
+    each_step<U>(a, here, [&](std::int64_t, Step<float, U>& step, bool live) {
+      if (!live) return;
+#pragma unroll
+      for (int p = 0; p < U::states; ++p) step.s[p] = 0.0f;
+      step.s[linear] = state;
+      product *= factor<U>(step);
+      float next[U::states];
+      U::forward(step, next);
+      state = next[linear];
+    });
+    a.next[linear][place(a, here.at, here.end - 1)] = state;
+    a.next[linear][place(a, here.at, here.end - 2)] = product;
+  }
+}
+
+// The linear state after the last step of each chunk but the last one.
+__global__ void states_between_kernel(UnitSteps a, Chunks chunks, const float* before,
+                                      float* states) {
+  const std::int64_t channels = a.rows * a.width;
+  for (std::int64_t n = grid_index(); n < channels; n += grid_stride()) {
+    const Channel at{n / a.width, n % a.width};
+    float state = before[n];
+    for (std::int64_t chunk = 1; chunk < chunks.count; ++chunk) {
+      const std::int64_t last = chunk * chunks.length - 1;
+      float& end = states[place(a, at, last)];
+      state = states[place(a, at, last - 1)] * state + end;
+      end = state;
+    }
+  }
+}
+
+// The states of each chunk. That of its last step is already there, which the next chunk reads. The
+// other states of masked steps at the begin of a chunk are left to passed_states_kernel().
+template <class U>
+__global__ void chunks_kernel(UnitSteps a, Chunks chunks) {
+  constexpr int linear = linear_state_of<U>;
+  const std::int64_t channels = a.rows * a.width;
+  for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
+    const ChunkPlace here(a, chunks, n);
+    const std::int64_t first = here.at.row * a.width + here.at.column;
+    float state[U::states];
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) state[p] = here.chunk == 0 ? a.previous[p][first] : 0.0f;
+    if (here.chunk > 0) state[linear] = a.next[linear][place(a, here.at, here.begin - 1)];
+    bool is_known = here.chunk == 0;
+    each_step<U>(a, here, [&](std::int64_t i, Step<float, U>& step, bool live) {
+      if (live) {
+#pragma unroll
+        for (int p = 0; p < U::states; ++p) step.s[p] = state[p];
+        U::forward(step, state);
+        is_known = true;
+      }
+      const std::int64_t to = place(a, here.at, i);
+      if (i + 1 == here.end && here.chunk + 1 < chunks.count)
+        state[linear] = a.next[linear][to];
+      else
+        a.next[linear][to] = state[linear];
+#pragma unroll
+      for (int p = 0; p < U::states; ++p)
+        if (p != linear && is_known) a.next[p][to] = state[p];
+      if (a.next_rounded && (linear == 0 || is_known)) assign(a.next_rounded[to], state[0]);
+    });
+  }
+}
+
+// The states other than the linear one of masked steps at the begin of a chunk: those of the last
+// step before that is not masked, or the first ones.
+template <class U>
+__global__ void passed_states_kernel(UnitSteps a, Chunks chunks) {
+  const std::int64_t channels = a.rows * a.width;
+  for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
+    const ChunkPlace here(a, chunks, n + channels);
+    if (is_live(a, here.at, here.begin)) continue;
+    std::int64_t from = here.begin - 1;
+    while (from >= 0 && !is_live(a, here.at, from)) --from;
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) {
+      if (p == linear_state_of<U>) continue;
+      const float state = from < 0 ? a.previous[p][here.at.row * a.width + here.at.column]
+                                   : a.next[p][place(a, here.at, from)];
+      for (std::int64_t i = here.begin; i < here.end && !is_live(a, here.at, i); ++i) {
+        a.next[p][place(a, here.at, i)] = state;
+        if (p == 0 && a.next_rounded) assign(a.next_rounded[place(a, here.at, i)], state);
+      }
+    }
+  }
+}
+
+// Scratch memory of the backward pass.
+struct ChunkScratch {
+  float* products;  // [chunks-1, rows, H] of the factors of chunk 1 and later ones
+  float* carries;   // [chunks-1, rows, H] the gradient of the linear state after chunk 0 and later
+  float* sums;      // [chunks, rows, vectors*H] gradients of the vectors
+};
+
+ChunkScratch chunk_scratch(const Chunks& chunks, std::int64_t channels, float* memory) {
+  float* const carries = memory + (chunks.count - 1) * channels;
+  return {memory, carries, carries + (chunks.count - 1) * channels};
+}
+
+// What the masked steps after a chunk pass to the gradient of h after its last step.
+__device__ __forceinline__ float passed_gradient(const UnitSteps& a, const float* dh,
+                                                 const ChunkPlace& here) {
+  std::int64_t i = here.end;
+  while (i < a.steps && !is_live(a, here.at, i)) ++i;
+  float sum = 0.0f;
+  while (--i >= here.end) sum += dh[place(a, here.at, i)];
+  return sum;
+}
+
+// use(i, step, live, carry) for the steps from the last to the first, carry[0] including dh.
+template <class U, class Use>
+__device__ __forceinline__ void each_step_back(const UnitSteps& a, const float* dh,
+                                               const ChunkPlace& here, float (&carry)[U::states],
+                                               Use&& use) {
+  constexpr int early = 2;
+  Step<float, U> ring[early];
+  bool live[early];
+  float dh_ring[early], v[at_least_one(U::vectors)];
+  load_planes<U::vectors>(a.vectors, 0, here.at.column, a.width, v);
+  const auto load = [&](std::int64_t i, int r) {
+    load_step<U>(a, here.at, i, false, ring[r], live[r]);
+    load_states<U>(a, here.at, i, ring[r]);
+    dh_ring[r] = dh[place(a, here.at, i)];
+  };
+#pragma unroll
+  for (int r = 0; r < early; ++r)
+    if (here.end - 1 - r >= here.begin) load(here.end - 1 - r, r);
+  for (std::int64_t begin = here.end - 1; begin >= here.begin; begin -= early) {
+#pragma unroll
+    for (int r = 0; r < early; ++r) {
+      const std::int64_t i = begin - r;
+      if (i < here.begin) break;
+      Step<float, U> step = ring[r];
+      const bool alive = live[r];
+      carry[0] += dh_ring[r];
+      if (i - early >= here.begin) load(i - early, r);
+#pragma unroll
+      for (int p = 0; p < U::vectors; ++p) step.v[p] = v[p];
+      use(i, step, alive);
+    }
+  }
+}
+
+// The gradient of the linear state before each chunk but the first, from one of 0 after it, and the
+// product of the chunk's factors.
+template <class U>
+__global__ void ends_backward_kernel(UnitSteps a, const float* dh, Chunks chunks,
+                                     ChunkScratch scratch) {
+  constexpr int linear = linear_state_of<U>;
+  const std::int64_t channels = a.rows * a.width;
+  for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
+    const ChunkPlace here(a, chunks, n + channels);
+    float carry[U::states] = {}, product = 1.0f;
+    if constexpr (linear != 0) carry[0] = passed_gradient(a, dh, here);
+    each_step_back<U>(a, dh, here, carry, [&](std::int64_t, const Step<float, U>& step, bool live) {
+      if (!live) return;
+      product *= factor<U>(step);
+      Step<float, U> d{};
+      U::backward(step, carry, d);
+#pragma unroll
+      for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+    });
+    scratch.carries[n] = carry[linear];
+    scratch.products[n] = product;
+  }
+}
+
+// The gradient of the linear state after each chunk but the last one, in place.
+__global__ void gradients_between_kernel(std::int64_t channels, Chunks chunks,
+                                         ChunkScratch scratch) {
+  for (std::int64_t n = grid_index(); n < channels; n += grid_stride()) {
+    float carry = 0.0f;
+    for (std::int64_t chunk = chunks.count - 2; chunk >= 0; --chunk) {
+      float& end = scratch.carries[chunk * channels + n];
+      carry = scratch.products[chunk * channels + n] * carry + end;
+      end = carry;
+    }
+  }
+}
+
+template <class U>
+__global__ void chunks_backward_kernel(UnitSteps a, UnitStepsGradient g, Chunks chunks,
+                                       ChunkScratch scratch) {
+  constexpr int linear = linear_state_of<U>;
+  const std::int64_t h = a.width, channels = a.rows * h;
+  for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
+    const ChunkPlace here(a, chunks, n);
+    float carry[U::states] = {}, dv[at_least_one(U::vectors)] = {};
+    if (here.chunk + 1 < chunks.count) {
+      if constexpr (linear != 0) carry[0] = passed_gradient(a, g.dh, here);
+      carry[linear] = scratch.carries[n];
+    }
+    each_step_back<U>(a, g.dh, here, carry,
+                      [&](std::int64_t i, const Step<float, U>& step, bool live) {
+                        Step<float, U> d{};
+                        if (live) {
+                          U::backward(step, carry, d);
+#pragma unroll
+                          for (int p = 0; p < U::vectors; ++p) dv[p] += d.v[p];
+#pragma unroll
+                          for (int p = 0; p < U::states; ++p) carry[p] = d.s[p];
+                        }
+                        store_dx<U>(g, here.at.row + i * a.stride, here.at.column, h, d.x);
+                      });
+    store_planes<U::vectors>(scratch.sums, here.chunk * a.rows + here.at.row, here.at.column, h,
+                             dv);
+    if (here.chunk > 0) continue;
+#pragma unroll
+    for (int p = 0; p < U::states; ++p) g.carry[p][n] = carry[p];
+  }
+}
+
+struct ChunkKernels {
+  void (*forward)(const Cuda&, const UnitSteps&, const Chunks&) = nullptr;
+  void (*backward)(const Cuda&, const UnitSteps&, const UnitStepsGradient&, const Chunks&,
+                   const ChunkScratch&) = nullptr;
+};
+
+unsigned blocks(const Cuda& cuda, const UnitSteps& a, std::int64_t chunks) {
+  return blocks_for(cuda, chunks * a.rows * a.width, threads);
+}
+
+template <class U>
+void forward(const Cuda& cuda, const UnitSteps& a, const Chunks& chunks) {
+  constexpr int linear = linear_state_of<U>;
+  launch(ends_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, chunks);
+  launch(states_between_kernel, blocks(cuda, a, 1), threads, 0, cuda, a, chunks, a.previous[linear],
+         a.next[linear]);
+  launch(chunks_kernel<U>, blocks(cuda, a, chunks.count), threads, 0, cuda, a, chunks);
+  if (U::states > 1 && a.mask)
+    launch(passed_states_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, chunks);
+}
+
+template <class U>
+void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g,
+              const Chunks& chunks, const ChunkScratch& scratch) {
+  launch(ends_backward_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, g.dh,
+         chunks, scratch);
+  launch(gradients_between_kernel, blocks(cuda, a, 1), threads, 0, cuda, a.rows * a.width, chunks,
+         scratch);
+  launch(chunks_backward_kernel<U>, blocks(cuda, a, chunks.count), threads, 0, cuda, a, g, chunks,
+         scratch);
+}
+
+template <class U>
+constexpr ChunkKernels describe() {
+  if constexpr (linear_state_of<U> >= 0) {
+    static_assert(U::recurrents + U::late == 0 && position_vectors_of<U> == 0 &&
+                      (linear_state_of<U> > 0 || U::states == 1),
+                  "chunks pass one state");
+    return {forward<U>, backward<U>};
+  } else {
+    return {};
+  }
+}
+
+// Null members: the unit's state is not linear.
+const ChunkKernels& chunk_kernels(const kernels::Unit& unit) {
+  static constexpr ChunkKernels table[] = {
+#define NMT_UNIT(name, variant, ...) describe<__VA_ARGS__>(),
+#include "units/units.def"
+#undef NMT_UNIT
+  };
+  return table[number_of(unit)];
+}
+
+}  // namespace
+
+Chunks chunks_of(const Cuda& cuda, const kernels::Recurrence& a) {
+  // Threads that a multiprocessor runs at once, at 64 registers each; the fewest chunks that pay
+  // for two passes; and the fewest steps that pay for the states between chunks.
+  constexpr std::int64_t resident = 1024, fewest = 4, shortest = 32;
+  const CudaDevice::State& state = state_of(cuda);
+  const std::int64_t channels = a.batch * a.cell.width;
+  if (!state.with_chunks || channels == 0 || !chunk_kernels(*a.cell.unit).forward) return {};
+  const std::int64_t count =
+      std::min(resident * state.multiprocessors / channels, a.steps / shortest);
+  if (count < fewest) return {};
+  const std::int64_t length = divide_up(a.steps, count);
+  return {divide_up(a.steps, length), length};
+}
+
+void chunks_forward(const Cuda& cuda, const kernels::Recurrence& a, const Chunks& chunks,
+                    UnitSteps first) {
+  set_parameters(a.cell, a.record, 0, first);
+  chunk_kernels(*a.cell.unit).forward(cuda, first, chunks);
+}
+
+std::int64_t chunks_scratch(const kernels::Recurrence& a, const Chunks& chunks) {
+  return (2 * (chunks.count - 1) + chunks.count * a.cell.unit->vectors) * a.batch * a.cell.width;
+}
+
+void chunks_backward(const Cuda& cuda, const kernels::Recurrence& a,
+                     const kernels::RecurrenceGradient& g, const Chunks& chunks, UnitSteps first) {
+  const std::int64_t h = a.cell.width, vectors = a.cell.unit->vectors * h;
+  const ChunkScratch scratch = chunk_scratch(chunks, a.batch * h, g.scratch);
+  set_parameters(a.cell, a.record, 0, first);
+  const std::int64_t row = a.reverse ? (a.steps - 1) * a.batch : 0;
+  UnitStepsGradient d;
+  d.dh = g.dh + row * h;
+  d.dx = part(g.cell.dx, row, a.cell.unit->inputs * h);
+  d.dx_rounded = part(g.cell.dx_rounded, row, a.cell.unit->inputs * h);
+  std::copy_n(g.dinitial, a.cell.unit->states, d.carry);
+  chunk_kernels(*a.cell.unit).backward(cuda, first, d, chunks, scratch);
+  if (!g.cell.dvectors || vectors == 0) return;
+  const float* const sums = scratch.sums;
+  add_columns(
+      cuda, chunks.count * a.batch, vectors,
+      [=] __device__(std::int64_t r, std::int64_t i) { return sums[r * vectors + i]; },
+      g.cell.dvectors);
+}
+
+}  // namespace nmt::cuda
