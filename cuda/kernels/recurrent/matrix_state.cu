@@ -61,24 +61,37 @@ std::int64_t sums_of(const MatrixRecurrence& a) {
   return (a.unit->vectors + a.unit->matrix_state->rows * a.state_width) * a.width;
 }
 
-// The head's vectors of all steps: a thread for a head of a sentence.
+// Whether the steps of a head depend on each other only through its channels' states.
+template <class U>
+constexpr bool forgets = U::memory_vectors + U::memory_scalars == 0;
+
+// Threads that compute the heads' vectors: one for all steps of a head of a sentence, or, if the
+// head remembers nothing, one for each step.
+template <class U>
+std::int64_t prepared_at_once(const MatrixRecurrence& a) {
+  return a.batch * a.heads * (forgets<U> ? a.steps : 1);
+}
+
 template <class U>
 __global__ void prepare_kernel(MatrixScanArguments s) {
   const int k = s.a.state_width;
-  for (std::int64_t chain = grid_index(); chain < s.a.batch * s.a.heads; chain += grid_stride()) {
-    const std::int64_t b = chain / s.a.heads, head = chain % s.a.heads;
+  const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
+  for (std::int64_t n = grid_index(); n < chains * at_once; n += grid_stride()) {
+    const std::int64_t chain = n / at_once, b = chain / s.a.heads, head = chain % s.a.heads;
     const float* before = s.a.memory_before + s.own_memory(b, head);
-    for (std::int64_t i = 0; i < s.a.steps; ++i) {
+    const std::int64_t first = forgets<U> ? n % at_once : 0;
+    for (std::int64_t i = first; i < (forgets<U> ? first + 1 : s.a.steps); ++i) {
       const std::int64_t t = s.time(i), row = t * s.a.batch + b;
       const HeadOutput<float> out = head_at<U>(s.record(chain, t), k);
       const float* const from = s.a.shared + s.input(row, head);
       if (s.is_live(row))
         U::prepare(k, HeadInput<const float>{from, from + U::planes * k, before}, out);
       else
-        for (int n = 0; n < s.memory; ++n) out.memory[n] = before[n];
+        for (int m = 0; m < s.memory; ++m) out.memory[m] = before[m];
       before = out.memory;
     }
-    for (int n = 0; n < s.memory; ++n) s.a.memory[s.own_memory(b, head) + n] = before[n];
+    if constexpr (!forgets<U>)
+      for (int m = 0; m < s.memory; ++m) s.a.memory[s.own_memory(b, head) + m] = before[m];
   }
 }
 
@@ -269,30 +282,32 @@ __global__ void scan_backward_kernel(MatrixScanArguments s, MatrixGradient g,
     }
 }
 
-// The gradients of the projections of a head, from the sums of its tiles: a thread for a head of a
-// sentence.
+// The gradients of the projections of a head, from the sums of its tiles; threads as for
+// prepare_kernel().
 template <class U>
 __global__ void prepare_backward_kernel(MatrixScanArguments s, MatrixGradient g,
                                         MatrixScanScratch scratch) {
   constexpr int most = 2 * max_state_width + 2;
   const int k = s.a.state_width, summed = s.output - s.memory;
-  for (std::int64_t chain = grid_index(); chain < s.a.batch * s.a.heads; chain += grid_stride()) {
-    const std::int64_t b = chain / s.a.heads, head = chain % s.a.heads;
+  const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
+  for (std::int64_t n = grid_index(); n < chains * at_once; n += grid_stride()) {
+    const std::int64_t chain = n / at_once, b = chain / s.a.heads, head = chain % s.a.heads;
+    const std::int64_t last = forgets<U> ? n % at_once : s.a.steps - 1;
     const auto gradients = [&](std::int64_t tile, std::int64_t t) {
       return scratch.heads + ((chain * s.tiles + tile) * s.a.steps + t) * s.output;
     };
     float dmemory[most], dbefore[most] = {};
-    for (int n = 0; n < s.memory; ++n) dmemory[n] = 0.0f;
-    for (std::int64_t i = s.a.steps - 1; i >= 0; --i) {
+    for (int m = 0; m < s.memory; ++m) dmemory[m] = 0.0f;
+    for (std::int64_t i = last; i >= (forgets<U> ? last : 0); --i) {
       const std::int64_t t = s.time(i), row = t * s.a.batch + b;
       float* const to = g.dshared + s.input(row, head);
       if (!s.is_live(row)) {
-        for (std::int64_t n = 0; n < s.head_input; ++n) to[n] = 0.0f;
+        for (std::int64_t m = 0; m < s.head_input; ++m) to[m] = 0.0f;
         continue;
       }
       float* const sum = gradients(0, t);
       for (std::int64_t tile = 1; tile < s.tiles; ++tile)
-        for (int n = 0; n < summed; ++n) sum[n] += gradients(tile, t)[n];
+        for (int m = 0; m < summed; ++m) sum[m] += gradients(tile, t)[m];
       const float* const before = i == 0 ? s.a.memory_before + s.own_memory(b, head)
                                          : head_at<U>(s.record(chain, s.time(i - 1)), k).memory;
       const HeadOutput<float> d = head_at<U>(sum, k);
@@ -302,10 +317,10 @@ __global__ void prepare_backward_kernel(MatrixScanArguments s, MatrixGradient g,
                           head_at<U, const float>(record, k),
                           HeadOutput<const float>{d.decay, d.key, d.query, d.extra, dmemory},
                           HeadInput<float>{to, to + U::planes * k, dbefore});
-      for (int n = 0; n < s.memory; ++n) dmemory[n] = dbefore[n];
+      for (int m = 0; m < s.memory; ++m) dmemory[m] = dbefore[m];
     }
-    if (g.dmemory_before)
-      for (int n = 0; n < s.memory; ++n) g.dmemory_before[s.own_memory(b, head) + n] = dmemory[n];
+    if (g.dmemory_before && !forgets<U>)
+      for (int m = 0; m < s.memory; ++m) g.dmemory_before[s.own_memory(b, head) + m] = dmemory[m];
   }
 }
 
@@ -314,7 +329,8 @@ struct Launches {
   static void forward(const Cuda& cuda, const MatrixRecurrence& a) {
     const MatrixScanArguments s = arguments_of(a);
     const std::int64_t chains = a.batch * a.heads;
-    launch(prepare_kernel<U>, blocks_for(cuda, chains, warp_size), warp_size, 0, cuda, s);
+    launch(prepare_kernel<U>, blocks_for(cuda, prepared_at_once<U>(a), warp_size), warp_size, 0,
+           cuda, s);
     launch(scan_kernel<U>, static_cast<unsigned>(chains * s.tiles), warp_size,
            sizeof(float) * warp_size * static_cast<std::size_t>(a.state_width), cuda, s);
   }
@@ -325,8 +341,8 @@ struct Launches {
     launch(scan_backward_kernel<U>, static_cast<unsigned>(chains * s.tiles), warp_size,
            2 * sizeof(float) * warp_size * static_cast<std::size_t>(a.state_width), cuda, s, g,
            scratch);
-    launch(prepare_backward_kernel<U>, blocks_for(cuda, chains, warp_size), warp_size, 0, cuda, s,
-           g, scratch);
+    launch(prepare_backward_kernel<U>, blocks_for(cuda, prepared_at_once<U>(a), warp_size),
+           warp_size, 0, cuda, s, g, scratch);
   }
 };
 

@@ -33,7 +33,8 @@ Launches count(const kernels::Unit& unit, PersistentUse use, const Sizes& sizes 
   device.set_chunks(chunks);
   const std::unique_ptr<MemorySource> source = device.memory_source();
   const auto floats = [&](std::int64_t n) {  // never freed
-    return reinterpret_cast<float*>(source->allocate(static_cast<std::size_t>(n) * sizeof(float)));
+    return reinterpret_cast<float*>(
+        source->allocate(static_cast<std::size_t>(n + 1) * sizeof(float)));
   };
   const std::int64_t r = unit.recurrents, l = unit.late;
   kernels::Recurrence a;
