@@ -57,6 +57,7 @@ Trainer::Trainer(const TrainSpec& spec, const Parts& parts)
   state_.corpus = parts.corpus;
   state_.development = parts.development;
   state_.settings = parts.settings;
+  state_.alignments = parts.alignments;
 }
 
 void Trainer::check(const TrainSpec& spec) {
@@ -433,6 +434,7 @@ void Trainer::load() {
   optimizer_.clear();
   state_ = loaded;
   state_.settings = parts_.settings;
+  if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
   saved_update_ = state_.progress.updates;
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);

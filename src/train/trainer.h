@@ -47,6 +47,7 @@ class Trainer {
     /// on several ranks store and validator are shared ones (shared.h).
     Communicator& communicator = alone();
     StopRequest stop = StopRequest();
+    std::string alignments = "";  ///< hash of the links of guided alignment; "": not guided
   };
   /// Errors (usage): invalid settings, as check() and Optimizer.
   Trainer(const TrainSpec& spec, const Parts& parts);

@@ -43,6 +43,7 @@ std::string TrainingState::to_json() const {
   if (best) json["best"] = *best;
   if (average_from >= 0) json["average_from"] = average_from;
   if (shown.alignment > 0) json["shown_alignment"] = shown.alignment;
+  if (!alignments.empty()) json["alignments"] = alignments;
   json["history"] = history;
   return json.dump(1) + "\n";
 }
@@ -57,6 +58,7 @@ TrainingState TrainingState::from_json(const std::string& text, const std::strin
       state.average_from = json.at("average_from").get<std::int64_t>();
     if (json.contains("shown_alignment"))
       state.shown.alignment = json.at("shown_alignment").get<double>();
+    if (json.contains("alignments")) state.alignments = json.at("alignments").get<std::string>();
     if (json.contains("history")) state.history = json.at("history").get<std::int64_t>();
   } catch (const nlohmann::json::exception& error) {
     fail(ExitStatus::data, "{}: not a training state: {}", name, error.what());

@@ -39,6 +39,7 @@ struct TrainingState {
   /// What the position belongs to: a hash of the training files and of how they are batched.
   std::string corpus;
   std::string development;  ///< what the best value belongs to: a hash of the development set
+  std::string alignments;   ///< hash of the last links of guided alignment; "": none or not known
   /// Bytes of the training's log (Reporter::position()) when this was saved; -1: not known.
   std::int64_t history = -1;
   std::string settings;  ///< YAML of all settings, choices included

@@ -82,6 +82,31 @@ class TrainTest(unittest.TestCase):
         self.train("killed", "--after", "40u")
         self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "killed"))
 
+    def test_resume_needs_the_same_links(self):
+        links = self.dir / "links"
+        pairs = len(self.en.read_text(encoding="utf-8").splitlines())
+        links.write_text("0-0\n" * pairs, encoding="utf-8")
+        guided = ("--guided-alignment", links)
+        self.train("guided", *guided, "--after", "2u")
+        self.train("guided", *guided, "--after", "3u")
+        links.write_text("0-0\n" * (pairs - 1) + "\n", encoding="utf-8")
+        error = self.train("guided", *guided, "--after", "4u", status=2).stderr
+        self.assertIn(f"{links}: the links differ", error)
+        self.assertIn("another file name", error)
+        self.train("guided", *guided, "--guided-alignment-weight", "0", "--after", "4u")
+        self.train("guided", *guided, "--after", "5u", status=2)  # not forgotten meanwhile
+        other = self.dir / "other"
+        shutil.copy(links, other)
+        done = self.train("guided", "--guided-alignment", other, "--after", "5u")
+        self.assertIn("override guided-alignment", done.stderr)
+        self.train("guided", "--guided-alignment", other, "--after", "6u")
+        with open(self.en, "a", encoding="utf-8") as text, open(self.de, "a", encoding="utf-8") as target, open(other, "a", encoding="utf-8") as more:
+            text.write("a house\n")
+            target.write("ein haus\n")
+            more.write("0-0\n")  # new text has new links
+        done = self.train("guided", "--guided-alignment", other, "--after", "7u")
+        self.assertIn("restarting the corpus", done.stderr)
+
     def test_noise_is_drawn_alike_by_a_resumed_training(self):
         # A vocabulary of its own, so that only the noise of the training pairs tells the runs apart.
         self.train("v", "--after", "1u", "--noise", "0")

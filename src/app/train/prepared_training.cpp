@@ -2,9 +2,11 @@
 
 #include "app/train/resumed_settings.h"
 #include "config/period.h"
+#include "core/error.h"
 #include "core/log.h"
 #include "train/autoconfig.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,8 +20,9 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
   return hosts;
 }
 
-// Keeps the values chosen by the previous run; other changes are logged or refused.
-void resume_settings(TrainingSpec& spec, const train::TrainingState& before,
+// Keeps the values chosen by the previous run; other changes are logged or refused. Returns the
+// names of the changed settings.
+std::vector<std::string> resume_settings(TrainingSpec& spec, const train::TrainingState& before,
                      const TrainingDirectory& directory, bool is_first) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
   // The same vocabularies may have another file name. Only the first rank compares them.
@@ -27,6 +30,25 @@ void resume_settings(TrainingSpec& spec, const train::TrainingState& before,
     return change.name == "vocabs" && (!is_first || directory.has_vocabularies(spec.data.vocabs));
   });
   train::announce_changes(changes, spec.train.model);
+  std::vector<std::string> names;
+  for (const train::ChangedSetting& change : changes) names.push_back(change.name);
+  return names;
+}
+
+// Links that changed under the name of their file would pass unnoticed. Another file is a logged
+// change, and links of other text must differ.
+void require_same_alignments(const TrainingSpec& spec, const train::TrainingState& before,
+                             const TrainingTask& task, const std::vector<std::string>& changed) {
+  const std::string now = task.alignments_hash();
+  if (now.empty() || before.alignments.empty() || now == before.alignments ||
+      !before.corpus.starts_with(task.text_hash()) ||
+      std::find(changed.begin(), changed.end(), "guided-alignment") != changed.end())
+    return;
+  fail(ExitStatus::usage,
+       "{}: the links differ from those that the training in {} used (guided-alignment); restore "
+       "the file, give the new links under another file name, or start anew with --no-reload or "
+       "another --model",
+       spec.data.guided_alignment, spec.train.model);
 }
 
 // The defaults of the task, where the caller set nothing.
@@ -68,9 +90,11 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
       before(directory.training_so_far()),
       task(make_training_task(asked.model.task)) {
   set_defaults(asked, *task);
-  if (before) resume_settings(asked, *before, directory, device.is_first());
+  std::vector<std::string> changed;
+  if (before) changed = resume_settings(asked, *before, directory, device.is_first());
   std::vector<train::Choice> choices;
   task->read(asked, !before, choices, device.ranks());
+  if (before) require_same_alignments(asked, *before, *task, changed);
   check(asked);
   warn_without_effect(asked, task->idle_options());
   batching = task->batching(asked);

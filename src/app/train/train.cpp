@@ -130,7 +130,7 @@ TrainingResult train(PreparedTraining& p, const TrainingControl& control) {
   train::Trainer trainer(p.spec.train,
                          {task.model(), task.source(), &validator, p.directory.store(), reporter,
                           p.heartbeat, p.batching, task.development_hash(), yaml_of(p.spec),
-                          control.started, p.device.ranks(), stop});
+                          control.started, p.device.ranks(), stop, task.alignments_hash()});
   if (!resume(trainer, reporter, p.directory.path()))
     return result_of(ExitStatus::ok, trainer.state());
   record_run(reporter, trainer.state().progress, p, control.command);

@@ -45,6 +45,8 @@ class TrainingTask {
   /// What determines the batches: a position in a corpus is valid only if it is unchanged.
   virtual std::string batching(const TrainingSpec& spec) const = 0;
   virtual std::string development_hash() const = 0;
+  /// Hash of the links of guided alignment; "": none.
+  virtual std::string alignments_hash() const { return ""; }
 
   /// The vocabularies of a new training; a resumed one reads them from its directory. Called on the
   /// first rank only.

@@ -19,6 +19,9 @@ class TranslationTraining : public TrainingTask {
   std::string text_hash() const override { return text_.corpus->hash(); }
   std::string batching(const TrainingSpec& spec) const override;
   std::string development_hash() const override { return text_.development_hash(); }
+  std::string alignments_hash() const override {
+    return text_.alignments ? text_.alignments->hash() : "";
+  }
   VocabularyPair make_vocabularies(const TrainingSpec& spec, train::Heartbeat& heartbeat) override;
   void make(const TrainingSpec& spec, const VocabularyPair& vocabularies, TrainingDevice& device,
             const train::StopRequest& stop) override;
