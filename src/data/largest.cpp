@@ -19,7 +19,39 @@ struct Steps {
   std::int64_t longest = 2, usual = 2;
 };
 
-Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t> lines) {
+/// Where the source of a line begins with its context, if max-length counts words: these tell which
+/// sentences fit, as in join_context().
+class ContextBegins {
+ public:
+  explicit ContextBegins(const Loading& loading) : sentences_(loading.context_sentences) {
+    const TextFile& file = loading.corpus.file(Side::source);
+    words_.reserve(static_cast<std::size_t>(file.lines()));
+    for (std::int64_t i = 0; i < file.lines(); ++i)
+      words_.push_back(static_cast<std::uint32_t>(count_words(file.raw(i), 0).count));
+    // Noise may drop the last word of each sentence.
+    limit_ = loading.spec.max_length + (loading.noise.any() ? sentences_ + 1 : 0);
+  }
+  std::uint32_t of(std::uint32_t line) const {
+    std::int64_t room = limit_ - std::int64_t{words_[line]};
+    std::uint32_t begin = line;
+    if (words_[line] == 0) return begin;  // the pair is dropped
+    for (; begin > 0 && line - begin < static_cast<std::uint32_t>(sentences_); --begin) {
+      const std::int64_t words = words_[begin - 1];
+      if (words == 0 || words + 1 > room) break;
+      room -= words + 1;
+    }
+    return begin;
+  }
+
+ private:
+  int sentences_;
+  std::int64_t limit_ = 0;
+  std::vector<std::uint32_t> words_;  // of each line of the source
+};
+
+/// `begins`: counts the context of each line too; null: none.
+Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t> lines,
+               const ContextBegins* begins = nullptr) {
   const TextFile& file = loading.corpus.file(side);
   const bool is_source = side == Side::source;
   const Vocabulary& vocabulary = is_source ? loading.source : loading.target;
@@ -28,14 +60,18 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
   const DataSpec& spec = loading.spec;
   const bool in_words = spec.max_length_unit == LengthUnit::words;
   const auto limit = static_cast<std::size_t>(spec.max_length);
+  const std::size_t max_words = limit + (loading.noise.any() ? 1 : 0);  // noise may drop the last
   std::vector<std::pair<std::size_t, std::uint32_t>> by_bytes;
   by_bytes.reserve(lines.size());
   for (const std::uint32_t line : lines) {
     const std::string_view text = file.raw(line);
-    if (in_words && !spec.max_length_crop && count_words(text, limit).count > limit) continue;
-    by_bytes.emplace_back(text.size(), line);
+    if (in_words && !spec.max_length_crop && count_words(text, limit).count > max_words) continue;
+    std::size_t bytes = text.size();
+    for (std::uint32_t i = begins ? begins->of(line) : line; i < line; ++i)
+      bytes += file.raw(i).size();
+    by_bytes.emplace_back(bytes, line);
   }
-  const auto steps = [&](std::uint32_t line) {
+  const auto steps_alone = [&](std::uint32_t line) {
     std::string storage;
     std::string_view text = file.line(line, storage);
     if (!in_words) text = text.substr(0, kMaxPieceBytes * limit);
@@ -46,6 +82,11 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
     }
     if (dropout) pieces = std::max(pieces, loading.measure(vocabulary, text, dropout).first.size());
     return static_cast<std::int64_t>(pieces) + 1;
+  };
+  const auto steps = [&](std::uint32_t line) {
+    std::int64_t sum = 0;  // each sentence of the context has a separator
+    for (std::uint32_t i = begins ? begins->of(line) : line; i <= line; ++i) sum += steps_alone(i);
+    return sum;
   };
   Steps found;
   if (by_bytes.empty()) return found;
@@ -60,25 +101,28 @@ Steps steps_of(const Loading& loading, Side side, std::span<const std::uint32_t>
   return found;
 }
 
-// Steps of a source with its context, whose sentences are as long as it and have a separator each.
-std::int64_t with_context(const Loading& loading, std::int64_t steps) {
-  const std::int64_t all = (loading.context_sentences + std::int64_t{1}) * steps;
-  const DataSpec& spec = loading.spec;
-  if (loading.context_sentences == 0 || spec.max_length_unit == LengthUnit::words) return all;
-  return std::min(all, std::int64_t{spec.max_length} + 1);
+Steps source_steps_of(const Loading& loading, std::span<const std::uint32_t> lines) {
+  if (loading.context_sentences == 0) return steps_of(loading, Side::source, lines);
+  if (loading.spec.max_length_unit == LengthUnit::words) {
+    const ContextBegins begins(loading);
+    return steps_of(loading, Side::source, lines, &begins);
+  }
+  // As if all sentences of the context, which any line may be, were as long as the sentence, with a
+  // separator each.
+  std::vector<std::uint32_t> all(static_cast<std::size_t>(loading.corpus.pairs()));
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  Steps found = steps_of(loading, Side::source, all);
+  for (std::int64_t* steps : {&found.longest, &found.usual})
+    *steps = std::min((loading.context_sentences + std::int64_t{1}) * *steps,
+                      std::int64_t{loading.spec.max_length} + 1);
+  return found;
 }
 
 }  // namespace
 
 std::vector<Batch> Loading::largest(std::span<const std::uint32_t> lines) const {
   const Steps t = steps_of(*this, Side::target, lines);
-  std::vector<std::uint32_t> all;  // any line may be context
-  if (context_sentences > 0) {
-    all.resize(static_cast<std::size_t>(corpus.pairs()));
-    std::iota(all.begin(), all.end(), std::uint32_t{0});
-  }
-  Steps s = steps_of(*this, Side::source, all.empty() ? lines : all);
-  for (std::int64_t* steps : {&s.longest, &s.usual}) *steps = with_context(*this, *steps);
+  const Steps s = source_steps_of(*this, lines);
   std::vector<Batch> batches;
   for (const auto& [source_steps, target_steps] :
        {std::pair(s.longest, t.longest), std::pair(s.usual, t.usual)}) {

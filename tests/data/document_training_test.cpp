@@ -213,6 +213,36 @@ TEST_F(DocumentTrainingTest, NoBatchIsLargerThanTheLargest) {
   EXPECT_LT(alone.largest_batches().front().source_steps, steps);
 }
 
+// The words of sentence and context together are limited, so their steps are too.
+TEST_F(DocumentTrainingTest, TheLargestBatchHasAsMuchContextAsWordsFit) {
+  spec_.max_length_unit = LengthUnit::words;
+  for (const bool noised : {false, true}) {
+    if (noised) {  // without their final words, more sentences fit
+      noise_ = {0.3, 0, 0, 0.5, 0};
+      std::string source, target;
+      for (const Pair& pair : pairs_) {
+        source += pair.source + (pair.source.empty() ? "\n" : " .\n");
+        target += pair.target + (pair.target.empty() ? "\n" : " .\n");
+      }
+      corpus_.emplace(files_.write("s", source), files_.write("t", target));
+    }
+    for (const int limit : {3, 5, 6, 9, 200}) {
+      spec_.max_length = limit;
+      for (const int sentences : {1, 2, 5}) {
+        TrainingData loader = data(sentences);
+        int steps = 0;
+        while (loader.epochs() < (noised ? 20 : 1))
+          steps = std::max(steps, loader.next().source_steps);
+        const int found = loader.largest_batches().front().source_steps;
+        if (noised)
+          EXPECT_GE(found, steps) << limit << ' ' << sentences;
+        else
+          EXPECT_EQ(found, steps) << limit << ' ' << sentences;
+      }
+    }
+  }
+}
+
 // The longest sentence may be context alone.
 TEST_F(DocumentTrainingTest, TheLargestBatchHasContextOfExcludedPairs) {
   corpus_.emplace(files_.write("s", "the first lamp is the last red lamp\nit\nwe\n"),
