@@ -201,15 +201,21 @@ void TranslationValidator::keep(const std::vector<std::string>& outputs, std::in
   }
 }
 
+std::size_t TranslationValidator::longest_sentence() const {
+  const std::vector<EncodedSource> encoded =
+      SourceEncoder(source_, model_.context_sentences, search_.max_length, false)
+          .encode(set_.sources, set_.contexts, compute_.pool());
+  const auto longest =
+      std::max_element(encoded.begin(), encoded.end(), [](const auto& a, const auto& b) {
+        return a.source.ids.size() < b.source.ids.size();
+      });
+  return static_cast<std::size_t>(longest - encoded.begin());
+}
+
 void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   const auto model = copy(weights);
   model->model->evaluate(batches_.front());
-  const auto longest_line =
-      static_cast<std::size_t>(std::max_element(set_.sources.begin(), set_.sources.end(),
-                                                [](const std::string& a, const std::string& b) {
-                                                  return a.size() < b.size();
-                                                }) -
-                               set_.sources.begin());
+  const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
   try {
     translate(*model, std::span(set_.sources).subspan(longest_line, 1),

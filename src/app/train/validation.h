@@ -43,6 +43,8 @@ class TranslationValidator : public train::Validator {
   /// Validations end without a result when `stop` requests it; by default, on signals.
   void stop_on(train::StopRequest stop) { stop_ = std::move(stop); }
   const DevelopmentSet& set() const { return set_; }
+  /// The sentence that the dry run translates: the one that is longest with its context.
+  std::size_t longest_sentence() const;
   /// Writes the translations of each validation to `path` in the format of development_json(),
   /// replacing the previous ones; "": not written. If the file cannot be written, a warning is
   /// logged once and training continues.
