@@ -99,6 +99,19 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.report["progress"]["updates"], 40)
         self.assertAlmostEqual(self.report["development"]["bleu"]["score"], self.report["validations"]["metrics"]["bleu"][-1], places=9)
 
+    def test_guided_alignment_has_a_curve(self):
+        self.assertNotIn("alignment", self.report["displays"])
+        links, model = self.root / "links", self.root / "guided"
+        links.write_text("0-0\n" * len((self.root / "train.en").read_text(encoding="utf-8").splitlines()), encoding="utf-8")
+        command = [model if word is self.model else word for word in self.command]
+        for more in ([], ["--guided-alignment", links]):  # begun without
+            subprocess.run([*command, *more, "--after", "20u" if more else "10u"], check=True, stderr=subprocess.DEVNULL)
+        page = run(model).stdout.decode()
+        column = page_data(page)["displays"]["alignment"]
+        self.assertEqual(column, [e.get("alignment") for e in log(model) if e["event"] == "display"])
+        self.assertEqual([value is None for value in column], [True, True, False, False])
+        self.assertIn("d.alignment ? curve(", page)
+
     def test_command_and_machine(self):
         first = self.report["runs"][0]
         words = subprocess.run(["bash", "-c", f"printf '%s\\n' {first['command']}"], capture_output=True, text=True, check=True).stdout.splitlines()

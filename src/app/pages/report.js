@@ -43,6 +43,8 @@ page.append(el("h2", {}, "Curves"), el("div", {class: "cards"},
   curve({title: "Perplexity (logarithmic)", log: true, series: [
     {name: "training", color: C[0], points: zip(d.updates, d.perplexity)},
     {name: "development", color: C[1], dots: true, points: v.metrics.perplexity ? metric("perplexity") : metric("cross-entropy").map(([x, y]) => [x, Math.exp(y)])}]}),
+  d.alignment ? curve({title: "Guided alignment (nats per target token)", zero: true, series: [
+    {name: "training, cross-entropy of attention", color: C[2], points: zip(d.updates, d.alignment)}]}) : [],
   isText ? [] : curve({title: "BLEU and chrF on the development set", zero: true, empty: "Not selected by valid-metrics.", series: [
     {name: "BLEU", color: C[0], dots: true, points: metric("bleu")},
     {name: "chrF", color: C[2], dots: true, points: metric("chrf")}]}),

@@ -93,6 +93,12 @@ Json columns(const std::vector<Json>& lines) {
     for (const Json& line : lines)
       if (is_event(line, "display")) column.push_back(number_of(line, name));
   }
+  // Only lines of guided alignment have it.
+  Json alignment = Json::array();
+  for (const Json& line : lines)
+    if (is_event(line, "display")) alignment.push_back(number_of(line, "alignment"));
+  if (std::any_of(alignment.begin(), alignment.end(), [](const Json& v) { return !v.is_null(); }))
+    displays["alignment"] = std::move(alignment);
   return displays;
 }
 
