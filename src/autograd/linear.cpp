@@ -114,9 +114,9 @@ void normalize_backward(const Tape& tape, const Tensor& x, const Tensor& statist
 
 // Room for the gradient of a product: in bfloat16 on a device whose products read it rounded,
 // else in float32.
-struct ProductGradient {
+struct GradientRoom {
   Tensor f32, rounded;
-  ProductGradient(const Context& context, const Shape& shape) {
+  GradientRoom(const Context& context, const Shape& shape) {
     if (dispatch(context, [](const auto& b) { return kernels::reads_rounded(b); }))
       rounded = context.empty({shape.rows(), kernels::rounded_stride(shape[-1])}, Dtype::bf16);
     else
@@ -334,7 +334,7 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
     if (!out->gradient) return;
     const Context& at = tape.context();
     Tensor dy = std::exchange(out->gradient, {});  // its last use
-    const ProductGradient branch(at, sum.shape());
+    const GradientRoom branch(at, sum.shape());
     kernels::ResidualNormGradient g{.dy = dy.f32(),
                                     .dbranch = branch.plain(),
                                     .dbranch_rounded = branch.bf16(),
