@@ -11,6 +11,7 @@
 #include <iterator>
 #include <mutex>
 #include <span>
+#include <utility>
 
 namespace nmt {
 namespace {
@@ -51,14 +52,13 @@ struct Scorer::Impl {
   Impl(std::shared_ptr<library::SharedModels> models, const ScorerOptions& options)
       : shared(std::move(models)),
         open(shared_spec(*shared, options), "nmt::Scorer", shared->models) {}
-  /// The contexts of the sources of a call.
-  std::vector<ContextSentences> contexts(const std::vector<std::string>& sources) {
-    const int sentences = open.scorer().context_sentences();
-    if (sentences == 0) return {};
-    return contexts_of(library::clean(sources, "score: sources"), sentences);
+  /// The contexts of the clean sources of a call; none if the model reads none.
+  std::vector<ContextSentences> contexts(std::span<const std::string> sources) {
+    return contexts_of(sources, open.scorer().context_sentences());
   }
-  std::vector<PairProbability> score(const std::vector<std::string>& sources,
-                                     const std::vector<std::string>& targets,
+  /// Scores clean sources and targets.
+  std::vector<PairProbability> score(std::span<const std::string> from,
+                                     std::span<const std::string> to,
                                      std::span<const ContextSentences> contexts,
                                      const ShouldStop& stop);
 
@@ -84,15 +84,15 @@ std::vector<PairProbability> Scorer::score(const std::vector<std::string>& sourc
   if (sources.size() != targets.size())
     fail(ExitStatus::data, "score: {} sources and {} targets; the numbers must be equal",
          sources.size(), targets.size());
-  return impl_->score(sources, targets, impl_->contexts(sources), stop);
-}
-
-std::vector<PairProbability> Scorer::Impl::score(const std::vector<std::string>& sources,
-                                                 const std::vector<std::string>& targets,
-                                                 std::span<const ContextSentences> contexts,
-                                                 const ShouldStop& stop) {
   const std::vector<std::string> from = library::clean(sources, "score: sources"),
                                  to = library::clean(targets, "score: targets");
+  return impl_->score(from, to, impl_->contexts(from), stop);
+}
+
+std::vector<PairProbability> Scorer::Impl::score(std::span<const std::string> from,
+                                                 std::span<const std::string> to,
+                                                 std::span<const ContextSentences> contexts,
+                                                 const ShouldStop& stop) {
   std::vector<PairProbability> result;
   result.reserve(from.size());
   PairScorer& scorer = open.scorer();
@@ -103,7 +103,7 @@ std::vector<PairProbability> Scorer::Impl::score(const std::vector<std::string>&
       const std::lock_guard lock(shared->one_call);
       open.on_batch(library::stop_between_batches(stop));
       scores =
-          scorer.score(std::span(from).subspan(begin, count), std::span(to).subspan(begin, count),
+          scorer.score(from.subspan(begin, count), to.subspan(begin, count),
                        static_cast<std::int64_t>(begin) + 1,
                        contexts.empty() ? contexts : contexts.subspan(begin, count));
     }
@@ -119,15 +119,22 @@ std::vector<std::vector<PairProbability>> Scorer::score_n_best(
     fail(ExitStatus::data,
          "score_n_best: {} sources and {} lists of targets; the numbers must be equal",
          sources.size(), targets.size());
-  const std::vector<ContextSentences> contexts = impl_->contexts(sources);
+  std::vector<std::string> lines = library::clean(sources, "score_n_best: sources");
+  std::vector<ContextSentences> contexts = impl_->contexts(lines);
   std::vector<std::string> from, to;
   std::vector<ContextSentences> contexts_of_pairs;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    from.insert(from.end(), targets[i].size(), sources[i]);
+  // Each target but the last has a copy.
+  const auto repeat = [](auto& all, auto& value, std::size_t count) {
+    if (count == 0) return;
+    all.insert(all.end(), count - 1, value);
+    all.push_back(std::move(value));
+  };
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    repeat(from, lines[i], targets[i].size());
     to.insert(to.end(), targets[i].begin(), targets[i].end());
-    if (!contexts.empty())
-      contexts_of_pairs.insert(contexts_of_pairs.end(), targets[i].size(), contexts[i]);
+    if (!contexts.empty()) repeat(contexts_of_pairs, contexts[i], targets[i].size());
   }
+  to = library::clean(to, "score_n_best: targets");
   std::vector<PairProbability> scores = impl_->score(from, to, contexts_of_pairs, stop);
   std::vector<std::vector<PairProbability>> result;
   auto next = std::make_move_iterator(scores.begin());

@@ -5,6 +5,7 @@
 #include "core/thread_pool.h"
 #include "search/repetition.h"
 #include "search/source_text_scorer.h"
+#include "search/vocabulary_check.h"
 #include "text/lines.h"
 
 #include <algorithm>
@@ -40,9 +41,7 @@ BatchTranslator::BatchTranslator(StepScorer& scorer, const Vocabulary& source,
       encoder_(source, options_.context_sentences, options_.batching.max_length,
                options_.pieces_in) {
   options_.batching.check();
-  NMT_CHECK(scorer.vocabulary() == target.size(),
-            "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
-            target.size());
+  require_same_size(scorer, target);
   if (options_.pieces_out) target_pieces_.emplace(target);
   options_.search.unk = target.unk();
   options_.search.bos = target.bos();

@@ -5,6 +5,7 @@
 #include "core/thread_pool.h"
 #include "search/beam/force_decode.h"
 #include "search/source_text_scorer.h"
+#include "search/vocabulary_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +22,7 @@ PairScorer::PairScorer(StepScorer& scorer, const Vocabulary& source, const Vocab
       encoder_(source, options_.context_sentences, options_.batching.max_length,
                options_.pieces_in) {
   options_.batching.check();
-  NMT_CHECK(scorer.vocabulary() == target.size(),
-            "the model has {} output tokens, but its target vocabulary has {}", scorer.vocabulary(),
-            target.size());
+  require_same_size(scorer, target);
   if (options_.pieces_in) target_pieces_.emplace(target);
 }
 
