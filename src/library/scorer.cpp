@@ -102,10 +102,9 @@ std::vector<PairProbability> Scorer::Impl::score(std::span<const std::string> fr
     {
       const std::lock_guard lock(shared->one_call);
       open.on_batch(library::stop_between_batches(stop));
-      scores =
-          scorer.score(from.subspan(begin, count), to.subspan(begin, count),
-                       static_cast<std::int64_t>(begin) + 1,
-                       contexts.empty() ? contexts : contexts.subspan(begin, count));
+      scores = scorer.score(from.subspan(begin, count), to.subspan(begin, count),
+                            static_cast<std::int64_t>(begin) + 1,
+                            contexts.empty() ? contexts : contexts.subspan(begin, count));
     }
     for (PairScore& pair : scores) result.push_back(public_score(std::move(pair)));
   }

@@ -1,4 +1,5 @@
 #include "app/train/validation.h"
+
 #include "text/vocabulary/train_vocabulary.h"
 
 #include <string>
@@ -12,10 +13,10 @@ namespace {
 
 TEST(TranslationValidator, TriesTheSentenceThatIsLongestWithItsContext) {
   const std::string text = "a lamp is red\nthe door is old\nwe see it\n";
-  const Vocabulary vocabulary =
-      train_vocabulary(1, [&](std::int64_t) { return std::string_view(text); },
-                       {.size = 30, .max_line_bytes = 1000}, "test")
-          .vocabulary;
+  const Vocabulary vocabulary = train_vocabulary(
+                                    1, [&](std::int64_t) { return std::string_view(text); },
+                                    {.size = 30, .max_line_bytes = 1000}, "test")
+                                    .vocabulary;
   const DevelopmentSet set{
       .sources = {"the door is old, red and old", "a lamp", "it", "we see a door"},
       .references = {"a", "a", "a", "a"},

@@ -23,7 +23,7 @@ train::Communicator& join(const TrainingSpec& spec, Processes& processes) {
 // Keeps the values chosen by the previous run; other changes are logged or refused. Returns the
 // names of the changed settings.
 std::vector<std::string> resume_settings(TrainingSpec& spec, const train::TrainingState& before,
-                     const TrainingDirectory& directory, bool is_first) {
+                                         const TrainingDirectory& directory, bool is_first) {
   std::vector<train::ChangedSetting> changes = take_over(spec, before.settings);
   // The same vocabularies may have another file name. Only the first rank compares them.
   std::erase_if(changes, [&](const train::ChangedSetting& change) {

@@ -205,10 +205,9 @@ std::size_t TranslationValidator::longest_sentence() const {
   const std::vector<EncodedSource> encoded =
       SourceEncoder(source_, model_.context_sentences, search_.max_length, false)
           .encode(set_.sources, set_.contexts, compute_.pool());
-  const auto longest =
-      std::max_element(encoded.begin(), encoded.end(), [](const auto& a, const auto& b) {
-        return a.source.ids.size() < b.source.ids.size();
-      });
+  const auto longest = std::max_element(
+      encoded.begin(), encoded.end(),
+      [](const auto& a, const auto& b) { return a.source.ids.size() < b.source.ids.size(); });
   return static_cast<std::size_t>(longest - encoded.begin());
 }
 
