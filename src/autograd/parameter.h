@@ -21,7 +21,10 @@ struct Parameter {
   Role role = Role::decoder;
   bool is_matrix = false;  ///< used in products: one multiply-add per weight and row
   Tensor value;
-  Tensor gradient;  ///< same shape; empty in a frozen model
+  /// Same shape; empty in a frozen model. A gradient that a product may start is written only
+  /// through the tape, with Tape::gradient(Parameter&) or Tape::product_gradient(): it may be old
+  /// (gradient_is_old), and a sum with it would be wrong.
+  Tensor gradient;
   /// The value for products, as the last update has written it (train/optimization/optimizer.h).
   Rounded rounded = {};
   bool is_rounded_in_passes = false;  ///< set by passes that had to round the value themselves
