@@ -90,7 +90,7 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
 }
 
 /// A cooperative launch, for kernels whose blocks wait for each other
-/// (cuda/kernels/recurrent/blocks_barrier.h). Error: the device cannot hold all blocks at once
+/// (persistent/blocks_barrier.h). Error: the device cannot hold all blocks at once
 /// (resident_blocks()). A kernel is always launched in the same way, as graphs assume.
 template <class... Parameters, class... Arguments>
 void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared,

@@ -125,7 +125,7 @@ T* workspace(const Cuda& cuda, std::int64_t count) {
   return static_cast<T*>(state.workspace.get(state, static_cast<std::size_t>(count) * sizeof(T)));
 }
 
-/// Counters of barriers of blocks (cuda/kernels/recurrent/blocks_barrier.h), each in a cache line
+/// Counters of barriers of blocks (persistent/blocks_barrier.h), each in a cache line
 /// of its own: at n * counter_stride for n < max_counters. Of the stream: its kernels use them one
 /// after the other.
 constexpr std::int64_t max_counters = 512, counter_stride = 32;

@@ -1,4 +1,4 @@
-#include "cuda/kernels/recurrent/blocks_barrier.h"
+#include "cuda/kernels/recurrent/persistent/blocks_barrier.h"
 #include "cuda/runtime/launch.h"
 #include "faulty.h"
 

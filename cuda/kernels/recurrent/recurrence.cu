@@ -1,5 +1,5 @@
 #include "cuda/kernels/recurrent/chunks.h"
-#include "cuda/kernels/recurrent/persistent.h"
+#include "cuda/kernels/recurrent/persistent/persistent.h"
 #include "cuda/runtime/launch.h"
 #include "kernels/pointwise.h"
 #include "kernels/recurrent/recurrence.h"

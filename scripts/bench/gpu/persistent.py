@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The time that a persistent recurrence is predicted to take per step on an H100, by the arithmetic of
-docs/design/cuda.md: the division into blocks of cuda/kernels/recurrent/persistent.cu and its costs, a
+docs/design/cuda.md: the division into blocks of cuda/kernels/recurrent/persistent/plan.cu and its costs, a
 barrier of blocks and the latencies of the point-wise step.
 
     persistent.py    prints the table of docs/design/cuda.md"""

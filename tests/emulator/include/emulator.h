@@ -6,7 +6,7 @@
 // - a deadlock of threads;
 // - a warp operation whose mask names a lane that does not take part, or that reads such a lane;
 // - more threads or shared memory than a device has;
-// - a barrier of blocks (cuda/kernels/recurrent/blocks_barrier.h) that not all threads or blocks
+// - a barrier of blocks (persistent/blocks_barrier.h) that not all threads or blocks
 //   reach, and one outside a cooperative launch, whose blocks are all alive at the same time;
 // - an operation of tensor cores that the lanes of a warp do not make together.
 // Graphs are captured and run by stream.cpp, which refuses the calls that a driver refuses.

@@ -322,7 +322,7 @@ void recurrences(Bench& bench) {
       add_rows(bench, unit, {2048, 1, size.width}, "");
     if (!device || kernels::units()[unit].recurrents == 0) continue;
     // Both paths of matrix units, and a width for which the persistent one is predicted to be the
-    // faster one (cuda/kernels/recurrent/persistent_table.h).
+    // faster one (cuda/kernels/recurrent/persistent/table.h).
     const Size half{size.steps, size.batch, size.width / 2};
     if (!bench.options().quick) add_rows(bench, unit, half, "");
     const PersistentUse before = device->persistent();

@@ -1,6 +1,6 @@
 #include "cuda/kernels/packed.h"
-#include "cuda/kernels/recurrent/persistent.h"
-#include "cuda/kernels/recurrent/persistent_table.h"
+#include "cuda/kernels/recurrent/persistent/persistent.h"
+#include "cuda/kernels/recurrent/persistent/table.h"
 
 #include <limits>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "cuda/kernels/recurrent/persistent_normal.h"
+#include "cuda/kernels/recurrent/persistent/normal.h"
 #include "cuda/kernels/recurrent/unit_table.h"
 
 namespace nmt::cuda {

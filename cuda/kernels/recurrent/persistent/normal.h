@@ -3,7 +3,7 @@
 // Layer normalization within persistent recurrences: the blocks that hold the channels of a row
 // exchange two numbers each for every plane, before and after a barrier of blocks.
 
-#include "cuda/kernels/recurrent/persistent.h"
+#include "cuda/kernels/recurrent/persistent/persistent.h"
 #include "cuda/kernels/reduce.h"
 #include "kernels/layer_norm.h"
 

@@ -5,9 +5,9 @@
 // other channels read its states from global memory after a barrier of blocks. (Diamos et al.,
 // "Persistent RNNs", ICML 2016.)
 
-#include "cuda/kernels/recurrent/blocks_barrier.h"
 #include "cuda/kernels/recurrent/cell.h"
-#include "cuda/kernels/recurrent/slice_product.h"
+#include "cuda/kernels/recurrent/persistent/blocks_barrier.h"
+#include "cuda/kernels/recurrent/persistent/slice_product.h"
 #include "cuda/kernels/recurrent/unit_step.h"
 #include "kernels/recurrent/persistent.h"
 
