@@ -201,6 +201,7 @@ bool Graphs::admits(const Entry& entry, std::int64_t calls) {
 }
 
 void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
+  NMT_CHECK(!is_between_, "recurring work within work between graphs");
   std::vector<std::int64_t> name(key.begin(), key.end());
   auto found = entries_.find(name);
   if (found == entries_.end()) {
@@ -225,6 +226,15 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
     }
   }
   if (!admits(entry, entry.calls) || !capture(entry, work)) do_plainly(entry, work);
+}
+
+void Graphs::run_between(const std::function<void()>& work) {
+  struct Flag {
+    bool& is_set;
+    explicit Flag(bool& flag) : is_set(flag) { is_set = true; }
+    ~Flag() { is_set = false; }
+  } const flag(is_between_);
+  work();
 }
 
 bool Graphs::run(Mode mode, Entry& entry, const std::function<void()>& work) {
@@ -318,7 +328,7 @@ bool Graphs::start(Entry& entry) {
   device_.to_device(entry.staged, values_.data(), staged_);
   const std::vector<std::function<void()>> between = std::exchange(between_, {});
   for (std::size_t i = 0; i < entry.parts.size(); ++i) {
-    if (i > 0) between[i - 1]();
+    if (i > 0) run_between(between[i - 1]);
     if (!entry.parts[i].exec) continue;
     const cudaError_t status = cudaGraphLaunch(entry.parts[i].exec, state_.stream);
     // Call by call only where nothing has run; a later part has its memory (take()).
@@ -479,7 +489,7 @@ void Graphs::between(std::span<const std::int64_t> identity, std::function<void(
   if (mode_ == Mode::watching) {
     ++at_;
     state_.recording = nullptr;  // its own calls are not reported, and it may wait for the device
-    work();
+    run_between(work);
     state_.recording = this;
     return;
   }

@@ -35,6 +35,7 @@ class Graphs {
   Graphs(const Graphs&) = delete;
   Graphs& operator=(const Graphs&) = delete;
 
+  /// Error (failed): called from work between graphs.
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
   /// Frees the memory of all graphs; false when there was none.
   bool release();
@@ -104,6 +105,7 @@ class Graphs {
     std::size_t room;
   };
 
+  void run_between(const std::function<void()>& work);
   bool run(Mode mode, Entry& entry, const std::function<void()>& work);
   void do_plainly(Entry& entry, const std::function<void()>& work);
   bool compare(Entry& entry, const std::function<void()>& work);
@@ -142,6 +144,7 @@ class Graphs {
   bool part_is_empty_ = true;
   std::size_t part_ = 0;                        // index of the current part
   std::vector<std::function<void()>> between_;  // work between the parts
+  bool is_between_ = false;                     // such work runs
   std::size_t at_ = 0, staged_ = 0;             // index of the next call; bytes uploaded so far
   std::vector<std::byte> values_;               // those bytes
 };

@@ -87,13 +87,16 @@ class CudaDevice {
   /// them (cuda/runtime/graph.h). Work under one key may differ in every respect: that only costs
   /// time. The function may be called a second time when nothing of its first call has run on the
   /// device, so it must have no lasting effect except to queue work here. Work that reads from the
-  /// device never becomes a graph.
+  /// device never becomes a graph. What work between graphs throws, this throws. Error (failed):
+  /// called from work between graphs.
   void repeat(std::span<const std::int64_t> key, const std::function<void()>& work);
   /// Within the function of repeat(): runs work that no graph may contain, such as a collective of
   /// several processes, in the order of the calls, between the graphs of what is before and after
   /// it. It runs only when the calls before it do, so it may have lasting effects, and it may run
-  /// after this call has returned. It must not use the arena, whose free memory the graphs after it
-  /// may use. `identity` tells it from other work of this kind. Elsewhere: runs it now.
+  /// after this call has returned. It may wait for the device. It may end the call of repeat() by
+  /// throwing: what comes after it does not run. It must not call repeat(), nor use the arena,
+  /// whose free memory the graphs after it may use. `identity` tells it from other work of this
+  /// kind. Elsewhere: runs it now.
   void between_graphs(std::span<const std::int64_t> identity, std::function<void()> work);
   /// Calls in all graphs together; a call takes about a kilobyte of device memory.
   static constexpr std::int64_t default_graph_calls = std::int64_t{1} << 20;

@@ -245,6 +245,27 @@ TEST_F(RecurringWork, IsEndedByWorkBetweenGraphs) {
   EXPECT_EQ(counts.misfits, 0);
 }
 
+// Work between graphs would change the graphs that are being launched.
+TEST_F(RecurringWork, DoesNotBeginBetweenGraphs) {
+  const std::int64_t identities[] = {1};
+  const auto add = [&](bool nests) {
+    repeat(1, [&] {
+      device->between_graphs(identities, [&, nests] {
+        if (nests) repeat(2, [&] { kernels::fill(on(), a, n, 1.0f); });
+      });
+      kernels::fill(on(), b, n, 2.0f);
+    });
+  };
+  for (const bool nests : {true, false, true, false, true, false}) {
+    if (nests)
+      EXPECT_THROW(add(true), Error);
+    else
+      add(false);
+  }
+  EXPECT_EQ(device->graph_counts().recorded, 1);
+  EXPECT_EQ(host(b), std::vector<float>(n, 2.0f));
+}
+
 // Misfits with uses between them that fit, though work between graphs ends these: still replayed.
 TEST_F(RecurringWork, ThatIsEndedStillFits) {
   struct Ended {};
