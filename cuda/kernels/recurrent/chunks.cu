@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "cuda/kernels/columns.h"
 #include "cuda/kernels/recurrent/cell.h"
 #include "cuda/kernels/recurrent/chunks.h"
@@ -374,6 +375,8 @@ std::int64_t chunks_scratch(const kernels::Recurrence& a, const Chunks& chunks) 
 
 void chunks_backward(const Cuda& cuda, const kernels::Recurrence& a,
                      const kernels::RecurrenceGradient& g, const Chunks& chunks, UnitSteps first) {
+  NMT_CHECK(!g.cell.dx || !g.cell.dx_rounded, "unit {}: {} steps round dx beside dx",
+            a.cell.unit->name, a.steps);
   const std::int64_t h = a.cell.width, vectors = a.cell.unit->vectors * h;
   const ChunkScratch scratch = chunk_scratch(chunks, a.batch * h, g.scratch);
   set_parameters(a.cell, a.record, 0, first);

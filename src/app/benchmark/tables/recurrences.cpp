@@ -7,6 +7,8 @@
 #include "tensor/rounded.h"
 #include "units/all.h"
 
+#include <vector>
+
 #include <fmt/format.h>
 
 namespace nmt::app::bench {
@@ -282,18 +284,18 @@ bool is_linear(std::size_t unit) {
   return table[unit];
 }
 
-// A few long sentences with and without chunks, whose number of steps decides what pays.
-void add_long_rows(Bench& bench, CudaDevice& device, std::size_t unit) {
-  const bool quick = bench.options().quick;
-  for (const std::int64_t steps : {128, 512, 2048}) {
-    if (quick && steps > 128) break;
-    for (const std::int64_t batch : {1, 8}) {
-      const Size size{steps, batch, quick ? 8 : 1024};
-      add_rows(bench, unit, size, "");
-      device.set_chunks(false);
-      add_rows(bench, unit, size, " undivided");
-      device.set_chunks(true);
-    }
+// A few long sentences with and without chunks. The first unit has the sizes around which chunks
+// begin to pay, which do not depend much on the unit; the others have one.
+void add_long_rows(Bench& bench, CudaDevice& device, std::size_t unit, bool is_first) {
+  std::vector<Size> sizes{{2048, 1, 1024}};
+  if (is_first)
+    sizes = {{128, 1, 1024}, {512, 1, 1024}, {2048, 1, 1024}, {512, 8, 1024}, {2048, 32, 1024}};
+  if (bench.options().quick) sizes = {{128, 1, 8}};
+  for (const Size& size : sizes) {
+    add_rows(bench, unit, size, "");
+    device.set_chunks(false);
+    add_rows(bench, unit, size, " undivided");
+    device.set_chunks(true);
   }
 }
 
@@ -314,9 +316,13 @@ void recurrences(Bench& bench) {
   const Size size = bench.options().quick ? Size{5, 9, 24}
                     : device              ? Size{32, 128, 1024}
                                           : Size{32, 64, 512};
+  bool is_first_linear = true;
   for (std::size_t unit = 0; unit < kernels::units().size(); ++unit) {
     add_rows(bench, unit, size, "");
-    if (device && is_linear(unit)) add_long_rows(bench, *device, unit);
+    if (device && is_linear(unit)) {
+      add_long_rows(bench, *device, unit, is_first_linear);
+      is_first_linear = false;
+    }
     // A few long sentences: threads share the channels.
     if (!device && !kernels::units()[unit].is_matrix() && !bench.options().quick)
       add_rows(bench, unit, {2048, 1, size.width}, "");
