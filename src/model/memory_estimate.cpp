@@ -1,5 +1,6 @@
 #include "model/memory_estimate.h"
 
+#include "kernels/attention/quantized_memory.h"
 #include "model/encoder.h"
 
 #include <algorithm>
@@ -8,6 +9,17 @@ namespace nmt {
 namespace {
 
 constexpr std::int64_t float_bytes = 4;
+
+// Keys and values of a sentence, for all attentions of the decoder.
+std::int64_t source_bytes(const ModelSpec& spec, const Inventory& inventory, std::int64_t tokens,
+                          Dtype weights) {
+  const std::int64_t width = inventory.memory_width, space = inventory.attention_space;
+  if (weights != Dtype::i8 || spec.attention != AttentionType::dot)
+    return float_bytes * tokens * (width + space);
+  const std::int64_t attentions = architecture_of(spec).has_blocks() ? spec.dec_depth : 1;
+  return attentions * kernels::quantized_memory_bytes(tokens, space / attentions,
+                                                      width / attentions, spec.heads);
+}
 
 }  // namespace
 
@@ -23,7 +35,8 @@ TrainingMemory training_memory(const Model& model, const Inventory& inventory,
 }
 
 DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory,
-                               int target_vocabulary, const BatchSize& batch, int beam) {
+                               int target_vocabulary, const BatchSize& batch, int beam,
+                               Dtype weights) {
   const UnitSettings settings = unit_settings(spec, spec.dec_cell);
   const std::int64_t rows = batch.sentences * beam;
   std::int64_t states = 0;  // floats
@@ -43,8 +56,7 @@ DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory
       std::min(rows, std::max<std::int64_t>(32, spec.dim_emb / 8));  // model_scorer.cpp
   DecodingMemory memory;
   memory.weights = float_bytes * inventory.parameters();
-  memory.source = float_bytes * batch.sentences * batch.source_tokens *
-                  (inventory.memory_width + inventory.attention_space);
+  memory.source = batch.sentences * source_bytes(spec, inventory, batch.source_tokens, weights);
   memory.hypotheses =
       float_bytes * (rows * (2 * (spec.dec_depth * states + convolved) + spec.dim_emb) +
                      block * target_vocabulary);

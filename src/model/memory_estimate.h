@@ -2,6 +2,7 @@
 
 #include "config/specs.h"
 #include "model/inventory.h"
+#include "tensor/tensor.h"
 
 #include <cstdint>
 
@@ -33,7 +34,10 @@ struct DecodingMemory {
   std::int64_t hypotheses = 0;
   std::int64_t total() const { return weights + source + hypotheses; }
 };
+/// `weights`: the type in which the model decodes; dot-product attention then keeps its keys and
+/// values in int8 too.
 DecodingMemory decoding_memory(const ModelSpec& spec, const Inventory& inventory,
-                               int target_vocabulary, const BatchSize& batch, int beam);
+                               int target_vocabulary, const BatchSize& batch, int beam,
+                               Dtype weights);
 
 }  // namespace nmt

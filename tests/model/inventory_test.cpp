@@ -2,6 +2,7 @@
 
 #include "model/architecture.h"
 #include "model/memory_estimate.h"
+#include "model/model_scorer.h"
 #include "tests/support/engine.h"
 
 #include <algorithm>
@@ -122,6 +123,40 @@ TEST(Inventory, rearranged_rows_are_estimated) {
     const double more = rearranged.seen - plain.seen;
     EXPECT_NEAR(rearranged.estimated - plain.estimated, more, 0.1 * more)
         << name_of(spec.type) << ' ' << spec.enc_cell;
+  }
+}
+
+// Bytes that a batch of 16 sources of 20 tokens keeps while it is decoded, beside hypotheses, and
+// what is estimated.
+std::pair<double, double> source_memory(const ModelSpec& spec, Dtype weights) {
+  test::Engine engine(1);
+  engine.context.weights = weights;
+  Model model(spec, symbols, symbols, engine.context, 1);
+  model.freeze();
+  const Inventory inventory = take_inventory(model);
+  ModelScorer scorer(model, 1, 2);
+  const std::size_t before = engine.arena.statistics().in_use;
+  const std::vector<Ids> sources(16, Ids(19, 5));
+  const auto decoding = scorer.begin(sources, false);
+  return {static_cast<double>(engine.arena.statistics().in_use - before),
+          static_cast<double>(
+              decoding_memory(spec, inventory, symbols, {16, 20, 20}, 4, weights).source)};
+}
+
+// Keys and values of dot-product attention are int8 where the weights are. What else a batch keeps
+// is the same with both kinds of weights.
+TEST(Inventory, int8_keys_and_values_are_estimated) {
+  std::vector<ModelSpec> all(2, medium(ModelType::block, "ssru"));
+  all[1] = medium(ModelType::deep, "gru");
+  for (ModelSpec& spec : all) {
+    spec.dim_emb = spec.dim_rnn = 64;
+    spec.attention = AttentionType::dot;
+    spec.heads = 4;
+    const auto [wide, wide_estimate] = source_memory(spec, Dtype::f32);
+    const auto [narrow, narrow_estimate] = source_memory(spec, Dtype::i8);
+    EXPECT_LT(narrow, 0.6 * wide) << name_of(spec.type);
+    EXPECT_NEAR(wide_estimate - narrow_estimate, wide - narrow, 0.05 * (wide - narrow))
+        << name_of(spec.type);
   }
 }
 

@@ -147,9 +147,10 @@ std::string info(const InfoSpec& spec, ModelInfo info) {
   info.training = training_memory(model, info.inventory, info.training_batch,
                                   train::Optimizer::states(spec.training.train),
                                   train::Optimizer::has_average(spec.training.train));
+  const Dtype weights = *parse_weights(info.precision);
   info.decoding = decoding_memory(info.spec, info.inventory, info.target_vocabulary,
-                                  info.decoding_batch, info.beam);
-  info.decoding.weights = stored_bytes(model.parameters(), *parse_weights(info.precision));
+                                  info.decoding_batch, info.beam, weights);
+  info.decoding.weights = stored_bytes(model.parameters(), weights);
   return spec.json ? json_of(info) : text_of(info);
 }
 
