@@ -63,6 +63,7 @@ def roofline(rows, context, folder, plt):
         left.set(xscale="log", yscale="log", xlabel="operations a byte", ylabel="GFLOP/s")
         left.legend(fontsize=7)
         left.set_title("Above a roof of memory: what lies in a cache", fontsize=9)
+    scans = [row for row in scans if int(row["name"].split(" T ")[1].split()[0]) <= 100]  # without few long sentences
     names = [row["name"].split(" T ")[0] for row in scans]
     right.barh(names, [100 * row["share"] for row in scans], color=["#33658a" if "forward" in name else "#b35900" for name in names])
     right.axvline(100, color="#777777", lw=1)

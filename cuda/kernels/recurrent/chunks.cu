@@ -9,7 +9,14 @@ namespace nmt::cuda {
 namespace {
 
 constexpr unsigned threads = 128;
-constexpr int ahead = 4;  // steps whose loads are in flight while a thread computes
+// Steps whose loads are in flight while a thread computes. For newer devices than Hopper the
+// compiler takes more registers, and would spill them with as many steps.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+constexpr int ahead = 2;
+#else
+constexpr int ahead = 4;
+#endif
+constexpr int blocks = 4;  // that a multiprocessor holds at once, with 128 registers a thread
 
 // A channel of a row in one chunk: the steps [begin, end).
 struct ChunkPlace {
@@ -74,7 +81,7 @@ __device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& 
 // factors. They are kept where the pass after the next one would write the states of the chunk's
 // last two steps.
 template <class U>
-__global__ void ends_kernel(UnitSteps a, Chunks chunks) {
+__global__ void __launch_bounds__(threads, blocks) ends_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < (chunks.count - 1) * channels; n += grid_stride()) {
@@ -114,7 +121,7 @@ __global__ void states_between_kernel(UnitSteps a, Chunks chunks, const float* b
 // The states of each chunk. That of its last step is already there, which the next chunk reads. The
 // other states of masked steps at the begin of a chunk are left to passed_states_kernel().
 template <class U>
-__global__ void chunks_kernel(UnitSteps a, Chunks chunks) {
+__global__ void __launch_bounds__(threads, blocks) chunks_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
   const std::int64_t channels = a.rows * a.width;
   for (std::int64_t n = grid_index(); n < chunks.count * channels; n += grid_stride()) {
@@ -299,29 +306,30 @@ struct ChunkKernels {
                    const ChunkScratch&) = nullptr;
 };
 
-unsigned blocks(const Cuda& cuda, const UnitSteps& a, std::int64_t chunks) {
+unsigned grid_of(const Cuda& cuda, const UnitSteps& a, std::int64_t chunks) {
   return blocks_for(cuda, chunks * a.rows * a.width, threads);
 }
 
 template <class U>
 void forward(const Cuda& cuda, const UnitSteps& a, const Chunks& chunks) {
   constexpr int linear = linear_state_of<U>;
-  launch(ends_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, chunks);
-  launch(states_between_kernel, blocks(cuda, a, 1), threads, 0, cuda, a, chunks, a.previous[linear],
-         a.next[linear]);
-  launch(chunks_kernel<U>, blocks(cuda, a, chunks.count), threads, 0, cuda, a, chunks);
+  launch(ends_kernel<U>, grid_of(cuda, a, chunks.count - 1), threads, 0, cuda, a, chunks);
+  launch(states_between_kernel, grid_of(cuda, a, 1), threads, 0, cuda, a, chunks,
+         a.previous[linear], a.next[linear]);
+  launch(chunks_kernel<U>, grid_of(cuda, a, chunks.count), threads, 0, cuda, a, chunks);
   if (U::states > 1 && a.mask)
-    launch(passed_states_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, chunks);
+    launch(passed_states_kernel<U>, grid_of(cuda, a, chunks.count - 1), threads, 0, cuda, a,
+           chunks);
 }
 
 template <class U>
 void backward(const Cuda& cuda, const UnitSteps& a, const UnitStepsGradient& g,
               const Chunks& chunks, const ChunkScratch& scratch) {
-  launch(ends_backward_kernel<U>, blocks(cuda, a, chunks.count - 1), threads, 0, cuda, a, g.dh,
+  launch(ends_backward_kernel<U>, grid_of(cuda, a, chunks.count - 1), threads, 0, cuda, a, g.dh,
          chunks, scratch);
-  launch(gradients_between_kernel, blocks(cuda, a, 1), threads, 0, cuda, a.rows * a.width, chunks,
+  launch(gradients_between_kernel, grid_of(cuda, a, 1), threads, 0, cuda, a.rows * a.width, chunks,
          scratch);
-  launch(chunks_backward_kernel<U>, blocks(cuda, a, chunks.count), threads, 0, cuda, a, g, chunks,
+  launch(chunks_backward_kernel<U>, grid_of(cuda, a, chunks.count), threads, 0, cuda, a, g, chunks,
          scratch);
 }
 
@@ -350,9 +358,9 @@ const ChunkKernels& chunk_kernels(const kernels::Unit& unit) {
 }  // namespace
 
 Chunks chunks_of(const Cuda& cuda, const kernels::Recurrence& a) {
-  // Threads that a multiprocessor runs at once, at 64 registers each; the fewest chunks that pay
-  // for two passes; and the fewest steps that pay for the states between chunks.
-  constexpr std::int64_t resident = 1024, fewest = 4, shortest = 32;
+  // Threads that a multiprocessor runs at once; the fewest chunks that pay for two passes; and the
+  // fewest steps that pay for the states between chunks.
+  constexpr std::int64_t resident = blocks * threads, fewest = 4, shortest = 32;
   const CudaDevice::State& state = state_of(cuda);
   const std::int64_t channels = a.batch * a.cell.width;
   if (!state.with_chunks || channels == 0 || !chunk_kernels(*a.cell.unit).forward) return {};

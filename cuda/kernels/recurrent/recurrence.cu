@@ -29,7 +29,7 @@ UnitSteps unit_steps(const Recurrence& a, std::int64_t i, std::int64_t steps) {
   return step;
 }
 
-// Steps per launch: a unit without a recurrent product computes all of them in one kernel.
+// Steps per launch: a unit without a recurrent product, undivided, computes all of them at once.
 std::int64_t steps_at_once(const Recurrence& a) {
   return a.cell.unit->is_matrix() ? 1 : a.steps;
 }

@@ -224,7 +224,7 @@ UnitStep unit_step(const Recurrence& a, const StepOffsets& at, std::int64_t begi
 }
 
 // The slices of the channels of an element-wise unit, one for a thread, where fewer threads would
-// have sentences: a few long ones. Each channel is computed as without slices, to the bit.
+// have sentences: a few long ones. Each channel is computed as by a single thread, to the bit.
 struct Slices {
   static constexpr std::int64_t channels = 64;  // a slice has a multiple of these
 
@@ -238,11 +238,11 @@ struct Slices {
   }
   bool pay() const { return shares.count > 1; }
 
-  // body(slice, first channel, end) on every thread that has a slice.
+  // body(first channel, end) on every thread that has a slice.
   template <class Body>
   void run(const Cpu& cpu, Body&& body) const {
-    shares.run(cpu, [&](std::int64_t slice, std::int64_t begin, std::int64_t end) {
-      body(slice, begin * channels, std::min(end * channels, width));
+    shares.run(cpu, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+      body(begin * channels, std::min(end * channels, width));
     });
   }
 
@@ -254,7 +254,7 @@ struct Slices {
 
 void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
   if (const Slices slices(cpu, a); slices.pay())
-    return slices.run(cpu, [&](std::int64_t, std::int64_t first, std::int64_t end) {
+    return slices.run(cpu, [&](std::int64_t first, std::int64_t end) {
       for (std::int64_t i = 0; i < a.steps; ++i) {
         const StepOffsets at = step_offsets(a, i, 0);
         UnitStep step = unit_step(a, at, 0, a.batch);
@@ -273,21 +273,20 @@ void recurrence_forward(const Cpu& cpu, const Recurrence& a) {
   });
 }
 
-// The sums of each share, then temporary space for all rows.
+// The sums of each share, or of all slices together, then temporary space for all rows.
 std::int64_t recurrence_scratch(const Cpu& cpu, const Recurrence& a) {
-  const std::int64_t shares = std::max(Shares(cpu, a.batch).count, Slices(cpu, a).shares.count);
-  return shares * cell_sums(a.cell) + a.batch * cell_space(a.cell);
+  return Shares(cpu, a.batch).count * cell_sums(a.cell) + a.batch * cell_space(a.cell);
 }
 
 namespace {
 
 void backward_in_slices(const Cpu& cpu, const Recurrence& a, const RecurrenceGradient& g,
                         const Slices& slices) {
-  const std::int64_t h = a.cell.width, sums = cell_sums(a.cell), count = slices.shares.count;
-  std::fill_n(g.scratch, count * sums, 0.0f);
+  const std::int64_t h = a.cell.width, sums = cell_sums(a.cell);
+  std::fill_n(g.scratch, sums, 0.0f);
   float* carry[max_states]{};
   start_carry(a.cell, g.dinitial, 0, a.batch, carry);
-  slices.run(cpu, [&](std::int64_t slice, std::int64_t first, std::int64_t end) {
+  slices.run(cpu, [&](std::int64_t first, std::int64_t end) {
     for (std::int64_t i = a.steps - 1; i >= 0; --i) {
       const StepOffsets at = step_offsets(a, i, 0);
       for (std::int64_t b = 0; b < a.batch; ++b)
@@ -295,11 +294,11 @@ void backward_in_slices(const Cpu& cpu, const Recurrence& a, const RecurrenceGra
       UnitStep step = unit_step(a, at, 0, a.batch);
       step.first = first;
       step.rest = h - end;
-      cell_backward({cpu, false}, a.cell, a.record, g.cell, at.row, step, carry,
-                    g.scratch + slice * sums, nullptr);
+      cell_backward({cpu, false}, a.cell, a.record, g.cell, at.row, step, carry, g.scratch,
+                    nullptr);
     }
   });
-  add_cell_sums(a.cell, g.scratch, count, sums, g.cell);
+  add_cell_sums(a.cell, g.scratch, 1, sums, g.cell);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ struct PendingNorm {
 
 /// A recurrence over T steps: a fused scan for element-wise units, alternating matmul and pointwise
 /// step for matrix units, or on a device one kernel for all steps (persistent.h). On the CPU each
-/// thread runs its share of the sentences through all steps, without a barrier.
+/// thread runs its share of the sentences, or of the channels, through all steps without a barrier.
 struct Recurrence {
   Cell cell;
   std::int64_t steps = 0;       ///< T

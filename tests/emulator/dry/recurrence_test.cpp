@@ -108,7 +108,7 @@ TEST(DryRecurrences, TheTableDecides) {
   }
 }
 
-// The device of a dry run has 132 multiprocessors: 132 K channels keep it busy without chunks.
+// The device of a dry run has 132 multiprocessors of 512 threads each.
 TEST(DryRecurrences, FewLongSentencesAreChunks) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
@@ -119,8 +119,8 @@ TEST(DryRecurrences, FewLongSentencesAreChunks) {
                                                                 {1024, 2048, 1, false, 1},
                                                                 {1024, 128, 8, true, 3},
                                                                 {1024, 127, 8, true, 1},
-                                                                {1024, 2048, 33, true, 3},
-                                                                {1024, 2048, 34, true, 1}}) {
+                                                                {1024, 2048, 16, true, 3},
+                                                                {1024, 2048, 17, true, 1}}) {
       const Launches found =
           count(unit, PersistentUse::off, {.width = width, .steps = steps, .batch = batch}, chunks);
       EXPECT_EQ(found.forward, launches) << steps << ' ' << batch;
