@@ -78,8 +78,8 @@ __device__ __forceinline__ void each_step(const UnitSteps& a, const ChunkPlace& 
 }
 
 // The last linear state of each chunk but the last one, from a state of 0, and the product of its
-// factors. They are kept where the pass after the next one would write the states of the chunk's
-// last two steps.
+// factors. They are kept in the places of the chunk's last two states, so no scratch memory is
+// needed.
 template <class U>
 __global__ void __launch_bounds__(threads, blocks) ends_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
@@ -119,7 +119,7 @@ __global__ void states_between_kernel(UnitSteps a, Chunks chunks, const float* b
 }
 
 // The states of each chunk. That of its last step is already there, which the next chunk reads. The
-// other states of masked steps at the begin of a chunk are left to passed_states_kernel().
+// other states of masked steps at the start of a chunk are left to passed_states_kernel().
 template <class U>
 __global__ void __launch_bounds__(threads, blocks) chunks_kernel(UnitSteps a, Chunks chunks) {
   constexpr int linear = linear_state_of<U>;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(threads, blocks) chunks_kernel(UnitSteps a, Ch
   }
 }
 
-// The states other than the linear one of masked steps at the begin of a chunk: those of the last
+// The states other than the linear one of masked steps at the start of a chunk: those of the last
 // step before that is not masked, or the first ones.
 template <class U>
 __global__ void passed_states_kernel(UnitSteps a, Chunks chunks) {
