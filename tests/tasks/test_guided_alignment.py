@@ -20,7 +20,9 @@ RNNSEARCH = ["--type", "rnnsearch", "--unit", "gru", "--dim-emb", "32", "--dim-r
 # Two decoder layers, of which the last one is guided, and four heads.
 BLOCK = ["--type", "block", "--dec-cell", "ssru", "--encoder-mixer", "attention", "--encoder-heads", "4", "--attention", "dot", "--heads", "4",
          "--dim-emb", "32", "--dim-rnn", "32", "--gate-branch", "none", "--feed-forward", "relu", "--feed-forward-width", "32", "--dec-depth", "2"]
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+# mpirun keeps its files in a folder of this test's own: two of them that create a shared one at the same time may both fail.
+MPI_FILES = tempfile.TemporaryDirectory(prefix="nmt-mpi-")
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_orte_tmpdir_base": MPI_FILES.name}
 
 
 def run(program, *arguments, status=0, before=()):
