@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plots the figures of compare_units.py: plot_units.py FOLDER BASELINE reads FOLDER/table.csv and
-curves.json and writes bleu.png, speed.png and curves.png there. Needs matplotlib. A figure without data
-is not written."""
+curves.json and writes bleu.png, speed.png, pareto.png and curves.png there. Needs matplotlib. A figure
+without data is not written."""
 import csv
 import json
 import pathlib
@@ -66,6 +66,33 @@ def speed(folder, rows, baseline):
     return save(figure, folder, "speed.png")
 
 
+def front(points):
+    """The points (speed, BLEU, ...) that no other one beats in both, from the slowest on."""
+    kept = []
+    for point in sorted(points, key=lambda p: (-p[0], -p[1])):
+        if not kept or point[1] > kept[-1][1]:
+            kept.append(point)
+    return kept[::-1]
+
+
+def pareto(folder, rows, baseline):
+    """BLEU and speed of decoding in batches of 64."""
+    points = [(1e3 / number(row, "ms_batch_64"), number(row, "bleu"), row["unit"]) for row in rows if row["bleu"] and row["ms_batch_64"]]
+    if not points:
+        return None
+    figure, axis = plt.subplots(figsize=(9, 6))
+    best = front(points)
+    axis.plot([p[0] for p in best], [p[1] for p in best], color="#999999", linewidth=1, zorder=0)
+    for speed_, score, unit in points:
+        axis.plot(speed_, score, "o", color=BASE if unit == baseline else OTHER)
+        axis.annotate(unit, (speed_, score), fontsize=8, xytext=(4, 3), textcoords="offset points")
+    axis.set_xlabel("decoded sentences a second, batch 64")
+    axis.set_ylabel("BLEU")
+    axis.margins(0.1)
+    axis.grid(alpha=0.3)
+    return save(figure, folder, "pareto.png")
+
+
 def curves(folder, points, baseline):
     points = {unit: curve for unit, curve in points.items() if len(curve) > 1}
     if not points:
@@ -87,7 +114,7 @@ def main():
     with open(folder / "table.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     points = json.loads((folder / "curves.json").read_text())
-    names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), curves(folder, points, baseline)]
+    names = [bleu(folder, rows, baseline), speed(folder, rows, baseline), pareto(folder, rows, baseline), curves(folder, points, baseline)]
     print("figures: " + (", ".join(filter(None, names)) or "none, there is nothing to show yet"))
 
 

@@ -157,11 +157,20 @@ class CompareUnits(unittest.TestCase):
         if importlib.util.find_spec("matplotlib") is None:
             self.skipTest("matplotlib is not installed")
         folder = self.folder
-        (folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1\ngru,20,1,1000,50,3\nlrn,21,1,900,90,2\nfail,,,,,\n")
+        (folder / "table.csv").write_text("unit,bleu,ci,parameters,tokens_per_second,ms_batch_1,ms_batch_64\n"
+                                          "gru,20,1,1000,50,3,2\nlrn,21,1,900,90,2,1\nfail,,,,,,\n")
         (folder / "curves.json").write_text('{"gru": [[1, 2], [3, 4]], "lrn": [[1, 3]], "fail": []}')
         subprocess.run([sys.executable, ROOT / "scripts/bench/plot_units.py", folder, "gru"], check=True)
-        for name in ("bleu.png", "speed.png", "curves.png"):
+        for name in ("bleu.png", "speed.png", "pareto.png", "curves.png"):
             self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+
+    def test_the_front_has_the_units_that_no_other_beats(self):
+        if importlib.util.find_spec("matplotlib") is None:
+            self.skipTest("matplotlib is not installed")
+        sys.path.insert(0, str(ROOT / "scripts/bench"))
+        import plot_units
+        points = [(300, 20, "slow and good"), (200, 19, "slower and worse"), (500, 15, "fast"), (500, 14, "as fast, worse"), (400, 18, "between")]
+        self.assertEqual([point[2] for point in plot_units.front(points)], ["slow and good", "between", "fast"])
 
 
 if __name__ == "__main__":
