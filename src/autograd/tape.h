@@ -2,6 +2,7 @@
 
 #include "autograd/parameter.h"
 #include "autograd/probe.h"
+#include "core/flush_subnormals.h"
 #include "tensor/context.h"
 #include "tensor/rounded.h"
 
@@ -31,7 +32,8 @@ struct Sentences {
 };
 
 /// A pass through a model. Ops append their backward functions as closures; backward() runs them in
-/// reverse. Without recording (inference, evaluation) nothing is kept.
+/// reverse. Without recording (inference, evaluation) nothing is kept. A local variable of the
+/// thread that computes: subnormal numbers count as 0 while it exists.
 class Tape {
  public:
   /// `seed` and `pass` determine the dropout masks, on every device.
@@ -100,6 +102,7 @@ class Tape {
   std::uint64_t next_dropout_stream() { return pass_ << 12 | dropouts_++; }
 
  private:
+  FlushSubnormals flush_subnormals_;
   Context context_;
   bool recording_, shared_steps_ = false;
   Probe* probe_ = nullptr;

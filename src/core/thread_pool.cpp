@@ -1,6 +1,7 @@
 #include "core/thread_pool.h"
 
 #include "core/error.h"
+#include "core/flush_subnormals.h"
 
 #include <algorithm>
 #include <atomic>
@@ -101,6 +102,7 @@ struct ThreadPool::State {
   }
 
   void work(int worker) {
+    const FlushSubnormals flush_subnormals;
     std::chrono::nanoseconds time = spin_time;
     for (std::int32_t seen = 0;;) {
       if (!spin_until(time, [&] { return calls.load(std::memory_order_acquire) != seen; }))

@@ -319,6 +319,23 @@ TEST_F(OptimizerTest, StateGoesOnWhereItWas) {
   }
 }
 
+// The moments of a rare word fall to 0. Rounding would keep subnormal ones forever (0.9 times the
+// smallest number is that number again), and each update of them slow.
+TEST_F(OptimizerTest, MomentsWithoutGradientsBecomeZero) {
+  TrainSpec spec;
+  Optimizer optimizer(spec, parameters, context);
+  Rng rng(3);
+  add_gradients(rng, 1.0f);
+  for (int t = 0; t < 1200; ++t) ASSERT_TRUE(optimizer.update(1e-3, 1).applied);
+  int first_moments = 0;
+  optimizer.for_each_state([&](const std::string& name, Tensor& state) {
+    if (!name.starts_with("first.")) return;
+    ++first_moments;
+    for (std::int64_t i = 0; i < state.elements(); ++i) EXPECT_EQ(state.f32()[i], 0.0f) << name;
+  });
+  EXPECT_EQ(first_moments, 2);
+}
+
 TEST_F(OptimizerTest, RefusesWhatItDoesNotKnow) {
   TrainSpec spec;
   spec.optimizer = UpdateRule::adam;

@@ -1,6 +1,7 @@
 #include "train/optimization/optimizer.h"
 
 #include "core/error.h"
+#include "core/flush_subnormals.h"
 #include "kernels/pointwise.h"
 #include "kernels/products/rounded.h"
 #include "tensor/copy.h"
@@ -167,6 +168,7 @@ void Optimizer::measure(double share) {
 }
 
 UpdateResult Optimizer::update(double rate, std::int64_t count) {
+  const FlushSubnormals flush_subnormals;  // of moments without recent gradients
   NMT_CHECK(count > 0, "an update over {} target tokens or sentences", count);
   const double share = 1.0 / static_cast<double>(count);
   const auto self = reinterpret_cast<std::intptr_t>(this);
