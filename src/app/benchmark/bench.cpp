@@ -106,10 +106,11 @@ double Case::time_erased(Function body, void* context) {
 }
 
 Bench::Bench(const BenchmarkSpec& options, Compute& compute,
-             const kernels::ProductLibrary* products, Reports& reports)
+             const kernels::ProductLibrary* products, const Blas& blas, Reports& reports)
     : options_(options),
       compute_(compute),
       products_(products),
+      blas_(blas),
       reports_(reports),
       clock_(Clock::of(compute)),
       meter_(compute, *clock_, options.quick),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/benchmark/benchmark_spec.h"
+#include "app/benchmark/blas.h"
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/report.h"
 #include "core/error.h"
@@ -115,15 +116,16 @@ class Pattern {
 /// The benchmark program: selects rows, runs them on a device, and reports them.
 class Bench {
  public:
-  /// `products`: the GEMM library for training, or null.
+  /// `products`: the GEMM library for training, or null. `blas`: a library to compare with.
   Bench(const BenchmarkSpec& options, Compute& compute, const kernels::ProductLibrary* products,
-        Reports& reports);
+        const Blas& blas, Reports& reports);
 
   const BenchmarkSpec& options() const { return options_; }
   Compute& compute() { return compute_; }
   Clock& clock() { return *clock_; }
   BoundsMeter& meter() { return meter_; }
   const kernels::ProductLibrary* products() const { return products_; }
+  const Blas& blas() const { return blas_; }
 
   bool wants(const std::string& table, const std::string& name) const;
   /// Runs a row if the filter matches `table/name`: body(Case&) allocates buffers, compares, and
@@ -153,6 +155,7 @@ class Bench {
   BenchmarkSpec options_;
   Compute& compute_;
   const kernels::ProductLibrary* products_;
+  const Blas& blas_;
   Reports& reports_;
   std::unique_ptr<Clock> clock_;
   BoundsMeter meter_;

@@ -6,6 +6,7 @@
 #include "app/compute.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/flush_subnormals.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -66,11 +67,14 @@ void run_tables(Bench& bench, const std::string& filter) {
 }  // namespace
 
 void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
+  const FlushSubnormals flush_subnormals;  // as training and search
   Compute compute(spec.compute);
   const kernels::ProductLibrary* const library = compute.products();
   const auto clock = Clock::of(compute);
-  const Facts head =
-      facts(compute, library, *clock, BoundsMeter(compute, *clock, spec.quick).measure(), spec);
+  // Not destroyed: the threads of a BLAS end with the program.
+  const Blas& blas = *new Blas(spec.blas);
+  const Facts head = facts(compute, library, *clock, blas,
+                           BoundsMeter(compute, *clock, spec.quick).measure(), spec);
   std::optional<ReportFile> file;
   Reports reports;
   if (!spec.out.empty() && !spec.list) {
@@ -80,7 +84,7 @@ void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
   } else if (!spec.list) {
     reports.add(Report::make(spec.format, terminal, head));
   }
-  Bench bench(spec, compute, library, reports);
+  Bench bench(spec, compute, library, blas, reports);
   run_tables(bench, spec.filter);
   reports.finish();
   if (file) file->close();

@@ -23,6 +23,9 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
               .range(1),
           Option("format", &spec.format, "report format").one_of({"text", "csv", "json"}),
           Option("out", &spec.out, "additional report file").meta("FILE"),
+          Option("blas", &spec.blas, "CBLAS library to compare matrix products with, such as MKL")
+              .unset_means("OpenBLAS, where it is installed")
+              .meta("FILE"),
           Option("quick", &spec.quick, "smoke test: small shapes, each measured once"),
           Option("list", &spec.list, "print the names of all rows"),
       });

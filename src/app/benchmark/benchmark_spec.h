@@ -15,6 +15,7 @@ struct BenchmarkSpec {
   int repetitions = 1;
   std::string format = "text";  ///< text | csv | json
   std::string out;              ///< a file for the report; "": none
+  std::string blas;             ///< CBLAS library to compare products with; "": OpenBLAS
   bool quick = false;           ///< small shapes, each measured once
   bool list = false;            ///< print the names of the rows without measuring
   ComputeSpec compute = float32_compute();

@@ -1,6 +1,5 @@
 #include "app/benchmark/facts.h"
 
-#include "app/benchmark/tables/openblas.h"
 #include "kernels/instruction_set.h"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ std::string caches() {
 }  // namespace
 
 Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
-            const Bounds& bounds, const BenchmarkSpec& spec) {
+            const Blas& blas, const Bounds& bounds, const BenchmarkSpec& spec) {
   const std::time_t now = std::time(nullptr);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
@@ -48,7 +47,7 @@ Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clo
                            ? products->name() +
                                  (products->rounds_inputs() ? "" : " where it is faster, own tiles")
                            : "own tiles"},
-          {"OpenBLAS", openblas_name()},
+          {"BLAS", blas.description()},
           {"clock", clock.name()},
           {"precision", std::string(name_of(*spec.compute.precision))},
           {"arithmetic", fmt::format("{:.1f} GFLOP/s", 1e-9 * bounds.flops)},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/benchmark/benchmark_spec.h"
+#include "app/benchmark/blas.h"
 #include "app/benchmark/bounds.h"
 #include "app/benchmark/clock.h"
 #include "app/benchmark/result.h"
@@ -11,6 +12,6 @@ namespace nmt::app::bench {
 
 /// The header of a report: date, program, machine and the bounds measured on it.
 Facts facts(Compute& compute, const kernels::ProductLibrary* products, const Clock& clock,
-            const Bounds& bounds, const BenchmarkSpec& spec);
+            const Blas& blas, const Bounds& bounds, const BenchmarkSpec& spec);
 
 }  // namespace nmt::app::bench

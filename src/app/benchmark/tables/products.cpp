@@ -1,4 +1,4 @@
-#include "app/benchmark/tables/openblas.h"
+#include "app/benchmark/blas.h"
 #include "app/benchmark/tables/tables.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
@@ -98,13 +98,14 @@ void time(Case& c, const Shape& s, bool packed) {
   const double seconds = c.time([&] { run_in(c.training()); });
   if (!packed && c.bench().products() && !c.bench().products()->rounds_inputs())
     c.extra("own tiles, GFLOP/s", 2e-9 * mkn / c.aside([&] { run_in(own); }));
-  if (packed || c.bench().compute().cuda() || !has_openblas()) return;
+  const Blas& blas = c.bench().blas();
+  if (packed || c.bench().compute().cuda() || !blas.found()) return;
   const double rival = c.aside([&] {
-    openblas_product(c.bench().compute().pool(), {s.transpose_a, s.transpose_b, s.m, s.n, s.k},
-                     a.f32(), b.f32(), out.f32());
+    blas.multiply(c.bench().compute().pool(), {s.transpose_a, s.transpose_b, s.m, s.n, s.k},
+                  a.f32(), b.f32(), out.f32());
   });
-  c.extra("OpenBLAS, GFLOP/s", 2e-9 * mkn / rival);
-  c.extra("over OpenBLAS", rival / seconds);
+  c.extra(blas.name() + ", GFLOP/s", 2e-9 * mkn / rival);
+  c.extra("over " + blas.name(), rival / seconds);
 }
 
 }  // namespace
