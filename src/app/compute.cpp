@@ -34,10 +34,10 @@ int pool_threads(const ComputeSpec& spec) {
 }
 
 // The precision on the CPU where none is given.
-Precision automatic_precision(const ComputeSpec& spec, ComputeUse use) {
-  const bool is_faster = use == ComputeUse::training && kernels::bfloat16_is_native() &&
-                         spec.products != ProductChoice::onednn;
-  return is_faster ? Precision::bfloat16 : Precision::float32;
+Precision automatic_precision(const ComputeSpec& spec, ComputeUse use, ThreadPool& pool) {
+  const bool rounds = use == ComputeUse::training && spec.products != ProductChoice::onednn &&
+                      bfloat16_is_faster({&pool});
+  return rounds ? Precision::bfloat16 : Precision::float32;
 }
 
 std::string counted(int n, const char* what) {
@@ -56,7 +56,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (choice.kind == DeviceChoice::Kind::cpu ||
       (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
-    precision_ = spec.precision.value_or(automatic_precision(spec, use));
+    precision_ = spec.precision ? *spec.precision : automatic_precision(spec, use, pool_);
     const auto refuse = [&](const char* what) {
       fail(ExitStatus::usage, "{} is for a GPU (--device cuda), not for the CPU{}", what,
            why_.empty() ? "" : "; " + why_);

@@ -8,6 +8,7 @@
 #include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm.h"
+#include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 
 #include <algorithm>
@@ -80,14 +81,20 @@ nlohmann::ordered_json read_choices(const std::string& path) {
   }
 }
 
-std::optional<LibraryKinds> kinds_of(const nlohmann::ordered_json& stored) {
-  LibraryKinds kinds{};
-  if (!stored.is_array() || stored.size() != kinds.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (!stored[i].is_boolean()) return std::nullopt;
-    kinds[i] = stored[i].get<bool>();
+std::optional<std::vector<bool>> answers_of(const nlohmann::ordered_json& stored,
+                                            std::size_t count) {
+  if (!stored.is_array() || stored.size() != count) return std::nullopt;
+  std::vector<bool> answers;
+  for (const nlohmann::ordered_json& answer : stored) {
+    if (!answer.is_boolean()) return std::nullopt;
+    answers.push_back(answer.get<bool>());
   }
-  return kinds;
+  return answers;
+}
+
+std::string key_of(const Cpu& cpu, const std::string& what) {
+  return fmt::format("{}; {}; {}; {} threads", processor(), kernels::instruction_set(), what,
+                     cpu.pool->size());
 }
 
 // Held by one process at a time. Error (failed): the file cannot be opened.
@@ -131,20 +138,21 @@ LibraryKinds measure_products(const Cpu& cpu) {
   return faster;
 }
 
-std::optional<LibraryKinds> stored_choice(const std::string& path, const std::string& key,
-                                          const std::function<LibraryKinds()>& measure) {
+std::optional<std::vector<bool>> stored_choice(const std::string& path, const std::string& key,
+                                               std::size_t count,
+                                               const std::function<std::vector<bool>()>& measure) {
   if (path.empty()) return std::nullopt;
   try {
     make_directories(std::filesystem::path(path).parent_path());
     const Lock lock(path + ".lock");
     nlohmann::ordered_json choices = read_choices(path);
     if (choices.is_object() && choices.contains(key))
-      if (const std::optional<LibraryKinds> kinds = kinds_of(choices[key])) return kinds;
+      if (auto answers = answers_of(choices[key], count)) return answers;
     if (!choices.is_object()) choices = nlohmann::ordered_json::object();
-    const LibraryKinds kinds = measure();
-    choices[key] = kinds;
+    std::vector<bool> answers = measure();
+    choices[key] = answers;
     write_file(path, choices.dump(1) + "\n");
-    return kinds;
+    return answers;
   } catch (const Error& error) {
     log::debug("{}", error.what());
     return std::nullopt;
@@ -157,17 +165,37 @@ std::string choose_products(const Cpu& cpu) {
     library.use_for(kernels::zen4_kinds);
     return "measured for " + known;
   }
-  const std::string path = cache_file(),
-                    key = fmt::format("{}; {}; {}; {} threads", processor(),
-                                      kernels::instruction_set(), library.name(), cpu.pool->size());
+  const std::string path = cache_file();
   bool measured = false;
-  const std::optional<LibraryKinds> kinds = stored_choice(path, key, [&] {
+  LibraryKinds kinds = kernels::zen4_kinds;
+  const auto answers = stored_choice(path, key_of(cpu, library.name()), kinds.size(), [&] {
     measured = true;
-    return measure_products(cpu);
+    const LibraryKinds faster = measure_products(cpu);
+    return std::vector<bool>(faster.begin(), faster.end());
   });
-  library.use_for(kinds.value_or(kernels::zen4_kinds));
-  if (!kinds) return "as measured on AMD Zen 4: the cache directory cannot be written";
+  if (answers) std::copy(answers->begin(), answers->end(), kinds.begin());
+  library.use_for(kinds);
+  if (!answers) return "as measured on AMD Zen 4: the cache directory cannot be written";
   return measured ? "measured now" : "measured before, " + path;
+}
+
+bool bfloat16_is_faster(const Cpu& cpu) {
+  if (!kernels::bfloat16_is_native()) return false;
+  const auto measure = [&]() -> std::vector<bool> {
+    const Shape& s = shapes[static_cast<std::size_t>(kernels::ProductKind::many_rows)];
+    const std::vector<float> a(static_cast<std::size_t>(s.m * s.k), 0.5f),
+        b(static_cast<std::size_t>(s.k * s.n), 0.5f);
+    std::vector<float> c(static_cast<std::size_t>(s.m * s.n));
+    Cpu own = cpu, rounding = cpu;
+    own.products = nullptr;
+    rounding.products = &kernels::ProductLibrary::bfloat16();
+    return {1.2 * shortest(rounding, s, a, b, c) < shortest(own, s, a, b, c)};
+  };
+  // Where it cannot be stored, it is measured each time: the two speeds differ by a factor of 1.6
+  // or more on the processors that were measured.
+  const auto answers = stored_choice(
+      cache_file(), key_of(cpu, kernels::ProductLibrary::bfloat16().name()), 1, measure);
+  return answers ? answers->front() : measure().front();
 }
 
 }  // namespace nmt::app

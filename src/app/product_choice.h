@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace nmt::app {
 
@@ -17,18 +18,25 @@ std::string measured_class();
 /// than a second.
 kernels::LibraryKinds measure_products(const Cpu& cpu);
 
-/// The choice stored in the file under the key. If there is none, or the file is damaged, `measure`
-/// is called and its result stored; a process that asks at the same time waits for it. None if the
-/// file cannot be written: the choice could then differ between two runs, and with it the bits of a
-/// training.
-std::optional<kernels::LibraryKinds> stored_choice(
-    const std::string& path, const std::string& key,
-    const std::function<kernels::LibraryKinds()>& measure);
+/// The `count` answers stored in the file under the key. If there are none, or the file is damaged,
+/// `measure` is called and its result stored; a process that asks at the same time waits for it.
+/// None if the file cannot be written: the choice could then differ between two runs, and with it
+/// the bits of a training.
+std::optional<std::vector<bool>> stored_choice(const std::string& path, const std::string& key,
+                                               std::size_t count,
+                                               const std::function<std::vector<bool>()>& measure);
 
 /// Makes the library of `cpu` compute the kinds of products for which it is faster here: by a
 /// built-in table for processors of a measured class, else by stored_choice() in
 /// $XDG_CACHE_HOME/nmt/products.json (~/.cache/nmt/products.json), or by the built-in table where
 /// that cannot be written. Returns the origin of the choice for the log.
 std::string choose_products(const Cpu& cpu);
+
+/// Whether a product with inputs in bfloat16 is at least 1.2 times as fast as in float32 on this
+/// processor, by a measurement of some milliseconds that is stored as those of choose_products().
+/// Without bfloat16 instructions false. AVX-512 BF16 alone does not tell: VDPBF16PS has twice the
+/// speed of FMA on AMD Zen 4 and half of it on Intel Emerald Rapids
+/// (docs/benchmarks/processors.md).
+bool bfloat16_is_faster(const Cpu& cpu);
 
 }  // namespace nmt::app

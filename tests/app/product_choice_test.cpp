@@ -5,7 +5,11 @@
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,34 +18,35 @@ namespace nmt::app {
 namespace {
 
 using kernels::LibraryKinds;
+using Answers = std::vector<bool>;
 
 TEST(ProductChoice, is_measured_once_for_each_key) {
   const std::string folder = testing::TempDir() + "nmt_choice_" + std::to_string(::getpid()),
                     path = folder + "/nmt/products.json";
   std::filesystem::remove_all(folder);
   int measured = 0;
-  LibraryKinds result{true, false, true, false};
+  Answers result{true, false, true, false};
   const auto measure = [&] {
     ++measured;
     return result;
   };
-  EXPECT_EQ(stored_choice(path, "a", measure), result);
+  EXPECT_EQ(stored_choice(path, "a", 4, measure), result);
   result = {false, true, true, true};
-  EXPECT_EQ(stored_choice(path, "a", measure), (LibraryKinds{true, false, true, false}));
+  EXPECT_EQ(stored_choice(path, "a", 4, measure), (Answers{true, false, true, false}));
   EXPECT_EQ(measured, 1);
-  EXPECT_EQ(stored_choice(path, "b", measure), result);
-  EXPECT_EQ(stored_choice(path, "a", measure), (LibraryKinds{true, false, true, false}));
+  EXPECT_EQ(stored_choice(path, "b", 4, measure), result);
+  EXPECT_EQ(stored_choice(path, "a", 4, measure), (Answers{true, false, true, false}));
   EXPECT_EQ(measured, 2);
   for (const char* damaged :
        {"", "{", "[]", R"({"a": [true, false, true]})", R"({"a": [1, 2, 3, 4]})"}) {
     write_file(path, damaged);
-    EXPECT_EQ(stored_choice(path, "a", measure), result) << damaged;
-    EXPECT_EQ(stored_choice(path, "a", [] { return LibraryKinds{}; }), result) << damaged;
+    EXPECT_EQ(stored_choice(path, "a", 4, measure), result) << damaged;
+    EXPECT_EQ(stored_choice(path, "a", 4, [] { return Answers(4); }), result) << damaged;
   }
   std::filesystem::remove_all(folder);
   measured = 0;
-  EXPECT_EQ(stored_choice("", "a", measure), std::nullopt) << "no place to store it";
-  EXPECT_EQ(stored_choice("/proc/nowhere/products.json", "a", measure), std::nullopt);
+  EXPECT_EQ(stored_choice("", "a", 4, measure), std::nullopt) << "no place to store it";
+  EXPECT_EQ(stored_choice("/proc/nowhere/products.json", "a", 4, measure), std::nullopt);
   EXPECT_EQ(measured, 0);
 }
 
@@ -64,6 +69,43 @@ TEST(ProductChoice, decides_which_products_the_library_computes) {
   ThreadPool pool(1);
   measure_products({&pool, library});
   library->use_for(kernels::zen4_kinds);
+}
+
+// Sets a variable of the environment for a scope.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
+  const std::string folder = testing::TempDir() + "nmt_precision_" + std::to_string(::getpid()),
+                    path = folder + "/nmt/products.json";
+  std::filesystem::remove_all(folder);
+  const Variable cache("XDG_CACHE_HOME", folder);
+  ThreadPool pool(1);
+  const bool faster = bfloat16_is_faster({&pool});
+  if (!kernels::bfloat16_is_native()) {
+    EXPECT_FALSE(faster);
+    EXPECT_FALSE(std::filesystem::exists(path)) << "nothing to measure";
+    return;
+  }
+  std::string stored = read_file(path);
+  const std::string answer = faster ? "true" : "false", other = faster ? "false" : "true";
+  ASSERT_NE(stored.find(answer), std::string::npos) << stored;
+  stored.replace(stored.find(answer), answer.size(), other);
+  write_file(path, stored);
+  EXPECT_EQ(bfloat16_is_faster({&pool}), !faster) << "measured again";
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
