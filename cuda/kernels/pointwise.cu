@@ -17,6 +17,10 @@ void add_scaled(const Cuda& cuda, std::int64_t n, float alpha, const float* x, f
   each(cuda, n, [=] __device__(std::int64_t i) { y[i] += alpha * x[i]; });
 }
 
+void scale(const Cuda& cuda, std::int64_t n, float alpha, const float* x, float* y) {
+  each(cuda, n, [=] __device__(std::int64_t i) { y[i] = alpha * x[i]; });
+}
+
 void add(const Cuda& cuda, std::int64_t n, const float* x, const float* y, float* z) {
   each(cuda, n, [=] __device__(std::int64_t i) { z[i] = x[i] + y[i]; });
 }

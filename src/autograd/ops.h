@@ -62,6 +62,8 @@ Var residual_norm(Tape& tape, const Var& x, const Var& h, Parameter& weight, Par
 /// gives the rows in [T,B]; without it, x [R,N] is a batch of its own.
 Var dropout(Tape& tape, const Var& x, float p, const Tensor& rows = {});
 Var add(Tape& tape, Var x, const Var& y);
+/// factor * x
+Var scale(Tape& tape, Var x, float factor);
 Var tanh(Tape& tape, Var x);
 /// activation(g) * x, or activation(g) where x is null.
 Var gate(Tape& tape, kernels::Activation activation, Var g, const Var& x = nullptr);

@@ -105,6 +105,25 @@ Var add(Tape& tape, Var x, const Var& y) {
   return out;
 }
 
+Var scale(Tape& tape, Var x, float factor) {
+  Tensor y = tape.reuse(x);
+  const Region region(tape.context().profile, point_wise, traffic(y, 2));
+  dispatch(tape.context(), [&](const auto& backend) {
+    kernels::scale(backend, y.elements(), factor, x->value.f32(), y.f32());
+  });
+  const Var out = tape.result(std::move(y));
+  if (!tape.recording()) return out;
+  tape.record([&tape, x, out, factor] {
+    if (!out->gradient || !x->wants_gradient) return;
+    const Region back(tape.context().profile, point_wise, traffic(out->gradient, 3));
+    dispatch(tape.context(), [&](const auto& backend) {
+      kernels::add_scaled(backend, out->value.elements(), factor, out->gradient.f32(),
+                          tape.gradient(*x));
+    });
+  });
+  return out;
+}
+
 Var tanh(Tape& tape, Var x) {
   Tensor y = tape.reuse(x);
   const Region region(tape.context().profile, point_wise, traffic(y, 2));

@@ -135,6 +135,9 @@ std::vector<Option> block(BlockSpec& s) {
                  "blocks: inner size of feed-forward layers; 0: 4 dim-emb")
               .range(0, 65536)
               .idle_when(without_layers),
+          Option("embedding-scale", &s.embedding_scale,
+                 "blocks: factor of embeddings; sqrt: square root of dim-emb")
+              .kept_by_resume(),
       });
 }
 

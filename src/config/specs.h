@@ -28,6 +28,7 @@ struct BlockSpec {
   FeedForwardKind feed_forward{};
   std::optional<FeedForwardKind> decoder_feed_forward;  ///< none ("auto"): as feed_forward
   int feed_forward_width = 0;                           ///< 0: 4 E
+  std::optional<EmbeddingScale> embedding_scale;        ///< none ("auto"): nmt-train takes sqrt
 };
 
 /// The largest ModelSpec::context_sentences.

@@ -111,6 +111,13 @@ void add_scaled(const Cpu& cpu, std::int64_t n, float alpha, const float* x, flo
   });
 }
 
+void scale(const Cpu& cpu, std::int64_t n, float alpha, const float* x, float* y) {
+  cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+    for (std::int64_t i = begin; i < end; ++i) y[i] = alpha * x[i];
+  });
+}
+
 void add(const Cpu& cpu, std::int64_t n, const float* x, const float* y, float* z) {
   cpu.pool->parallel_for(n, elements_grain, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd

@@ -37,6 +37,8 @@ struct Dropout {
 NMT_KERNEL(fill, float* x, std::int64_t n, float value);
 /// y += alpha x
 NMT_KERNEL(add_scaled, std::int64_t n, float alpha, const float* x, float* y);
+/// y = alpha x; y may be x.
+NMT_KERNEL(scale, std::int64_t n, float alpha, const float* x, float* y);
 /// z = x + y; z may be either.
 NMT_KERNEL(add, std::int64_t n, const float* x, const float* y, float* z);
 /// y[r,:] = x[r,:] + bias; y may be x.

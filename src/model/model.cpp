@@ -10,6 +10,7 @@
 #include "tensor/repeat.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nmt {
 namespace {
@@ -93,16 +94,22 @@ Model::Impl::Encoded Model::Impl::encode(Tape& tape, const ops::Symbols& symbols
   ops::PaddedSentences sentences(mask);
   sentences.lengths = upload(context, lengths, {static_cast<std::int64_t>(lengths.size())});
   sentences.host_lengths = std::move(lengths);
-  const float p = static_cast<float>(spec.dropout_emb);
-  Var x = ops::dropout(tape, ops::embedding(tape, *source_table, symbols), p);
+  Var x = embed(tape, *source_table, symbols);
   tape.milestone(static_cast<int>(Completed::encoder));
   const Encoder::Result out = (*encoder)(tape, std::move(x), sentences);
   return {decoder->remember(tape, out.annotations, sentences.lengths), out.final_state};
 }
 
 Var Model::Impl::embed_target(Tape& tape, const ops::Symbols& symbols) const {
-  return ops::dropout(tape, ops::embedding(tape, *target_table, symbols),
-                      static_cast<float>(spec.dropout_emb));
+  return embed(tape, *target_table, symbols);
+}
+
+Var Model::Impl::embed(Tape& tape, Parameter& table, const ops::Symbols& symbols) const {
+  Var x = ops::embedding(tape, table, symbols);
+  // A tied table has values of about E^-1/2, small beside what the first layer adds to them.
+  if (spec.block.embedding_scale == EmbeddingScale::sqrt)
+    x = ops::scale(tape, std::move(x), std::sqrt(static_cast<float>(spec.dim_emb)));
+  return ops::dropout(tape, x, static_cast<float>(spec.dropout_emb));
 }
 
 Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch,
@@ -222,7 +229,9 @@ BatchLoss Model::accumulate_gradients(const Batch& batch, const TrainPass& pass)
 std::int64_t Model::saved_floats(std::int64_t sentences, std::int64_t source_tokens,
                                  std::int64_t target_tokens) const {
   const Impl& m = *impl_;
-  const std::int64_t embedded = m.spec.dim_emb * (m.spec.dropout_emb > 0 ? 2 : 1);
+  const std::int64_t embedded =
+      m.spec.dim_emb * (1 + (m.spec.dropout_emb > 0 ? 1 : 0) +
+                        (m.spec.block.embedding_scale == EmbeddingScale::sqrt ? 1 : 0));
   const std::int64_t source =
       embedded + m.encoder->saved_floats(source_tokens) + m.decoder->saved_source_floats();
   const std::int64_t target = embedded + m.decoder->saved_floats(source_tokens);

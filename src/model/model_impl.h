@@ -26,6 +26,7 @@ struct Model::Impl {
   Encoded encode_in_parts(Tape& tape, std::span<const Ids> sources, std::int32_t bos,
                           std::int32_t eos) const;
   Var embed_target(Tape& tape, const ops::Symbols& symbols) const;
+  Var embed(Tape& tape, Parameter& table, const ops::Symbols& symbols) const;
   /// The batch through encoder and decoder to the readouts of its real target tokens [R,E], and
   /// their targets i32 [R].
   struct Readouts {

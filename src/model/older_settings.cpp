@@ -1,8 +1,12 @@
 #include "model/older_settings.h"
 
+#include "model/architecture.h"
+
 namespace nmt {
 
 void update_older_settings(ModelSpec& spec) {
+  if (!spec.block.embedding_scale && architecture_of(spec).has_blocks())
+    spec.block.embedding_scale = EmbeddingScale::none;
   if (spec.gate_init) return;
   spec.gate_init = GateInit::none;
   for (std::string* cell : {&spec.enc_cell, &spec.dec_cell}) {

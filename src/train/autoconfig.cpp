@@ -81,6 +81,12 @@ bool choose_gate_init(ModelSpec& model) {
   return true;
 }
 
+bool choose_embedding_scale(ModelSpec& model) {
+  if (model.block.embedding_scale || !architecture_of(model).has_blocks()) return false;
+  model.block.embedding_scale = EmbeddingScale::sqrt;
+  return true;
+}
+
 std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, NoiseSpec& noise) {
   constexpr std::int64_t min_pairs = 500'000;
   const bool in_words = data.vocabs.empty() && data.vocab_type == VocabularyKind::words;
@@ -128,6 +134,9 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
   if (choose_gate_init(model))
     choices.push_back(
         {"gate-init", std::string(name_of(*model.gate_init)), "each unit's own constant"});
+  if (choose_embedding_scale(model))
+    choices.push_back(
+        {"embedding-scale", std::string(name_of(*model.block.embedding_scale)), type});
   const LayerLimits limits = architecture_of(model).common_layers();
   const int depth = std::clamp(row.depth, limits.min, limits.max);
   const std::string why = depth == row.depth ? by_size : type;

@@ -45,6 +45,9 @@ bool choose_attention_query(ModelSpec& model);
 /// Resolves `gate-init: auto`; returns whether it did.
 bool choose_gate_init(ModelSpec& model);
 
+/// Resolves `embedding-scale: auto` of blocks; returns whether it did. Other architectures keep it.
+bool choose_embedding_scale(ModelSpec& model);
+
 /// The noise of new trainings on large corpora: rates of the Firefox Translations students.
 inline constexpr NoiseSpec usual_noise{
     .upper = 0.07, .title = 0.05, .typos = 0.05, .punctuation = 0.2};
@@ -81,7 +84,7 @@ std::vector<Choice> choose_noise(const CorpusSize& size, const DataSpec& data, N
 ///   updates to become reliable. None for other optimizers.
 /// - Epochs: an upper bound; early stopping usually comes first.
 /// - Positions: choose_positions(). Attention-query: choose_attention_query().
-/// - Gate-init: choose_gate_init().
+/// - Gate-init: choose_gate_init(). Embedding-scale: choose_embedding_scale().
 ///
 /// Validation: once per epoch, but after at least 100 and at most 2,500 updates, so that decoding
 /// the development set takes at most about a tenth of the time; checkpoints at the same interval,

@@ -257,6 +257,21 @@ void check_add(Engine& engine) {
   });
 }
 
+void check_scale(Engine& engine) {
+  Tape tape(engine.context, true);
+  const Var x = tape.result(engine.random(rows_of(engine, between(engine, 1, 30))));
+  const Var y = ops::scale(tape, x, 2.75f);
+  Row xs = doubles(x->value);
+  GradientCheck check(engine, {one_rounding, 1});
+  check.reads("x", xs, x);
+  check.gives("y", y);
+  check.run(tape, [&] {
+    Row out = xs;
+    for (double& v : out) v *= 2.75;
+    return out;
+  });
+}
+
 void check_tanh(Engine& engine) {
   Tape tape(engine.context, true);
   const Var x = tape.result(engine.random(rows_of(engine, between(engine, 4, 40))));
@@ -422,6 +437,7 @@ std::vector<OpRow> plain_op_rows() {
       {"dropout", "", [](Engine& e) { check_dropout(e, false); }},
       {"dropout", "shared_over_steps", [](Engine& e) { check_dropout(e, true); }},
       {"add", "", check_add},
+      {"scale", "", check_scale},
       {"tanh", "", check_tanh},
       {"gate", "relu", [](Engine& e) { check_gate(e, kernels::Activation::relu, false); }},
       {"gate", "relu_input", [](Engine& e) { check_gate(e, kernels::Activation::relu, true); }},

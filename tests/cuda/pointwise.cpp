@@ -50,6 +50,18 @@ std::vector<ParityRow> pointwise_parity() {
            p.run([&](const auto& on) { add_scaled(on, n, 0.3f, x(on), y(on)); });
          });
        }},
+      {"scale",
+       [](Parity& p) {
+         elementwise(p, [&](std::int64_t n) {
+           const auto x = p.floats(n), y = p.floats(n);
+           p.run(
+               [&](const auto& on) {
+                 scale(on, n, 0.3f, x(on), y(on));
+                 scale(on, n, 0.3f, x(on), x(on));
+               },
+               0);
+         });
+       }},
       {"add",
        [](Parity& p) {
          elementwise(p, [&](std::int64_t n) {

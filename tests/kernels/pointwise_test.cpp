@@ -27,9 +27,10 @@ TEST(Pointwise, ElementwiseOpsEqualTheirDefinitions) {
     for (std::int64_t n : sizes) {
       const Floats x = random_floats(n, 1), y = random_floats(n, 2);
       Floats filled(x.size() + 1, 7.0f), scaled = y, sum(x.size()), in_place = x, tanh(x.size()),
-                                         dx = y;
+                                         dx = y, times = x;
       fill(cpu, filled.data(), n, 2.5f);
       add_scaled(cpu, n, 0.3f, x.data(), scaled.data());
+      scale(cpu, n, 0.3f, times.data(), times.data());
       add(cpu, n, x.data(), y.data(), sum.data());
       add(cpu, n, in_place.data(), y.data(), in_place.data());
       tanh_forward(cpu, n, x.data(), tanh.data());
@@ -38,6 +39,7 @@ TEST(Pointwise, ElementwiseOpsEqualTheirDefinitions) {
       for (std::size_t i = 0; i < x.size(); ++i) {
         ASSERT_EQ(filled[i], 2.5f);
         ASSERT_NEAR(scaled[i], y[i] + 0.3 * x[i], 2e-7);
+        ASSERT_EQ(times[i], 0.3f * x[i]);
         ASSERT_EQ(sum[i], x[i] + y[i]);
         ASSERT_EQ(in_place[i], sum[i]);
         ASSERT_NEAR(tanh[i], std::tanh(double{x[i]}), 3e-7);

@@ -195,6 +195,7 @@ std::vector<ModelSpec> specs() {
         spec.layer_normalization = false;
         spec.block.gate_branch = GateBranch::silu;
         spec.block.feed_forward_width = 9;
+        spec.block.embedding_scale = EmbeddingScale::sqrt;
       }
       all.push_back(spec);
     }

@@ -239,7 +239,8 @@ class Reference:
     def score(self, source, target):
         """log p of a target with </s>, whose first input is <s>."""
         t, s = self.t, self.s
-        x = t.get("encoder.embedding", t["decoder.embedding"])[source]
+        scale = np.sqrt(E) if s["embedding-scale"] == "sqrt" else 1.0
+        x = scale * t.get("encoder.embedding", t["decoder.embedding"])[source]
         for layer in range(2):
             at = f"encoder.layer_{layer}"
             directions = "both" if s["encoder-directions"] == "joined" else ("forward", "backward")[layer]
@@ -248,7 +249,7 @@ class Reference:
                      else self.gated(at + ".unit", f, directions))
             if s["feed-forward"] != "none":
                 x = x + self.feed_forward(at + ".feed_forward", normalize(x, t, at + ".feed_forward_norm"), s["feed-forward"])
-        memory, y = normalize(x, t, "encoder.norm"), t["decoder.embedding"][[1, *target[:-1]]]
+        memory, y = normalize(x, t, "encoder.norm"), scale * t["decoder.embedding"][[1, *target[:-1]]]
         kind = s["feed-forward"] if s["decoder-feed-forward"] == "auto" else s["decoder-feed-forward"]
         for layer in range(2):
             at = f"decoder.layer_{layer}"

@@ -122,6 +122,20 @@ TEST(AutoConfig, HowGatesStartIsSaid) {
   EXPECT_EQ(model.gate_init, GateInit::chrono);
 }
 
+TEST(AutoConfig, BlocksScaleEmbeddings) {
+  using Scale = std::optional<EmbeddingScale>;
+  const auto scale = [](ModelType type, Scale set = {}) {
+    ModelSpec model;
+    model.type = type;
+    model.block.embedding_scale = set;
+    choose_embedding_scale(model);
+    return model.block.embedding_scale;
+  };
+  EXPECT_EQ(scale(ModelType::block), EmbeddingScale::sqrt);
+  EXPECT_EQ(scale(ModelType::block, EmbeddingScale::none), EmbeddingScale::none);
+  EXPECT_EQ(scale(ModelType::deep), Scale()) << "the option is one of blocks";
+}
+
 TEST(AutoConfig, WhatIsSetStays) {
   ModelSpec model;
   model.dim_emb = 64;

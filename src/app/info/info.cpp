@@ -78,7 +78,10 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
   }
   train::choose_positions(spec, data);
   train::choose_gate_init(spec);
-  if (!is_text) train::choose_attention_query(spec);
+  if (!is_text) {
+    train::choose_attention_query(spec);
+    train::choose_embedding_scale(spec);
+  }
   if (!is_text && !settings.ties_given()) train::choose_tying(spec, data);
   info.origin = "settings";
   info.spec = spec;

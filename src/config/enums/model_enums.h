@@ -90,6 +90,14 @@ struct EnumNames<EncoderPositions> {
   static constexpr auto names = std::to_array<std::string_view>({"rotary", "none"});
 };
 
+/// Factor of the embeddings that enter the first layers of blocks: 1, or the square root of their
+/// width (Vaswani et al. 2017, section 3.4).
+enum class EmbeddingScale { none, sqrt };
+template <>
+struct EnumNames<EmbeddingScale> {
+  static constexpr auto names = std::to_array<std::string_view>({"none", "sqrt"});
+};
+
 /// Activation of the gate branch that multiplies the output of a unit (De et al. 2024).
 enum class GateBranch { gelu, silu, none };
 template <>
