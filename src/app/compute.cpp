@@ -4,8 +4,8 @@
 #include "app/weights.h"
 #include "core/log.h"
 #include "kernels/instruction_set.h"
-#include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 #include <fstream>
@@ -35,7 +35,7 @@ int pool_threads(const ComputeSpec& spec) {
 
 // The precision on the CPU where none is given.
 Precision automatic_precision(const ComputeSpec& spec, ComputeUse use) {
-  const bool is_faster = use == ComputeUse::training && kernels::bfloat16_is_native() &&
+  const bool is_faster = use == ComputeUse::training && kernels::rounded_products().is_native &&
                          spec.products != ProductChoice::onednn;
   return is_faster ? Precision::bfloat16 : Precision::float32;
 }
