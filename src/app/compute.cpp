@@ -4,7 +4,6 @@
 #include "app/weights.h"
 #include "core/log.h"
 #include "kernels/instruction_set.h"
-#include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
 
 #include <algorithm>

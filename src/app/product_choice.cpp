@@ -8,8 +8,8 @@
 #include "core/thread_pool.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm.h"
-#include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -180,7 +180,7 @@ std::string choose_products(const Cpu& cpu) {
 }
 
 bool bfloat16_is_faster(const Cpu& cpu) {
-  if (!kernels::bfloat16_is_native()) return false;
+  if (!kernels::rounded_products().is_native) return false;
   const auto measure = [&]() -> std::vector<bool> {
     const Shape& s = shapes[static_cast<std::size_t>(kernels::ProductKind::many_rows)];
     const std::vector<float> a(static_cast<std::size_t>(s.m * s.k), 0.5f),

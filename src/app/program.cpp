@@ -1,6 +1,9 @@
 #include "app/program.h"
 
 #include "core/log.h"
+#include "kernels/instruction_set.h"
+#include "kernels/products/gemm_int8.h"
+#include "kernels/products/rounded_products.h"
 #include "nn/unit_registry.h"
 
 #include <cerrno>
@@ -36,8 +39,12 @@ std::string build_info(const std::string& program) {
 #endif
   std::string units;
   for (const std::string& name : unit_names()) units += (units.empty() ? "" : " ") + name;
-  return version(program) + fmt::format("compiler: {}\nbuild: {}\nCUDA: {}\nunits: {}\n",
-                                        __VERSION__, kind, NMT_CUDA_TOOLKIT, units);
+  const kernels::RoundedProducts& rounded = kernels::rounded_products();
+  return version(program) +
+         fmt::format("compiler: {}\nbuild: {}\nCUDA: {}\nkernels: {}, {}, int8 by {}\nunits: {}\n",
+                     __VERSION__, kind, NMT_CUDA_TOOLKIT, kernels::instruction_set(),
+                     rounded.is_native ? rounded.name : "bfloat16 by float32",
+                     kernels::int8_instructions(), units);
 }
 
 log::Level level_of(const std::string& name) {

@@ -39,7 +39,7 @@ Settings::Settings(std::string program, std::string usage, std::string summary)
           Option("version", &version_, "print the version")
               .with_role(Role::location)
               .never_dumped(),
-          Option("build-info", &build_info_, "print compiler, CUDA and recurrent units")
+          Option("build-info", &build_info_, "print compiler, CUDA, kernels and recurrent units")
               .with_role(Role::location)
               .never_dumped(),
       }));

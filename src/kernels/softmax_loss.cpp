@@ -140,7 +140,7 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
                 .packed = by_symbol,
                 .c = logits,
                 .ldc = stride,
-                .bfloat16 = rounds_inputs(cpu)},
+                .rounded = rounded_products(cpu)},
                0, rows, 0, vocabulary);
   for (std::int64_t r = 0; r < rows; ++r)
     losses[begin + r] = row_loss(loss, loss.target[begin + r], information, logits + r * stride);
@@ -153,7 +153,7 @@ void rows_forward_backward(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t
                   .packed = by_channel,
                   .c = loss.dx + begin * width,
                   .ldc = width,
-                  .bfloat16 = rounds_inputs(cpu)},
+                  .rounded = rounded_products(cpu)},
                  0, rows, 0, width);
 }
 
@@ -173,7 +173,7 @@ void table_gradient(const Cpu& cpu, const SoftmaxLoss& loss, std::int64_t first,
                 .c = loss.dtable,
                 .ldc = loss.width,
                 .library = cpu.products,
-                .bfloat16 = rounds_inputs(cpu)},
+                .rounded = rounded_products(cpu)},
                begin, end, 0, loss.width);
   if (loss.dbias)
     for (std::int64_t r = 0; r < rows; ++r)

@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -94,7 +95,7 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
   const Variable cache("XDG_CACHE_HOME", folder);
   ThreadPool pool(1);
   const bool faster = bfloat16_is_faster({&pool});
-  if (!kernels::bfloat16_is_native()) {
+  if (!kernels::rounded_products().is_native) {
     EXPECT_FALSE(faster);
     EXPECT_FALSE(std::filesystem::exists(path)) << "nothing to measure";
     return;

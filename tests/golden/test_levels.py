@@ -88,9 +88,10 @@ class Levels(unittest.TestCase):
         for other in others:
             self.assertEqual(first, other)
 
-    def test_int8_without_vnni_gives_the_same_bits(self):
+    def test_int8_without_vnni_and_amx_gives_the_same_bits(self):
         options = ("--precision", "int8")
-        self.assertEqual(run(self.model, "", *options, NMT_VNNI="0"), run(self.model, "", *options))
+        for off in ("NMT_VNNI", "NMT_AMX"):
+            self.assertEqual(run(self.model, "", *options, **{off: "0"}), run(self.model, "", *options), off)
 
 
 if __name__ == "__main__":

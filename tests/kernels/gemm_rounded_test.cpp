@@ -1,17 +1,21 @@
 // Products whose inputs are rounded to bfloat16 (ProductLibrary::bfloat16()), against double
-// precision. Where the processor or the loaded kernels have no AVX-512 BF16, the same tests run the
-// emulation.
+// precision: those of this processor, and those of AMX over emulated tiles. Where the processor or
+// the loaded kernels have no AVX-512 BF16, the former multiply in float32, and the latter are
+// skipped.
 
 #include "core/thread_pool.h"
 #include "kernels/products/bfloat16.h"
 #include "kernels/products/gemm.h"
 #include "kernels/products/gemm_batched.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
+#include "tests/kernels/amx/emulated_products.h"
 #include "tests/kernels/reference_values.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,11 +70,36 @@ double expect_product(const Form& f, const Floats& a, std::int64_t lda, const Fl
   return largest;
 }
 
-TEST(GemmRounded, EqualsDoublePrecisionInEveryForm) {
+enum class By { processor, emulated_amx };
+
+class GemmRounded : public testing::TestWithParam<By> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == By::processor) return;
+    // Tiles of AMX read panels of 32 columns.
+    const RoundedProducts* const emulated = emulated_amx_products();
+    if (!emulated || packed_panel() != 32)
+      GTEST_SKIP() << "needs a processor and kernels with AVX-512 BF16";
+    products_ = std::make_unique<ProductLibrary>(*emulated);
+  }
+  const ProductLibrary* products() const {
+    return products_ ? products_.get() : &ProductLibrary::bfloat16();
+  }
+
+ private:
+  std::unique_ptr<ProductLibrary> products_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, GemmRounded, testing::Values(By::processor, By::emulated_amx),
+                         [](const auto& by) {
+                           return by.param == By::processor ? "Processor" : "EmulatedAmx";
+                         });
+
+TEST_P(GemmRounded, EqualsDoublePrecisionInEveryForm) {
   double largest = 0;
   for (int threads : {1, 3}) {
     ThreadPool pool(threads);
-    const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+    const Cpu cpu{&pool, products()};
     for (std::int64_t m : {1, 3, 31, 131})
       for (std::int64_t n : {1, 17, 33, 97})
         for (std::int64_t k : {1, 2, 33, 1031})
@@ -90,7 +119,7 @@ TEST(GemmRounded, EqualsDoublePrecisionInEveryForm) {
   EXPECT_GT(largest, 0x1p-9) << "the inputs are not rounded";
 }
 
-TEST(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
+TEST_P(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
   const std::int64_t n = 333, k = 777;
   for (std::int64_t m : {5, 29, 150})
     for (int form = 0; form < 4; ++form) {
@@ -99,7 +128,7 @@ TEST(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
       const Floats rows = op(ta, m, k, a);
       Floats reference(static_cast<std::size_t>(m * n)), rowwise(reference.size());
       ThreadPool one(1);
-      const Cpu single{&one, &ProductLibrary::bfloat16()};
+      const Cpu single{&one, products()};
       Floats packed(static_cast<std::size_t>(packed_size(k, n)));
       pack(single, tb, k, n, b.data(), tb ? k : n, packed.data());
       gemm_packed(single, m, n, k, rows.data(), k, packed.data(), false, reference.data(), n);
@@ -110,17 +139,17 @@ TEST(GemmRounded, TheBitsDependNeitherOnTheThreadsNorOnPackingNorOnTheRows) {
       for (int threads : {1, 2, 3, 5}) {
         ThreadPool pool(threads);
         Floats c(reference.size());
-        gemm({&pool, &ProductLibrary::bfloat16()}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(),
-             tb ? k : n, 0.0f, c.data(), n);
+        gemm({&pool, products()}, ta, tb, m, n, k, a.data(), ta ? m : k, b.data(), tb ? k : n, 0.0f,
+             c.data(), n);
         ASSERT_EQ(c, reference) << m << " rows, form " << form << ", " << threads << " threads";
       }
     }
 }
 
 // Every product of a block-diagonal matrix, plain and packed, against its block alone.
-TEST(GemmRounded, ABatchEqualsItsProducts) {
+TEST_P(GemmRounded, ABatchEqualsItsProducts) {
   ThreadPool pool(2);
-  const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+  const Cpu cpu{&pool, products()};
   const std::int64_t rows = 19;
   const BlockDiagonal d{3, 2, 7, 37, 2 * 37};
   const std::int64_t in = d.groups * d.k, out = d.groups * d.planes * d.n;
@@ -141,9 +170,9 @@ TEST(GemmRounded, ABatchEqualsItsProducts) {
   EXPECT_EQ(again, expected);
 }
 
-TEST(GemmRounded, KeepsTheRangeOfFloat32) {
+TEST_P(GemmRounded, KeepsTheRangeOfFloat32) {
   ThreadPool pool(1);
-  const Cpu cpu{&pool, &ProductLibrary::bfloat16()};
+  const Cpu cpu{&pool, products()};
   const auto product = [&](float x, float y) {
     float c = 0;
     gemm(cpu, false, false, 1, 1, 1, &x, 1, &y, 1, 0.0f, &c, 1);

@@ -138,10 +138,14 @@ class TrainTest(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, NMT_BF16="0"):
             told = self.train("emulated", *mixed, "--after", "20u").stderr
         self.assertIn("without AVX-512 BF16 this is slower", told)
+        # Without AMX, which adds in another order, too.
+        with unittest.mock.patch.dict(os.environ, NMT_AMX="0"):
+            told = self.train("without tiles", *mixed, "--after", "20u").stderr
+        self.assertNotIn("by AMX", told)
         self.train("single", "--after", "20u")
-        last = {name: events(self.dir / name, "display")[-1]["loss"] for name in ("mixed", "emulated", "single")}
+        last = {name: events(self.dir / name, "display")[-1]["loss"] for name in ("mixed", "emulated", "without tiles", "single")}
         self.assertNotEqual(last["mixed"], last["single"])
-        for name in ("emulated", "single"):
+        for name in ("emulated", "without tiles", "single"):
             self.assertAlmostEqual(last["mixed"] / last[name], 1, delta=2**-7, msg=str(last))
         # auto: bfloat16 where the processor multiplies it faster, by a measurement that is stored.
         with unittest.mock.patch.dict(os.environ, NMT_BF16="0", XDG_CACHE_HOME=str(self.dir / "cache")):

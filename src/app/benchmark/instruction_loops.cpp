@@ -1,12 +1,12 @@
 #include "app/benchmark/instruction_loops.h"
 
+#include "kernels/products/amx/support.h"
+#include "kernels/products/amx/tiles.h"
+
 #if defined(__x86_64__)
 #include <cstring>
 
-#include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace nmt::app::bench {
@@ -91,73 +91,46 @@ void use(const Vector (&total)[chains], double* sum) {
   return rounds * chains * 64 * 2;
 }
 
-// Tiles 0 to 3 accumulate products of 4 and 5 with 6 and 7, all of 16 rows of 64 bytes.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-constexpr std::int64_t tile_bytes = 16 * 64, tile_products = 4;
+using kernels::AmxTiles;
 
-template <class Element>
-[[gnu::target("amx-tile")]] void load_tiles(Element one) {
-  TileConfig config;
-  for (int i = 0; i < 8; ++i) config.row_bytes[i] = 64, config.rows[i] = 16;
-  _tile_loadconfig(&config);
-  alignas(64) Element ones[tile_bytes / sizeof(Element)];
+// Tiles 0 to 3 accumulate products of 4 and 5 with 6 and 7, all of 16 rows of 64 bytes. `add` adds
+// the product of two tiles.
+template <class Element, class Sum, class Add>
+double sum_tiles(std::int64_t rounds, Element one, const Add& add) {
+  constexpr std::int64_t row = kernels::max_tile_bytes, bytes = kernels::max_tile_rows * row;
+  const kernels::TileSession<AmxTiles> session(
+      kernels::product_tiles(kernels::max_tile_rows, row / 4));
+  alignas(64) Element ones[bytes / sizeof(Element)];
   for (Element& each : ones) each = one;
-  _tile_loadd(4, ones, 64);
-  _tile_loadd(5, ones, 64);
-  _tile_loadd(6, ones, 64);
-  _tile_loadd(7, ones, 64);
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
-
-template <class Element>
-[[gnu::target("amx-tile")]] double first_sum() {
-  alignas(64) Element out[tile_bytes / sizeof(Element)];
-  _tile_stored(0, out, 64);
-  _tile_release();
+  AmxTiles::load<4>(ones, row);
+  AmxTiles::load<5>(ones, row);
+  AmxTiles::load<6>(ones, row);
+  AmxTiles::load<7>(ones, row);
+  for (std::int64_t round = 0; round < rounds; ++round) add();
+  alignas(64) Sum out[bytes / sizeof(Sum)];
+  AmxTiles::store<0>(out, row);
   return static_cast<double>(out[0]);
 }
+constexpr std::int64_t tile_products = 4;
 
-[[gnu::target("amx-tile,amx-bf16")]] std::int64_t bfloat16_amx(std::int64_t rounds, double* sum) {
-  load_tiles<std::uint16_t>(0x3F80);
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  *sum = first_sum<float>();
+std::int64_t bfloat16_amx(std::int64_t rounds, double* sum) {
+  *sum = sum_tiles<std::uint16_t, float>(rounds, 0x3F80, [] {
+    AmxTiles::add_bfloat16<0, 4, 6>();
+    AmxTiles::add_bfloat16<1, 4, 7>();
+    AmxTiles::add_bfloat16<2, 5, 6>();
+    AmxTiles::add_bfloat16<3, 5, 7>();
+  });
   return rounds * tile_products * 16 * 16 * 32 * 2;
 }
 
-[[gnu::target("amx-tile,amx-int8")]] std::int64_t int8_amx(std::int64_t rounds, double* sum) {
-  load_tiles<std::int8_t>(1);
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    _tile_dpbssd(0, 4, 6);
-    _tile_dpbssd(1, 4, 7);
-    _tile_dpbssd(2, 5, 6);
-    _tile_dpbssd(3, 5, 7);
-  }
-  *sum = first_sum<std::int32_t>();
+std::int64_t int8_amx(std::int64_t rounds, double* sum) {
+  *sum = sum_tiles<std::int8_t, std::int32_t>(rounds, 1, [] {
+    AmxTiles::add_int8<0, 4, 6>();
+    AmxTiles::add_int8<1, 4, 7>();
+    AmxTiles::add_int8<2, 5, 6>();
+    AmxTiles::add_int8<3, 5, 7>();
+  });
   return rounds * tile_products * 16 * 16 * 64 * 2;
-}
-
-// Whether Linux lets the process use the tiles' state: arch_prctl(ARCH_REQ_XCOMP_PERM,
-// XFEATURE_XTILEDATA), Documentation/arch/x86/xstate.rst of Linux 5.16 and later.
-bool may_use_tiles() {
-  return syscall(SYS_arch_prctl, 0x1023, 18) == 0;
-}
-
-bool cpuid_bit(unsigned leaf, unsigned subleaf, int reg, int bit) {
-  unsigned regs[4] = {};
-  return __get_cpuid_count(leaf, subleaf, &regs[0], &regs[1], &regs[2], &regs[3]) != 0 &&
-         (regs[reg] >> bit & 1u) != 0;
 }
 
 }  // namespace
@@ -169,15 +142,14 @@ std::vector<InstructionLoop> instruction_loops() {
   };
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"),
              avx512 = __builtin_cpu_supports("avx512f");
-  constexpr int edx = 3;  // of CPUID leaf 7, subleaf 0
-  const bool tiles = cpuid_bit(7, 0, edx, 24) && may_use_tiles();
+  const kernels::AmxSupport amx = kernels::amx_support();
   add(avx2, "float32 AVX2", float32_avx2);
   add(avx512, "float32 AVX-512", float32_avx512);
   add(avx512 && __builtin_cpu_supports("avx512bf16"), "bfloat16 AVX-512 BF16", bfloat16_avx512);
-  add(tiles && cpuid_bit(7, 0, edx, 22), "bfloat16 AMX", bfloat16_amx);
+  add(amx.bfloat16, "bfloat16 AMX", bfloat16_amx);
   add(avx2, "int8 AVX2", int8_avx2);
   add(avx512 && __builtin_cpu_supports("avx512vnni"), "int8 AVX-512 VNNI", int8_vnni);
-  add(tiles && cpuid_bit(7, 0, edx, 25), "int8 AMX", int8_amx);
+  add(amx.int8, "int8 AMX", int8_amx);
   return loops;
 }
 #else

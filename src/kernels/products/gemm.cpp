@@ -5,6 +5,7 @@
 #include "kernels/pointwise.h"
 #include "kernels/products/product.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 #include "kernels/products/tile.h"
 
 namespace nmt::kernels {
@@ -14,7 +15,7 @@ void gemm(const Cpu& cpu, bool transpose_a, bool transpose_b, std::int64_t m, st
           float beta, float* c, std::int64_t ldc) {
   Product product = plain_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
   product.library = cpu.products;
-  product.bfloat16 = rounds_inputs(cpu);
+  product.rounded = rounded_products(cpu);
   product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
@@ -30,7 +31,8 @@ std::int64_t packed_size(std::int64_t k, std::int64_t n) {
 void pack(const Cpu& cpu, bool transpose_b, std::int64_t k, std::int64_t n, const float* b,
           std::int64_t ldb, float* packed) {
   cpu.pool->parallel_for(n, panel_width, [&](std::int64_t begin, std::int64_t end) {
-    if (rounds_inputs(cpu)) return pack_rounded(transpose_b, k, begin, end, b, ldb, packed);
+    if (const RoundedProducts* const rounded = rounded_products(cpu))
+      return rounded->pack(transpose_b, k, begin, end, b, ldb, packed);
     pack_panels(transpose_b, 0, k, begin, end, b, ldb, packed + begin * k, k * panel_width);
   });
 }
@@ -39,7 +41,7 @@ void gemm_packed(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k,
                  std::int64_t lda, const float* packed, bool accumulate, float* c,
                  std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  product.bfloat16 = rounds_inputs(cpu);
+  product.rounded = rounded_products(cpu);
   product.separate = rounds_separately(cpu);
   if (m > 0 && n > 0) run_product(cpu, product);
 }
@@ -60,7 +62,7 @@ void gemm_packed_rows(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64
                       const float* a, std::int64_t lda, const float* packed, bool accumulate,
                       float* c, std::int64_t ldc) {
   Product product = packed_product(m, n, k, a, lda, packed, accumulate, c, ldc);
-  product.bfloat16 = rounds_inputs(cpu);
+  product.rounded = rounded_products(cpu);
   product.separate = rounds_separately(cpu);
   product_part(product, 0, m, 0, n);
 }

@@ -2,7 +2,11 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
-#include "kernels/products/dot_tile.h"
+#include "kernels/products/amx/support.h"
+#include "kernels/products/amx/tiled_dots.h"
+#include "kernels/products/amx/tiles.h"
+#include "kernels/products/int8/dot_tile.h"
+#include "kernels/products/int8/part.h"
 #include "kernels/products/product.h"
 #include "kernels/products/quantize.h"
 #include "kernels/products/select_columns.h"
@@ -18,123 +22,53 @@
 namespace nmt::kernels {
 namespace {
 
-constexpr std::int64_t quantized_bytes =
-    96 * 1024;  // activations in one pass over the weights: stays in the second-level cache
-
-std::int64_t rounded(std::int64_t n, std::int64_t to) {
-  return (n + to - 1) / to * to;
-}
-
-// Packed layout: panels of 16 columns, each [k/4][16][4] of q + 128, then one scale per column.
-std::int64_t panel_bytes(std::int64_t k) {
-  return rounded(k, dot_depth) * dot_columns;
-}
-const float* scales_of(std::int64_t k, std::int64_t n, const std::byte* packed) {
-  return reinterpret_cast<const float*>(packed +
-                                        rounded(n, dot_columns) / dot_columns * panel_bytes(k));
-}
-
-// Quantizes one row of activations: out[stride] int8, zeros past k. Returns the step.
-float quantize_row(const float* x, std::int64_t k, std::int64_t stride, std::int8_t* out,
-                   std::int32_t& sum) {
-  const Step step(largest_magnitude(x, k));
-  sum = 0;
-  std::fill(out + k, out + stride, std::int8_t{0});
-  if (step.inverse == 0) {
-    std::fill_n(out, k, std::int8_t{0});
-    return step.size;
-  }
-  std::int32_t total = 0;
-  for (std::int64_t i = 0; i < k; ++i) {
-    const std::int32_t q = nearest(x[i], step.inverse);
-    out[i] = static_cast<std::int8_t>(q);
-    total += q;
-  }
-  sum = total;
-  return step.size;
-}
-
 const DotTiles& tiles() {
   static const DotTiles chosen;
   return chosen;
 }
 
-struct QuantizedRows {
-  const std::int8_t* values;
-  std::int64_t stride;
-  const float* steps;
-  const std::int32_t* sums;
-};
+// The instruction set of int8_part(): tiles of vectors.
+struct VectorDots {
+  static constexpr std::int64_t row_unit = 1;
+  static std::int64_t stride(std::int64_t k) { return rounded(k, dot_depth); }
+  static void arrange(std::int64_t, std::int8_t*) {}
 
-// What is added to the products.
-struct Addend {
-  bool accumulate;    // C
-  const float* bias;  // [N] or null
-
-  Addend at(std::int64_t column) const { return {accumulate, bias ? bias + column : nullptr}; }
-};
-
-// The results of a tile whose rows of sums stand `width` apart.
-void finish_rows(std::int64_t rows, std::int64_t columns, std::int64_t width,
-                 const std::int32_t* sums, const float* steps, const float* scales,
-                 const Addend& addend, float* c, std::int64_t ldc) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float step = steps[r];
-    const std::int32_t* const from = sums + r * width;
-    float* const to = c + r * ldc;
-    if (addend.accumulate)
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = to[j] + static_cast<float>(from[j]) * (step * scales[j]);
-    else if (addend.bias)
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = static_cast<float>(from[j]) * (step * scales[j]) + addend.bias[j];
-    else
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = static_cast<float>(from[j]) * (step * scales[j]);
-  }
-}
-
-void multiply(const QuantizedRows& a, std::int64_t rows, std::int64_t n_begin, std::int64_t n_end,
-              std::int64_t n, std::int64_t k, const std::byte* packed, const Addend& addend,
-              float* c, std::int64_t ldc) {
-  const DotTiles& shape = tiles();
-  const float* scales = scales_of(k, n, packed);
-  const std::int64_t depth = a.stride / dot_depth, row_tiles = (rows + shape.rows - 1) / shape.rows;
-  alignas(64) std::int32_t sums[most_dot_rows * most_dot_panels * dot_columns];
-  for (std::int64_t j = n_begin, width = 0; j < n_end; j += width) {
-    const bool whole = rounded(n_end, dot_columns) - j >= shape.panels * dot_columns;
-    width = (whole ? shape.panels : 1) * dot_columns;
-    const auto* panel =
-        reinterpret_cast<const std::uint8_t*>(packed) + j / dot_columns * panel_bytes(k);
-    for (std::int64_t t = 0; t < row_tiles; ++t) {
-      const std::int64_t begin = rows * t / row_tiles, end = rows * (t + 1) / row_tiles;
-      (whole ? shape.whole : shape.single)[end - begin - 1](depth, a.values + begin * a.stride,
-                                                            a.stride, a.sums + begin, panel, sums);
-      finish_rows(end - begin, std::min(width, n_end - j), width, sums, a.steps + begin, scales + j,
-                  addend.at(j), c + begin * ldc + j, ldc);
+  // Columns [n_begin, n_end) of some rows of C.
+  static void multiply(const Int8Product& p, const QuantizedRows& a, std::int64_t n_begin,
+                       std::int64_t n_end, float* c) {
+    const DotTiles& shape = tiles();
+    const std::int64_t depth = a.stride / dot_depth,
+                       row_tiles = (a.count + shape.rows - 1) / shape.rows;
+    alignas(64) std::int32_t sums[most_dot_rows * most_dot_panels * dot_columns];
+    for (std::int64_t j = n_begin, width = 0; j < n_end; j += width) {
+      const bool whole = rounded(n_end, dot_columns) - j >= shape.panels * dot_columns;
+      width = (whole ? shape.panels : 1) * dot_columns;
+      for (std::int64_t t = 0; t < row_tiles; ++t) {
+        const std::int64_t begin = a.count * t / row_tiles, end = a.count * (t + 1) / row_tiles;
+        (whole ? shape.whole : shape.single)[end - begin - 1](
+            depth, a.values + begin * a.stride, a.stride, a.sums + begin, p.panel(j), sums);
+        finish_rows(p, end - begin, j, std::min(width, n_end - j), width, sums, a.steps + begin,
+                    c + begin * p.ldc + j);
+      }
     }
   }
+};
+
+bool has_tiles() {
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  static const bool has = tiles().has_vnni && amx_to_use().int8;
+  return has;
+#else
+  return false;
+#endif
 }
 
-// Rows [m_begin, m_end) and columns [n_begin, n_end) on the calling thread; n_begin is a multiple
-// of 16.
-void int8_part(std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin, std::int64_t n_end,
-               std::int64_t n, std::int64_t k, const float* a, std::int64_t lda,
-               const std::byte* packed, const Addend& addend, float* c, std::int64_t ldc) {
-  constexpr std::int64_t max_rows = 256;
-  alignas(64) std::int8_t values[quantized_bytes];
-  float steps[max_rows];
-  std::int32_t sums[max_rows];
-  const std::int64_t stride = rounded(k, dot_depth);
-  const std::int64_t group =
-      std::clamp<std::int64_t>(quantized_bytes / std::max<std::int64_t>(stride, 1), 1, max_rows);
-  for (std::int64_t m = m_begin; m < m_end; m += group) {
-    const std::int64_t rows = std::min(group, m_end - m);
-    for (std::int64_t r = 0; r < rows; ++r)
-      steps[r] = quantize_row(a + (m + r) * lda, k, stride, values + r * stride, sums[r]);
-    multiply({values, stride, steps, sums}, rows, n_begin, n_end, n, k, packed, addend, c + m * ldc,
-             ldc);
-  }
+void multiply_part(const Int8Product& p, Range rows, Range columns) {
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  if (has_tiles() && rows.end - rows.begin >= min_tiled_rows && p.k > 0)
+    return int8_part<TiledDots<AmxTiles>>(p, rows.begin, rows.end, columns.begin, columns.end);
+#endif
+  int8_part<VectorDots>(p, rows.begin, rows.end, columns.begin, columns.end);
 }
 
 // Column j of op(B) and its scale.
@@ -261,6 +195,10 @@ void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* pac
 
 }  // namespace
 
+const char* int8_instructions() {
+  return has_tiles() ? "AMX and VNNI" : tiles().has_vnni ? "VNNI" : "vectors";
+}
+
 std::int64_t packed_int8_size(std::int64_t k, std::int64_t n) {
   const std::int64_t columns = rounded(n, dot_columns);
   return columns / dot_columns * panel_bytes(k) +
@@ -307,26 +245,24 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                std::int64_t ldc, const float* bias) {
   NMT_CHECK(!(accumulate && bias), "int8 GEMM: a bias is added without C");
-  const Addend addend{accumulate, bias};
+  const Int8Product p{n, k, a, lda, packed, {accumulate, bias}, c, ldc};
   if (m <= 0 || n <= 0) return;
   ThreadPool& pool = *cpu.pool;
-  if (pool.size() == 1 || m * n * k < 128 * 1024)
-    return int8_part(0, m, 0, n, n, k, a, lda, packed, addend, c, ldc);
+  if (pool.size() == 1 || m * n * k < 128 * 1024) return multiply_part(p, {0, m}, {0, n});
   const Grid grid = choose_grid(pool.size(), m, n, true);
   pool.run([&](int worker) {
     if (worker >= grid.row_parts * grid.column_parts) return;
     const Range rows = part_of(m, 1, worker % grid.row_parts, grid.row_parts);
     const Range columns =
         part_of(n, tiles().panels * dot_columns, worker / grid.row_parts, grid.column_parts);
-    int8_part(rows.begin, rows.end, columns.begin, columns.end, n, k, a, lda, packed, addend, c,
-              ldc);
+    multiply_part(p, rows, columns);
   });
 }
 
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                     std::int64_t ldc) {
-  int8_part(0, m, 0, n, n, k, a, lda, packed, {accumulate, nullptr}, c, ldc);
+  multiply_part({n, k, a, lda, packed, {accumulate, nullptr}, c, ldc}, {0, m}, {0, n});
 }
 
 void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column,

@@ -21,6 +21,9 @@ namespace nmt::kernels {
 /// Largest inner dimension whose sums are exact in int32.
 constexpr std::int64_t max_int8_depth = 65536;
 
+/// The instructions of int8 products in this process: "AMX and VNNI", "VNNI" or "vectors".
+const char* int8_instructions();
+
 /// Bytes that pack_int8() writes for a [k,n] matrix: n rounded up to 16 columns, k to 4 rows, and
 /// one scale per column.
 std::int64_t packed_int8_size(std::int64_t k, std::int64_t n);

@@ -4,6 +4,7 @@
 #include "core/thread_pool.h"
 #include "kernels/products/pairs.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 #include "kernels/products/separate.h"
 #include "kernels/products/tile.h"
 
@@ -114,7 +115,7 @@ void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
     }
 #endif
     std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof(float));
-    if (p.bfloat16) round_to_bf16(out, count);
+    if (p.rounded) round_to_bf16(out, count);
   }
 }
 
@@ -170,7 +171,7 @@ void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::i
       } else {
         for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
       }
-      if (p.bfloat16) round_to_bf16(to, rows[t]);
+      if (p.rounded) round_to_bf16(to, rows[t]);
     }
   }
 }
@@ -264,7 +265,7 @@ Block<B> take_block(const Product& p, std::int64_t n, std::int64_t columns, Stre
     }
     pack_panels(p.transpose_b, k, k + depth, n, n + columns, p.b, p.ldb, buffer,
                 depth * panel_width);
-    if (p.bfloat16) round_to_bf16(buffer, depth * packed_columns(columns));
+    if (p.rounded) round_to_bf16(buffer, depth * packed_columns(columns));
     return {buffer, depth * panel_width, panel_width, buffer + whole * depth};
   }
 }
@@ -312,7 +313,7 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
   const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
   const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
   // Packing B pays off from a few rows of tiles.
-  const bool direct = !p.bfloat16 && !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
+  const bool direct = !p.rounded && !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
   for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
     for (std::int64_t first = 0; first < height; first += depth_step) {
@@ -321,6 +322,22 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
                      columns, here, a_copy);
     }
   }
+}
+
+// RoundedProducts::pack where the processor multiplies pairs, and where it does not.
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+void pack_columns_of_pairs(bool transpose_b, std::int64_t k, std::int64_t n_begin,
+                           std::int64_t n_end, const float* b, std::int64_t ldb, float* packed) {
+  const std::int64_t height = column_elements<Pair>(k);
+  pack_pairs(transpose_b, 0, k, n_begin, n_end, b, ldb,
+             reinterpret_cast<Pair*>(packed) + n_begin * height, height * panel_width);
+}
+#endif
+void pack_rounded_floats(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
+                         const float* b, std::int64_t ldb, float* packed) {
+  float* const first = packed + n_begin * k;
+  pack_panels(transpose_b, 0, k, n_begin, n_end, b, ldb, first, k * panel_width);
+  round_to_bf16(first, k * packed_columns(n_end - n_begin));
 }
 
 }  // namespace
@@ -338,28 +355,22 @@ void product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, st
   if (p.separate) return separate_product_part(p, m_begin, m_end, n_begin, n_end);
   if (p.library && p.library->takes(p)) return p.library->run(p, m_begin, m_end, n_begin, n_end);
   if (p.packed_bf16) return multiply_part<std::uint16_t>(p, m_begin, m_end, n_begin, n_end);
-#if defined(__AVX512F__) && defined(__AVX512BW__)
-  if (p.bfloat16 && has_pairs()) return multiply_part<Pair>(p, m_begin, m_end, n_begin, n_end);
-#endif
+  if (p.rounded) return p.rounded->part(p, m_begin, m_end, n_begin, n_end);
   multiply_part<float>(p, m_begin, m_end, n_begin, n_end);
 }
 
-bool bfloat16_is_native() {
-  return has_pairs();
-}
-
-void pack_rounded(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
-                  const float* b, std::int64_t ldb, float* packed) {
+const RoundedProducts& rounded_products() {
+  if (const RoundedProducts* const amx = amx_products()) return *amx;
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  if (has_pairs()) {
-    const std::int64_t height = column_elements<Pair>(k);
-    return pack_pairs(transpose_b, 0, k, n_begin, n_end, b, ldb,
-                      reinterpret_cast<Pair*>(packed) + n_begin * height, height * panel_width);
-  }
+  static constexpr RoundedProducts pairs{"bfloat16 by AVX-512 BF16", true, pack_columns_of_pairs,
+                                         multiply_part<Pair>};
+  if (has_pairs()) return pairs;
 #endif
-  float* const first = packed + n_begin * k;
-  pack_panels(transpose_b, 0, k, n_begin, n_end, b, ldb, first, k * panel_width);
-  round_to_bf16(first, k * packed_columns(n_end - n_begin));
+  static constexpr RoundedProducts floats{
+      "inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 this is slower "
+      "than --precision float32)",
+      false, pack_rounded_floats, multiply_part<float>};
+  return floats;
 }
 
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,

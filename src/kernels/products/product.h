@@ -8,6 +8,7 @@
 namespace nmt::kernels {
 
 class ProductLibrary;
+struct RoundedProducts;
 
 /// A product C[m,n] (+)= op(A) op(B): the common core of the packed and the training GEMM. B is
 /// packed (gemm.h), or row-major and packed block by block on the fly.
@@ -25,9 +26,9 @@ struct Product {
   float* c = nullptr;
   std::int64_t ldc = 0;
   const ProductLibrary* library = nullptr;  ///< used where it is faster; null: own tiles only
-  /// Inputs are rounded to bfloat16 (ProductLibrary::bfloat16()); `packed` is of pack() with the
-  /// same value.
-  bool bfloat16 = false;
+  /// Rounds the inputs to bfloat16 (ProductLibrary::bfloat16()); `packed` is of pack() with the
+  /// same value. Null: the inputs are not rounded.
+  const RoundedProducts* rounded = nullptr;
   bool separate = false;  ///< computed by separate_product_part() (separate.h)
 };
 
@@ -55,14 +56,6 @@ void run_product(const Cpu& cpu, const Product& p);
 void pack_panels(bool transpose_b, std::int64_t k_begin, std::int64_t k_end, std::int64_t n_begin,
                  std::int64_t n_end, const float* b, std::int64_t ldb, float* packed,
                  std::int64_t panel_stride);
-/// Packs columns [n_begin, n_end) of op(B) [k,n] for products whose inputs are rounded to bfloat16
-/// into their place in `packed`, which has packed_size(k, n) floats. n_begin is a multiple of
-/// packed_panel().
-void pack_rounded(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
-                  const float* b, std::int64_t ldb, float* packed);
-/// Whether products with inputs in bfloat16 run on AVX-512 BF16. Otherwise inputs are rounded and
-/// multiplied in float32, which is slower than float32.
-bool bfloat16_is_native();
 
 /// How a product is split over threads: row parts x column parts.
 struct Grid {

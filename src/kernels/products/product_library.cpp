@@ -4,6 +4,7 @@
 #include "core/dynamic_library.h"
 #include "core/error.h"
 #include "kernels/products/product.h"
+#include "kernels/products/rounded_products.h"
 
 namespace nmt::kernels {
 namespace {
@@ -38,13 +39,13 @@ ProductLibrary::ProductLibrary(const Functions& functions)
   name_ = fmt::format("oneDNN {}.{}.{}", version.major, version.minor, version.patch);
 }
 
+ProductLibrary::ProductLibrary(const RoundedProducts& products)
+    : kind_(Kind::bfloat16),
+      rounded_(&products),
+      name_(fmt::format("own tiles, {}", products.name)) {}
+
 const ProductLibrary& ProductLibrary::bfloat16() {
-  static const ProductLibrary rounding(
-      Kind::bfloat16,
-      bfloat16_is_native()
-          ? "own tiles, bfloat16 by AVX-512 BF16"
-          : "own tiles, inputs rounded to bfloat16 and multiplied in float32 (without AVX-512 BF16 "
-            "this is slower than --precision float32)");
+  static const ProductLibrary rounding(kernels::rounded_products());
   return rounding;
 }
 
@@ -64,7 +65,7 @@ const ProductLibrary* ProductLibrary::open(std::string* why) {
 }
 
 bool ProductLibrary::takes(const Product& p) const {
-  if (kind_ != Kind::library || p.packed || p.bfloat16 || p.m < 32 || p.m * p.n * p.k < 32 * 1024)
+  if (kind_ != Kind::library || p.packed || p.rounded || p.m < 32 || p.m * p.n * p.k < 32 * 1024)
     return false;
   return kinds_[static_cast<std::size_t>(kind_of(p))];
 }

@@ -8,6 +8,8 @@
 
 namespace nmt::kernels {
 
+struct RoundedProducts;
+
 /// oneDNN's GEMM as a replacement of the own tiles, for training. With Cpu::products set, gemm()
 /// and the gradient of softmax_loss() use it where it is faster (docs/design/products.md). The last
 /// bits of its results may depend on the number of rows and threads, so decoding, which uses packed
@@ -16,7 +18,8 @@ namespace nmt::kernels {
 ///
 /// bfloat16() is not a library: with it, gemm(), pack(), gemm_packed(), their batched forms, the
 /// recurrent layers and softmax_loss() round the inputs of products to bfloat16 and compute them by
-/// own tiles with sums in float32. Matrices packed with it must be multiplied with it.
+/// own tiles with sums in float32 (rounded_products.h). Matrices packed with it must be multiplied
+/// with it.
 ///
 /// separate() is for models in int8: with it, gemm(), gemm_packed() and their batched forms compute
 /// the same bits on every instruction set (separate.h).
@@ -24,11 +27,15 @@ class ProductLibrary {
  public:
   static const ProductLibrary& bfloat16();
   static const ProductLibrary& separate();
-  bool rounds_inputs() const { return kind_ == Kind::bfloat16; }
+  /// bfloat16() by these products.
+  explicit ProductLibrary(const RoundedProducts& products);
+  bool rounds_inputs() const { return rounded_ != nullptr; }
+  /// Those of bfloat16(), or null.
+  const RoundedProducts* rounded_products() const { return rounded_; }
   bool rounds_separately() const { return kind_ == Kind::separate; }
   /// Loads the installed library. Returns null, with the reason in *why, when none is usable.
   static const ProductLibrary* open(std::string* why);
-  /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AVX-512 BF16".
+  /// For example "oneDNN 2.6.3" or "own tiles, bfloat16 by AMX".
   const std::string& name() const { return name_; }
   /// From now on it computes the products of these kinds; zen4_kinds initially. Not while products
   /// are computed.
@@ -48,14 +55,19 @@ class ProductLibrary {
   ProductLibrary(Kind kind, const char* name) : kind_(kind), name_(name) {}
 
   Kind kind_;
-  const Functions* functions_ = nullptr;  // of a library
+  const Functions* functions_ = nullptr;      // of a library
+  const RoundedProducts* rounded_ = nullptr;  // of bfloat16
   std::string name_;
   mutable LibraryKinds kinds_ = zen4_kinds;
 };
 
+/// What rounds the inputs of products to bfloat16; null: they are not rounded.
+inline const RoundedProducts* rounded_products(const Cpu& cpu) {
+  return cpu.products ? cpu.products->rounded_products() : nullptr;
+}
 /// Whether products of training round their inputs to bfloat16.
 inline bool rounds_inputs(const Cpu& cpu) {
-  return cpu.products && cpu.products->rounds_inputs();
+  return rounded_products(cpu) != nullptr;
 }
 /// Whether products round after each multiplication and after each addition.
 inline bool rounds_separately(const Cpu& cpu) {

@@ -54,7 +54,7 @@ void add_product(std::int64_t rows, std::int64_t columns, std::int64_t depth, co
 
 void separate_product_part(const Product& p, std::int64_t m_begin, std::int64_t m_end,
                            std::int64_t n_begin, std::int64_t n_end) {
-  NMT_CHECK(!p.transpose_a && !p.packed_bf16 && !p.bfloat16,
+  NMT_CHECK(!p.transpose_a && !p.packed_bf16 && !p.rounded,
             "products with separate roundings: A is transposed or the inputs are bfloat16");
   for (std::int64_t n = n_begin; n < n_end; n += panel_width)
     for (std::int64_t k = 0; k < p.k; k += stretch) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "kernels/products/int8/part.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -16,8 +18,6 @@
 namespace nmt::kernels {
 namespace {
 
-constexpr int dot_columns = 16;  // columns of a panel
-constexpr int dot_depth = 4;     // adjacent k of a column
 constexpr int most_dot_rows = 12, most_dot_panels = 4;
 
 /// sums[r][j] = sum over k of p[r,k] q[k,j] for `depth` groups of four k. a: [rows][stride] int8;
@@ -127,6 +127,7 @@ void dot_tile_plain(std::int64_t depth, const std::int8_t* a, std::int64_t strid
 /// of one.
 struct DotTiles {
   int rows = most_dot_rows, panels = 1;
+  bool has_vnni = false;
   DotTile whole[most_dot_rows]{}, single[most_dot_rows]{};
 
   DotTiles() {
@@ -134,6 +135,7 @@ struct DotTiles {
     const char* const setting = std::getenv("NMT_VNNI");  // 0: off, for tests
     if (__builtin_cpu_supports("avx512vnni") && !(setting && std::strcmp(setting, "0") == 0)) {
       // 24 sums and 4 weights in 32 registers: the loads of a step are half of its products.
+      has_vnni = true;
       rows = 6;
       panels = most_dot_panels;
       set_vnni(std::make_integer_sequence<int, 6>());

@@ -1,0 +1,188 @@
+#pragma once
+
+#include "kernels/products/amx/blocks.h"
+#include "kernels/products/pairs.h"
+#include "kernels/products/product.h"
+#include "kernels/products/tile.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+// Products of pairs (pairs.h) in tiles: a tile of A is up to 16 rows of 16 pairs, a tile of B 16
+// pairs of rows of half a panel. k is cut every 32 elements from its start, so an output depends
+// neither on the number of rows, nor on the position of its row, nor on how the product is split.
+// Tiles is AmxTiles or its emulation. Everything here has internal linkage, as in tile.h.
+
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+namespace nmt::kernels {
+namespace {
+
+constexpr std::int64_t tile_pairs = 16;  // along k, of one instruction
+constexpr std::int64_t pair_bytes = sizeof(Pair);
+// A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
+constexpr std::int64_t tiled_block_pairs = 160 * 1024;
+constexpr std::int64_t copied_rows = 2 * max_tile_rows;
+
+/// Pairs of a column of a packed B: whole steps, or all pairs where they are less than a step. They
+/// fit in the k floats of pack().
+inline std::int64_t tiled_height(std::int64_t k) {
+  const std::int64_t pairs = (k + 1) / 2;
+  return pairs < tile_pairs ? pairs : (pairs + tile_pairs - 1) / tile_pairs * tile_pairs;
+}
+
+/// pack_pairs() with zeros from k_end on, so that a panel has `height` rows.
+inline void pack_tiled(bool transpose_b, std::int64_t k_begin, std::int64_t k_end,
+                       std::int64_t n_begin, std::int64_t n_end, const float* b, std::int64_t ldb,
+                       std::int64_t height, std::int64_t panel_stride, Pair* packed) {
+  pack_pairs(transpose_b, k_begin, k_end, n_begin, n_end, b, ldb, packed, panel_stride);
+  const std::int64_t used = (k_end - k_begin + 1) / 2;
+  if (used == height) return;
+  for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)
+    std::memset(packed + used * panel_width, 0,
+                static_cast<std::size_t>((height - used) * panel_width * pair_bytes));
+}
+
+/// Rows of pairs of columns of A stored [k,m]: `rows` <= 16 columns from `a` on.
+[[gnu::target("avx512bf16")]] inline void pairs_of_columns(const float* a, std::int64_t lda,
+                                                           std::int64_t rows, std::int64_t k_begin,
+                                                           std::int64_t k_end, float* to) {
+  const __mmask16 used = lanes_below(rows);
+  for (std::int64_t k = k_begin; k < k_end; k += 2 * tile_pairs, to += tile_pairs) {
+    __m512i pairs[tile_pairs];
+#pragma GCC unroll 16
+    for (int i = 0; i < tile_pairs; ++i) {
+      const std::int64_t row = k + 2 * i;
+      const float* even = a + row * lda;
+      pairs[i] = row < k_end ? pairs_of_two_rows(even, row + 1 < k_end ? even + lda : nullptr, used)
+                             : _mm512_setzero_si512();
+    }
+    transpose16(pairs);
+#pragma GCC unroll 16
+    for (int r = 0; r < max_tile_rows; ++r)
+      if (r < rows) _mm512_storeu_si512(to + r * copied_stride, pairs[r]);
+  }
+}
+
+/// Copies rows of A over [k, k_end) as pairs, with zeros in the rest of the last step.
+inline void copy_pairs(const Product& p, Range rows, std::int64_t k, std::int64_t k_end,
+                       float* out) {
+  if (p.transpose_a) {
+    for (std::int64_t r = rows.begin; r < rows.end;
+         r += max_tile_rows, out += max_tile_rows * copied_stride)
+      pairs_of_columns(p.a + r, p.lda, std::min<std::int64_t>(max_tile_rows, rows.end - r), k,
+                       k_end, out);
+    return;
+  }
+  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride) {
+    const std::int64_t last = (k_end - k - 1) / (2 * tile_pairs) * tile_pairs;
+    std::memset(out + last, 0, tile_pairs * pair_bytes);
+    pairs_of_row(p.a + r * p.lda + k, k_end - k, out);
+  }
+}
+
+/// Columns of B over a stretch of k: panels of 32 columns.
+struct TiledPanels {
+  const Pair* first;
+  std::int64_t panel_stride;
+};
+
+/// One or two tiles of rows of A, `used` rows of them, over all panels of a block of B. C [used,
+/// columns].
+template <class Tiles, int row_tiles>
+void multiply_row_tiles(std::int64_t height, std::int64_t used, std::int64_t steps, const float* a,
+                        const TiledPanels& b, std::int64_t columns, bool accumulate, float* c,
+                        std::int64_t ldc) {
+  // A single tile of rows takes two panels at once, for as many independent sums.
+  constexpr int wide = row_tiles == 1 ? 2 : 1;
+  constexpr std::int64_t float_bytes = sizeof(float);
+  TileBlock block{.steps = steps,
+                  .a = reinterpret_cast<const char*>(a),
+                  .a_row = copied_stride * float_bytes,
+                  .a_tile = height * copied_stride * float_bytes,
+                  .b_row = panel_width * pair_bytes,
+                  .b_step = tile_pairs * panel_width * pair_bytes,
+                  .b_tile = panel_width / 2 * pair_bytes,
+                  .b_two = b.panel_stride * pair_bytes,
+                  .accumulate = accumulate};
+  const auto run = [&]<int panels>(std::integral_constant<int, panels>, std::int64_t n) {
+    constexpr std::int64_t width = panels * panel_width;
+    const std::int64_t valid = std::min(columns - n, width);
+    block.b = reinterpret_cast<const char*>(b.first + n / panel_width * b.panel_stride);
+    const auto multiply = [&](float* to, std::int64_t stride) {
+      block.c = reinterpret_cast<char*>(to);
+      block.c_row = stride * float_bytes;
+      block.c_tile = height * stride * float_bytes;
+      tile_block<Tiles, TileElements::bfloat16, row_tiles, 2 * panels>(block);
+    };
+    if (used == row_tiles * height && valid == width) return multiply(c + n, ldc);
+    // Unused rows and columns go through a buffer, so that only C is written.
+    alignas(64) float edge[row_tiles * max_tile_rows * width] = {};
+    const auto bytes = static_cast<std::size_t>(valid) * sizeof(float);
+    if (accumulate)
+      for (std::int64_t r = 0; r < used; ++r) std::memcpy(edge + r * width, c + r * ldc + n, bytes);
+    multiply(edge, width);
+    for (std::int64_t r = 0; r < used; ++r) std::memcpy(c + r * ldc + n, edge + r * width, bytes);
+  };
+  std::int64_t n = 0;
+  for (; n + wide * panel_width <= columns; n += wide * panel_width)
+    run(std::integral_constant<int, wide>(), n);
+  for (; n < columns; n += panel_width) run(std::integral_constant<int, 1>(), n);
+}
+
+/// RoundedProducts::part in tiles.
+template <class Tiles>
+void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
+                std::int64_t n_end) {
+  static_assert(panel_width == 32);
+  alignas(64) float a_copy[copied_rows * copied_stride];
+  alignas(64) Pair b_block[tiled_block_pairs];
+  const RowTiles row_tiles(m_end - m_begin);
+  const std::int64_t height = tiled_height(p.k), depth_unit = std::min(height, tile_pairs);
+  const std::int64_t stretches = (height + stretch - 1) / stretch;
+  const std::int64_t depth_step =
+      ((height + stretches - 1) / stretches + depth_unit - 1) / depth_unit * depth_unit;
+  // Blocks of about equal width, so that no copy of A serves only a few columns.
+  const std::int64_t most = tiled_block_pairs / depth_step / panel_width * panel_width,
+                     blocks = (n_end - n_begin) / most + 1,
+                     columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
+  const TileSession<Tiles> session(product_tiles(row_tiles.height, depth_unit));
+  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
+    const std::int64_t columns = std::min(columns_step, n_end - n);
+    for (std::int64_t first = 0; first < height; first += depth_step) {
+      const std::int64_t depth = std::min(depth_step, height - first), k = 2 * first,
+                         k_end = std::min(p.k, k + 2 * depth);
+      TiledPanels b{b_block, depth * panel_width};
+      if (p.packed)
+        b = {reinterpret_cast<const Pair*>(p.packed) + n * height + first * panel_width,
+             height * panel_width};
+      else
+        pack_tiled(p.transpose_b, k, k_end, n, n + columns, p.b, p.ldb, depth, b.panel_stride,
+                   b_block);
+      for (std::int64_t m = m_begin; m < m_end; m += 2 * row_tiles.height) {
+        const std::int64_t used = std::min(2 * row_tiles.height, m_end - m);
+        copy_pairs(p, {m, m + used}, k, k_end, a_copy);
+        const bool two = used > row_tiles.height;
+        const std::int64_t unused = (two ? 2 : 1) * row_tiles.height - used;
+        std::memset(a_copy + used * copied_stride, 0,
+                    static_cast<std::size_t>(unused * copied_stride) * sizeof(float));
+        (two ? multiply_row_tiles<Tiles, 2>
+             : multiply_row_tiles<Tiles, 1>)(row_tiles.height, used, depth / depth_unit, a_copy, b,
+                                             columns, p.accumulate || first > 0,
+                                             p.c + m * p.ldc + n, p.ldc);
+      }
+    }
+  }
+}
+
+/// RoundedProducts::pack for tiled_part().
+inline void pack_for_tiles(bool transpose_b, std::int64_t k, std::int64_t n_begin,
+                           std::int64_t n_end, const float* b, std::int64_t ldb, float* packed) {
+  const std::int64_t height = tiled_height(k);
+  pack_tiled(transpose_b, 0, k, n_begin, n_end, b, ldb, height, height * panel_width,
+             reinterpret_cast<Pair*>(packed) + n_begin * height);
+}
+
+}  // namespace
+}  // namespace nmt::kernels
+#endif

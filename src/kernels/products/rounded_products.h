@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace nmt::kernels {
+
+struct Product;
+
+/// Products on the CPU whose inputs are rounded to bfloat16, with sums in float32: own tiles of one
+/// instruction set.
+struct RoundedProducts {
+  std::string_view name;  ///< for example "bfloat16 by AMX"
+  bool is_native;         ///< by instructions for bfloat16
+  /// Packs columns [n_begin, n_end) of op(B) [k,n] into their place in `packed`, which has
+  /// packed_size(k, n) floats. n_begin is a multiple of packed_panel().
+  void (*pack)(bool transpose_b, std::int64_t k, std::int64_t n_begin, std::int64_t n_end,
+               const float* b, std::int64_t ldb, float* packed);
+  /// product_part() of product.h, of matrices that are not empty.
+  void (*part)(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
+               std::int64_t n_end);
+};
+
+/// Those of this processor: by AMX, by AVX-512 BF16 or, with each input rounded by itself, in
+/// float32.
+const RoundedProducts& rounded_products();
+/// By AMX; null: the processor, the operating system or the loaded kernels lack it, or AVX-512
+/// BF16, or the environment variable NMT_AMX or NMT_BF16 is 0.
+const RoundedProducts* amx_products();
+
+}  // namespace nmt::kernels
