@@ -1,7 +1,7 @@
 #include "nn/builder.h"
 
-#include "core/checksum.h"
 #include "core/error.h"
+#include "core/hash/checksum.h"
 #include "tensor/copy.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "server/web_files.h"
 
-#include "core/checksum.h"
+#include "core/hash/checksum.h"
 #include "server/web/embedded.h"
 
 #include <functional>

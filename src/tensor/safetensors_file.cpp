@@ -1,6 +1,6 @@
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/hash/checksum.h"
 #include "tensor/safetensors.h"
 
 #include <bit>

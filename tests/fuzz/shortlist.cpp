@@ -1,6 +1,6 @@
 #include "search/beam/shortlist.h"
 
-#include "core/checksum.h"
+#include "core/hash/checksum.h"
 #include "tests/fuzz/folder.h"
 #include "tests/fuzz/target.h"
 

@@ -1,8 +1,8 @@
 #include "search/beam/shortlist.h"
 
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/hash/checksum.h"
 #include "core/rng.h"
 #include "model/model_scorer.h"
 #include "search/beam/beam_search.h"

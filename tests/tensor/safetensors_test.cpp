@@ -1,8 +1,8 @@
 #include "tensor/safetensors.h"
 
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/hash/checksum.h"
 
 #include <bit>
 #include <cstring>

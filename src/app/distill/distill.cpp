@@ -2,9 +2,9 @@
 
 #include "app/distill/steps/steps.h"
 #include "app/program.h"
-#include "core/checksum.h"
 #include "core/file.h"
-#include "core/lines_hash.h"
+#include "core/hash/checksum.h"
+#include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "model/directory/model_directory.h"
 #include "text/lines.h"

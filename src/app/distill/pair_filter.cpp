@@ -1,6 +1,6 @@
 #include "app/distill/pair_filter.h"
 
-#include "core/lines_hash.h"
+#include "core/hash/lines_hash.h"
 #include "search/text/repetition_guard.h"
 #include "text/lines.h"
 #include "text/utf8.h"

@@ -1,7 +1,7 @@
 #include "app/train/training_text.h"
 
 #include "core/error.h"
-#include "core/lines_hash.h"
+#include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "train/reporter.h"
 

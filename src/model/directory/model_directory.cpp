@@ -2,9 +2,9 @@
 
 #include "config/fields.h"
 #include "config/json.h"
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/hash/checksum.h"
 #include "core/log.h"
 #include "model/directory/json_file.h"
 #include "model/directory/stored_weights.h"

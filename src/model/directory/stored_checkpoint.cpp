@@ -1,6 +1,6 @@
-#include "core/checksum.h"
 #include "core/error.h"
 #include "core/file.h"
+#include "core/hash/checksum.h"
 #include "core/nlohmann.h"
 #include "model/directory/json_file.h"
 #include "model/directory/model_directory.h"

@@ -8,8 +8,8 @@
 //   targets                               [N] ids
 //   CRC-32 of everything before
 
-#include "core/checksum.h"
 #include "core/error.h"
+#include "core/hash/checksum.h"
 #include "search/beam/shortlist.h"
 
 #include <algorithm>

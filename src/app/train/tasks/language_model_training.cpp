@@ -2,7 +2,7 @@
 
 #include "app/train/tasks/idle_options.h"
 #include "core/error.h"
-#include "core/lines_hash.h"
+#include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "text/vocabulary/word_vocabulary.h"

@@ -2,7 +2,7 @@
 
 #include "app/train/tasks/labeled_examples.h"
 #include "core/error.h"
-#include "core/lines_hash.h"
+#include "core/hash/lines_hash.h"
 #include "core/log.h"
 #include "core/nlohmann.h"
 #include "core/number_text.h"

@@ -1,4 +1,4 @@
-#include "core/checksum.h"
+#include "core/hash/checksum.h"
 
 #include <array>
 #include <cstddef>
