@@ -86,6 +86,15 @@ class BenchTest(unittest.TestCase):
             self.assertEqual(rows[0]["repetitions"], "3")
             self.assertLessEqual(float(rows[0]["ms"]), float(rows[0]["median_ms"]))
 
+    def test_products_beside_a_blas_by_name(self):
+        rows = json.loads(run("--quick", "--format", "json", "--cpu-threads", 1, "--filter", "products", "--blas", "libopenblas.so.0").stdout)
+        self.assertTrue(rows["context"]["BLAS"].startswith("OpenBLAS 0."), rows["context"])
+        for row in rows["benchmarks"]:
+            self.assertEqual("OpenBLAS, GFLOP/s" in row["extras"], row["table"] == "products", row["name"])
+        self.assertIn("--blas: libmissing.so", run("--quick", "--filter", "products", "--blas", "libmissing.so", status=2).stderr)
+        # A library that is no BLAS.
+        self.assertIn("has no cblas_sgemm", run("--quick", "--filter", "products", "--blas", "libm.so.6", status=2).stderr)
+
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib")
     def test_pictures(self):
         with tempfile.TemporaryDirectory() as folder:
