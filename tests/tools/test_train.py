@@ -129,7 +129,7 @@ class TrainTest(unittest.TestCase):
         self.assertIn("sum is above 1", run(self.en, self.de, "--noise-upper", "0.7", "--noise-title", "0.4", status=2).stderr)
 
     def test_resume_in_bfloat16_is_bit_exact(self):
-        mixed = ("--precision", "bfloat16")
+        mixed, own = ("--precision", "bfloat16"), ("--products", "own")
         self.train("mixed", *mixed, "--after", "20u")
         self.train("mixed parts", *mixed, "--after", "10u")
         self.train("mixed parts", *mixed, "--after", "20u")
@@ -142,26 +142,26 @@ class TrainTest(unittest.TestCase):
         with unittest.mock.patch.dict(os.environ, NMT_AMX="0"):
             told = self.train("without tiles", *mixed, "--after", "20u").stderr
         self.assertNotIn("by AMX", told)
-        self.train("single", "--after", "20u")
+        self.train("single", *own, "--after", "20u")
         last = {name: events(self.dir / name, "display")[-1]["loss"] for name in ("mixed", "emulated", "without tiles", "single")}
         self.assertNotEqual(last["mixed"], last["single"])
         for name in ("emulated", "without tiles", "single"):
             self.assertAlmostEqual(last["mixed"] / last[name], 1, delta=2**-7, msg=str(last))
         # auto: bfloat16 where the processor multiplies it faster, by a measurement that is stored.
         with unittest.mock.patch.dict(os.environ, NMT_BF16="0", XDG_CACHE_HOME=str(self.dir / "cache")):
-            self.train("auto without", "--precision", "auto", "--after", "20u")
+            self.train("auto without", *own, "--precision", "auto", "--after", "20u")
         self.assertEqual(weights(self.dir / "auto without"), weights(self.dir / "single"))
         if "avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text():
             return
         with unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.dir / "cache")):
-            self.train("auto measured", "--precision", "auto", "--after", "20u")
+            self.train("auto measured", *own, "--precision", "auto", "--after", "20u")
             stored = self.dir / "cache/nmt/products.json"
             choices = json.loads(stored.read_text(encoding="utf-8"))
             (key,) = [key for key in choices if "bfloat16" in key]
             measured = choices[key]
             for faster in (True, False):
                 stored.write_text(json.dumps(choices | {key: [faster]}), encoding="utf-8")
-                self.train(f"auto {faster}", "--precision", "auto", "--after", "20u")
+                self.train(f"auto {faster}", *own, "--precision", "auto", "--after", "20u")
                 self.assertEqual(weights(self.dir / f"auto {faster}"), weights(self.dir / ("mixed" if faster else "single")))
         self.assertEqual(weights(self.dir / "auto measured"), weights(self.dir / f"auto {measured[0]}"))
 
