@@ -12,7 +12,8 @@ namespace nmt {
 /// subnormal numbers, those below 1.2e-38 (FTZ and DAZ of MXCSR, FZ of FPCR). Intel processors take
 /// about 150 cycles for an operation with a subnormal number ("Intel 64 and IA-32 Architectures
 /// Optimization Reference Manual", floating-point assists), and saturated gates and the moments of
-/// Adam for rare words have many. A local variable; threads that it starts may inherit the mode.
+/// Adam for rare words have many. A local variable. Threads of a pool compute in the mode of the
+/// thread that calls them.
 class FlushSubnormals {
  public:
   FlushSubnormals() : before_(control()) {
@@ -24,7 +25,7 @@ class FlushSubnormals {
   FlushSubnormals(const FlushSubnormals&) = delete;
   FlushSubnormals& operator=(const FlushSubnormals&) = delete;
 
- private:
+  /// The register that holds the mode of a thread.
 #if defined(__SSE__)
   using Control = unsigned;
   static constexpr Control flags = 0x8040;  // FTZ, DAZ
@@ -53,6 +54,8 @@ class FlushSubnormals {
   }
   static void set_control(Control) {}
 #endif
+
+ private:
   static bool is_on(Control control) {
     return (control & flags) == flags;
   }

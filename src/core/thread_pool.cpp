@@ -74,6 +74,7 @@ struct ThreadPool::State {
   std::atomic<bool> stop{false};
   Function function = nullptr;
   void* context = nullptr;
+  FlushSubnormals::Control control{};  // of the caller: a part has the same bits on every thread
   std::mutex mutex;
   std::exception_ptr error;
 
@@ -102,7 +103,6 @@ struct ThreadPool::State {
   }
 
   void work(int worker) {
-    const FlushSubnormals flush_subnormals;
     std::chrono::nanoseconds time = spin_time;
     for (std::int32_t seen = 0;;) {
       if (!spin_until(time, [&] { return calls.load(std::memory_order_acquire) != seen; }))
@@ -110,6 +110,7 @@ struct ThreadPool::State {
       seen = calls.load(std::memory_order_acquire);
       if (stop) return;
       if (claim(worker, seen)) {
+        FlushSubnormals::set_control(control);
         do_part(worker);
         finish_part();
         time = spin_time;
@@ -147,6 +148,7 @@ void ThreadPool::run_erased(Function function, void* context) {
   if (size_ == 1) return function(context, 0);
   s.function = function;
   s.context = context;
+  s.control = FlushSubnormals::control();
   s.pending.store(size_ - 1, std::memory_order_relaxed);
   const std::int32_t call = s.begin_call();
   s.do_part(0);
