@@ -191,8 +191,8 @@ bool bfloat16_is_faster(const Cpu& cpu) {
     rounding.products = &kernels::ProductLibrary::bfloat16();
     return {1.2 * shortest(rounding, s, a, b, c) < shortest(own, s, a, b, c)};
   };
-  // Where it cannot be stored, it is measured each time: the two speeds differ by a factor of 1.6
-  // or more on the processors that were measured.
+  // Where it cannot be stored, it is measured in each run: the two speeds differ by a factor of 1.6
+  // or more on the processors that were measured, so runs are not expected to differ.
   const auto answers = stored_choice(
       cache_file(), key_of(cpu, kernels::ProductLibrary::bfloat16().name()), 1, measure);
   return answers ? answers->front() : measure().front();

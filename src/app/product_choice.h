@@ -32,8 +32,9 @@ std::optional<std::vector<bool>> stored_choice(const std::string& path, const st
 /// that cannot be written. Returns the origin of the choice for the log.
 std::string choose_products(const Cpu& cpu);
 
-/// Whether a product with inputs in bfloat16 is at least 1.2 times as fast as in float32 on this
-/// processor, by a measurement of some milliseconds that is stored as those of choose_products().
+/// Whether a product with inputs in bfloat16 is at least 1.2 times as fast as own tiles in float32
+/// on this processor, by a measurement of one product that is stored as those of choose_products(),
+/// or repeated in each run where it cannot be stored.
 /// Without bfloat16 instructions false. AVX-512 BF16 alone does not tell: VDPBF16PS has twice the
 /// speed of FMA on AMD Zen 4 and half of it on Intel Emerald Rapids
 /// (docs/benchmarks/processors.md).

@@ -45,7 +45,8 @@ bool choose_attention_query(ModelSpec& model);
 /// Resolves `gate-init: auto`; returns whether it did.
 bool choose_gate_init(ModelSpec& model);
 
-/// Resolves `embedding-scale: auto` of blocks; returns whether it did. Other architectures keep it.
+/// Resolves `embedding-scale: auto` of blocks; returns whether it did. No effect on
+/// other architectures.
 bool choose_embedding_scale(ModelSpec& model);
 
 /// The noise of new trainings on large corpora: rates of the Firefox Translations students.

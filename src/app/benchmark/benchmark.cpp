@@ -69,6 +69,8 @@ void run_tables(Bench& bench, const std::string& filter) {
 void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
   const FlushSubnormals flush_subnormals;  // as training and search
   Compute compute(spec.compute);
+  if (compute.cuda() && !spec.blas.empty())
+    fail(ExitStatus::usage, "--blas is for the CPU, not for --device {}", spec.compute.device);
   const kernels::ProductLibrary* const library = compute.products();
   const auto clock = Clock::of(compute);
   // Not destroyed: the threads of a BLAS end with the program.

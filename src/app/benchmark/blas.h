@@ -25,8 +25,8 @@ class Blas {
   const std::string& name() const { return name_; }
   /// Name, version and chosen kernels: "OpenBLAS 0.3.21, Cooperlake"; "absent".
   std::string description() const;
-  /// C[M,N] = op(A) op(B): each thread calls the library single-threaded on its rows or columns of
-  /// C.
+  /// C[M,N] = op(A) op(B): each thread calls the library on its rows or columns of C. OpenBLAS and
+  /// MKL are single-threaded then; others may use threads of their own.
   void multiply(ThreadPool& pool, const BlasProduct& product, const float* a, const float* b,
                 float* c) const;
 

@@ -8,7 +8,7 @@ namespace nmt::app::bench {
 
 void processor(Bench& bench);  ///< CPU: peak of each instruction set, read bandwidth of each cache
 void products(Bench& bench);   ///< matrix products with the shapes of the shipped configs, compared
-                               ///< with OpenBLAS
+                               ///< with a BLAS
 void recurrences(
     Bench& bench);  ///< every unit's recurrence, forward and backward, without its projections
 void layers(Bench& bench);  ///< a recurrent layer of every unit
