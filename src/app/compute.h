@@ -31,6 +31,8 @@ class Compute {
 
   /// The threads of one worker, or of all of them if shares_threads().
   ThreadPool& pool() { return pool_; }
+  /// That of products: --precision, or what `auto` has chosen.
+  Precision precision() const { return precision_; }
   /// Number of batches to translate or score at a time (--workers); 1 on a GPU.
   int workers() const { return workers_; }
   /// Whether the workers are the threads of pool() (--workers auto).

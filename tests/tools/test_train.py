@@ -192,6 +192,26 @@ class TrainTest(unittest.TestCase):
         done = self.train("older", "--after", "40u", "--attention-query", "first-layer", status=2)
         self.assertIn("attention-query is recurrent there", done.stdout + done.stderr)
 
+    def test_older_blocks_keep_their_embeddings(self):
+        """embedding-scale came later; their models have none, new ones sqrt."""
+        block = ("--type", "block", "--unit", "ssru", "--feed-forward-width", "8", "--products", "own")
+        self.train("whole", *block, "--embedding-scale", "none", "--after", "20u")
+        self.train("older", *block, "--embedding-scale", "none", "--after", "10u")
+        checkpoint = self.dir / "older" / "latest"
+        state, manifest = (json.loads((checkpoint / name).read_text(encoding="utf-8")) for name in ("state.json", "manifest.json"))
+        lines = state["settings"].splitlines(True)
+        state["settings"] = "".join(line for line in lines if not line.startswith("embedding-scale:"))
+        self.assertNotEqual(state["settings"], "".join(lines))
+        text = json.dumps(state)
+        (checkpoint / "state.json").write_text(text, encoding="utf-8")
+        manifest["files"]["state.json"] = {"bytes": len(text.encode()), "crc32": zlib.crc32(text.encode())}
+        (checkpoint / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        done = self.train("older", *block, "--after", "20u")
+        self.assertEqual(re.findall(r"override (\S+):", done.stdout + done.stderr), ["after"])
+        self.assertEqual(weights(self.dir / "whole"), weights(self.dir / "older"))
+        self.train("new", *block, "--after", "20u")
+        self.assertNotEqual(weights(self.dir / "whole"), weights(self.dir / "new"))
+
     def test_older_srn_is_rnn(self):
         """Version 0.2 and before called rnn srn. A model directory of then: no gate-init, and the old name."""
         plain = ["--valid-metrics", "cross-entropy", "--valid-freq", "2u", "--save-freq", "2u"]

@@ -40,6 +40,9 @@ void require_same_on_all_ranks(const PreparedTraining& p) {
   train::Communicator& ranks = p.device.ranks();
   if (!p.device.are_several()) return;
   require_same(ranks, common_settings(p.spec), "the settings differ");
+  // `auto` is resolved on each rank.
+  require_same(ranks, std::string(name_of(p.device.compute().precision())),
+               "the precisions differ: set --precision");
   require_same(ranks, p.batching, "the training text or its batches differ");
   require_same(ranks, p.task->development_hash(), "the development set differs");
 }

@@ -18,6 +18,7 @@ class TrainingDevice {
   TrainingDevice(const TrainingDevice&) = delete;
 
   Compute& compute() { return compute_; }
+  const Compute& compute() const { return compute_; }
   const Context& context() const { return context_; }
   /// Communicates between GPUs (NCCL) if there are several, else between hosts.
   train::Communicator& ranks() const { return gpus_ ? *gpus_ : hosts_; }
