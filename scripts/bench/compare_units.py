@@ -11,6 +11,11 @@ interrupted ones are resumed: stop the script at any time (Ctrl-C, SIGTERM, kill
 command again. A unit that fails gets a row with the reason; the others continue, and the next run
 retries it.
 
+With --equal-time UNIT all units train for the time in which UNIT computes --updates: the updates of each
+are scaled by its speed in an earlier --speed in --work, so that other load on the machine changes nothing.
+Trainings of --updates go on from there in a copy of their folder (cp -a compare compare-time), unless they
+have more updates than they get; so take the slowest for UNIT.
+
 With --until-converged each training ends by the early stopping of --config: after that many validations
 without a better value. More than one pair of --test-sets adds columns to the table.
 
@@ -123,8 +128,9 @@ class Task:
             return False
         else:
             result = units_table.read_training(BIN, self.model, self.folder / "train.log")
-            if self.args.updates and (result["updates"] or 0) > self.args.updates:
-                result = {"why": f"has {result['updates']} updates from an earlier run, more than the {self.args.updates} asked for: take another --work"}
+            limit = updates_of(self.args, self.unit)
+            if limit and (result["updates"] or 0) > limit:
+                result = {"why": f"has {result['updates']} updates from an earlier run, more than the {limit} asked for: take another --work"}
             self.finish({"status": "failed" if "why" in result else "ok", **result})
         return True
 
@@ -137,6 +143,13 @@ def say(text):
     print(time.strftime("%H:%M:%S ") + text, flush=True)
 
 
+def updates_of(args, unit):
+    """The updates of a training; None if it has another limit."""
+    if not args.equal_time:
+        return args.updates
+    return round(args.updates * args.speeds[unit.name] / args.speeds[args.equal_time])
+
+
 def train_command(args, unit, model, seed, after=None):
     command = []
     for config in args.config:
@@ -144,8 +157,9 @@ def train_command(args, unit, model, seed, after=None):
     command += unit.arguments + ["--train-sets", *args.train_sets, "--vocabs", str(args.vocabs or args.work / "vocab.spm"), "--model", str(model)]
     command += ["--valid-sets", *args.valid_sets] if args.valid_sets else []
     command += ["--seed", str(seed), "--cpu-threads", str(args.threads)]
-    if after or args.updates:
-        command += ["--after", f"{after or args.updates}u"]
+    after = after or updates_of(args, unit)
+    if after:
+        command += ["--after", f"{after}u"]
     elif args.until_converged:
         command += ["--after", NEVER]
     else:
@@ -259,6 +273,18 @@ def measure_speed(args, units):
     units_table.write_whole(args.work / "speed.json", json.dumps({"units": result, "all": figures, "conditions": conditions}, indent=1) + "\n")
 
 
+def speeds_of(args, parser):
+    """Target tokens per second of each unit, from an earlier --speed."""
+    try:
+        measured = json.loads((args.work / "speed.json").read_text())["units"]
+    except OSError:
+        parser.error(f"--equal-time: no speed.json in {args.work}; run the same command with --speed first")
+    for name in [*(Unit(item).name for item in args.units), args.equal_time]:
+        if "tokens" not in measured.get(name, {}):
+            parser.error(f"--equal-time: no speed of {name} in {args.work / 'speed.json'}; run the same command with --speed first")
+    return {name: figures["tokens"] for name, figures in measured.items() if "tokens" in figures}
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("units", nargs="+", metavar="UNIT", help="gru, lrn:activation=identity, gru:groups=4,rearrange=true, overlay.yaml ...")
@@ -273,6 +299,7 @@ def parse():
     budget.add_argument("--updates", type=int, help="updates of each training (2000 unless --minutes is given)")
     budget.add_argument("--minutes", type=float, help="wall time of each training instead; only fair on an idle machine with --jobs 1")
     budget.add_argument("--until-converged", action="store_true", help="train until the early stopping of --config")
+    parser.add_argument("--equal-time", metavar="UNIT", help="scale --updates to the time in which UNIT computes them; needs an earlier --speed")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="random seeds; every unit is trained once per seed (%(default)s)")
     parser.add_argument("--baseline", default="gru", metavar="UNIT", help="reference of p-values and ratios (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="concurrent trainings (%(default)s)")
@@ -299,6 +326,11 @@ def parse():
                 parser.error(f"{option}: {file} is no file")
         return files and [str(pathlib.Path(file).resolve()) for file in files]
 
+    if args.equal_time:
+        if not args.updates:
+            parser.error("--equal-time needs --updates")
+        args.equal_time = Unit(args.equal_time).name
+        args.speeds = speeds_of(args, parser)
     args.train_sets, args.valid_sets = whole_paths("--train-sets", args.train_sets), whole_paths("--valid-sets", args.valid_sets)
     args.tests = [whole_paths("--test-sets", pair) for pair in args.test_sets]
     args.vocabs = args.vocabs and args.vocabs.resolve()

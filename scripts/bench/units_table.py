@@ -146,7 +146,7 @@ def markdown(args, table, command):
         others = row.get("other_tests", [(None, None)] * (len(args.tests) - 1))
         cells += ["" if mean is None else f"{mean:.1f}" + (f" ({p:.3f})" if p is not None else "") for mean, p in others]
         lines.append("| " + " | ".join(cells) + " |")
-    budget = f"{args.updates:,} updates" if args.updates else "until early stopping" if args.until_converged else f"{args.minutes:g} minutes"
+    budget = f"the time in which {args.equal_time} computes {args.updates:,} updates" if args.equal_time else f"{args.updates:,} updates" if args.updates else "until early stopping" if args.until_converged else f"{args.minutes:g} minutes"
     notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
     speed_file = args.work / "speed.json"
     if speed_file.exists():

@@ -5,6 +5,7 @@
 #include "core/log.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/product_library.h"
+#include "kernels/products/rounded_products.h"
 
 #include <algorithm>
 #include <fstream>
@@ -32,11 +33,18 @@ int pool_threads(const ComputeSpec& spec) {
   return std::max(1, allowed_processors() / spec.workers);
 }
 
+struct AutomaticPrecision {
+  Precision precision = Precision::float32;
+  std::string reason;  // for the log; "" where there was no choice
+};
+
 // The precision on the CPU where none is given.
-Precision automatic_precision(const ComputeSpec& spec, ComputeUse use, ThreadPool& pool) {
-  const bool rounds = use == ComputeUse::training && spec.products != ProductChoice::onednn &&
-                      bfloat16_is_faster({&pool});
-  return rounds ? Precision::bfloat16 : Precision::float32;
+AutomaticPrecision automatic_precision(const ComputeSpec& spec, ComputeUse use, ThreadPool& pool) {
+  if (use != ComputeUse::training || spec.products == ProductChoice::onednn ||
+      !kernels::rounded_products().is_native)
+    return {};
+  if (bfloat16_is_faster({&pool})) return {Precision::bfloat16, "auto: faster than float32 here"};
+  return {Precision::float32, "auto: bfloat16 is not faster here"};
 }
 
 std::string counted(int n, const char* what) {
@@ -55,7 +63,13 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
   if (choice.kind == DeviceChoice::Kind::cpu ||
       (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
-    precision_ = spec.precision ? *spec.precision : automatic_precision(spec, use, pool_);
+    if (spec.precision) {
+      precision_ = *spec.precision;
+    } else {
+      AutomaticPrecision automatic = automatic_precision(spec, use, pool_);
+      precision_ = automatic.precision;
+      precision_reason_ = std::move(automatic.reason);
+    }
     const auto refuse = [&](const char* what) {
       fail(ExitStatus::usage, "{} is for a GPU (--device cuda), not for the CPU{}", what,
            why_.empty() ? "" : "; " + why_);
@@ -167,9 +181,12 @@ std::string Compute::describe(const std::string& program) const {
   const std::string place = cuda_ ? fmt::format("cuda:{}", cuda_->index()) : "cpu";
   std::string threads = counted(pool_.size(), "thread");
   if (!shares_threads_) threads = counted(workers_, "worker") + " of " + threads;
-  return fmt::format("{} {} on {}{}, {}, {}, {}{}", program, NMT_VERSION, place,
-                     name.empty() ? "" : " (" + name + ")", threads, kernels::instruction_set(),
-                     name_of(precision_), why_.empty() ? "" : "; no GPU: " + why_);
+  const auto in_brackets = [](const std::string& text) {
+    return text.empty() ? "" : " (" + text + ")";
+  };
+  return fmt::format("{} {} on {}{}, {}, {}, {}{}{}", program, NMT_VERSION, place,
+                     in_brackets(name), threads, kernels::instruction_set(), name_of(precision_),
+                     in_brackets(precision_reason_), why_.empty() ? "" : "; no GPU: " + why_);
 }
 
 namespace {

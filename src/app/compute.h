@@ -59,8 +59,9 @@ class Compute {
   /// on the CPU.
   std::string memory_used(const Arena& arena) const;
   /// The first log line of a program: "nmt-translate 0.1.0 on cpu (AMD EPYC 7763), 2 threads,
-  /// x86-64-v3 (AVX2), float32", with --workers "..., 2 workers of 1 thread, ...", or "nmt-train
-  /// 0.1.0 on cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
+  /// x86-64-v3 (AVX2), float32", where `auto` had a choice "..., bfloat16 (auto: faster than
+  /// float32 here)", with --workers "..., 2 workers of 1 thread, ...", or "nmt-train 0.1.0 on
+  /// cuda:0 (NVIDIA H200, compute capability 9.0), 2 threads, ...".
   std::string describe(const std::string& program) const;
 
  private:
@@ -69,6 +70,7 @@ class Compute {
   bool shares_threads_;
   ProductChoice products_;
   Precision precision_ = Precision::float32;
+  std::string precision_reason_;  // why "auto" chose it, for the log
   ComputeUse use_;
   std::unique_ptr<CudaDevice> cuda_;       // null: the CPU
   std::unique_ptr<kernels::Cudnn> cudnn_;  // null: our own recurrent kernels

@@ -1,5 +1,6 @@
 #include "app/product_choice.h"
 
+#include "app/compute.h"
 #include "core/file.h"
 #include "core/thread_pool.h"
 #include "kernels/products/product.h"
@@ -106,6 +107,25 @@ TEST(ProductChoice, the_precision_of_this_processor_is_stored) {
   stored.replace(stored.find(answer), answer.size(), other);
   write_file(path, stored);
   EXPECT_EQ(bfloat16_is_faster({&pool}), !faster) << "measured again";
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ProductChoice, the_log_says_why_a_precision_was_chosen) {
+  const std::string folder = testing::TempDir() + "nmt_reason_" + std::to_string(::getpid());
+  const Variable cache("XDG_CACHE_HOME", folder);
+  ComputeSpec spec;
+  spec.device = "cpu";
+  spec.cpu_threads = 1;
+  const auto line = [&](ComputeUse use) { return Compute(spec, use).describe("nmt-train"); };
+  const std::string choice = bfloat16_is_faster(Compute(spec).cpu())
+                                 ? "bfloat16 (auto: faster than float32 here)"
+                                 : "float32 (auto: bfloat16 is not faster here)";
+  EXPECT_EQ(line(ComputeUse::training).find(choice) != std::string::npos,
+            kernels::rounded_products().is_native)
+      << line(ComputeUse::training);
+  EXPECT_EQ(line(ComputeUse::inference).find("auto"), std::string::npos);
+  spec.precision = Precision::float32;
+  EXPECT_EQ(line(ComputeUse::training).find("auto"), std::string::npos);
   std::filesystem::remove_all(folder);
 }
 

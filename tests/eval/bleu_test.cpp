@@ -84,7 +84,7 @@ TEST(Bleu, several_references_and_short_lines) {
 
 TEST(Bleu, signature) {
   EXPECT_EQ(bleu_signature({}, 1),
-            std::string("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-") + NMT_VERSION);
+            "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:nmt-" NMT_VERSION);
 }
 
 }  // namespace

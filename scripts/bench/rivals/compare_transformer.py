@@ -9,9 +9,10 @@ inverse square root schedule, average of the weights as of Marian's --exponentia
 pair of --learn-rates and --batches trains for --tune-minutes; the one with the lowest cross-entropy on
 the development text trains for --minutes. CTranslate2 translates with beam 4 in float32 and int8.
 
-This project: nmt-train with --config and --nmt-options for the same minutes; nmt-translate in float32
-and, converted by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are wall
-time, so nothing else should run. Lines of progress go to stderr, the table to stdout.
+This project: nmt-train with each --config for the same minutes; nmt-translate in float32 and, converted
+by nmt-convert, in int8. Both sides use --threads threads in all. Minutes are wall time, so nothing else
+should run. Lines of progress go to stderr, the table to stdout. Trainings that are finished in --work are
+not repeated; all translations are, so that speeds are of one run.
 
     scripts/bench/rivals/compare_transformer.py --data multi30k --minutes 15 --work rival
 
@@ -20,6 +21,7 @@ the script installs them in .venv."""
 import argparse
 import copy
 import itertools
+import json
 import os
 import pathlib
 import random
@@ -52,9 +54,9 @@ def options():
     parser.add_argument("--warmup", type=int, default=800, help="its updates of rising learning rate (%(default)s)")
     parser.add_argument("--pieces", type=int, default=8000, help="its joint vocabulary (%(default)s)")
     parser.add_argument("--bfloat16", action="store_true", help="train it under autocast to bfloat16")
-    parser.add_argument("--config", default=ROOT / "configs/multi30k.yaml", help="of nmt-train (%(default)s)")
-    parser.add_argument("--nmt-options", default="", help="more options of nmt-train, one string")
-    parser.add_argument("--seed", type=int, default=1, help="seed (%(default)s)")
+    parser.add_argument("--config", type=pathlib.Path, nargs="+", default=[ROOT / "configs/multi30k.yaml"],
+                        help="settings of nmt-train, a model for each file (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the Transformer (%(default)s)")
     args = parser.parse_args()
     args.decoder_layers = args.layers
     return args
@@ -229,17 +231,20 @@ def translate_ours(args, model, batch):
     return text.split("\n")[:-1], count / max(1e-9, seconds - idle)
 
 
-def main():
-    args = options()
-    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
+def trained_transformer(args, vocabulary):
+    """Trains the Transformer and converts it to CTranslate2; returns what is told about the training."""
+    told, record = args.work / "transformer.json", args.work / "ctranslate2"
+    wanted = {name: getattr(args, name) for name in ("minutes", "tune_minutes", "learn_rates", "batches", "threads", "width", "ff", "heads",
+                                                     "layers", "dropout", "warmup", "pieces", "bfloat16", "seed")}  # fmt: skip
+    if told.exists():
+        result = json.loads(told.read_text())
+        if result["settings"] == wanted:
+            return result
+        sys.exit(f"{args.work} has a Transformer of other settings: take another --work")
     import torch
     torch.set_num_threads(args.threads)
-    args.work.mkdir(parents=True, exist_ok=True)
-    reference = args.data / "test2016.de"
-    vocabulary = train_vocabulary(args)
     corpus = Corpus(vocabulary, args.data / "train.en", args.data / "train.de")
     development = Corpus(vocabulary, args.data / "val.en", args.data / "val.de")
-
     tried = []
     grid = list(itertools.product(args.learn_rates, args.batches))
     for rate, words in grid if len(grid) > 1 else []:
@@ -249,40 +254,64 @@ def main():
             f"{speed:,.0f} target tokens/s")
     rate, words = min(tried)[1:] if tried else grid[0]
     model, entropy, speed, updates = train(args, vocabulary, corpus, development, rate, words, args.minutes)
-    parameters = sum(p.numel() for p in model.parameters())
     from transformer import to_ctranslate2
     pieces = [vocabulary.id_to_piece(i) for i in range(vocabulary.get_piece_size())]
-    to_ctranslate2(model, pieces, args.work / "ctranslate2")
-    check_conversion(args, model, vocabulary, args.work / "ctranslate2")
+    to_ctranslate2(model, pieces, record)
+    check_conversion(args, model, vocabulary, record)
+    result = {"settings": wanted, "rate": rate, "words": words, "entropy": entropy, "speed": speed, "updates": updates,
+              "parameters": sum(p.numel() for p in model.parameters())}
+    told.write_text(json.dumps(result) + "\n")
+    return result
 
-    print(f"{args.minutes:g} minutes of {args.threads} threads; Transformer: learning rate {rate}, {words} tokens a "
-          f"batch, {updates:,} updates, development cross-entropy {entropy:.3f}\n")
+
+def trained_model(args, config):
+    """Trains a model of this project and converts it to int8; returns its folder and target tokens per second."""
+    folder = args.work / config.stem
+    record = args.work / f"{config.stem}.log"  # written when the training is finished
+    if not record.exists():
+        done = subprocess.run([programs() / "nmt-train", "--config", config, "--train-sets", args.data / "train.en",
+                               args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", folder,
+                               "--cpu-threads", str(args.threads), "--max-minutes", f"{args.minutes:g}"], stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f"nmt-train failed: {done.stderr.strip().splitlines()[-1]}")
+        record.write_text(done.stderr)
+    int8 = args.work / f"{config.stem}-int8"
+    if not int8.exists():
+        subprocess.run([programs() / "nmt-convert", "-m", folder, "-o", int8], check=True, capture_output=True)
+    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in record.read_text().splitlines() if " trg tokens/s" in line]
+    return folder, int8, float(speeds[-1]) if speeds else 0.0
+
+
+def weights_of(folder):
+    info = subprocess.run([programs() / "nmt-info", "-m", folder], check=True, capture_output=True, text=True).stdout
+    return int(next(line.split()[1] for line in info.splitlines() if line.startswith("total")).replace(",", ""))
+
+
+def main():
+    args = options()
+    ensure_packages("torch", "numpy", "sentencepiece", "ctranslate2")
+    args.work.mkdir(parents=True, exist_ok=True)
+    reference = args.data / "test2016.de"
+    vocabulary = train_vocabulary(args)
+    rival = trained_transformer(args, vocabulary)
+    models = [(config, *trained_model(args, config)) for config in args.config]
+
+    print(f"{args.minutes:g} minutes of {args.threads} threads; Transformer: learning rate {rival['rate']}, {rival['words']} tokens a "
+          f"batch, {rival['updates']:,} updates, development cross-entropy {rival['entropy']:.3f}\n")
     print("| model | weights | training, target tokens/s | precision | BLEU | sentences/s, batch 64 | batch 1 |")
     print("|---|---|---|---|---|---|---|")
     for compute in ("float32", "int8"):
         hypotheses, rates = translate_rival(args, vocabulary, args.work / "ctranslate2", compute)
         score = bleu(args, reference, hypotheses, f"transformer-{compute}")
-        print(f"| Transformer, PyTorch and CTranslate2 | {parameters / 1e6:.2f}M | {speed:,.0f} | {compute} | {score} | "
+        print(f"| Transformer, PyTorch and CTranslate2 | {rival['parameters'] / 1e6:.2f}M | {rival['speed']:,.0f} | {compute} | {score} | "
               f"{rates[64]:.0f} | {rates[1]:.0f} |", flush=True)
-
-    ours = args.work / "ours"
-    done = subprocess.run([programs() / "nmt-train", "--config", args.config, "--train-sets", args.data / "train.en",
-                           args.data / "train.de", "--valid-sets", args.data / "val.en", args.data / "val.de", "--model", ours,
-                           "--cpu-threads", str(args.threads), "--max-minutes", f"{args.minutes:g}",
-                           *args.nmt_options.split()], stderr=subprocess.PIPE, text=True)
-    (args.work / "training.log").write_text(done.stderr)
-    if done.returncode:
-        sys.exit(f"nmt-train failed: {args.work / 'nmt-train.log'}")
-    speeds = [line.split(" trg tokens/s")[0].split()[-1] for line in done.stderr.splitlines() if " trg tokens/s" in line]
-    subprocess.run([programs() / "nmt-convert", "-m", ours, "-o", args.work / "int8"], check=True, capture_output=True)
-    info = subprocess.run([programs() / "nmt-info", "-m", ours], check=True, capture_output=True, text=True).stdout
-    size = int(next(line.split()[1] for line in info.splitlines() if line.startswith("total")).replace(",", ""))
-    for precision, folder in (("float32", ours), ("int8", args.work / "int8")):
-        hypotheses, fast = translate_ours(args, folder, 64)
-        _, single = translate_ours(args, folder, 1)
-        score = bleu(args, reference, hypotheses, f"ours-{precision}")
-        print(f"| nmt, {pathlib.Path(args.config).name} {args.nmt_options} | {size / 1e6:.2f}M | {speeds[-1] if speeds else '-'} | "
-              f"{precision} | {score} | {fast:.0f} | {single:.0f} |", flush=True)
+    for config, trained, int8, speed in models:
+        for precision, folder in (("float32", trained), ("int8", int8)):
+            hypotheses, fast = translate_ours(args, folder, 64)
+            _, single = translate_ours(args, folder, 1)
+            score = bleu(args, reference, hypotheses, f"{config.stem}-{precision}")
+            print(f"| nmt, {config.name} | {weights_of(trained) / 1e6:.2f}M | {speed:,.0f} | {precision} | {score} | "
+                  f"{fast:.0f} | {single:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

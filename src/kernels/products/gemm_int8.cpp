@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "kernels/products/amx/self_check.h"
 #include "kernels/products/amx/support.h"
 #include "kernels/products/amx/tiled_dots.h"
 #include "kernels/products/amx/tiles.h"
@@ -56,7 +57,8 @@ struct VectorDots {
 
 bool has_tiles() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static const bool has = tiles().has_vnni && amx_to_use().int8;
+  static const bool has =
+      tiles().has_vnni && amx_to_use().int8 && tiles_pass_check<AmxTiles, TileElements::int8>();
   return has;
 #else
   return false;

@@ -1,4 +1,5 @@
 #include "kernels/products/amx/pair_product.h"
+#include "kernels/products/amx/self_check.h"
 #include "kernels/products/amx/support.h"
 #include "kernels/products/amx/tiles.h"
 #include "kernels/products/rounded_products.h"
@@ -7,7 +8,8 @@ namespace nmt::kernels {
 
 const RoundedProducts* amx_products() {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  static const bool has = has_pairs() && amx_to_use().bfloat16;
+  static const bool has =
+      has_pairs() && amx_to_use().bfloat16 && tiles_pass_check<AmxTiles, TileElements::bfloat16>();
   static constexpr RoundedProducts products{"bfloat16 by AMX", true, pack_for_tiles,
                                             tiled_part<AmxTiles>};
   if (has) return &products;
