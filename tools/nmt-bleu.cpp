@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   app::BleuSpec spec;
   config::Settings settings(
       "nmt-bleu", usage,
-      "BLEU and chrF of detokenized text, as in sacreBLEU to the printed digit, and ROUGE");
+      "computes BLEU, chrF and TER as sacreBLEU does, to the printed digit, and ROUGE");
   settings.add(app::fields(spec)).alias("version", "V").positionals({"references"});
   return app::run_tool(argc, argv, settings, [&] {
     if (app::dump_if_asked(settings)) return ExitStatus::ok;

@@ -11,6 +11,7 @@ constexpr const char* usage =
     "  translate   the teacher translates SOURCE; DIR/translate has its n-best lists\n"
     "  select      one translation per line, closest to REFERENCE; --backward scores it\n"
     "  filter      drops bad pairs: DIR/distilled.source, DIR/distilled.target\n"
+    "  align       word links by the teacher's attention: DIR/distilled.links\n"
     "  train       nmt-train on these files: DIR/student\n"
     "  shortlist   target pieces of each source piece: DIR/shortlist.txt\n"
     "  convert     nmt-convert to int8: DIR/student-int8\n"

@@ -27,6 +27,12 @@ std::string processor() {
 
 namespace {
 
+// `why_not`: written if `auto` selects the CPU.
+bool selects_gpu(const DeviceChoice& choice, std::string& why_not) {
+  if (choice.kind != DeviceChoice::Kind::automatic) return choice.kind == DeviceChoice::Kind::cuda;
+  return CudaDevice::count(why_not) > 0;
+}
+
 // Threads of the pool: of one worker if --workers is given.
 int pool_threads(const ComputeSpec& spec) {
   if (spec.cpu_threads > 0 || spec.workers < 2) return spec.cpu_threads;
@@ -53,6 +59,11 @@ std::string counted(int n, const char* what) {
 
 }  // namespace
 
+bool selects_gpu(const std::string& device) {
+  std::string why_not;
+  return selects_gpu(parse_device(device, "--device"), why_not);
+}
+
 Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     : pool_(pool_threads(spec)),
       workers_(spec.workers > 0 ? spec.workers : pool_.size()),
@@ -61,8 +72,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       use_(use) {
   const DeviceChoice choice = parse_device(spec.device, "--device");
   const bool wants_cudnn = spec.recurrences == RecurrenceChoice::cudnn;
-  if (choice.kind == DeviceChoice::Kind::cpu ||
-      (choice.kind == DeviceChoice::Kind::automatic && CudaDevice::count(why_) == 0)) {
+  if (!selects_gpu(choice, why_)) {
     if (spec.precision) {
       precision_ = *spec.precision;
     } else {
@@ -98,6 +108,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
       choice.index,
       device_chooses ? std::nullopt : std::optional(spec.precision.value_or(Precision::float32)));
   precision_ = cuda_->precision();
+  if (device_chooses) precision_reason_ = "auto";
   cuda_->set_graphs(spec.cuda_graphs != GraphUse::off);
   if (spec.recurrences == RecurrenceChoice::persistent) cuda_->set_persistent(PersistentUse::on);
   if (spec.recurrences == RecurrenceChoice::automatic)

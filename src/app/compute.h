@@ -16,6 +16,10 @@ namespace nmt::app {
 /// The processor's name from /proc/cpuinfo; "" if unknown.
 std::string processor();
 
+/// Whether --device selects a GPU: by its name, or `auto` where there is one. Error (usage): as
+/// parse_device().
+bool selects_gpu(const std::string& device);
+
 /// What --precision bfloat16 rounds on the CPU.
 enum class ComputeUse {
   inference,  ///< weights of frozen models
@@ -50,10 +54,10 @@ class Compute {
   Context context(Arena& arena);
   /// A context for training: weights are float32, and on the CPU products() computes products.
   Context training_context(Arena& arena, const kernels::ProductLibrary* products);
-  /// The GEMM of training, or null for the own one in float32; logs the choice. It computes the
-  /// products for which it is faster here (choose_products()). Null with --precision bfloat16,
-  /// which only the own GEMM has. Errors (usage): oneDNN was requested but is not installed, or the
-  /// device is a GPU.
+  /// The GEMM of training; logs the choice. With --precision bfloat16:
+  /// ProductLibrary::bfloat16(). In float32: oneDNN, which computes the products for which it is
+  /// faster here (choose_products()); null for the own GEMM alone, and on a GPU. Errors (usage):
+  /// oneDNN was requested but is not installed, or the device is a GPU.
   const kernels::ProductLibrary* products();
   /// GPU memory statistics for the final log line: "GPU memory: 812 MB of tensors at most, ..."; ""
   /// on the CPU.

@@ -54,6 +54,7 @@ std::vector<Option> training_fields(ComputeSpec& spec) {
   named(options, "precision").words = {"auto", "float32", "tf32", "bfloat16"};
   named(options, "precision").help =
       "matmul input precision; auto: bfloat16 where it is faster; tf32: GPU";
+  named(options, "precision").chosen_otherwise = "float32; on a GPU auto";
   return options;
 }
 

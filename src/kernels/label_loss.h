@@ -26,7 +26,7 @@ NMT_KERNEL(label_loss, const LabelLoss&);
 
 /// Arguments of crf_loss(), the linear-chain conditional random field (Lafferty et al. 2001). The
 /// score of labels y is start[y_0] + sum emissions[t,y_t] + sum transitions[y_{t-1},y_t] +
-/// end[y_T].
+/// end[y_{n-1}], n the length of the sentence.
 struct CrfLoss {
   std::int64_t steps = 0;            ///< T
   std::int64_t sentences = 0;        ///< B

@@ -35,7 +35,7 @@ class Model : public Trainable {
   const ModelSpec& spec() const;
   const Context& context() const override;
   ParameterSet& parameters() override;
-  /// The recurrent layers, and which of them cuDNN supports.
+  /// The recurrent layers, and which of them cuDNN and persistent kernels support.
   const std::vector<RecurrentLayerInfo>& recurrences() const;
   int source_vocabulary() const;
   int target_vocabulary() const;

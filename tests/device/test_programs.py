@@ -54,8 +54,9 @@ class DeviceTest(unittest.TestCase):
     @classmethod
     def train(cls, name, device, *more, cell="lrn", after="8u", status=0, env=None):
         model = [cell if word == "lrn" else word for word in MODEL]
+        precision = [] if "--precision" in more else ["--precision", "float32"]  # as on the CPU; a GPU's default is bfloat16
         return run("nmt-train", *cls.files, "--model", cls.dir / name, "--device", device, "--valid-sets", cls.dir / "valid.en",
-                   cls.dir / "valid.de", *model, "--after", after, *more, status=status, env=env)
+                   cls.dir / "valid.de", *model, *precision, "--after", after, *more, status=status, env=env)
 
     def losses(self, name):
         lines = (self.dir / name / "train.jsonl").read_text(encoding="utf-8").splitlines()
@@ -88,6 +89,17 @@ class DeviceTest(unittest.TestCase):
                                                       self.dir / "test.de").stdout.split()] for device in ("cpu", "cuda"))
             self.assertEqual(len(cpu), 3)
             self.assert_close(cpu, cuda, 1e-4)
+
+    def test_training_on_a_gpu_is_in_bfloat16_unless_something_else_is_asked_for(self):
+        def first_line(device, *more):
+            return run("nmt-train", *self.files, "--model", self.dir / "default", "--device", device, "--after", "0u", *MODEL, *more,
+                       "--no-reload").stderr.splitlines()[0]
+        self.assertIn("bfloat16 (auto)", first_line("cuda"))
+        self.assertIn("bfloat16 (auto)", first_line("auto"))
+        self.assertIn("float32;", first_line("cuda", "--precision", "float32"))
+        self.assertIn("float32;", first_line("cpu"))
+        # cuDNN's layers are not for bfloat16.
+        self.assertIn("float32;", first_line("cuda", "--recurrences", "cudnn", "--unit", "lstm", "--no-layer-normalization"))
 
     def test_going_on_with_a_training_on_the_other_device(self):
         for first, second in (("cpu", "cuda"), ("cuda", "cpu")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules of  that a compiler cannot check:
+"""Checks the rules of docs/design/cuda.md ("Writing a kernel") that a compiler cannot check:
 - every kernel declared for CUDA is called by the parity tests of tests/cuda;
 - kernels are launched by launch() alone;
 - shared memory is declared by NMT_SHARED or NMT_DYNAMIC_SHARED;

@@ -40,7 +40,7 @@ def command_of(check, model, device, data, updates, unit, more):
              "--mini-batch-words", "4096", "--valid-max-sentences", "200", "--dropout-emb", "0.2", "--dropout-rnn", "0.2", "--dropout-readout", "0.2"]  # fmt: skip
     return [check.program("nmt-train"), *data["train"], "--valid-sets", *data["valid"], "--model", model, "--device", device, "--after", f"{updates}u",
             "--disp-freq", f"{max(1, updates // 15)}u", "--valid-freq", f"{updates}u", "--save-freq", f"{updates}u", "--early-stopping", "0",
-            "--seed", "1", "--unit", unit, *(small if check.options.emulated else usual), *more]  # fmt: skip
+            "--seed", "1", "--unit", unit, *([] if "--precision" in more else ["--precision", "float32"]), *(small if check.options.emulated else usual), *more]  # fmt: skip
 
 
 def graphs_of(text):

@@ -32,6 +32,7 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
   std::vector<Option> compute = config::only({"cpu-threads", "device", "products", "precision"},
                                              config::fields(spec.compute, float32_compute()));
   config::named(compute, "precision").words = enum_words<Precision>();
+  config::named(compute, "precision").help = "matmul input precision; int8: CPU; tf32: GPU";
   list.insert(list.end(), compute.begin(), compute.end());
   for (Option& option : list) option = std::move(option).never_dumped();
   return list;

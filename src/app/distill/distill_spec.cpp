@@ -89,7 +89,7 @@ std::vector<Option> fields(DistillSpec& spec) {
             Option("teacher-precision", &spec.teacher_precision,
                    "matmul input precision of the teacher; auto: that of the model"),
             Option("part-lines", &spec.part_lines,
-                   "lines per file of translations; an interrupted run loses one at most")
+                   "lines per file of translations; an interrupted run repeats at most one file")
                 .range(1, 10000000)}),
        config::in_group(
            "selection",

@@ -5,18 +5,20 @@
 namespace nmt::app {
 namespace {
 
-// Resolves --device and --cpu-threads for this rank.
-ComputeSpec of_rank(ComputeSpec spec, const Processes& processes) {
-  spec.device = processes.device(spec.device);
-  spec.cpu_threads = processes.threads(spec.cpu_threads);
-  return spec;
+// Resolves --device and --cpu-threads for this rank, and the default of --precision: on a GPU auto.
+ComputeSpec of_rank(const TrainingSpec& spec, const Processes& processes) {
+  ComputeSpec compute = spec.compute;
+  compute.device = processes.device(compute.device);
+  compute.cpu_threads = processes.threads(compute.cpu_threads);
+  if (!spec.is_given("precision") && selects_gpu(compute.device)) compute.precision.reset();
+  return compute;
 }
 
 }  // namespace
 
 TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& processes,
                                train::Communicator& hosts)
-    : hosts_(hosts), compute_(of_rank(spec.compute, processes), ComputeUse::training) {
+    : hosts_(hosts), compute_(of_rank(spec, processes), ComputeUse::training) {
   log::info("{}{}; seed {}", compute_.describe("nmt-train"),
             are_several() ? fmt::format(", one of {} processes", hosts.size()) : "",
             spec.train.seed);

@@ -24,8 +24,8 @@ struct RoundedProducts {
 /// Those of this processor: by AMX, by AVX-512 BF16 or, with each input rounded by itself, in
 /// float32.
 const RoundedProducts& rounded_products();
-/// By AMX; null: the processor, the operating system or the loaded kernels lack it, or AVX-512
-/// BF16, or the environment variable NMT_AMX or NMT_BF16 is 0.
+/// By AMX; null: the processor, the operating system or the loaded kernels lack it or AVX-512 BF16,
+/// its tiles fail self_check.h, or the environment variable NMT_AMX or NMT_BF16 is 0.
 const RoundedProducts* amx_products();
 
 }  // namespace nmt::kernels

@@ -210,7 +210,7 @@ class MultiplyAdds {
   float sum_[2][4] = {};
 };
 
-// bfloat16 needs compute capability 8.0; older devices take no such path (persistent.cu).
+// bfloat16 needs compute capability 8.0; older devices take no such path (plan.cu).
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 class TensorCores {
  public:

@@ -21,8 +21,8 @@
 namespace nmt::app {
 
 /// The room of a task in nmt-train: it reads the text, completes the settings, and makes model,
-/// batches and validation. The members are called in their order here; docs/design/adding-a-task.md
-/// describes an example.
+/// batches and validation. The members are called in their order here, but idle_options() after
+/// read(); docs/design/adding-a-task.md describes an example.
 class TrainingTask {
  public:
   virtual ~TrainingTask() = default;

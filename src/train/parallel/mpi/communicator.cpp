@@ -176,7 +176,7 @@ class MpiCommunicator : public Communicator {
   }
 
  private:
-  static constexpr std::int64_t part_bytes = 1 << 20;  // measured: docs/guide/several-machines.md
+  static constexpr std::int64_t part_bytes = 1 << 20;  // measured: docs/design/parallel.md
   static constexpr double rank_0_first = 5;            // seconds: it alone knows who is late
   enum : int { arrived = 1, go = 2 };                  // tags
 
