@@ -91,15 +91,17 @@ class DeviceTest(unittest.TestCase):
             self.assert_close(cpu, cuda, 1e-4)
 
     def test_training_on_a_gpu_is_in_bfloat16_unless_something_else_is_asked_for(self):
-        def first_line(device, *more):
-            return run("nmt-train", *self.files, "--model", self.dir / "default", "--device", device, "--after", "0u", *MODEL, *more,
+        def first_line(device, *more, cell="lrn"):
+            model = [cell if word == "lrn" else word for word in MODEL]
+            return run("nmt-train", *self.files, "--model", self.dir / "default", "--device", device, "--after", "1u", *model, *more,
                        "--no-reload").stderr.splitlines()[0]
+
         self.assertIn("bfloat16 (auto)", first_line("cuda"))
         self.assertIn("bfloat16 (auto)", first_line("auto"))
         self.assertIn("float32;", first_line("cuda", "--precision", "float32"))
         self.assertIn("float32;", first_line("cpu"))
         # cuDNN's layers are not for bfloat16.
-        self.assertIn("float32;", first_line("cuda", "--recurrences", "cudnn", "--unit", "lstm", "--no-layer-normalization"))
+        self.assertIn("float32;", first_line("cuda", "--recurrences", "cudnn", "--no-layer-normalization", cell="lstm"))
 
     def test_going_on_with_a_training_on_the_other_device(self):
         for first, second in (("cpu", "cuda"), ("cuda", "cpu")):
