@@ -217,6 +217,22 @@ class ParallelTest(unittest.TestCase):
             self.assertIn("short", errors[0])
             self.assertEqual(errors[0].startswith("error: rank 1: "), failing == 1)
 
+    @unittest.skipUnless("avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text(), "the processor has no bfloat16 to choose")
+    def test_processes_that_choose_other_precisions_are_refused(self):
+        # The second process reads the opposite answer of the measurement that decides.
+        automatic = ["--precision", "auto", "--products", "own", "--after", "1u"]
+        caches = [self.dir / "cache-0", self.dir / "cache-1"]
+        subprocess.run(self.command("alone", 1, *automatic), check=True, capture_output=True, env={**ENVIRONMENT, "XDG_CACHE_HOME": str(caches[0])})
+        shutil.copytree(caches[0], caches[1])
+        answers = caches[1] / "nmt/products.json"
+        answers.write_text(json.dumps({key: [not answer for answer in found] for key, found in json.loads(answers.read_text()).items()}))
+        program = self.dir / "nmt-train"
+        program.write_text(f'#!/bin/sh\nXDG_CACHE_HOME={self.dir}/cache-$OMPI_COMM_WORLD_RANK exec {BIN}/nmt-train "$@"\n')
+        program.chmod(0o755)
+        self.assertIn("the precisions differ: set --precision", self.train("two", 2, *automatic, status=2, program=program))
+        self.assertFalse((self.dir / "two").exists())
+        self.train("two", 2, *automatic, "--precision", "float32", program=program)
+
     def test_without_mpi(self):
         for part in ("bin", "lib"):
             shutil.copytree(BIN.parent / part, self.dir / part, ignore=lambda _, names: [n for n in names if n.startswith("libnmt_mpi") or (n.startswith("nmt-") and n != "nmt-train")])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Decoding speed of a student of tiny11's shape beside a Transformer of the same sizes in CTranslate2,
-on one core, in processor time.
+on one core, in processor time; with --threads, on several that share each batch, in wall time.
 
 MODEL is a model directory in int8 with one joint vocabulary, for example of configs/students/tiny11.yaml
 (docs/benchmarks/students.md). The Transformer has random weights, the same vocabulary, 6+2 layers of
@@ -39,6 +39,7 @@ def options():
     parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
     parser.add_argument("--factor", type=float, default=1.05, help="target pieces per source piece (%(default)s)")
     parser.add_argument("--batch", type=int, default=64, help="sentences of a batch (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads that share a batch (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
     return parser.parse_args()
 
@@ -72,28 +73,30 @@ class Rival:
         if args.shortlist:
             write_map(args, folder / "vmap.txt")
         self.use_map = bool(args.shortlist)
-        self.translator = ctranslate2.Translator(str(folder), compute_type="int8", inter_threads=1, intra_threads=1)
+        self.translator = ctranslate2.Translator(str(folder), compute_type="int8", inter_threads=1,
+                                                 intra_threads=args.threads)
         sources = sorted((vocabulary.encode(line, out_type=str) + ["</s>"] for line in text), key=len)
         self.batches = [sources[i:i + args.batch] for i in range(0, len(sources), args.batch)]
         self.factor = args.factor
+        self.clock = time.process_time if args.threads == 1 else time.perf_counter
 
     def run(self):
-        """Processor time in seconds, and target pieces."""
-        begin, pieces = time.process_time(), 0
+        """Seconds, and target pieces."""
+        begin, pieces = self.clock(), 0
         for batch in self.batches:
             length = max(1, round(self.factor * sum(len(s) - 1 for s in batch) / len(batch)))
             found = self.translator.translate_batch(
                 batch, beam_size=1, max_batch_size=len(batch), min_decoding_length=length, max_decoding_length=length,
                 use_vmap=self.use_map)
             pieces += sum(len(each.hypotheses[0]) for each in found)
-        return time.process_time() - begin, pieces
+        return self.clock() - begin, pieces
 
 
 def run_ours(args, text):
     command = [programs() / "nmt-translate", "-m", args.model, "-b", "1", "--mini-batch", str(args.batch),
-               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", "1"]
+               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", "1"]
     found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
-    said = re.search(r"\(([0-9.]+) s of processor time\)", found.stderr)
+    said = re.search(r"\(([0-9.]+) s of processor time\)" if args.threads == 1 else r" lines in ([0-9.]+) s ", found.stderr)
     rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
     if found.returncode or not said or not rate:
         sys.exit(f"nmt-translate failed:\n{found.stderr}")
