@@ -50,6 +50,8 @@ std::vector<Option> optimizer(TrainSpec& s) {
              "weight of each update in the moving average of weights; 0: off")
           .range(0, 0.999999)
           .value_alone("1e-4")
+          .otherwise_chosen("0.001 or 0.0001 for translation where learn-rate is chosen, else 0")
+          .kept_by_resume()
           .changes_if([](const std::string& before, const std::string& now) {
             return (before == "0") != (now == "0")
                        ? "averaging cannot be enabled or disabled during a training"

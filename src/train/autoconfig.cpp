@@ -68,6 +68,14 @@ bool choose_tying(ModelSpec& model, const DataSpec& data) {
   return true;
 }
 
+bool choose_smoothing(const CorpusSize& size, TrainSpec& train) {
+  if (train.learn_rate != 0 || train.average_after > 0 || train.exponential_smoothing != 0)
+    return false;
+  // Over at most some epochs of a small corpus; Marian's usual value for a large one.
+  train.exponential_smoothing = size.pairs < 500'000 ? 0.001 : 0.0001;
+  return true;
+}
+
 bool choose_attention_query(ModelSpec& model) {
   if (model.attention_query || model.attention == AttentionType::none) return false;
   model.attention_query =

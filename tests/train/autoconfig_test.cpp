@@ -70,6 +70,24 @@ TEST(AutoConfig, OneVocabularyIsOneTable) {
   EXPECT_FALSE(ties([](DataSpec& d) { d.vocabs = {"en.spm", "de.spm"}; }));
 }
 
+TEST(AutoConfig, WeightsAreAveragedWhereTheLearningRateIsChosen) {
+  const auto smoothing = [](std::int64_t pairs, auto change) {
+    TrainSpec train;
+    change(train);
+    const double before = train.exponential_smoothing;
+    const bool chosen = choose_smoothing({pairs, pairs * 60}, train);
+    EXPECT_EQ(chosen, train.exponential_smoothing != before);
+    return train.exponential_smoothing;
+  };
+  const auto same = [](TrainSpec&) {};
+  EXPECT_EQ(smoothing(29'000, same), 0.001);
+  EXPECT_EQ(smoothing(499'999, same), 0.001);
+  EXPECT_EQ(smoothing(500'000, same), 0.0001);
+  EXPECT_EQ(smoothing(29'000, [](TrainSpec& t) { t.learn_rate = 0.001; }), 0);
+  EXPECT_EQ(smoothing(29'000, [](TrainSpec& t) { t.average_after = 3; }), 0);
+  EXPECT_EQ(smoothing(29'000, [](TrainSpec& t) { t.exponential_smoothing = 0.01; }), 0.01);
+}
+
 TEST(AutoConfig, LargeCorporaHaveNoise) {
   const auto rates = [](std::int64_t pairs, NoiseSpec noise, auto change) {
     DataSpec data;

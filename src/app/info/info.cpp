@@ -74,6 +74,8 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
     std::vector<train::Choice> choices;
     const TrainingText text = open_training_text(data, spec.context_sentences, choices);
     if (unit_is_open) train::choose_unit(text.size(), spec);
+    if (name && !is_text && !settings.is_given("exponential-smoothing"))
+      train::choose_smoothing(text.size(), settings.train);
     if (name) train::choose(text.size(), spec, data, settings.train);
   }
   train::choose_positions(spec, data);

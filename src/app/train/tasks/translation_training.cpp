@@ -114,6 +114,10 @@ void TranslationTraining::read(TrainingSpec& spec, bool is_new, std::vector<trai
   if (is_new && !spec.unit_given() && train::choose_unit(text_.size(), spec.model))
     choices.push_back(
         {"unit", spec.model.dec_cell, grouped(text_.size().pairs) + " training pairs"});
+  if (is_new && !spec.is_given("exponential-smoothing") &&
+      train::choose_smoothing(text_.size(), spec.train))
+    choices.push_back({"exponential-smoothing", fmt::format("{}", spec.train.exponential_smoothing),
+                       "learn-rate is chosen too"});
   for (train::Choice& choice : train::choose(text_.size(), spec.model, spec.data, spec.train))
     choices.push_back(std::move(choice));
   for (train::Choice& choice : train::choose_noise(text_.size(), spec.data, spec.noise))
