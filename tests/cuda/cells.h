@@ -194,13 +194,16 @@ class BothStates {
 };
 
 /// [T,B], 1 where a sentence has a symbol: the first sentence has all steps, every third one starts
-/// late, and the others end early.
-inline BothFloats sentence_mask(Parity& p, std::int64_t steps, std::int64_t batch) {
+/// late, and the others end early, sentence b by b * distance steps.
+inline BothFloats sentence_mask(Parity& p, std::int64_t steps, std::int64_t batch,
+                                std::int64_t distance = 1) {
   std::vector<float> mask(static_cast<std::size_t>(steps * batch), 1.0f);
   for (std::int64_t t = 0; t < steps; ++t)
-    for (std::int64_t b = 1; b < batch; ++b)
-      if (b % 3 == 2 ? t < b % steps : t >= steps - b % steps)
+    for (std::int64_t b = 1; b < batch; ++b) {
+      const std::int64_t masked = b * distance % steps;
+      if (b % 3 == 2 ? t < masked : t >= steps - masked)
         mask[static_cast<std::size_t>(t * batch + b)] = 0.0f;
+    }
   return p.values(mask, true);
 }
 

@@ -14,6 +14,8 @@ struct MatrixSizes {
   std::int64_t steps, batch, width, heads;
   int state_width;
   bool reverse = false, mask = true, backward = true;
+  std::int64_t mask_distance = 1;
+  float shared_mean = 0.0f;
 };
 
 void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
@@ -29,9 +31,11 @@ void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
   a.reverse = m.reverse;
   const std::int64_t rows = m.steps * m.batch, k = m.state_width,
                      trained = unit.matrix_state->rows * k * m.width;
-  const auto x = p.floats(rows * unit.inputs * m.width), shared = p.floats(rows * a.shared_width()),
-             mask = sentence_mask(p, m.steps, m.batch), vectors = p.floats(unit.vectors * m.width),
-             trained_rows = p.floats(trained), h_before = p.floats(m.batch * m.width),
+  const auto x = p.floats(rows * unit.inputs * m.width),
+             shared = p.floats(rows * a.shared_width(), m.shared_mean),
+             mask = sentence_mask(p, m.steps, m.batch, m.mask_distance),
+             vectors = p.floats(unit.vectors * m.width), trained_rows = p.floats(trained),
+             h_before = p.floats(m.batch * m.width),
              memory_before = p.floats(m.batch * a.memory_width()), h = p.floats(rows * m.width),
              memory = p.floats(m.batch * a.memory_width()), dh = p.floats(rows * m.width),
              dx = p.floats(rows * unit.inputs * m.width),
@@ -41,7 +45,7 @@ void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
              dmemory_before = p.floats(m.batch * a.memory_width()),
              checkpoints =
                  p.floats((m.steps + matrix_stride - 1) / matrix_stride * m.batch * k * m.width);
-  const auto record = p.scratch_of([&](const auto&) { return matrix_record(a); });
+  const auto record = p.scratch_of([&](const auto& on) { return matrix_record(on, a); });
   const auto scratch = p.scratch_of([&](const auto& on) { return matrix_scratch(on, a); });
   p.run(
       [&](const auto& on) {
@@ -139,6 +143,27 @@ std::vector<ParityRow> recurrence_parity() {
                   .state_width = 16,
                   .mask = false,
                   .backward = false});
+           // Long and few: in chunks of 40 steps, with gates that remember across them. Sentences
+           // have chunks that are masked in part and wholly.
+           const MatrixSizes chunks{.steps = 150,
+                                    .batch = 4,
+                                    .width = 6,
+                                    .heads = 2,
+                                    .state_width = 5,
+                                    .mask_distance = 41,
+                                    .shared_mean = 4};
+           MatrixSizes reverse = chunks, forward = chunks;
+           reverse.reverse = true;
+           forward.backward = false;
+           for (const MatrixSizes& sizes : {chunks, reverse, forward}) check(p, unit, sizes);
+           check(p, unit,
+                 {.steps = 135,
+                  .batch = 1,
+                  .width = 34,
+                  .heads = 1,
+                  .state_width = 33,
+                  .mask = false,
+                  .shared_mean = 4});
          }
        }},
   };

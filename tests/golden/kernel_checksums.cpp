@@ -266,7 +266,7 @@ void matrix_recurrences(const Cpu& cpu) {
                    h_before = floats(a.batch * width),
                    memory_before = floats(a.batch * a.memory_width()), dh = floats(n * width);
       Floats h = zeros(n * width), memory = zeros(a.batch * a.memory_width()),
-             record = zeros(matrix_record(a)), checkpoints = zeros(3 * a.batch * k * width),
+             record = zeros(matrix_record(cpu, a)), checkpoints = zeros(3 * a.batch * k * width),
              dx = zeros(n * unit.inputs * width), dshared = zeros(n * a.shared_width()),
              dvectors = zeros(unit.vectors * width), drows = zeros(trained),
              scratch = zeros(matrix_scratch(cpu, a));

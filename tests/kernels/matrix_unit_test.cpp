@@ -235,7 +235,7 @@ struct Storage {
         a(from.loop<T>()) {
     h.resize(a.steps * a.batch * a.width);
     memory.resize(memory_before.size());
-    record.resize(kernels::matrix_record(from.loop<float>()));
+    record.resize(kernels::matrix_record(Cpu{}, from.loop<float>()));
     checkpoints.resize((a.steps / kernels::matrix_stride + 1) * a.batch * a.state_width * a.width);
     a.x = x.data();
     a.shared = shared.data();
@@ -307,6 +307,42 @@ TEST(MatrixUnits, equations_and_gradients) {
 #undef NMT_MATRIX_UNIT
 #undef NMT_UNIT
   EXPECT_EQ(line, kernels::matrix_units().size());
+}
+
+// Whether write(step, p) is a + b p with b of the extras alone, so that all channels of a head
+// share b, and b is the slope that the unit's backward function has.
+template <class U, class Write>
+bool is_affine(Rng& rng, Write&& write) {
+  const auto normal = [&] { return static_cast<double>(rng.normal()); };
+  const auto random = [&](auto& numbers) {
+    for (double& value : numbers) value = normal();
+  };
+  for (int i = 0; i < 20; ++i) {
+    ChannelStep<double, U> step{}, d{};
+    random(step.x), random(step.v), random(step.extra);
+    double slope = 0;
+    U::write_backward(step, normal(), 1.0, d, slope);
+    random(step.x), random(step.v);
+    for (const double p : {-3.0, 0.5, 2.0})
+      if (std::abs(write(step, p) - write(step, 0.0) - slope * p) > 1e-12) return false;
+  }
+  return true;
+}
+
+TEST(MatrixUnits, writes_are_affine_in_what_they_read) {
+  Rng rng(10);
+#define NMT_UNIT(...)
+#define NMT_MATRIX_UNIT(name, variant, ...)                                \
+  EXPECT_TRUE(is_affine<__VA_ARGS__>(rng, [](const auto& step, double p) { \
+    return __VA_ARGS__::write(step, p);                                    \
+  })) << name;
+#include "units/units.def"
+#undef NMT_MATRIX_UNIT
+#undef NMT_UNIT
+  EXPECT_FALSE(
+      is_affine<Gdn>(rng, [](const auto& step, double p) { return Gdn::write(step, p) + p * p; }));
+  EXPECT_FALSE(is_affine<Gdn>(
+      rng, [](const auto& step, double p) { return Gdn::write(step, p) + step.x[0] * p; }));
 }
 
 // The float kernels against the equations; one step at a time, one sentence at a time and any

@@ -8,7 +8,7 @@ import training
 SANITIZED = "*recurrence*:*attention*:*softmax*:*top_k*:*optimizer*:*adam*:*layer_norm*:*scatter*:*gemm"
 # Rows of nmt-bench, the most important first.
 FLOAT32_ROWS = (
-    "^step/wmt14-en-de-lrn olrn B 128", "^recurrences/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^recurrences/(ssru|mingru) .*T (128|512|2048) ",
+    "^step/wmt14-en-de-lrn olrn B 128", "^recurrences/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^recurrences/(ssru|mingru) .*T (128|512|2048) ", "^matrix-states/(gla|gdn) .*T 2048 ",
     "^layers/(lrn activation=tanh|olrn|gru reset=after|lstm) ", "^step/(wmt14-en-de-lrn gru B 32|gnmt lstm|multi30k gru recurrent)",
     "^decoding/(wmt14-en-de-lrn olrn|multi30k gru)", "^softmax/loss and gradients", "^optimizer/adam ", "^pointwise/(add|tanh_forward|layer_norm|layer_norm_backward) ",
     "^attention/(additive|dot) .* S 32 ", "^products/A B M (128|4096) N 1024 K 1024$", "^growth/batch")  # fmt: skip

@@ -19,12 +19,21 @@ namespace nmt::app::bench {
 namespace {
 
 using Table = void (*)(Bench&);
-constexpr std::pair<const char*, Table> tables[] = {
-    {"processor", processor}, {"products", products},   {"recurrences", recurrences},
-    {"layers", layers},       {"groups", groups},       {"attention", attention},
-    {"softmax", softmax},     {"pointwise", pointwise}, {"optimizer", optimizer},
-    {"training", training},   {"mixed", mixed},         {"step", step},
-    {"growth", growth},       {"decoding", decoding}};
+constexpr std::pair<const char*, Table> tables[] = {{"processor", processor},
+                                                    {"products", products},
+                                                    {"recurrences", recurrences},
+                                                    {"matrix-states", matrix_states},
+                                                    {"layers", layers},
+                                                    {"groups", groups},
+                                                    {"attention", attention},
+                                                    {"softmax", softmax},
+                                                    {"pointwise", pointwise},
+                                                    {"optimizer", optimizer},
+                                                    {"training", training},
+                                                    {"mixed", mixed},
+                                                    {"step", step},
+                                                    {"growth", growth},
+                                                    {"decoding", decoding}};
 
 // The report file, which appears when it is complete.
 class ReportFile {

@@ -69,7 +69,10 @@ std::vector<Var> matrix_recurrence(Tape& tape, const Cell& cell, const Var& x, c
   const Var memory = tape.constant(context.empty({1, a.batch, wide}));
   a.h = h->value.f32();
   a.memory = memory->value.f32();
-  const Tensor record = context.empty({kernels::matrix_record(a)});
+  Tensor record;
+  dispatch(context, [&](const auto& backend) {
+    record = context.empty({kernels::matrix_record(backend, a)});
+  });
   a.record = record.f32();
   Tensor checkpoints;
   if (tape.recording()) {

@@ -86,7 +86,7 @@ std::span<const Unit> matrix_units() {
   return table;
 }
 
-std::int64_t matrix_record(const MatrixRecurrence& a) {
+std::int64_t matrix_record(const Cpu&, const MatrixRecurrence& a) {
   return a.batch * a.heads * a.steps * head_output(a);
 }
 

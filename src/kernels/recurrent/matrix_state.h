@@ -76,7 +76,8 @@ struct MatrixKernels {
 std::span<const Unit> matrix_units();
 
 /// Floats of MatrixRecurrence::record.
-std::int64_t matrix_record(const MatrixRecurrence&);
+std::int64_t matrix_record(const Cpu&, const MatrixRecurrence&);
+std::int64_t matrix_record(const Cuda&, const MatrixRecurrence&);
 /// Floats of MatrixGradient::scratch.
 std::int64_t matrix_scratch(const Cpu&, const MatrixRecurrence&);
 std::int64_t matrix_scratch(const Cuda&, const MatrixRecurrence&);

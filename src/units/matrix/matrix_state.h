@@ -36,7 +36,8 @@ namespace nmt::units {
 ///   prepare_backward(k, in, out, dout, din)
 ///                                adds nothing: writes din; dout.memory includes the gradient that
 ///                                comes from the next step
-///   write(step, p)               w
+///   write(step, p)               w; affine in p, with a slope of the extras alone (so that CUDA
+///                                can divide long sentences: cuda/kernels/recurrent/matrix)
 ///   output(step, y)              h
 ///   write_backward(step, p, dw, d, dp)    adds to d, writes dp
 ///   output_backward(step, y, dh, d, dy)   adds to d, writes dy

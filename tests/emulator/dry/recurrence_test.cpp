@@ -4,6 +4,7 @@
 #include "kernels/recurrent/recurrence.h"
 
 #include "dry/dry_run.h"
+#include "kernels/recurrent/matrix_state.h"
 #include "tensor/cuda_device.h"
 
 #include <string>
@@ -125,6 +126,70 @@ TEST(DryRecurrences, FewLongSentencesAreChunks) {
           count(unit, PersistentUse::off, {.width = width, .steps = steps, .batch = batch}, chunks);
       EXPECT_EQ(found.forward, launches) << steps << ' ' << batch;
       EXPECT_EQ(found.backward, launches) << steps << ' ' << batch;
+    }
+  }
+}
+
+Launches count(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, bool chunks) {
+  emulator::DryRun dry;
+  CudaDevice device;
+  device.set_chunks(chunks);
+  const std::unique_ptr<MemorySource> source = device.memory_source();
+  const auto floats = [&](std::int64_t n) {  // never freed
+    return reinterpret_cast<float*>(
+        source->allocate(static_cast<std::size_t>(n + 1) * sizeof(float)));
+  };
+  kernels::MatrixRecurrence a;
+  a.unit = &unit;
+  a.steps = steps;
+  a.batch = batch;
+  a.width = 1024;
+  a.heads = 4;
+  a.state_width = 2;
+  const std::int64_t rows = steps * batch, states = a.state_width * a.width;
+  const Cuda cuda = device.handle();
+  a.x = floats(rows * unit.inputs * a.width);
+  a.shared = floats(rows * a.shared_width());
+  a.vectors = floats(unit.vectors * a.width);
+  a.rows = floats(states);
+  a.h_before = floats(batch * a.width);
+  a.memory_before = floats(batch * a.memory_width());
+  a.h = floats(rows * a.width);
+  a.memory = floats(batch * a.memory_width());
+  a.record = floats(kernels::matrix_record(cuda, a));
+  a.checkpoints = floats((rows / kernels::matrix_stride + batch) * states);
+  kernels::MatrixGradient g;
+  g.dh = floats(rows * a.width);
+  g.dx = floats(rows * unit.inputs * a.width);
+  g.dshared = floats(rows * a.shared_width());
+  g.scratch = floats(kernels::matrix_scratch(cuda, a));
+  const auto launches = [&](auto&& pass) {
+    dry.clear();
+    pass();
+    std::int64_t calls = 0;
+    for (const auto& [name, work] : dry.work()) calls += work.calls;
+    return calls;
+  };
+  return {launches([&] { kernels::matrix_forward(cuda, a); }),
+          launches([&] { kernels::matrix_backward(cuda, a, g); })};
+}
+
+// A multiprocessor runs 16 warps, of 32 channels each: 66 chunks of one sentence, 4 of 16.
+TEST(DryRecurrences, FewLongSentencesOfMatrixStatesAreChunks) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#endif
+  for (const kernels::Unit& unit : kernels::matrix_units()) {
+    // P of a chunk: a diagonal; a matrix of the head.
+    if (std::string_view(unit.name) != "gla" && std::string_view(unit.name) != "gdn") continue;
+    for (const auto& [steps, batch, chunks, launches] : {std::tuple{128, 1, true, 4},
+                                                         {128, 1, false, 2},
+                                                         {127, 1, true, 2},
+                                                         {128, 16, true, 4},
+                                                         {128, 17, true, 2}}) {
+      const Launches found = count(unit, steps, batch, chunks);
+      EXPECT_EQ(found.forward, launches) << unit.name << ' ' << steps << ' ' << batch;
+      EXPECT_EQ(found.backward, launches) << unit.name << ' ' << steps << ' ' << batch;
     }
   }
 }

@@ -11,7 +11,8 @@ void products(Bench& bench);   ///< matrix products with the shapes of the shipp
                                ///< with a BLAS
 void recurrences(
     Bench& bench);  ///< every unit's recurrence, forward and backward, without its projections
-void layers(Bench& bench);  ///< a recurrent layer of every unit
+void matrix_states(Bench& bench);  ///< the scan of every matrix-state unit, forward and backward
+void layers(Bench& bench);         ///< a recurrent layer of every unit
 void groups(Bench& bench);  ///< the same with 1, 2, 4 and 8 groups, with and without rearrangement
 void attention(Bench& bench);  ///< additive and dot attention, forward and backward
 void softmax(Bench& bench);    ///< the fused softmax and cross-entropy with its three products

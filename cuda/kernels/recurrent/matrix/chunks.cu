@@ -1,0 +1,177 @@
+#include "cuda/kernels/elementwise.h"
+#include "cuda/kernels/recurrent/matrix/scan.h"
+
+namespace nmt::cuda {
+namespace {
+
+using namespace nmt::units;
+
+// Tiles of the columns of P, of units that read their states.
+template <class U>
+constexpr std::int64_t factor_tiles(const MatrixScan& s) {
+  return U::reads ? divide_up(s.a.state_width, warp_size) : 0;
+}
+
+// E of a tile, and the diagonals of P.
+template <class U>
+__device__ void end_of_tile(const MatrixScan& s, std::int64_t n, float* shared) {
+  Row<U> row(s, n);
+  if (!row.used) return;
+  float* const state = shared + threadIdx.x;
+  float* const factor = state + row.k * warp_size;
+  for (int i = 0; i < row.k; ++i) {
+    state[i * warp_size] = 0.0f;
+    if constexpr (!U::reads) factor[i * warp_size] = 1.0f;
+  }
+  for (std::int64_t i = row.begin; i < row.end; ++i) {
+    if (!row.is_live(i)) continue;
+    row.open(i);
+    const float w = U::write(row.step, row.read(state));
+    for (int n_state = 0; n_state < row.k; ++n_state) {
+      const float decay = row.decay(n_state);
+      float& now = state[n_state * warp_size];
+      now = decay * now + w * row.head.key[n_state];
+      if constexpr (!U::reads) factor[n_state * warp_size] *= decay;
+    }
+  }
+  const std::int64_t to = s.between(row.chunk, row.b, row.channel);
+  for (int i = 0; i < row.k; ++i) {
+    s.states[to + i * s.a.width] = state[i * warp_size];
+    if constexpr (!U::reads) s.factors[to + i * s.a.width] = factor[i * warp_size];
+  }
+}
+
+// 32 columns of the P of a head: the states that each reaches from a unit vector, without inputs.
+template <class U>
+__device__ void columns_of_factor(const MatrixScan& s, std::int64_t n, float* shared) {
+  const std::int64_t tiles = factor_tiles<U>(s), chunk = n / (s.chains * tiles),
+                     chain = n / tiles % s.chains;
+  const int column = static_cast<int>(n % tiles) * warp_size + static_cast<int>(threadIdx.x);
+  Row<U> row(s, chunk, chain, s.part);
+  if (column >= row.k) return;
+  float* const state = shared + threadIdx.x;
+  for (int i = 0; i < row.k; ++i) state[i * warp_size] = i == column ? 1.0f : 0.0f;
+  for (std::int64_t i = row.begin; i < row.end; ++i) {
+    if (!row.is_live(i)) continue;
+    row.open(i);
+    ChannelStep<float, U> d{};
+    float slope;
+    U::write_backward(row.step, 0.0f, 1.0f, d, slope);
+    row.advance(state, slope * row.read(state), state);
+  }
+  float* const to = s.factors + (chunk * s.chains + chain) * row.k * row.k + column;
+  for (int i = 0; i < row.k; ++i) to[i * row.k] = state[i * warp_size];
+}
+
+template <class U>
+__global__ void ends_kernel(MatrixScan s) {
+  NMT_DYNAMIC_SHARED(shared, float);
+  const std::int64_t tiles = (s.chunks - 1) * s.chains * s.tiles;
+  if (blockIdx.x < tiles)
+    end_of_tile<U>(s, blockIdx.x, shared);
+  else if constexpr (U::reads)
+    columns_of_factor<U>(s, blockIdx.x - tiles, shared);
+}
+
+template <class U>
+struct Ends {
+  static void run(const Cuda& cuda, const MatrixScan& s) {
+    launch(ends_kernel<U>,
+           static_cast<unsigned>((s.chunks - 1) * s.chains * (s.tiles + factor_tiles<U>(s))),
+           warp_size, 2 * sizeof(float) * warp_size * static_cast<std::size_t>(s.a.state_width),
+           cuda, s);
+  }
+};
+
+// The values between chunks, in place, from `value` before the first one: forward through the
+// chunks P_c v + E_c, backward P_c^T v + E_(c-1), where E_c stands behind chunk c.
+struct Between {
+  const MatrixScan& s;
+  bool back;
+
+  __device__ std::int64_t chunk(std::int64_t n) const { return back ? s.chunks - 2 - n : n; }
+  // The chunk whose P leads to the values behind chunk(n). Backward, none leads to the first.
+  __device__ std::int64_t passed(std::int64_t n) const { return back ? chunk(n) + 1 : n; }
+  __device__ bool has_passed(std::int64_t n) const { return !back || n > 0; }
+};
+
+__global__ void join_diagonal_kernel(MatrixScan s, float* values, bool back) {
+  const Between between{s, back};
+  const std::int64_t h = s.a.width, numbers = s.a.state_width * h;
+  for (std::int64_t n = grid_index(); n < s.a.batch * numbers; n += grid_stride()) {
+    const std::int64_t b = n / numbers, at = n % numbers;
+    float value = back ? 0.0f : s.a.memory_before[b * s.memory_width + at];
+    for (std::int64_t m = 0; m < s.chunks - 1; ++m) {
+      float& end = values[s.between(between.chunk(m), b, at)];
+      value = between.has_passed(m) ? s.factors[s.between(between.passed(m), b, at)] * value + end
+                                    : end;
+      end = value;
+    }
+  }
+}
+
+__global__ void join_matrices_kernel(MatrixScan s, float* values, bool back) {
+  NMT_DYNAMIC_SHARED(shared, float);
+  const Between between{s, back};
+  const int k = s.a.state_width;
+  const std::int64_t h = s.a.width, chain = blockIdx.x / s.tiles, b = chain / s.a.heads,
+                     at = blockIdx.x % s.tiles * warp_size + threadIdx.x,
+                     channel = chain % s.a.heads * s.part + at;
+  if (at >= s.part) return;
+  float* const value = shared + threadIdx.x;
+  for (int i = 0; i < k; ++i)
+    value[i * warp_size] = back ? 0.0f : s.a.memory_before[b * s.memory_width + i * h + channel];
+  for (std::int64_t n = 0; n < s.chunks - 1; ++n) {
+    float* const end = values + s.between(between.chunk(n), b, channel);
+    const float* const factor = s.factors + (between.passed(n) * s.chains + chain) * k * k;
+    for (int i = 0; i < k && between.has_passed(n); ++i) {
+      float sum = end[i * h];
+      for (int j = 0; j < k; ++j)
+        sum += factor[back ? j * k + i : i * k + j] * value[j * warp_size];
+      end[i * h] = sum;
+    }
+    for (int i = 0; i < k; ++i) value[i * warp_size] = end[i * h];
+  }
+}
+
+template <class U>
+struct Join {
+  static void run(const Cuda& cuda, const MatrixScan& s, float* values, bool back) {
+    if constexpr (U::reads)
+      launch(join_matrices_kernel, static_cast<unsigned>(s.chains * s.tiles), warp_size,
+             sizeof(float) * warp_size * static_cast<std::size_t>(s.a.state_width), cuda, s, values,
+             back);
+    else
+      launch(join_diagonal_kernel, blocks_for(cuda, s.a.batch * s.a.state_width * s.a.width, 128),
+             128, 0, cuda, s, values, back);
+  }
+};
+
+template <class U>
+struct Factors {
+  static std::int64_t run(const MatrixScan& s) {
+    const std::int64_t k = s.a.state_width;
+    return (s.chunks - 1) * (U::reads ? s.chains * k * k : s.a.batch * k * s.a.width);
+  }
+};
+
+}  // namespace
+
+std::int64_t states_between(const MatrixScan& s) {
+  return (s.chunks - 1) * s.a.batch * s.a.state_width * s.a.width;
+}
+std::int64_t factors_between(const MatrixScan& s) {
+  return entry_of<Factors>(*s.a.unit)(s);
+}
+
+void scan_ends(const Cuda& cuda, const MatrixScan& s) {
+  entry_of<Ends> (*s.a.unit)(cuda, s);
+}
+void join_chunks(const Cuda& cuda, const MatrixScan& s) {
+  entry_of<Join> (*s.a.unit)(cuda, s, s.states, false);
+}
+void join_gradients(const Cuda& cuda, const MatrixScan& s, float* carries) {
+  entry_of<Join> (*s.a.unit)(cuda, s, carries, true);
+}
+
+}  // namespace nmt::cuda
