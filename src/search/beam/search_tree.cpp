@@ -24,8 +24,11 @@ int longest_output(const SearchOptions& options, std::size_t source_tokens) {
 }
 
 void fail_score(float sum, std::int32_t token, int sentence) {
-  NMT_FAIL("the model returned the score {} for token {} of sentence {} of the batch", sum, token,
-           sentence);
+  NMT_FAIL(
+      "sentence {} of the batch: the model gave token {} the score {}, so its weights or states "
+      "overflow; train it with a lower --learn-rate, with --layer-normalization, or with another "
+      "unit",
+      sentence, token, sum);
 }
 
 void fail_dead_end(int sentence, int step) {

@@ -20,6 +20,26 @@ struct Launches {
   std::int64_t forward = 0, backward = 0;
 };
 
+// A device whose launches are counted.
+struct Dry {
+  emulator::DryRun run;
+  CudaDevice device;
+  std::unique_ptr<MemorySource> source = device.memory_source();
+
+  float* floats(std::int64_t n) {  // never freed
+    return reinterpret_cast<float*>(
+        source->allocate(static_cast<std::size_t>(n + 1) * sizeof(float)));
+  }
+  template <class Pass>
+  std::int64_t launches(Pass&& pass) {
+    run.clear();
+    pass();
+    std::int64_t calls = 0;
+    for (const auto& [name, work] : run.work()) calls += work.calls;
+    return calls;
+  }
+};
+
 struct Sizes {
   std::int64_t width = 48, steps = 32, batch = 33;
 };
@@ -28,15 +48,10 @@ Launches count(const kernels::Unit& unit, PersistentUse use, const Sizes& sizes 
                bool chunks = true) {
   const std::int64_t h = sizes.width, steps = sizes.steps, batch = sizes.batch,
                      rows = steps * batch;
-  emulator::DryRun dry;
-  CudaDevice device;
-  device.set_persistent(use);
-  device.set_chunks(chunks);
-  const std::unique_ptr<MemorySource> source = device.memory_source();
-  const auto floats = [&](std::int64_t n) {  // never freed
-    return reinterpret_cast<float*>(
-        source->allocate(static_cast<std::size_t>(n + 1) * sizeof(float)));
-  };
+  Dry dry;
+  dry.device.set_persistent(use);
+  dry.device.set_chunks(chunks);
+  const auto floats = [&](std::int64_t n) { return dry.floats(n); };
   const std::int64_t r = unit.recurrents, l = unit.late;
   kernels::Recurrence a;
   a.cell.unit = &unit;
@@ -63,18 +78,11 @@ Launches count(const kernels::Unit& unit, PersistentUse use, const Sizes& sizes 
   g.cell.dx = floats(rows * unit.inputs * h);
   g.cell.du = floats(rows * r * h);
   g.cell.dlate = floats(rows * (l + 1) * h);
-  const Cuda cuda = device.handle();
+  const Cuda cuda = dry.device.handle();
   g.scratch = floats(kernels::recurrence_scratch(cuda, a) + 1);
-  const auto launches = [&](auto&& pass) {
-    dry.clear();
-    pass();
-    std::int64_t calls = 0;
-    for (const auto& [name, work] : dry.work()) calls += work.calls;
-    return calls;
-  };
   kernels::recurrence_forward(cuda, a);  // allocates the counters of barriers
-  return {launches([&] { kernels::recurrence_forward(cuda, a); }),
-          launches([&] { kernels::recurrence_backward(cuda, a, g); })};
+  return {dry.launches([&] { kernels::recurrence_forward(cuda, a); }),
+          dry.launches([&] { kernels::recurrence_backward(cuda, a, g); })};
 }
 
 TEST(DryRecurrences, PersistentOnesAreOneLaunch) {
@@ -131,14 +139,9 @@ TEST(DryRecurrences, FewLongSentencesAreChunks) {
 }
 
 Launches count(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch, bool chunks) {
-  emulator::DryRun dry;
-  CudaDevice device;
-  device.set_chunks(chunks);
-  const std::unique_ptr<MemorySource> source = device.memory_source();
-  const auto floats = [&](std::int64_t n) {  // never freed
-    return reinterpret_cast<float*>(
-        source->allocate(static_cast<std::size_t>(n + 1) * sizeof(float)));
-  };
+  Dry dry;
+  dry.device.set_chunks(chunks);
+  const auto floats = [&](std::int64_t n) { return dry.floats(n); };
   kernels::MatrixRecurrence a;
   a.unit = &unit;
   a.steps = steps;
@@ -147,7 +150,7 @@ Launches count(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch
   a.heads = 4;
   a.state_width = 2;
   const std::int64_t rows = steps * batch, states = a.state_width * a.width;
-  const Cuda cuda = device.handle();
+  const Cuda cuda = dry.device.handle();
   a.x = floats(rows * unit.inputs * a.width);
   a.shared = floats(rows * a.shared_width());
   a.vectors = floats(unit.vectors * a.width);
@@ -163,15 +166,8 @@ Launches count(const kernels::Unit& unit, std::int64_t steps, std::int64_t batch
   g.dx = floats(rows * unit.inputs * a.width);
   g.dshared = floats(rows * a.shared_width());
   g.scratch = floats(kernels::matrix_scratch(cuda, a));
-  const auto launches = [&](auto&& pass) {
-    dry.clear();
-    pass();
-    std::int64_t calls = 0;
-    for (const auto& [name, work] : dry.work()) calls += work.calls;
-    return calls;
-  };
-  return {launches([&] { kernels::matrix_forward(cuda, a); }),
-          launches([&] { kernels::matrix_backward(cuda, a, g); })};
+  return {dry.launches([&] { kernels::matrix_forward(cuda, a); }),
+          dry.launches([&] { kernels::matrix_backward(cuda, a, g); })};
 }
 
 // A multiprocessor runs 16 warps, of 32 channels each: 66 chunks of one sentence, 4 of 16.
