@@ -28,7 +28,7 @@ template <class B>
 using Tile = void (*)(const TileJob<B>&);
 
 // Few rows have too few independent FMA chains to hide the latency, so they use several panels at
-// once.
+// once. With 32 registers, up to six rows read two panels, in longer pieces of the rows of B.
 template <int rows>
 constexpr int wide = rows == 1                                ? 4
                      : rows <= 3 || 2 * rows + 2 <= tile_rows ? 2
@@ -201,8 +201,10 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
                    Ahead& ahead) {
   const Tiles<B> t = along_k ? tiles<true, B>(rows) : tiles<false, B>(rows);
   const std::int64_t whole = whole_panels(columns);
-  // The rows of a B that is read in place are apart, so the hardware does not prefetch them.
-  const std::int64_t b_ahead = b.step == panel_width ? 0 : 8 * b.step;
+  // The rows of a B that is read in place are apart, so the hardware does not prefetch them. A
+  // panel is best read as one stream by tiles that have enough FMA chains with it.
+  const bool in_place = b.step != panel_width, several = in_place || rows <= 3;
+  const std::int64_t b_ahead = in_place ? 8 * b.step : 0;
   TileJob<B> job = {depth, a,   b.panels, b.panel_stride, b.step, accumulate,
                     c,     ldc, c,        {a, a},         0,      b_ahead};
   const auto run = [&](Tile<B> tile_function, std::int64_t width) {
@@ -213,7 +215,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
     job.b += width / panel_width * b.panel_stride;
   };
   std::int64_t n = 0;
-  for (const std::int64_t step = t.panels * panel_width; n + step <= whole; n += step)
+  for (const std::int64_t step = t.panels * panel_width; several && n + step <= whole; n += step)
     run(t.several, step);
   for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;

@@ -47,10 +47,10 @@ struct TileJob {
   std::int64_t b_ahead;  ///< distance in elements of the prefetched rows of B
 };
 
-/// Whether tiles of so many rows prefetch B: they are bound by reading it. A single row is bound by
+/// Whether a tile prefetches B. Few rows are bound by reading it; a single one is bound by
 /// bandwidth and loses by more instructions.
-template <int rows>
-constexpr bool reads_ahead = rows > 1 && 2 * rows < tile_rows;
+template <int rows, int panels>
+constexpr bool reads_ahead = rows > 1 && panels > 1;
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
 /// ascending.
@@ -77,13 +77,19 @@ void tile(const TileJob<B>& job) {
         ahead0 += ahead_step;
         ahead1 += ahead_step;
       }
-      if constexpr (reads_ahead<rows>)
+      if constexpr (reads_ahead<rows, panels>)
         for (int v = 0; v < 2 * panels; v += 16 / lanes)
           __builtin_prefetch(b + (v / 2) * panel_stride + (v % 2) * lanes + b_ahead);
       Vector right[2 * panels];
 #pragma GCC unroll 8
       for (int v = 0; v < 2 * panels; ++v)
         right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
+#if defined(__AVX512F__)
+      // g++ 12 reads B again for each of up to three rows.
+      if constexpr (rows == 2 || rows == 3)
+#pragma GCC unroll 8
+        for (int v = 0; v < 2 * panels; ++v) asm("" : "+v"(right[v]));
+#endif
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
         const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
