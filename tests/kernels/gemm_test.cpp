@@ -98,6 +98,20 @@ TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
     }
 }
 
+// A transposed A is copied in groups of rows, and each group meets several blocks of B.
+TEST(Gemm, ManyColumnsOfATransposedAGiveTheBitsOfPackedProducts) {
+  const std::int64_t m = 4150, n = 700, k = 300;
+  const Floats a = random_floats(k * m, 15), b = random_floats(k * n, 16);
+  const Floats rows = op(true, m, k, a);
+  ThreadPool pool(1);
+  Floats packed(static_cast<std::size_t>(packed_size(k, n)));
+  pack({&pool}, false, k, n, b.data(), n, packed.data());
+  Floats reference = random_floats(m * n, 17), c = reference;
+  gemm_packed({&pool}, m, n, k, rows.data(), k, packed.data(), true, reference.data(), n);
+  gemm({&pool}, true, false, m, n, k, a.data(), m, b.data(), n, 1.0f, c.data(), n);
+  EXPECT_EQ(c, reference);
+}
+
 TEST(Gemm, BetaZeroIgnoresWhatWasThere) {
   ThreadPool pool(2);
   const Floats a = random_floats(33 * 7, 1), b = random_floats(7 * 33, 2);

@@ -88,13 +88,9 @@ template <int rows, int panels, bool along_k>
     for (int v = 0; v < 2 * panels; ++v) __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
 #pragma GCC unroll 1
   for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
-    if constexpr (2 * rows > tile_rows) {
+    if constexpr (!along_k && 2 * rows > tile_rows) {
       __builtin_prefetch(ahead0);
       __builtin_prefetch(ahead1);
-      if constexpr (along_k) {  // of the second row of the pair
-        __builtin_prefetch(ahead0 + job.ahead_step);
-        __builtin_prefetch(ahead1 + job.ahead_step);
-      }
       ahead0 += ahead_step;
       ahead1 += ahead_step;
     }

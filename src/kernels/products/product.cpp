@@ -10,12 +10,15 @@
 
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 namespace nmt::kernels {
 namespace {
 
 // A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
 constexpr std::int64_t block_floats = 160 * 1024;
+// Most rows of a transposed A that are copied at once: 2 MB in stretches of k.
+constexpr std::int64_t copied_columns = 2048;
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
@@ -25,11 +28,11 @@ template <class B>
 using Tile = void (*)(const TileJob<B>&);
 
 // Few rows have too few independent FMA chains to hide the latency, so they use several panels at
-// once.
+// once. With 32 registers, up to six rows read two panels, in longer pieces of the rows of B.
 template <int rows>
-constexpr int wide = rows == 1   ? 4
-                     : rows <= 3 ? 2
-                                 : 1;
+constexpr int wide = rows == 1                                ? 4
+                     : rows <= 3 || 2 * rows + 2 <= tile_rows ? 2
+                                                              : 1;
 
 template <class B>
 struct Tiles {
@@ -86,10 +89,13 @@ struct Block {
   const B* edge;
 };
 
-// The rows of tile t when [begin, end) is split evenly, so that no tile has a single row.
-Range tile_range(std::int64_t begin, std::int64_t end, std::int64_t tiles_, std::int64_t t) {
-  return {begin + (end - begin) * t / tiles_, begin + (end - begin) * (t + 1) / tiles_};
-}
+// Rows of A, split evenly into tiles, so that no tile has a single row.
+struct RowSplit {
+  Range all;
+  std::int64_t tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
+  std::int64_t begin(std::int64_t t) const { return all.begin + (all.end - all.begin) * t / tiles; }
+  Range operator[](std::int64_t t) const { return {begin(t), begin(t + 1)}; }
+};
 
 // A stretch of k: `depth` elements of panels of B from element `first` on. A Pair has two rows of
 // B; the last one may have one.
@@ -120,71 +126,66 @@ void copy_rows(const Product& p, Range rows, Stretch<B> stretch_, float* out) {
 }
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-// copy_columns() of `tiles_` tiles as pairs of the rows [k, k_end) of A.
-[[gnu::target("avx512bf16")]] void copy_column_pairs(const Product& p, const std::int64_t* row,
-                                                     const std::int64_t* rows, std::int64_t tiles_,
-                                                     std::int64_t k, std::int64_t k_end,
-                                                     float* out) {
+// Copies the rows [k, k_end) of a tile of A stored [k,m] as pairs.
+[[gnu::target("avx512bf16")]] void copy_column_pairs(const Product& p, Range rows, std::int64_t k,
+                                                     std::int64_t k_end, float* out) {
+  const __mmask16 used = lanes_below(rows.end - rows.begin);
   for (; k < k_end; k += 2, out += tile_rows) {
-    const float* even = p.a + k * p.lda;
-    const float* odd = k + 1 < k_end ? even + p.lda : nullptr;
-    for (std::int64_t line = row[0]; line < row[tiles_ - 1] + tile_rows; line += 16) {
-      __builtin_prefetch(even + 8 * p.lda + line);
-      __builtin_prefetch(even + 9 * p.lda + line);
-    }
-    for (std::int64_t t = 0; t < tiles_; ++t) {
-      const __mmask16 used = lanes_below(rows[t]);
-      _mm512_mask_storeu_epi32(
-          out + t * tile_rows * stretch, used,
-          pairs_of_two_rows(even + row[t], odd ? odd + row[t] : nullptr, used));
-    }
+    const float* even = p.a + k * p.lda + rows.begin;
+    __builtin_prefetch(even + 64);
+    __builtin_prefetch(even + p.lda + 64);
+    _mm512_mask_storeu_epi32(out, used,
+                             pairs_of_two_rows(even, k + 1 < k_end ? even + p.lda : nullptr, used));
   }
 }
 #endif
 
-// For A stored [k,m]: copies several tiles at once, so that each cache line of A is read once for
-// all of them.
-constexpr std::int64_t tile_group = 8;
+// Copies `count` elements of some rows of A stored [k,m] to a tile.
+[[gnu::always_inline]] inline void copy_lines(std::int64_t lines, std::int64_t count,
+                                              const float* from, std::int64_t lda, float* to) {
+  for (std::int64_t i = 0; i < lines; ++i, from += lda, to += tile_rows) {
+    __builtin_prefetch(from + 64);
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  }
+}
+
+// For A stored [k,m]: copies the tiles of a group of rows, [tile_rows * stretch] each. The inner
+// loops read a few rows of A from their first column on, as the hardware prefetches them, and write
+// whole cache lines.
 template <class B>
-void copy_columns(const Product& p, std::int64_t begin, std::int64_t end, std::int64_t row_tiles,
-                  std::int64_t first, std::int64_t last, Stretch<B> stretch_, float* out) {
-  std::int64_t row[tile_group], rows[tile_group];
-  for (std::int64_t t = first; t < last; ++t) {
-    const Range range = tile_range(begin, end, row_tiles, t);
-    row[t - first] = range.begin;
-    rows[t - first] = range.end - range.begin;
-  }
-  const std::int64_t k = stretch_.k(), depth = stretch_.depth;
+void copy_columns(const Product& p, const RowSplit& split, Range group, Stretch<B> stretch_,
+                  float* out) {
+  constexpr std::int64_t step = 8;
+  for (std::int64_t first = 0; first < stretch_.depth; first += step) {
+    const Stretch<B> here{stretch_.first + first, smaller(step, stretch_.depth - first)};
+    const std::int64_t k = here.k(), k_end = here.k_end(p);
+    float* to = out + first * tile_rows;
+    for (std::int64_t t = group.begin; t < group.end; ++t, to += tile_rows * stretch) {
+      const Range rows = split[t];
 #if defined(__AVX512F__) && defined(__AVX512BW__)
-  if constexpr (std::is_same_v<B, Pair>)
-    return copy_column_pairs(p, row, rows, last - first, k, stretch_.k_end(p), out);
-#endif
-  for (std::int64_t i = 0; i < depth; ++i) {
-    const float* from = p.a + (k + i) * p.lda;
-    for (std::int64_t line = 0; line < tile_group * tile_rows; line += 16)
-      __builtin_prefetch(from + 8 * p.lda + row[0] + line);
-    for (std::int64_t t = 0; t < last - first; ++t) {
-      float* to = out + t * tile_rows * stretch + i * tile_rows;
-      if (row[t] + tile_rows <= p.m) {
-        std::memcpy(to, from + row[t],
-                    tile_rows * sizeof(float));  // copying too much only fills unused elements
-      } else {
-        for (std::int64_t r = 0; r < rows[t]; ++r) to[r] = from[row[t] + r];
+      if constexpr (std::is_same_v<B, Pair>) {
+        copy_column_pairs(p, rows, k, k_end, to);
+        continue;
       }
-      if (p.rounded) round_to_bf16(to, rows[t]);
+#endif
+      const float* const from = p.a + k * p.lda + rows.begin;
+      if (rows.begin + tile_rows <= p.m)  // copying too much only fills unused elements
+        copy_lines(k_end - k, tile_rows, from, p.lda, to);
+      else
+        copy_lines(k_end - k, rows.end - rows.begin, from, p.lda, to);
+      for (std::int64_t i = 0; p.rounded && i < k_end - k; ++i)
+        round_to_bf16(to + i * tile_rows, rows.end - rows.begin);
     }
   }
 }
 
-// Prefetches the cache lines of A that the next copy reads, two per tile, while the tiles compute.
+// Prefetches the rows of A that the next copy reads, two per tile, while the tiles compute.
 struct Ahead {
-  const float* at;  // the first line; a tile advances along k from it
-  // Stride in floats between lines; lines left.
-  std::int64_t next, left;
-  std::int64_t step;  // stride in floats along k
+  const float* at;
+  std::int64_t next, left;  // stride in floats between rows; rows left
   template <class B>
   void take(TileJob<B>& job) {
-    job.ahead_step = left > 0 ? step : 0;
+    job.ahead_step = left > 0 ? 1 : 0;
     for (const float*& line : job.ahead) {
       line = at;
       if (left > 1) at += next;
@@ -200,7 +201,12 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
                    Ahead& ahead) {
   const Tiles<B> t = along_k ? tiles<true, B>(rows) : tiles<false, B>(rows);
   const std::int64_t whole = whole_panels(columns);
-  TileJob<B> job = {depth, a, b.panels, b.panel_stride, b.step, accumulate, c, ldc, c, {a, a}, 0};
+  // The rows of a B that is read in place are apart, so the hardware does not prefetch them. A
+  // panel is best read as one stream by tiles that have enough FMA chains with it.
+  const bool in_place = b.step != panel_width, several = in_place || rows <= 3;
+  const std::int64_t b_ahead = in_place ? 8 * b.step : 0;
+  TileJob<B> job = {depth, a,   b.panels, b.panel_stride, b.step, accumulate,
+                    c,     ldc, c,        {a, a},         0,      b_ahead};
   const auto run = [&](Tile<B> tile_function, std::int64_t width) {
     job.next = job.c + width < c + columns ? job.c + width : c + rows * ldc;
     ahead.take(job);
@@ -209,7 +215,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
     job.b += width / panel_width * b.panel_stride;
   };
   std::int64_t n = 0;
-  for (const std::int64_t step = t.panels * panel_width; n + step <= whole; n += step)
+  for (const std::int64_t step = t.panels * panel_width; several && n + step <= whole; n += step)
     run(t.several, step);
   for (; n < whole; n += panel_width) run(t.one, panel_width);
   if (n == columns) return;
@@ -221,7 +227,7 @@ void multiply_rows(int rows, bool along_k, std::int64_t depth, const float* a, c
       std::memset(edge + r * panel_width, 0, panel_width * sizeof(float));
       std::memcpy(edge + r * panel_width, c + r * ldc + n, bytes);
     }
-  t.one({depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge, {a, a}, 0});
+  t.one({depth, a, b.edge, 0, panel_width, accumulate, edge, panel_width, edge, {a, a}, 0, 0});
   for (int r = 0; r < rows; ++r) std::memcpy(c + r * ldc + n, edge + r * panel_width, bytes);
 }
 
@@ -270,33 +276,23 @@ Block<B> take_block(const Product& p, std::int64_t n, std::int64_t columns, Stre
   }
 }
 
-// All rows for one block of B. a_copy holds tile_group tiles of A.
+// A group of tiles of rows for one block of B. `copied` is of copy_columns(), or room for a tile of
+// rows.
 template <class B>
-void multiply_block(const Product& p, Range all, const Block<B>& block, std::int64_t n,
-                    std::int64_t columns, Stretch<B> stretch_, float* a_copy) {
+void multiply_block(const Product& p, const RowSplit& split, Range group, const Block<B>& block,
+                    Range columns, Stretch<B> stretch_, float* copied) {
   const std::int64_t k = stretch_.k();
-  const std::int64_t row_tiles = (all.end - all.begin + tile_rows - 1) / tile_rows;
-  const std::int64_t group = p.transpose_a ? tile_group : 1;
-  for (std::int64_t first = 0; first < row_tiles; first += group) {
-    const std::int64_t last = smaller(first + group, row_tiles);
-    Ahead ahead = {};
-    if (p.transpose_a) {
-      copy_columns(p, all.begin, all.end, row_tiles, first, last, stretch_, a_copy);
-      const std::int64_t row = tile_range(all.begin, all.end, row_tiles, last).begin;
-      if (last < row_tiles)
-        ahead = {p.a + k * p.lda + row, 16, tile_group * tile_rows / 16 + 1, p.lda};
+  Ahead ahead = {};
+  for (std::int64_t t = group.begin; t < group.end; ++t) {
+    const Range rows = split[t];
+    if (!p.transpose_a) {
+      copy_rows(p, rows, stretch_, copied);
+      if (t + 1 < group.end) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin};
     }
-    for (std::int64_t t = first; t < last; ++t) {
-      const Range rows = tile_range(all.begin, all.end, row_tiles, t);
-      if (!p.transpose_a) {
-        copy_rows(p, rows, stretch_, a_copy);
-        if (t + 1 < row_tiles)
-          ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin, 1};
-      }
-      multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, stretch_.depth,
-                    a_copy + (t - first) * tile_rows * stretch, block, columns,
-                    p.accumulate || k > 0, p.c + rows.begin * p.ldc + n, p.ldc, ahead);
-    }
+    multiply_rows(static_cast<int>(rows.end - rows.begin), p.transpose_a, stretch_.depth, copied,
+                  block, columns.end - columns.begin, p.accumulate || k > 0,
+                  p.c + rows.begin * p.ldc + columns.begin, p.ldc, ahead);
+    if (p.transpose_a) copied += tile_rows * stretch;
   }
 }
 
@@ -304,8 +300,8 @@ void multiply_block(const Product& p, Range all, const Block<B>& block, std::int
 template <class B>
 void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                    std::int64_t n_end) {
-  alignas(64) float a_copy[tile_group * tile_rows * copied_stride];
   alignas(64) float b_block[block_floats];
+  const RowSplit split{{m_begin, m_end}};
   const std::int64_t height = column_elements<B>(p.k);
   const std::int64_t stretches = (height + stretch - 1) / stretch;
   const std::int64_t depth_step = (height + stretches - 1) / stretches;
@@ -314,14 +310,34 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
   const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
   // Packing B pays off from a few rows of tiles.
   const bool direct = !p.rounded && !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
-  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
+  const auto multiply = [&](Range group, std::int64_t n, Stretch<B> here, float* copied) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
-    for (std::int64_t first = 0; first < height; first += depth_step) {
-      const Stretch<B> here{first, smaller(depth_step, height - first)};
-      multiply_block(p, {m_begin, m_end}, take_block<B>(p, n, columns, here, direct, b_block), n,
-                     columns, here, a_copy);
-    }
+    multiply_block(p, split, group, take_block<B>(p, n, columns, here, direct, b_block),
+                   {n, n + columns}, here, copied);
+  };
+  const auto stretch_at = [&](std::int64_t first) {
+    return Stretch<B>{first, smaller(depth_step, height - first)};
+  };
+  if (!p.transpose_a) {
+    alignas(64) float copied[tile_rows * copied_stride];
+    for (std::int64_t n = n_begin; n < n_end; n += columns_step)
+      for (std::int64_t first = 0; first < height; first += depth_step)
+        multiply({0, split.tiles}, n, stretch_at(first), copied);
+    return;
   }
+  // A copy of columns of A costs as much as packing B, so it serves all blocks of B.
+  const std::int64_t groups = (m_end - m_begin + copied_columns - 1) / copied_columns;
+  thread_local std::vector<float> copied;
+  const std::size_t size =
+      static_cast<std::size_t>(((split.tiles + groups - 1) / groups) * tile_rows * stretch);
+  if (copied.size() < size) copied.resize(size);
+  for (std::int64_t first = 0; first < height; first += depth_step)
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const Range group = {split.tiles * g / groups, split.tiles * (g + 1) / groups};
+      copy_columns(p, split, group, stretch_at(first), copied.data());
+      for (std::int64_t n = n_begin; n < n_end; n += columns_step)
+        multiply(group, n, stretch_at(first), copied.data());
+    }
 }
 
 // RoundedProducts::pack where the processor multiplies pairs, and where it does not.

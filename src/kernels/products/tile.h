@@ -26,6 +26,10 @@ constexpr int stretch = 256;
 /// Row stride of a copied A. Not a power of two, because such rows would share cache sets.
 constexpr int copied_stride = stretch + lanes;
 
+/// A stretch of a panel and tile_rows rows of A fill the L1 cache, so lines of C that are
+/// prefetched before a tile computes would be evicted before the next tile reads them.
+constexpr bool prefetches_late = (panel_width + tile_rows) * stretch * sizeof(float) > 32 * 1024;
+
 /// Arguments of a tile. B is float32, or bfloat16, which is widened when loaded.
 template <class B>
 struct TileJob {
@@ -37,10 +41,16 @@ struct TileJob {
   float* c;
   std::int64_t ldc;
   const float* next;  ///< start of the next tile of C, prefetched
-  /// Lines of A to prefetch for the next copy, ahead_step floats apart along k.
+  /// Rows of A to prefetch for the next copy; ahead_step is 0 when there are none.
   const float* ahead[2];
   std::int64_t ahead_step;
+  std::int64_t b_ahead;  ///< distance in elements of the prefetched rows of B
 };
+
+/// Whether a tile prefetches B. Few rows are bound by reading it; a single one is bound by
+/// bandwidth and loses by more instructions.
+template <int rows, int panels>
+constexpr bool reads_ahead = rows > 1 && panels > 1;
 
 /// C[rows, panels*panel_width] (+)= A B over `depth` steps of k. Every output is one FMA chain, k
 /// ascending.
@@ -48,7 +58,7 @@ template <int rows, int panels, bool along_k, class B>
 void tile(const TileJob<B>& job) {
   const std::int64_t depth = job.depth, panel_stride = job.panel_stride, b_step = job.b_step,
                      ldc = job.ldc;
-  const std::int64_t ahead_step = job.ahead_step;
+  const std::int64_t ahead_step = job.ahead_step, b_ahead = job.b_ahead;
   const float *a = job.a, *ahead0 = job.ahead[0], *ahead1 = job.ahead[1];
   const B* b = job.b;
   float* const c = job.c;
@@ -58,28 +68,45 @@ void tile(const TileJob<B>& job) {
 #pragma GCC unroll 8
     for (int v = 0; v < 2 * panels; ++v)
       sum[r][v] = job.accumulate ? load(c + r * ldc + v * lanes) : broadcast(0.0f);
+  const auto multiply_to = [&](std::int64_t from, std::int64_t end) __attribute__((always_inline)) {
+#pragma GCC unroll 1
+    for (std::int64_t k = from; k < end; ++k, b += b_step) {
+      if constexpr (!along_k && 2 * rows > tile_rows) {
+        __builtin_prefetch(ahead0);
+        __builtin_prefetch(ahead1);
+        ahead0 += ahead_step;
+        ahead1 += ahead_step;
+      }
+      if constexpr (reads_ahead<rows, panels>)
+        for (int v = 0; v < 2 * panels; v += 16 / lanes)
+          __builtin_prefetch(b + (v / 2) * panel_stride + (v % 2) * lanes + b_ahead);
+      Vector right[2 * panels];
+#pragma GCC unroll 8
+      for (int v = 0; v < 2 * panels; ++v)
+        right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
+#if defined(__AVX512F__)
+      // g++ 12 reads B again for each of up to three rows.
+      if constexpr (rows == 2 || rows == 3)
+#pragma GCC unroll 8
+        for (int v = 0; v < 2 * panels; ++v) asm("" : "+v"(right[v]));
+#endif
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; ++r) {
+        const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
+#pragma GCC unroll 8
+        for (int v = 0; v < 2 * panels; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
+      }
+    }
+  };
+  std::int64_t k = 0;
+  if constexpr (prefetches_late) {
+    k = depth > 48 ? depth - 48 : 0;
+    multiply_to(0, k);
+  }
   for (int r = 0; r < rows; ++r)
     for (int v = 0; v < 2 * panels; v += 16 / lanes)
       __builtin_prefetch(job.next + r * ldc + v * lanes, 1);
-#pragma GCC unroll 1
-  for (std::int64_t k = 0; k < depth; ++k, b += b_step) {
-    if constexpr (2 * rows > tile_rows) {
-      __builtin_prefetch(ahead0);
-      __builtin_prefetch(ahead1);
-      ahead0 += ahead_step;
-      ahead1 += ahead_step;
-    }
-    Vector right[2 * panels];
-#pragma GCC unroll 8
-    for (int v = 0; v < 2 * panels; ++v)
-      right[v] = load(b + (v / 2) * panel_stride + (v % 2) * lanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-      const Vector left = broadcast(along_k ? a[k * tile_rows + r] : a[k + r * copied_stride]);
-#pragma GCC unroll 8
-      for (int v = 0; v < 2 * panels; ++v) sum[r][v] = multiply_add(left, right[v], sum[r][v]);
-    }
-  }
+  multiply_to(k, depth);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 8
