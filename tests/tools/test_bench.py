@@ -16,10 +16,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/be
 import processor_table  # noqa: E402
 
 BENCH = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].startswith("-") else "build/bin").resolve() / "nmt-bench"
-TABLES = ["processor", "products", "products packed before", "recurrences", "layers", "groups", "attention", "softmax", "pointwise", "optimizer", "training",
-          "mixed", "step", "growth", "decoding"]  # fmt: skip
+TABLES = ["processor", "products", "products packed before", "recurrences", "matrix-states", "layers", "groups", "attention", "softmax", "pointwise", "optimizer",
+          "training", "mixed", "step", "growth", "decoding"]  # fmt: skip
 # Rows that the emulator runs in seconds.
-EMULATED = "^(products.*|(recurrences|layers)/(lrn activation=tanh|gru reset=before) .*|attention/.*|softmax/.*|pointwise/.*|optimizer/.*|(training|step)/tiny lrn.*|growth/.*|decoding/.*batch 1.*)"
+EMULATED = "^(products.*|(recurrences|layers)/(lrn activation=tanh|gru reset=before) .*|matrix-states/gdn .*|attention/.*|softmax/.*|pointwise/.*|optimizer/.*|(training|step)/tiny lrn.*|growth/.*|decoding/.*batch 1.*)"
 UNITS = pathlib.Path(__file__).resolve().parents[2] / "src/units/units.def"
 
 
@@ -43,6 +43,8 @@ class BenchTest(unittest.TestCase):
             self.assertGreaterEqual(row["real_time"], 0, row["name"])
         lines = len(re.findall(r"^NMT_UNIT\(", UNITS.read_text(), re.M))
         self.assertEqual(sum(row["table"] == "recurrences" for row in self.rows), 2 * lines, "forward and backward of every line of units.def")
+        matrix = len(re.findall(r"^NMT_MATRIX_UNIT\(", UNITS.read_text(), re.M))
+        self.assertEqual(sum(row["table"] == "matrix-states" for row in self.rows), 4 * matrix, "both passes of a batch and of a document")
 
     def test_head_says_where(self):
         self.assertEqual({"date", "program", "processor", "caches", "kernels", "clock", "arithmetic", "copying", "reading"} - self.document["context"].keys(),
