@@ -109,8 +109,8 @@ class CudaDevice {
   void set_persistent(PersistentUse use, std::int64_t max_channels = 0);
   PersistentUse persistent() const;
 
-  /// Whether long and few sentences are divided into chunks of steps, in units whose state is
-  /// linear in the state before (cuda/kernels/recurrent/chunks.h). Default: on.
+  /// Whether few long sentences are divided into chunks of steps (cuda/kernels/recurrent/chunks.h,
+  /// matrix/scan.h). Not to be changed between a forward pass and its backward pass. Default: on.
   void set_chunks(bool on);
 
   // The two branches of tensor/branches.h. fork() returns false where branches are open already.

@@ -15,7 +15,7 @@ struct MatrixSizes {
   int state_width;
   bool reverse = false, mask = true, backward = true;
   std::int64_t mask_distance = 1;
-  float shared_mean = 0.0f;
+  float shared_mean = 0.0f, rows_mean = 0.0f;
 };
 
 void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
@@ -34,8 +34,8 @@ void check(Parity& p, const Unit& unit, const MatrixSizes& m) {
   const auto x = p.floats(rows * unit.inputs * m.width),
              shared = p.floats(rows * a.shared_width(), m.shared_mean),
              mask = sentence_mask(p, m.steps, m.batch, m.mask_distance),
-             vectors = p.floats(unit.vectors * m.width), trained_rows = p.floats(trained),
-             h_before = p.floats(m.batch * m.width),
+             vectors = p.floats(unit.vectors * m.width),
+             trained_rows = p.floats(trained, m.rows_mean), h_before = p.floats(m.batch * m.width),
              memory_before = p.floats(m.batch * a.memory_width()), h = p.floats(rows * m.width),
              memory = p.floats(m.batch * a.memory_width()), dh = p.floats(rows * m.width),
              dx = p.floats(rows * unit.inputs * m.width),
@@ -151,7 +151,8 @@ std::vector<ParityRow> recurrence_parity() {
                                     .heads = 2,
                                     .state_width = 5,
                                     .mask_distance = 41,
-                                    .shared_mean = 4};
+                                    .shared_mean = 4,
+                                    .rows_mean = -4};
            MatrixSizes reverse = chunks, forward = chunks;
            reverse.reverse = true;
            forward.backward = false;
@@ -163,7 +164,8 @@ std::vector<ParityRow> recurrence_parity() {
                   .heads = 1,
                   .state_width = 33,
                   .mask = false,
-                  .shared_mean = 4});
+                  .shared_mean = 4,
+                  .rows_mean = -4});
          }
        }},
   };

@@ -98,9 +98,9 @@ TEST(Gemm, TheBitsDependNeitherOnTheThreadsNorOnPacking) {
     }
 }
 
-// A transposed A is copied in groups of rows, and each group meets several blocks of B.
+// A transposed A is copied in two groups of rows, each of which meets two blocks of B.
 TEST(Gemm, ManyColumnsOfATransposedAGiveTheBitsOfPackedProducts) {
-  const std::int64_t m = 4150, n = 700, k = 300;
+  const std::int64_t m = 2060, n = 1105, k = 160;
   const Floats a = random_floats(k * m, 15), b = random_floats(k * n, 16);
   const Floats rows = op(true, m, k, a);
   ThreadPool pool(1);

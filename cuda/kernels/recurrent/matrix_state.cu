@@ -16,8 +16,9 @@ namespace {
 std::int64_t chunks_for(const Cuda& cuda, const kernels::MatrixRecurrence& a, std::int64_t tiles) {
   // Blocks of a warp that a multiprocessor of every supported device runs at once (compute
   // capability 7.5: 16); the fewest chunks that pay for two passes; and the fewest steps that pay
-  // for the states between chunks.
-  constexpr std::int64_t resident = 16, fewest = 4, shortest = 32;
+  // for the states between chunks, which take as long as K / 3 steps where P is a matrix.
+  constexpr std::int64_t resident = 16, fewest = 4;
+  const std::int64_t shortest = has_matrix_factors(*a.unit) ? std::max(32, 2 * a.state_width) : 32;
   const CudaDevice::State& state = state_of(cuda);
   if (!state.with_chunks || tiles == 0) return 1;
   const std::size_t shared =
@@ -30,9 +31,9 @@ std::int64_t chunks_for(const Cuda& cuda, const kernels::MatrixRecurrence& a, st
 
 }  // namespace
 
-MatrixScan scan_of(const Cuda& cuda, const kernels::MatrixRecurrence& a) {
+ScanArguments scan_of(const Cuda& cuda, const kernels::MatrixRecurrence& a) {
   const kernels::MatrixState& state = *a.unit->matrix_state;
-  MatrixScan s;
+  ScanArguments s;
   s.a = a;
   s.head_input = a.head_input();
   s.shared_width = a.shared_width();
@@ -43,10 +44,11 @@ MatrixScan scan_of(const Cuda& cuda, const kernels::MatrixRecurrence& a) {
   s.memory = state.head_memory(a.state_width);
   s.output = 3 * a.state_width + state.extras + s.memory;
   const std::int64_t count = chunks_for(cuda, a, s.chains * s.tiles);
-  s.length = divide_up(divide_up(a.steps, count), kernels::matrix_stride) * kernels::matrix_stride;
+  const std::int64_t segments = divide_up(divide_up(a.steps, count), kernels::matrix_stride);
+  s.length = std::max<std::int64_t>(1, segments) * kernels::matrix_stride;
   s.chunks = std::max<std::int64_t>(1, divide_up(a.steps, s.length));
-  s.states = a.record + s.chains * a.steps * s.output;
-  s.factors = s.states + states_between(s);
+  s.states = a.record ? a.record + s.chains * a.steps * s.output : nullptr;
+  s.factors = a.record ? s.states + states_between(s) : nullptr;
   return s;
 }
 
@@ -57,12 +59,12 @@ namespace nmt::kernels {
 using namespace nmt::cuda;
 
 std::int64_t matrix_record(const Cuda& cuda, const MatrixRecurrence& a) {
-  const MatrixScan s = scan_of(cuda, a);
+  const ScanArguments s = scan_of(cuda, a);
   return s.chains * a.steps * s.output + states_between(s) + factors_between(s);
 }
 
 void matrix_forward(const Cuda& cuda, const MatrixRecurrence& a) {
-  const MatrixScan s = scan_of(cuda, a);
+  const ScanArguments s = scan_of(cuda, a);
   prepare_heads(cuda, s);
   if (s.chunks > 1) {
     scan_ends(cuda, s);
@@ -77,7 +79,7 @@ namespace {
 struct ScratchPlaces {
   std::int64_t segments, sums, carries, end, sums_stride;
 
-  explicit ScratchPlaces(const MatrixScan& s) {
+  explicit ScratchPlaces(const ScanArguments& s) {
     const std::int64_t tiles = s.chains * s.tiles, k = s.a.state_width;
     sums_stride = (s.a.unit->vectors + s.a.unit->matrix_state->rows * k) * s.a.width;
     segments = tiles * s.a.steps * s.output;
@@ -94,7 +96,7 @@ std::int64_t matrix_scratch(const Cuda& cuda, const MatrixRecurrence& a) {
 }
 
 void matrix_backward(const Cuda& cuda, const MatrixRecurrence& a, const MatrixGradient& g) {
-  const MatrixScan s = scan_of(cuda, a);
+  const ScanArguments s = scan_of(cuda, a);
   const ScratchPlaces at(s);
   const MatrixScanScratch scratch{g.scratch, g.scratch + at.segments, g.scratch + at.sums,
                                   g.scratch + at.carries, at.sums_stride};

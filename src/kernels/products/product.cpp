@@ -15,7 +15,7 @@
 namespace nmt::kernels {
 namespace {
 
-// A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
+// A block of B, [stretch][columns], stays in the L2 cache while the rows of A are processed.
 constexpr std::int64_t block_floats = 160 * 1024;
 // Most rows of a transposed A that are copied at once: 2 MB in stretches of k.
 constexpr std::int64_t copied_columns = 2048;
@@ -88,6 +88,20 @@ struct Block {
   std::int64_t panel_stride, step;
   const B* edge;
 };
+
+// Room for copies of a transposed A, kept by the thread: up to 2 MB.
+float* room_for_copies(std::int64_t floats) {
+  struct Line {
+    alignas(64) float values[16];
+  };
+  thread_local std::vector<Line> lines;
+  const auto size = static_cast<std::size_t>((floats + 15) / 16);
+  if (lines.size() < size) {
+    lines.clear();  // nothing is moved to the new memory
+    lines.resize(size);
+  }
+  return lines.data()->values;
+}
 
 // Rows of A, split evenly into tiles, so that no tile has a single row.
 struct RowSplit {
@@ -282,9 +296,9 @@ template <class B>
 void multiply_block(const Product& p, const RowSplit& split, Range group, const Block<B>& block,
                     Range columns, Stretch<B> stretch_, float* copied) {
   const std::int64_t k = stretch_.k();
-  Ahead ahead = {};
   for (std::int64_t t = group.begin; t < group.end; ++t) {
     const Range rows = split[t];
+    Ahead ahead = {};
     if (!p.transpose_a) {
       copy_rows(p, rows, stretch_, copied);
       if (t + 1 < group.end) ahead = {p.a + rows.end * p.lda + k, p.lda, rows.end - rows.begin};
@@ -327,16 +341,13 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
   }
   // A copy of columns of A costs as much as packing B, so it serves all blocks of B.
   const std::int64_t groups = (m_end - m_begin + copied_columns - 1) / copied_columns;
-  thread_local std::vector<float> copied;
-  const std::size_t size =
-      static_cast<std::size_t>(((split.tiles + groups - 1) / groups) * tile_rows * stretch);
-  if (copied.size() < size) copied.resize(size);
+  float* const copied = room_for_copies((split.tiles + groups - 1) / groups * tile_rows * stretch);
   for (std::int64_t first = 0; first < height; first += depth_step)
     for (std::int64_t g = 0; g < groups; ++g) {
       const Range group = {split.tiles * g / groups, split.tiles * (g + 1) / groups};
-      copy_columns(p, split, group, stretch_at(first), copied.data());
+      copy_columns(p, split, group, stretch_at(first), copied);
       for (std::int64_t n = n_begin; n < n_end; n += columns_step)
-        multiply(group, n, stretch_at(first), copied.data());
+        multiply(group, n, stretch_at(first), copied);
     }
 }
 
@@ -436,8 +447,8 @@ Grid choose_grid(int workers, std::int64_t m, std::int64_t n, bool packed) {
     const double part_m = static_cast<double>((m + rows - 1) / rows);
     const double part_n = static_cast<double>(((n + panel_width - 1) / panel_width + columns - 1) /
                                               columns * panel_width);
-    // In FMAs per k: computing the outputs, copying A once per block of columns, reading or packing
-    // B.
+    // In FMAs per k: computing the outputs, copying A once per block of columns (a transposed A is
+    // copied once for all, which is cheaper), reading or packing B.
     const double cost =
         part_m * part_n + part_m * 3 * (1 + part_n / 400) + part_n * (packed ? 4 : 12);
     if (rows == 1 || cost < least) {

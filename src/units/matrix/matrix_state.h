@@ -23,7 +23,7 @@ namespace nmt::units {
 ///   scalars     numbers of the head, projected from x
 ///   extras      numbers of the head that `prepare` computes for its channels
 ///   vectors     trained vectors, one number per channel
-///   rows        trained rows, K numbers per channel: 0 or 1
+///   rows        trained rows, K numbers per channel: 0 or 1; not with `reads` on CUDA
 ///   memory_vectors, memory_scalars
 ///               what the head itself remembers: vectors of K numbers, and numbers
 ///   reads       whether `write` depends on p

@@ -8,10 +8,14 @@ using namespace nmt::units;
 using kernels::matrix_stride;
 using kernels::MatrixGradient;
 
-// What the masked steps after a chunk pass to the gradient of its last output.
+// What the masked steps after a chunk pass to the gradient of its last output. Where all its steps
+// are masked, an earlier chunk adds them.
 template <class U>
 __device__ float passed_gradient(const Row<U>& row, const float* dh) {
-  const MatrixScan& s = row.s;
+  const ScanArguments& s = row.s;
+  std::int64_t live = row.begin;
+  while (live < row.end && !row.is_live(live)) ++live;
+  if (live == row.end && row.chunk > 0) return 0.0f;
   std::int64_t i = row.end;
   while (i < s.a.steps && !row.is_live(i)) ++i;
   float sum = 0.0f;
@@ -25,7 +29,7 @@ __device__ float passed_gradient(const Row<U>& row, const float* dh) {
 template <class U, bool ends>
 __device__ void tile_backward(Row<U>& row, const MatrixGradient& g,
                               const MatrixScanScratch& scratch, float* shared, float* segment) {
-  const MatrixScan& s = row.s;
+  const ScanArguments& s = row.s;
   const int k = row.k;
   const std::int64_t width = s.a.width;
   const bool first = threadIdx.x == 0, is_last = row.end == s.a.steps;
@@ -134,14 +138,14 @@ __device__ void tile_backward(Row<U>& row, const MatrixGradient& g,
 }
 
 template <class U>
-__device__ float* segment_of(const MatrixScan& s, const MatrixScanScratch& scratch,
+__device__ float* segment_of(const ScanArguments& s, const MatrixScanScratch& scratch,
                              std::int64_t n) {
   return scratch.segments + n * (matrix_stride + 1) * s.a.state_width * warp_size;
 }
 
 // Of all chunks but the first.
 template <class U>
-__global__ void ends_backward_kernel(MatrixScan s, MatrixGradient g, MatrixScanScratch scratch) {
+__global__ void ends_backward_kernel(ScanArguments s, MatrixGradient g, MatrixScanScratch scratch) {
   NMT_DYNAMIC_SHARED(shared, float);
   Row<U> row(s, blockIdx.x + s.chains * s.tiles);
   if (row.used)
@@ -149,7 +153,7 @@ __global__ void ends_backward_kernel(MatrixScan s, MatrixGradient g, MatrixScanS
 }
 
 template <class U>
-__global__ void scan_backward_kernel(MatrixScan s, MatrixGradient g, MatrixScanScratch scratch) {
+__global__ void scan_backward_kernel(ScanArguments s, MatrixGradient g, MatrixScanScratch scratch) {
   NMT_DYNAMIC_SHARED(shared, float);
   Row<U> row(s, blockIdx.x);
   tile_backward<U, false>(row, g, scratch, shared, segment_of<U>(s, scratch, blockIdx.x));
@@ -157,7 +161,7 @@ __global__ void scan_backward_kernel(MatrixScan s, MatrixGradient g, MatrixScanS
 
 template <class U>
 struct Backward {
-  static void run(const Cuda& cuda, const MatrixScan& s, const MatrixGradient& g,
+  static void run(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                   const MatrixScanScratch& scratch) {
     const std::int64_t tiles = s.chains * s.tiles;
     const std::size_t shared =
@@ -174,7 +178,7 @@ struct Backward {
 
 }  // namespace
 
-void scan_backward(const Cuda& cuda, const MatrixScan& s, const MatrixGradient& g,
+void scan_backward(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                    const MatrixScanScratch& scratch) {
   entry_of<Backward> (*s.a.unit)(cuda, s, g, scratch);
 }

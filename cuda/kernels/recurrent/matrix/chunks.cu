@@ -8,13 +8,13 @@ using namespace nmt::units;
 
 // Tiles of the columns of P, of units that read their states.
 template <class U>
-constexpr std::int64_t factor_tiles(const MatrixScan& s) {
+constexpr std::int64_t factor_tiles(const ScanArguments& s) {
   return U::reads ? divide_up(s.a.state_width, warp_size) : 0;
 }
 
 // E of a tile, and the diagonals of P.
 template <class U>
-__device__ void end_of_tile(const MatrixScan& s, std::int64_t n, float* shared) {
+__device__ void end_of_tile(const ScanArguments& s, std::int64_t n, float* shared) {
   Row<U> row(s, n);
   if (!row.used) return;
   float* const state = shared + threadIdx.x;
@@ -43,7 +43,7 @@ __device__ void end_of_tile(const MatrixScan& s, std::int64_t n, float* shared) 
 
 // 32 columns of the P of a head: the states that each reaches from a unit vector, without inputs.
 template <class U>
-__device__ void columns_of_factor(const MatrixScan& s, std::int64_t n, float* shared) {
+__device__ void columns_of_factor(const ScanArguments& s, std::int64_t n, float* shared) {
   const std::int64_t tiles = factor_tiles<U>(s), chunk = n / (s.chains * tiles),
                      chain = n / tiles % s.chains;
   const int column = static_cast<int>(n % tiles) * warp_size + static_cast<int>(threadIdx.x);
@@ -64,7 +64,7 @@ __device__ void columns_of_factor(const MatrixScan& s, std::int64_t n, float* sh
 }
 
 template <class U>
-__global__ void ends_kernel(MatrixScan s) {
+__global__ void ends_kernel(ScanArguments s) {
   NMT_DYNAMIC_SHARED(shared, float);
   const std::int64_t tiles = (s.chunks - 1) * s.chains * s.tiles;
   if (blockIdx.x < tiles)
@@ -75,7 +75,7 @@ __global__ void ends_kernel(MatrixScan s) {
 
 template <class U>
 struct Ends {
-  static void run(const Cuda& cuda, const MatrixScan& s) {
+  static void run(const Cuda& cuda, const ScanArguments& s) {
     launch(ends_kernel<U>,
            static_cast<unsigned>((s.chunks - 1) * s.chains * (s.tiles + factor_tiles<U>(s))),
            warp_size, 2 * sizeof(float) * warp_size * static_cast<std::size_t>(s.a.state_width),
@@ -86,7 +86,7 @@ struct Ends {
 // The values between chunks, in place, from `value` before the first one: forward through the
 // chunks P_c v + E_c, backward P_c^T v + E_(c-1), where E_c stands behind chunk c.
 struct Between {
-  const MatrixScan& s;
+  const ScanArguments& s;
   bool back;
 
   __device__ std::int64_t chunk(std::int64_t n) const { return back ? s.chunks - 2 - n : n; }
@@ -95,7 +95,7 @@ struct Between {
   __device__ bool has_passed(std::int64_t n) const { return !back || n > 0; }
 };
 
-__global__ void join_diagonal_kernel(MatrixScan s, float* values, bool back) {
+__global__ void join_diagonal_kernel(ScanArguments s, float* values, bool back) {
   const Between between{s, back};
   const std::int64_t h = s.a.width, numbers = s.a.state_width * h;
   for (std::int64_t n = grid_index(); n < s.a.batch * numbers; n += grid_stride()) {
@@ -110,7 +110,7 @@ __global__ void join_diagonal_kernel(MatrixScan s, float* values, bool back) {
   }
 }
 
-__global__ void join_matrices_kernel(MatrixScan s, float* values, bool back) {
+__global__ void join_matrices_kernel(ScanArguments s, float* values, bool back) {
   NMT_DYNAMIC_SHARED(shared, float);
   const Between between{s, back};
   const int k = s.a.state_width;
@@ -136,7 +136,7 @@ __global__ void join_matrices_kernel(MatrixScan s, float* values, bool back) {
 
 template <class U>
 struct Join {
-  static void run(const Cuda& cuda, const MatrixScan& s, float* values, bool back) {
+  static void run(const Cuda& cuda, const ScanArguments& s, float* values, bool back) {
     if constexpr (U::reads)
       launch(join_matrices_kernel, static_cast<unsigned>(s.chains * s.tiles), warp_size,
              sizeof(float) * warp_size * static_cast<std::size_t>(s.a.state_width), cuda, s, values,
@@ -148,8 +148,14 @@ struct Join {
 };
 
 template <class U>
+struct Reads {
+  static bool run() { return U::reads; }
+};
+
+template <class U>
 struct Factors {
-  static std::int64_t run(const MatrixScan& s) {
+  static_assert(!(U::reads && U::rows > 0), "P belongs to a head: its channels have one decay");
+  static std::int64_t run(const ScanArguments& s) {
     const std::int64_t k = s.a.state_width;
     return (s.chunks - 1) * (U::reads ? s.chains * k * k : s.a.batch * k * s.a.width);
   }
@@ -157,20 +163,23 @@ struct Factors {
 
 }  // namespace
 
-std::int64_t states_between(const MatrixScan& s) {
+std::int64_t states_between(const ScanArguments& s) {
   return (s.chunks - 1) * s.a.batch * s.a.state_width * s.a.width;
 }
-std::int64_t factors_between(const MatrixScan& s) {
+bool has_matrix_factors(const kernels::Unit& unit) {
+  return entry_of<Reads>(unit)();
+}
+std::int64_t factors_between(const ScanArguments& s) {
   return entry_of<Factors>(*s.a.unit)(s);
 }
 
-void scan_ends(const Cuda& cuda, const MatrixScan& s) {
+void scan_ends(const Cuda& cuda, const ScanArguments& s) {
   entry_of<Ends> (*s.a.unit)(cuda, s);
 }
-void join_chunks(const Cuda& cuda, const MatrixScan& s) {
+void join_chunks(const Cuda& cuda, const ScanArguments& s) {
   entry_of<Join> (*s.a.unit)(cuda, s, s.states, false);
 }
-void join_gradients(const Cuda& cuda, const MatrixScan& s, float* carries) {
+void join_gradients(const Cuda& cuda, const ScanArguments& s, float* carries) {
   entry_of<Join> (*s.a.unit)(cuda, s, carries, true);
 }
 

@@ -9,7 +9,7 @@ using namespace nmt::units;
 // A chunk does not know the output before it, so those of masked steps at its start are left to
 // passed_outputs_kernel().
 template <class U>
-__global__ void scan_kernel(MatrixScan s) {
+__global__ void scan_kernel(ScanArguments s) {
   NMT_DYNAMIC_SHARED(states, float);
   Row<U> row(s, blockIdx.x);
   if (!row.used) return;
@@ -41,7 +41,7 @@ __global__ void scan_kernel(MatrixScan s) {
 
 // The outputs of masked steps at the start of a chunk: that of the last step before them that is
 // not masked, or the first one.
-__global__ void passed_outputs_kernel(MatrixScan s) {
+__global__ void passed_outputs_kernel(ScanArguments s) {
   const std::int64_t width = s.a.width, channels = s.a.batch * width;
   for (std::int64_t n = grid_index(); n < (s.chunks - 1) * channels; n += grid_stride()) {
     const std::int64_t chunk = n / channels + 1, b = n % channels / width, channel = n % width,
@@ -57,7 +57,7 @@ __global__ void passed_outputs_kernel(MatrixScan s) {
 
 template <class U>
 struct Forward {
-  static void run(const Cuda& cuda, const MatrixScan& s) {
+  static void run(const Cuda& cuda, const ScanArguments& s) {
     launch(scan_kernel<U>, static_cast<unsigned>(s.chunks * s.chains * s.tiles), warp_size,
            sizeof(float) * warp_size * static_cast<std::size_t>(s.a.state_width), cuda, s);
   }
@@ -65,7 +65,7 @@ struct Forward {
 
 }  // namespace
 
-void scan_forward(const Cuda& cuda, const MatrixScan& s) {
+void scan_forward(const Cuda& cuda, const ScanArguments& s) {
   entry_of<Forward> (*s.a.unit)(cuda, s);
   if (s.chunks > 1 && s.a.mask)
     launch(passed_outputs_kernel, blocks_for(cuda, (s.chunks - 1) * s.a.batch * s.a.width, 128),

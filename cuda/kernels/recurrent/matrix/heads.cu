@@ -14,12 +14,12 @@ constexpr bool forgets = U::memory_vectors + U::memory_scalars == 0;
 // Threads that compute the heads' vectors: one for all steps of a head of a sentence, or, if the
 // head remembers nothing, one for each step.
 template <class U>
-std::int64_t heads_at_once(const MatrixScan& s) {
+std::int64_t heads_at_once(const ScanArguments& s) {
   return s.chains * (forgets<U> ? s.a.steps : 1);
 }
 
 template <class U>
-__global__ void prepare_kernel(MatrixScan s) {
+__global__ void prepare_kernel(ScanArguments s) {
   const int k = s.a.state_width;
   const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
   for (std::int64_t n = grid_index(); n < chains * at_once; n += grid_stride()) {
@@ -44,7 +44,8 @@ __global__ void prepare_kernel(MatrixScan s) {
 // The gradients of the projections of a head, from the sums of its tiles; threads as for
 // prepare_kernel().
 template <class U>
-__global__ void prepare_backward_kernel(MatrixScan s, MatrixGradient g, MatrixScanScratch scratch) {
+__global__ void prepare_backward_kernel(ScanArguments s, MatrixGradient g,
+                                        MatrixScanScratch scratch) {
   constexpr int most = 2 * kernels::max_state_width + 2;
   const int k = s.a.state_width, summed = s.output - s.memory;
   const std::int64_t chains = s.a.batch * s.a.heads, at_once = forgets<U> ? s.a.steps : 1;
@@ -84,14 +85,14 @@ __global__ void prepare_backward_kernel(MatrixScan s, MatrixGradient g, MatrixSc
 
 template <class U>
 struct Heads {
-  static void run(const Cuda& cuda, const MatrixScan& s) {
+  static void run(const Cuda& cuda, const ScanArguments& s) {
     launch(prepare_kernel<U>, blocks_for(cuda, heads_at_once<U>(s), warp_size), warp_size, 0, cuda,
            s);
   }
 };
 template <class U>
 struct HeadsBackward {
-  static void run(const Cuda& cuda, const MatrixScan& s, const MatrixGradient& g,
+  static void run(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                   const MatrixScanScratch& scratch) {
     launch(prepare_backward_kernel<U>, blocks_for(cuda, heads_at_once<U>(s), warp_size), warp_size,
            0, cuda, s, g, scratch);
@@ -100,10 +101,10 @@ struct HeadsBackward {
 
 }  // namespace
 
-void prepare_heads(const Cuda& cuda, const MatrixScan& s) {
+void prepare_heads(const Cuda& cuda, const ScanArguments& s) {
   entry_of<Heads> (*s.a.unit)(cuda, s);
 }
-void prepare_heads_backward(const Cuda& cuda, const MatrixScan& s, const MatrixGradient& g,
+void prepare_heads_backward(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                             const MatrixScanScratch& scratch) {
   entry_of<HeadsBackward> (*s.a.unit)(cuda, s, g, scratch);
 }

@@ -21,7 +21,7 @@
 namespace nmt::cuda {
 
 // A recurrence as kernels read it: the sizes that follow from the unit are computed on the host.
-struct MatrixScan {
+struct ScanArguments {
   kernels::MatrixRecurrence a;
   std::int64_t head_input, shared_width, memory_width;
   std::int64_t part;    ///< channels of a head
@@ -60,11 +60,13 @@ struct MatrixScan {
   }
 };
 
-MatrixScan scan_of(const Cuda& cuda, const kernels::MatrixRecurrence& a);
+ScanArguments scan_of(const Cuda& cuda, const kernels::MatrixRecurrence& a);
 
+/// Whether P is a matrix of each head, in units with `reads`.
+bool has_matrix_factors(const kernels::Unit& unit);
 /// Floats of `states` and `factors`.
-std::int64_t states_between(const MatrixScan& s);
-std::int64_t factors_between(const MatrixScan& s);
+std::int64_t states_between(const ScanArguments& s);
+std::int64_t factors_between(const ScanArguments& s);
 
 // Scratch memory of a backward pass.
 struct MatrixScanScratch {
@@ -76,18 +78,18 @@ struct MatrixScanScratch {
 };
 
 /// The heads' vectors of all steps.
-void prepare_heads(const Cuda& cuda, const MatrixScan& s);
-void prepare_heads_backward(const Cuda& cuda, const MatrixScan& s, const kernels::MatrixGradient& g,
-                            const MatrixScanScratch& scratch);
+void prepare_heads(const Cuda& cuda, const ScanArguments& s);
+void prepare_heads_backward(const Cuda& cuda, const ScanArguments& s,
+                            const kernels::MatrixGradient& g, const MatrixScanScratch& scratch);
 /// E and P of each chunk but the last one.
-void scan_ends(const Cuda& cuda, const MatrixScan& s);
+void scan_ends(const Cuda& cuda, const ScanArguments& s);
 /// The states between chunks: after chunk c, P_c S + E_c.
-void join_chunks(const Cuda& cuda, const MatrixScan& s);
+void join_chunks(const Cuda& cuda, const ScanArguments& s);
 /// The gradients of the states between chunks, from those that pass through one chunk each.
-void join_gradients(const Cuda& cuda, const MatrixScan& s, float* carries);
+void join_gradients(const Cuda& cuda, const ScanArguments& s, float* carries);
 /// Outputs, checkpoints and the last states, each chunk from its first states.
-void scan_forward(const Cuda& cuda, const MatrixScan& s);
-void scan_backward(const Cuda& cuda, const MatrixScan& s, const kernels::MatrixGradient& g,
+void scan_forward(const Cuda& cuda, const ScanArguments& s);
+void scan_backward(const Cuda& cuda, const ScanArguments& s, const kernels::MatrixGradient& g,
                    const MatrixScanScratch& scratch);
 
 /// Of<U>::run of a unit, one of matrix_units().
@@ -111,7 +113,7 @@ auto* entry_of(const kernels::Unit& unit) {
 // 32.
 template <class U>
 struct Row {
-  const MatrixScan& s;
+  const ScanArguments& s;
   int k;
   std::int64_t chunk, tile, chain, b, channel, begin, end;
   bool used;
@@ -120,13 +122,13 @@ struct Row {
   float pace = 0.0f;
 
   // n: an index into [chunks,B,N,tiles].
-  __device__ Row(const MatrixScan& scan, std::int64_t n)
+  __device__ Row(const ScanArguments& scan, std::int64_t n)
       : Row(scan, n / (scan.chains * scan.tiles), n % (scan.chains * scan.tiles) / scan.tiles,
             n % scan.tiles * warp_size + threadIdx.x) {
     tile = n % (s.chains * s.tiles);
   }
   // at: the number of the channel in its head. One past the last is not used; its inputs are 0.
-  __device__ Row(const MatrixScan& scan, std::int64_t of_chunk, std::int64_t of_chain,
+  __device__ Row(const ScanArguments& scan, std::int64_t of_chunk, std::int64_t of_chain,
                  std::int64_t at)
       : s(scan),
         k(scan.a.state_width),

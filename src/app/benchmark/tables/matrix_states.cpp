@@ -79,7 +79,7 @@ class MatrixCase {
   }
 
   // Compares h of one sentence with the scan in double and, for the backward pass, the sum of dx
-  // times a direction.
+  // times a direction. (The parity tests compare the other gradients.)
   void check() {
     run();
     const std::int64_t b = size_.batch / 2;
