@@ -45,7 +45,8 @@ def parameters(programs, model, log):
 
 def read_training(programs, model, log):
     displays, validations = events(model, "display"), events(model, "validation")
-    return {"parameters": parameters(programs, model, log), "updates": displays[-1]["updates"] if displays else None,
+    updates = max((event["updates"] for event in displays + validations), default=None)
+    return {"parameters": parameters(programs, model, log), "updates": updates,
             "seconds": displays[-1]["seconds"] if displays else None,
             "training_tokens_per_second": statistics.median(d["target_tokens_per_second"] for d in displays) if displays else None,
             "curve": [(v["updates"], v["bleu"]) for v in validations if v.get("bleu") is not None]}  # fmt: skip

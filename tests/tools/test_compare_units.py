@@ -112,12 +112,12 @@ class CompareUnits(unittest.TestCase):
         units = ["gru", str(self.folder / "overlay.yaml")]
         self.run_it(*units)
         self.assertIn("no speed.json", self.run_it(*units, "--equal-time", "gru", status=2))
-        speeds = {"units": {"gru": {"tokens": 100.0}, "overlay": {"tokens": 151.0}},
+        speeds = {"units": {"gru": {"tokens": 100.0}, "overlay": {"tokens": 157.0}},
                   "conditions": {"rounds": 1, "updates": 4, "threads": 1, "date": "today", "load": 0.0}}  # fmt: skip
         (self.folder / "work/speed.json").write_text(json.dumps(speeds))
         self.assertIn("no speed of ssru", self.run_it(*units, "ssru", "--equal-time", "gru", status=2))
         self.run_it(*units, "--equal-time", "gru")
-        self.assertEqual({name: row["updates"] for name, row in self.rows().items()}, {"gru": "20", "overlay": "30"})
+        self.assertEqual({name: row["updates"] for name, row in self.rows().items()}, {"gru": "20", "overlay": "31"})
         self.assertIn("the time in which gru computes 20 updates", (self.folder / "work/table.md").read_text(encoding="utf-8"))
         # The slower unit has more updates than it gets in the time of the faster one.
         self.run_it("gru", "--equal-time", str(self.folder / "overlay.yaml"), status=1)
