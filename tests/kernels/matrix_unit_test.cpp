@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -366,6 +367,33 @@ TEST(MatrixUnits, kernels) {
     kernels::matrix_forward(cpu3, threads.a);
     EXPECT_EQ(threads.h, whole.h) << unit.name;
     EXPECT_EQ(threads.memory, whole.memory) << unit.name;
+
+    // Heads with much work have a thread each, also where there are few of them.
+    const Operands wide(unit, rng, 700, true, false);
+    const auto outputs = [&](const Cpu& on) {
+      Storage<float> pass(wide);
+      kernels::matrix_forward(on, pass.a);
+      std::vector<float> dh(pass.h.size(), 0.5f), dx(pass.x.size()), dshared(pass.shared.size()),
+          dvectors(pass.vectors.size()), drows(pass.rows.size()),
+          scratch(static_cast<std::size_t>(kernels::matrix_scratch(on, pass.a)));
+      kernels::MatrixGradient g;
+      g.dh = dh.data();
+      g.dx = dx.data();
+      g.dshared = dshared.data();
+      g.dvectors = dvectors.data();
+      g.drows = drows.data();
+      g.scratch = scratch.data();
+      kernels::matrix_backward(on, pass.a, g);
+      dvectors.insert(dvectors.end(), drows.begin(), drows.end());
+      return std::tuple(pass.h, dx, dshared, dvectors);
+    };
+    const auto [h1, dx1, dshared1, trained1] = outputs(cpu);
+    const auto [h3, dx3, dshared3, trained3] = outputs(cpu3);
+    EXPECT_EQ(h3, h1) << unit.name;
+    EXPECT_EQ(dx3, dx1) << unit.name;
+    EXPECT_EQ(dshared3, dshared1) << unit.name;
+    for (std::size_t i = 0; i < trained1.size(); ++i)  // sums of shares, in another order
+      ASSERT_NEAR(trained3[i], trained1[i], 1e-5 * (1 + std::abs(trained1[i]))) << unit.name;
 
     Storage<float> stepwise(operands);
     std::vector<float> h, memory = stepwise.memory_before, before = stepwise.h_before;

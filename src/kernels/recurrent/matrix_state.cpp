@@ -76,8 +76,12 @@ std::int64_t head_output(const MatrixRecurrence& a) {
   return 3 * a.state_width + state.extras + state.head_memory(a.state_width);
 }
 
+// Heads with so many numbers of states over all steps, about 10 us of work, are worth a thread
+// each.
 Shares shares_of(const Cpu& cpu, const MatrixRecurrence& a) {
-  return Shares(cpu, a.batch * a.heads);
+  constexpr std::int64_t enough = 16 * 1024;
+  const bool is_long = a.steps * a.width / a.heads * a.state_width >= enough;
+  return Shares(cpu, a.batch * a.heads, is_long ? 1 : 4);
 }
 
 }  // namespace
