@@ -76,8 +76,8 @@ std::int64_t head_output(const MatrixRecurrence& a) {
   return 3 * a.state_width + state.extras + state.head_memory(a.state_width);
 }
 
-// Heads with so many numbers of states over all steps, about 10 us of work, are worth a thread
-// each.
+// A head with this many numbers of states over all steps, about 15 us of work, is worth a thread of
+// its own.
 Shares shares_of(const Cpu& cpu, const MatrixRecurrence& a) {
   constexpr std::int64_t enough = 16 * 1024;
   const bool is_long = a.steps * a.width / a.heads * a.state_width >= enough;

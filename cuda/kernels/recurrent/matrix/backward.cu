@@ -180,7 +180,7 @@ struct Backward {
 
 void scan_backward(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                    const MatrixScanScratch& scratch) {
-  entry_of<Backward> (*s.a.unit)(cuda, s, g, scratch);
+  entry_of<Backward>(s.a.unit)(cuda, s, g, scratch);
 }
 
 }  // namespace nmt::cuda

@@ -27,11 +27,11 @@ __device__ void end_of_tile(const ScanArguments& s, std::int64_t n, float* share
     if (!row.is_live(i)) continue;
     row.open(i);
     const float w = U::write(row.step, row.read(state));
-    for (int n_state = 0; n_state < row.k; ++n_state) {
-      const float decay = row.decay(n_state);
-      float& now = state[n_state * warp_size];
-      now = decay * now + w * row.head.key[n_state];
-      if constexpr (!U::reads) factor[n_state * warp_size] *= decay;
+    for (int j = 0; j < row.k; ++j) {
+      const float decay = row.decay(j);
+      float& now = state[j * warp_size];
+      now = decay * now + w * row.head.key[j];
+      if constexpr (!U::reads) factor[j * warp_size] *= decay;
     }
   }
   const std::int64_t to = s.between(row.chunk, row.b, row.channel);
@@ -83,14 +83,15 @@ struct Ends {
   }
 };
 
-// The values between chunks, in place, from `value` before the first one: forward through the
-// chunks P_c v + E_c, backward P_c^T v + E_(c-1), where E_c stands behind chunk c.
+// The order in which the values between chunks are joined, in place. Behind chunk c stands what
+// chunk c (forward) or chunk c + 1 (backward) makes of 0. The value that enters that chunk is
+// added, times the chunk's P, which is transposed backward.
 struct Between {
   const ScanArguments& s;
   bool back;
 
   __device__ std::int64_t chunk(std::int64_t n) const { return back ? s.chunks - 2 - n : n; }
-  // The chunk whose P leads to the values behind chunk(n). Backward, none leads to the first.
+  // The chunk between the values n - 1 and n. Backward, nothing enters the last chunk.
   __device__ std::int64_t passed(std::int64_t n) const { return back ? chunk(n) + 1 : n; }
   __device__ bool has_passed(std::int64_t n) const { return !back || n > 0; }
 };
@@ -167,20 +168,20 @@ std::int64_t states_between(const ScanArguments& s) {
   return (s.chunks - 1) * s.a.batch * s.a.state_width * s.a.width;
 }
 bool has_matrix_factors(const kernels::Unit& unit) {
-  return entry_of<Reads>(unit)();
+  return entry_of<Reads>(&unit)();
 }
 std::int64_t factors_between(const ScanArguments& s) {
-  return entry_of<Factors>(*s.a.unit)(s);
+  return entry_of<Factors>(s.a.unit)(s);
 }
 
 void scan_ends(const Cuda& cuda, const ScanArguments& s) {
-  entry_of<Ends> (*s.a.unit)(cuda, s);
+  entry_of<Ends>(s.a.unit)(cuda, s);
 }
 void join_chunks(const Cuda& cuda, const ScanArguments& s) {
-  entry_of<Join> (*s.a.unit)(cuda, s, s.states, false);
+  entry_of<Join>(s.a.unit)(cuda, s, s.states, false);
 }
 void join_gradients(const Cuda& cuda, const ScanArguments& s, float* carries) {
-  entry_of<Join> (*s.a.unit)(cuda, s, carries, true);
+  entry_of<Join>(s.a.unit)(cuda, s, carries, true);
 }
 
 }  // namespace nmt::cuda

@@ -66,7 +66,7 @@ struct Forward {
 }  // namespace
 
 void scan_forward(const Cuda& cuda, const ScanArguments& s) {
-  entry_of<Forward> (*s.a.unit)(cuda, s);
+  entry_of<Forward>(s.a.unit)(cuda, s);
   if (s.chunks > 1 && s.a.mask)
     launch(passed_outputs_kernel, blocks_for(cuda, (s.chunks - 1) * s.a.batch * s.a.width, 128),
            128, 0, cuda, s);

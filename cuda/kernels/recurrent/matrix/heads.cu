@@ -102,11 +102,11 @@ struct HeadsBackward {
 }  // namespace
 
 void prepare_heads(const Cuda& cuda, const ScanArguments& s) {
-  entry_of<Heads> (*s.a.unit)(cuda, s);
+  entry_of<Heads>(s.a.unit)(cuda, s);
 }
 void prepare_heads_backward(const Cuda& cuda, const ScanArguments& s, const MatrixGradient& g,
                             const MatrixScanScratch& scratch) {
-  entry_of<HeadsBackward> (*s.a.unit)(cuda, s, g, scratch);
+  entry_of<HeadsBackward>(s.a.unit)(cuda, s, g, scratch);
 }
 
 }  // namespace nmt::cuda

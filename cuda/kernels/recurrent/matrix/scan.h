@@ -94,7 +94,7 @@ void scan_backward(const Cuda& cuda, const ScanArguments& s, const kernels::Matr
 
 /// Of<U>::run of a unit, one of matrix_units().
 template <template <class> class Of>
-auto* entry_of(const kernels::Unit& unit) {
+auto* entry_of(const kernels::Unit* unit) {
   using namespace units;
   static constexpr std::array table = {
 #define NMT_UNIT(...)
@@ -105,8 +105,8 @@ auto* entry_of(const kernels::Unit& unit) {
   };
   const std::span<const kernels::Unit> all = kernels::matrix_units();
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (&all[i] == &unit) return table[i];
-  NMT_FAIL("unit {}: it is not one of matrix_units()", unit.name);
+    if (&all[i] == unit) return table[i];
+  NMT_FAIL("unit {}: it is not one of matrix_units()", unit->name);
 }
 
 // One channel in one chunk: its place, its inputs at a step and its states, [K] with a distance of
