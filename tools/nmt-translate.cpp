@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   config::Settings settings(
       "nmt-translate", "[OPTIONS] [MODEL] [-- TEXT...]",
       "translates lines of text, from a file, standard input or the command line");
-  settings.add(app::fields(spec)).positionals({"model", "text"});
+  settings.add(app::fields(spec)).positionals({"model"}).after_dashes("text");
   return app::run_tool(argc, argv, settings, [&] {
     app::check(spec);
     if (!app::dump_if_asked(settings)) app::translate(spec);

@@ -87,9 +87,9 @@ class Translator {
   static Translator ensemble(const std::vector<std::string>& models,
                              const TranslatorOptions& options = {});
   /// Another translator with the loaded models, the threads and the lock of this one, and other
-  /// options of the search. Either may be destroyed first. Errors (usage): as the constructor;
-  /// max_length, pieces_in, device, workers, cpu_threads, precision, weights or ensemble
-  /// differ.
+  /// options of the search. Either may be destroyed first. max_length, pieces_in, device, workers,
+  /// cpu_threads, precision, weights and ensemble are those of this translator. Errors (usage): as
+  /// the constructor; one of these is set to another value.
   Translator with(const TranslatorOptions& options) const;
   Translator(Translator&&) noexcept;
   Translator& operator=(Translator&&) noexcept;

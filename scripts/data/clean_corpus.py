@@ -92,6 +92,10 @@ def main():
         with open(path, "rb") as file:
             held_out.update(digest(clean(line)) for line in file)
     held_out.discard(digest(""))
+    for path in (options.out_source, options.out_target):
+        if path.exists() and not path.is_file():
+            print(f"clean_corpus: {path}: is no regular file", file=sys.stderr)
+            return 2
     counts = dict.fromkeys(["read", "kept", "empty", "copied", "too long", "too short", "ratio", "held out", "seen before"], 0)
     seen = set()
     parts = [path.with_name(path.name + ".part") for path in (options.out_source, options.out_target)]

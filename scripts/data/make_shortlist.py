@@ -78,6 +78,8 @@ def main():
             for s, t in links:
                 if source[s] in known[0] and target[t] in known[1]:
                     together[source[s]][target[t]] += 1
+    if options.output.exists() and not options.output.is_file():
+        sys.exit(f"make_shortlist.py: {options.output}: is no regular file")
     aside = options.output.with_name(options.output.name + ".part")
     try:
         with open(aside, "w", encoding="utf-8") as out:

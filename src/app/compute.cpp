@@ -163,11 +163,16 @@ const kernels::ProductLibrary* Compute::products() {
   const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
   if (!library && products_ == ProductChoice::onednn)
     fail(ExitStatus::usage, "products: onednn cannot be used: {}", why);
-  if (library)
+  if (!library) {
+    log::info("matrix products: own tiles; {}", why);
+  } else if (products_ == ProductChoice::onednn) {
+    library->use_for(kernels::all_kinds);
+    log::info("matrix products: {}; own tiles where weights are packed or rows few",
+              library->name());
+  } else {
     log::info("matrix products: {} and own tiles, each where it is faster ({})", library->name(),
               choose_products({&pool_, library}));
-  else
-    log::info("matrix products: own tiles; {}", why);
+  }
   return library;
 }
 

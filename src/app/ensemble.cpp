@@ -3,12 +3,12 @@
 #include "app/weights.h"
 #include "config/precision.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>
 #include <deque>
-#include <filesystem>
 
 namespace nmt::app {
 namespace {
@@ -70,6 +70,9 @@ void check(const EnsembleSpec& spec) {
   if (!spec.weights.empty() && spec.weights.size() != spec.models.size())
     fail(ExitStatus::usage, "weights: {} weights given for {} models; expected one per model",
          spec.weights.size(), spec.models.size());
+  if (spec.language_model.empty() &&
+      spec.language_model_weight != EnsembleSpec{}.language_model_weight)
+    fail(ExitStatus::usage, "lm-weight: there is no language model; name it with --lm DIR");
   if (!spec.language_model.empty() && spec.combination == Combination::probabilities)
     fail(ExitStatus::usage,
          "lm: a language model is added to log-probabilities; ensemble is probabilities");
@@ -79,9 +82,8 @@ Precision decoding_precision(std::optional<Precision> precision,
                              const std::vector<std::string>& models) {
   if (precision) return *precision;
   // Missing directories are reported when they are loaded, after the log line about the device.
-  if (models.empty() || !std::all_of(models.begin(), models.end(), [](const std::string& name) {
-        return std::filesystem::is_directory(name);
-      }))
+  if (models.empty() || !std::all_of(models.begin(), models.end(),
+                                     [](const std::string& name) { return is_directory(name); }))
     return Precision::float32;
   const Dtype weights = ModelDirectory::open(models.front()).weights();
   const bool same = std::all_of(models.begin(), models.end(), [&](const std::string& name) {

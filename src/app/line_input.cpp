@@ -2,7 +2,14 @@
 
 #include "core/error.h"
 
+#include <algorithm>
+
 namespace nmt::app {
+
+void expect_one_standard_input(const std::vector<std::string>& files) {
+  if (std::count(files.begin(), files.end(), "-") > 1)
+    fail(ExitStatus::usage, "-: standard input can be read once; give a file in its other places");
+}
 
 LineInput::LineInput(const std::string& path, const std::vector<std::string>& texts) {
   if (texts.empty()) {

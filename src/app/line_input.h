@@ -10,6 +10,9 @@
 
 namespace nmt::app {
 
+/// Error (usage): more than one of the files is standard input ("-"), which can be read once.
+void expect_one_standard_input(const std::vector<std::string>& files);
+
 /// The input lines of a job: from a file or pipe, or given as text.
 class LineInput : public LineSource {
  public:

@@ -6,6 +6,7 @@
 #include "kernels/products/rounded_products.h"
 #include "nn/unit_registry.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -69,9 +70,24 @@ bool dump_if_asked(const config::Settings& settings) {
   return true;
 }
 
+namespace {
+
+std::string memory_advice(const config::Settings& settings) {
+  const std::vector<std::string> names = settings.names();
+  std::string advice;
+  for (const char* name :
+       {"mini-batch-words", "mini-batch", "maxi-batch", "beam-size", "dim-emb", "dim-rnn"})
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      advice += (advice.empty() ? "; reduce --" : ", --") + std::string(name);
+  return "out of memory" + advice;
+}
+
+}  // namespace
+
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
   return run_program(
       [&] {
         settings.read(std::vector<std::string>(argv + 1, argv + argc));
@@ -90,10 +106,11 @@ int run_tool(int argc, char** argv, config::Settings& settings,
           return static_cast<int>(body());
         return static_cast<int>(ExitStatus::ok);
       },
-      on_error);
+      on_error, memory_advice(settings));
 }
 
-int run_program(const std::function<int()>& body, const std::function<void()>& on_error) {
+int run_program(const std::function<int()>& body, const std::function<void()>& on_error,
+                const std::string& out_of_memory) {
   const auto leave = [&](ExitStatus status, const std::string& message) {
     if (on_error) on_error();
     return tell(status, message);
@@ -105,9 +122,7 @@ int run_program(const std::function<int()>& body, const std::function<void()>& o
   } catch (const OutOfMemory& error) {
     return leave(ExitStatus::memory, error.what());
   } catch (const std::bad_alloc&) {
-    return leave(ExitStatus::memory,
-                 "out of memory; reduce the batch size: --mini-batch-words or --mini-batch, "
-                 "--maxi-batch, --beam-size");
+    return leave(ExitStatus::memory, out_of_memory);
   } catch (const std::exception& error) {
     return leave(ExitStatus::failed, error.what());
   }

@@ -142,7 +142,9 @@ Words Settings::take_values(const Option& option, const std::string& where, Word
   return values;
 }
 
-std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& arguments) {
+std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& all) {
+  const auto dashes = after_dashes_.empty() ? all.end() : std::find(all.begin(), all.end(), "--");
+  const Words arguments(all.begin(), dashes);
   po::options_description description;
   for (const Entry& entry : entries_) {
     const unsigned most = entry.option.is_list() ? std::numeric_limits<unsigned>::max() : 1;
@@ -191,6 +193,8 @@ std::vector<Settings::Word> Settings::parse(const std::vector<std::string>& argu
     fail(ExitStatus::usage, "unknown option{} {}; --help lists all", unknown.size() == 1 ? "" : "s",
          fmt::join(unknown, ", "));
   place_positionals(loose, words);
+  if (dashes != all.end() && dashes + 1 != all.end())
+    words.push_back({find(after_dashes_), Words(dashes + 1, all.end()), after_dashes_});
   return words;
 }
 
@@ -219,8 +223,9 @@ void Settings::place_positionals(const std::vector<std::string>& loose, std::vec
     at += count;
   }
   if (at < loose.size())
-    fail(ExitStatus::usage, "'{}': unexpected argument; --help lists all options",
-         shown(loose[at]));
+    fail(ExitStatus::usage, "'{}': unexpected argument; {}", shown(loose[at]),
+         after_dashes_.empty() ? "--help lists all options"
+                               : fmt::format("{} follows --", after_dashes_));
 }
 
 }  // namespace nmt::config

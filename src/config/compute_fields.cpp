@@ -33,7 +33,8 @@ std::vector<Option> list(ComputeSpec& s) {
           Option("cuda-graphs", &s.cuda_graphs, "launch recurring GPU work as CUDA graphs")
               .with_role(Role::compute),
           Option("products", &s.products,
-                 "GEMM of CPU training; own: thread-independent results; auto: oneDNN if installed")
+                 "GEMM of CPU training; own: thread-independent results; auto: oneDNN where it is "
+                 "faster")
               .with_role(Role::compute),
           Option("rank-timeout", &s.rank_timeout,
                  "abort when a rank does not respond within N seconds; 0: never")

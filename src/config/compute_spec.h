@@ -15,9 +15,9 @@ enum class GraphUse {
 };
 /// GEMM implementation of training on the CPU.
 enum class ProductChoice {
-  automatic,  ///< as onednn if oneDNN is installed, else as own
+  automatic,  ///< oneDNN, if it is installed, for shapes where it is faster, else own GEMM
   own,        ///< own GEMM; results do not depend on the number of threads
-  onednn      ///< oneDNN for shapes where it is faster, own GEMM for the others
+  onednn      ///< oneDNN for all products that it can compute, own GEMM for the others
 };
 /// Implementation of recurrent layers on a GPU.
 enum class RecurrenceChoice {

@@ -82,6 +82,12 @@ Settings& Settings::alias(std::string_view name, const char* other) {
   return *this;
 }
 
+Settings& Settings::after_dashes(std::string name) {
+  NMT_CHECK(find(name) && find(name)->option.is_list(), "{}: is no list option", name);
+  after_dashes_ = std::move(name);
+  return *this;
+}
+
 Settings& Settings::positionals(std::vector<std::string> names) {
   for (const std::string& name : names) NMT_CHECK(find(name), "there is no option --{}", name);
   positionals_ = std::move(names);

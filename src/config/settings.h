@@ -37,6 +37,8 @@ class Settings {
   /// Options that positional arguments set, in order, one each; a list in the last place takes all
   /// remaining arguments. Options given by name on the command line are skipped.
   Settings& positionals(std::vector<std::string> names);
+  /// A list option that all arguments after "--" set. Without it they are positional arguments.
+  Settings& after_dashes(std::string name);
 
   /// Reads the arguments (without the program's name) and the --config files they name; then
   /// applies shorthands (--unit). Errors (usage): all unknown options or keys, each with the
@@ -125,6 +127,7 @@ class Settings {
   std::unordered_map<std::string, std::size_t, NameHash, std::equal_to<>>
       places_;  // in entries_, of names and aliases
   std::vector<std::string> positionals_;
+  std::string after_dashes_;
   int files_ = 0;  // --config files read so far
 
   std::vector<std::string> config_files_;

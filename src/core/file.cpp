@@ -120,6 +120,10 @@ AtomicFile::AtomicFile(const std::string& path, std::int64_t expected)
       temporary_ = temporary_name(target_);
       descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EEXIST);
+    // A private file stays private.
+    struct stat before {};
+    if (descriptor_ >= 0 && ::stat(target_.c_str(), &before) == 0)
+      ::fchmod(descriptor_, before.st_mode & 07777);
   }
   if (descriptor_ < 0) {
     const int reason = errno;
@@ -199,12 +203,18 @@ void write_directory(const std::string& path, const std::function<void(const std
   sync_directory(folder_of(path).string());
 }
 
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
 void make_directories(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
-  if (error || !fs::is_directory(path, error))
-    fail(ExitStatus::failed, "{}: cannot create directory: {}", path,
-         error ? error.message() : "a file with this name exists");
+  if (!error && fs::is_directory(path, error)) return;
+  const bool is_full = error == std::errc::no_space_on_device || error == std::errc::io_error;
+  fail(is_full ? ExitStatus::failed : ExitStatus::usage, "{}: cannot create directory: {}", path,
+       error ? error.message() : "a file with this name exists");
 }
 
 bool is_temporary_name(std::string_view file_name) {

@@ -12,8 +12,9 @@ namespace nmt {
 std::string read_file(const std::string& path, std::int64_t max_bytes = std::int64_t{1} << 32);
 
 /// An output file that appears atomically. It is written to a temporary file in the same directory,
-/// synced, and renamed on commit(); until then the previous file stays. Symbolic links are followed
-/// and kept. Devices and pipes are written directly; "" and "-" mean standard output.
+/// synced, and renamed on commit(); until then the previous file stays, and the new one has its
+/// permissions. Symbolic links are followed and kept. Devices and pipes are written directly; ""
+/// and "-" mean standard output.
 ///
 /// Errors are one line with the file name and the reason: (usage) the name is a directory or cannot
 /// be opened; (failed) a write failed, or the disk is full, with the bytes needed where they are
@@ -50,7 +51,10 @@ void write_file(const std::string& path, std::string_view contents);
 void write_directory(const std::string& path,
                      const std::function<void(const std::string& directory)>& fill);
 
-/// Creates the directory and its parents. Error (failed).
+/// Whether there is such a directory. A path that cannot be looked up names none.
+bool is_directory(const std::string& path);
+/// Creates the directory and its parents. Errors: (usage) not allowed, or a file is in the way;
+/// (failed) disk full.
 void make_directories(const std::string& path);
 /// Whether this is the name of a temporary that AtomicFile or write_directory leaves behind when
 /// the process is killed.

@@ -31,7 +31,9 @@ app::ScoreSpec spec_of(const std::vector<std::string>& models, const ScorerOptio
 
 app::ScoreSpec shared_spec(const library::SharedModels& shared, const ScorerOptions& options) {
   app::ScoreSpec spec = spec_of(shared.directories, options);
-  library::require_same_loading(shared.settings, library::loading_settings(app::fields(spec)));
+  app::ScoreSpec fresh;
+  library::adopt_loading_settings(shared.settings, app::fields(spec),
+                                  library::loading_settings(app::fields(fresh)));
   return spec;
 }
 

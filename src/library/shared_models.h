@@ -3,6 +3,7 @@
 #include "app/open_models.h"
 #include "config/option.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,19 +11,22 @@
 
 namespace nmt::library {
 
+/// The values of the options that apply to loaded models, by name.
+using LoadingSettings = std::map<std::string, std::vector<std::string>>;
+
 /// Models that translators and scorers share, and the lock that lets one call at a time use them.
 struct SharedModels {
   std::shared_ptr<app::OpenModels> models;
   std::vector<std::string> directories;
-  std::vector<std::string> settings;  ///< loading_settings() that they were loaded with
+  LoadingSettings settings;  ///< that they were loaded with
   std::mutex one_call;
 };
 
-/// The values of the options that apply to loaded models, as "name: value". `options`: those of
-/// nmt-translate or nmt-score.
-std::vector<std::string> loading_settings(std::vector<config::Option> options);
-/// Error (usage): the settings differ; the message names the first.
-void require_same_loading(const std::vector<std::string>& loaded,
-                          const std::vector<std::string>& asked);
+/// `options`: those of nmt-translate or nmt-score.
+LoadingSettings loading_settings(std::vector<config::Option> options);
+/// Gives the loaded values to those of the `asked` options that have their `defaults`. Error
+/// (usage): another value is asked for; the message names the first.
+void adopt_loading_settings(const LoadingSettings& loaded, std::vector<config::Option> asked,
+                            const LoadingSettings& defaults);
 
 }  // namespace nmt::library

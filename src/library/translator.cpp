@@ -103,8 +103,9 @@ Translator Translator::ensemble(const std::vector<std::string>& models,
 }
 Translator Translator::with(const TranslatorOptions& options) const {
   app::TranslateSpec spec = spec_of(impl_->shared->directories, options);
-  library::require_same_loading(impl_->shared->settings,
-                                library::loading_settings(app::fields(spec)));
+  app::TranslateSpec fresh;
+  library::adopt_loading_settings(impl_->shared->settings, app::fields(spec),
+                                  library::loading_settings(app::fields(fresh)));
   return Translator(std::make_unique<Impl>(spec, impl_->shared));
 }
 Translator::Translator(Translator&&) noexcept = default;

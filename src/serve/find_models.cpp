@@ -1,4 +1,5 @@
 #include "core/error.h"
+#include "core/file.h"
 #include "model/directory/model_directory.h"
 #include "serve/model_map.h"
 
@@ -43,7 +44,7 @@ std::vector<ModelEntry> find_models(const std::vector<std::string>& words) {
       const std::string directory = word.substr(equals + 1);
       ModelDirectory::open(directory).require(Task::translation);
       add(entries, direction, directory);
-    } else if (std::filesystem::is_directory(word) && !ModelDirectory::is_there(word)) {
+    } else if (is_directory(word) && !ModelDirectory::is_there(word)) {
       add_folder(entries, word);
     } else {
       fail(ExitStatus::usage,

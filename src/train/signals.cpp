@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
-constexpr std::array handled = {SIGTERM, SIGINT, SIGUSR1};
+constexpr std::array handled = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 std::array<struct sigaction, handled.size()> old;
 
 void handle(int signal) {
@@ -28,7 +28,11 @@ Signals::Signals() {
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
   ::sigemptyset(&action.sa_mask);
-  for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], &action, &old[i]);
+  for (std::size_t i = 0; i < handled.size(); ++i) {
+    ::sigaction(handled[i], nullptr, &old[i]);
+    const bool is_nohup = handled[i] == SIGHUP && old[i].sa_handler == SIG_IGN;
+    if (!is_nohup) ::sigaction(handled[i], &action, nullptr);
+  }
 }
 
 Signals::~Signals() {
@@ -38,9 +42,20 @@ Signals::~Signals() {
 ExitStatus Signals::pending() {
   switch (first_signal.load()) {
     case SIGTERM:
+    case SIGHUP:
     case SIGUSR1: return ExitStatus::terminated;
     case SIGINT: return ExitStatus::interrupted;
     default: return ExitStatus::ok;
+  }
+}
+
+const char* Signals::name() {
+  switch (first_signal.load()) {
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    case SIGUSR1: return "SIGUSR1";
+    case SIGINT: return "SIGINT";
+    default: return "";
   }
 }
 

@@ -4,18 +4,21 @@
 
 namespace nmt::train {
 
-/// While it exists, SIGTERM, SIGUSR1 (sent by mpirun and Slurm) and SIGINT only set a flag, so that
-/// the training can save and exit. A second SIGINT exits immediately with status 130. At most one
-/// object per process.
+/// While it exists, SIGTERM, SIGHUP (a closed terminal), SIGUSR1 (sent by mpirun and Slurm) and
+/// SIGINT only set a flag, so that the training can save and exit. A second SIGINT exits
+/// immediately with status 130. SIGHUP stays ignored where it was (nohup). At most one object per
+/// process.
 class Signals {
  public:
   Signals();
   ~Signals();
   Signals(const Signals&) = delete;
 
-  /// ExitStatus::ok before any signal, else terminated (SIGTERM, SIGUSR1) or interrupted (SIGINT),
-  /// by the first signal.
+  /// ExitStatus::ok before any signal, else terminated (SIGTERM, SIGHUP, SIGUSR1) or interrupted
+  /// (SIGINT), by the first signal.
   static ExitStatus pending();
+  /// The name of the first signal; "" before any.
+  static const char* name();
 };
 
 }  // namespace nmt::train

@@ -11,7 +11,8 @@ ExitStatus StopRequest::pending() const {
 }
 
 const char* StopRequest::reason(ExitStatus pending) const {
-  if (pending == ExitStatus::terminated) return "SIGTERM";
+  if (Signals::pending() == pending) return Signals::name();
+  if (pending == ExitStatus::terminated) return "SIGTERM";  // of another rank
   return asked_ && Signals::pending() == ExitStatus::ok ? "stop request" : "SIGINT";
 }
 

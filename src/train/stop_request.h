@@ -16,7 +16,7 @@ class StopRequest {
   /// ok: continue; else terminated or interrupted, as Signals::pending(). A request by the caller
   /// counts as an interrupt.
   ExitStatus pending() const;
-  /// The origin of the request: "SIGTERM", "SIGINT" or "stop request".
+  /// The origin of the request: the name of a signal, or "stop request".
   const char* reason(ExitStatus pending) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 // LRN: lightweight recurrent network (Zhang & Sennrich, ACL 2019, eq. 1-4).
-// Planes of xW: q, k, v. No recurrent product.
+// Planes of xW: q, k, v. No recurrent product. Gates start with X = 2, usual_gate_bias.
 //   i = sigmoid(k + h')
 //   f = sigmoid(q - h')
 //   h = g(i * v + f * h'),  g = tanh or the identity

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,57 @@ TEST(ProductChoice, is_measured_once_for_each_key) {
   EXPECT_EQ(stored_choice("", "a", 4, measure), std::nullopt) << "no place to store it";
   EXPECT_EQ(stored_choice("/proc/nowhere/products.json", "a", 4, measure), std::nullopt);
   EXPECT_EQ(measured, 0);
+}
+
+// Times of a side that takes `base`, ten times as long in every call that `disturbed` names, and
+// longer with every call by `drift`.
+std::function<double()> side(double base, const std::function<bool(int)>& disturbed, double drift) {
+  return [=, call = 0]() mutable {
+    const double time = base * (disturbed(call) ? 10 : 1) * (1 + drift * call);
+    ++call;
+    return time;
+  };
+}
+
+TEST(ProductChoice, a_comparison_withstands_disturbed_calls_and_drift) {
+  const auto never = [](int) { return false; };
+  const auto often = [](int call) { return call % 3 == 1; };
+  const auto late = [](int call) { return call > 7; };
+  for (const double drift : {0.0, 0.05, -0.02})
+    for (const auto& mine : {std::function<bool(int)>(never), std::function<bool(int)>(often)})
+      for (const auto& other : {std::function<bool(int)>(never), std::function<bool(int)>(late)}) {
+        const auto faster = [&](double candidate, double present) {
+          return is_faster(side(candidate, mine, drift), side(present, other, drift), 1.03);
+        };
+        EXPECT_TRUE(faster(1.0, 1.05)) << drift;
+        EXPECT_FALSE(faster(1.0, 1.02)) << drift << ": within the margin";
+        EXPECT_FALSE(faster(1.0, 0.9)) << drift;
+      }
+}
+
+TEST(ProductChoice, a_comparison_alternates_who_is_first) {
+  // The second call of each pair is 10 % faster, whichever side it is.
+  int call = 0;
+  const auto timed = [&] { return call++ % 2 == 0 ? 1.0 : 0.9; };
+  EXPECT_FALSE(is_faster(timed, timed, 1.12));
+  std::string order;
+  is_faster([&] { return order += 'c', 1.0; }, [&] { return order += 'p', 1.0; }, 1);
+  EXPECT_EQ(order.substr(0, 10), "cpcppccppc");
+}
+
+TEST(ProductChoice, onednn_takes_all_products_that_it_can) {
+  std::string why;
+  const kernels::ProductLibrary* const library = kernels::ProductLibrary::open(&why);
+  if (!library) GTEST_SKIP() << why;
+  library->use_for({});
+  ComputeSpec spec;
+  spec.cpu_threads = 1;
+  spec.precision = Precision::float32;
+  spec.products = ProductChoice::onednn;
+  EXPECT_EQ(Compute(spec, ComputeUse::training).products(), library);
+  EXPECT_TRUE(library->takes({.m = 64, .n = 64, .k = 64}));
+  EXPECT_TRUE(library->takes({.m = 1000, .n = 64, .k = 64}));
+  library->use_for(kernels::zen4_kinds);
 }
 
 TEST(ProductChoice, decides_which_products_the_library_computes) {

@@ -43,6 +43,29 @@ struct Translate {
   }
 };
 
+TEST(Settings, WordsAfterDashesAreText) {
+  std::string model;
+  std::vector<std::string> text;
+  const auto read = [&](const std::vector<std::string>& arguments) {
+    model.clear(), text.clear();
+    Settings settings("nmt-translate", "[MODEL] [-- TEXT...]", "translates");
+    settings.add({Option("model", &model, "the model"), Option("text", &text, "lines")});
+    settings.positionals({"model"}).after_dashes("text").read(arguments);
+  };
+  read({"m", "--", "a", "--model", "--", "-x"});
+  EXPECT_EQ(model, "m");
+  EXPECT_EQ(text, (std::vector<std::string>{"a", "--model", "--", "-x"}));
+  read({"--model", "m", "--"});
+  EXPECT_EQ(model, "m");
+  EXPECT_TRUE(text.empty());
+  try {
+    read({"m", "stray", "--", "a"});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "'stray': unexpected argument; text follows --");
+  }
+}
+
 std::string message(const std::function<void()>& action) {
   try {
     action();

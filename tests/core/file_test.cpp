@@ -126,6 +126,15 @@ TEST(File, SymbolicLinksStayAndTheirTargetsAreReplaced) {
   EXPECT_TRUE(fs::is_symlink(folder / "round"));
 }
 
+TEST(File, AReplacedFileKeepsItsPermissions) {
+  const Folder folder;
+  write_file(folder / "private", "first");
+  fs::permissions(folder / "private", fs::perms::owner_read | fs::perms::owner_write);
+  write_file(folder / "private", "later");
+  EXPECT_EQ(fs::status(folder / "private").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST(File, PipesAndOpenFilesAreWrittenInPlace) {
   const Folder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);

@@ -198,6 +198,25 @@ TEST_F(FacadeTest, translators_and_scorers_share_loaded_models) {
   EXPECT_THROW(other.with(options), Error);
 }
 
+TEST_F(FacadeTest, members_that_are_not_set_are_those_of_the_loaded_models) {
+  const Translator first(path, {.max_length = 3, .cpu_threads = 1, .precision = "int8"});
+  Translator second = first.with({.beam_size = 1});
+  Scorer scorer(first);
+  Translator same(path, {.beam_size = 1, .max_length = 3, .cpu_threads = 1, .precision = "int8"});
+  const std::vector<Translation> got = second.translate(lines), expected = same.translate(lines);
+  for (std::size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(got[i].text, expected[i].text);
+  Scorer alone(path, {.max_length = 3, .cpu_threads = 1, .precision = "int8"});
+  EXPECT_EQ(scorer.score({lines[0]}, {lines[1]}).front().log_prob,
+            alone.score({lines[0]}, {lines[1]}).front().log_prob);
+  try {
+    first.with({.max_length = 4});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "max-length: 4 differs from the loaded models, which have max-length: 3");
+  }
+}
+
 TEST_F(FacadeTest, a_stopped_call_leaves_a_usable_translator) {
   Translator translator(path, {.max_length_factor = 1, .mini_batch = 1, .cpu_threads = 1});
   int batches = 0;

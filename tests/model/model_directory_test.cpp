@@ -163,6 +163,80 @@ TEST(ModelDirectory, StartingAnewForgetsTheOldModel) {
   EXPECT_TRUE(directory.checkpoints().empty());
 }
 
+TEST(ModelDirectory, ACopyThatFollowsLinksIsAModel) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  for (const std::int64_t updates : {10, 20})
+    directory.save(Filled(updates).checkpoint, updates == 10, 5, 1);
+  const auto dereference = [&](const char* link) {
+    const std::string path = folder.path + "/" + link;
+    const fs::path target = fs::canonical(path);
+    fs::remove(path);
+    fs::copy(target, path, fs::copy_options::recursive);
+    ASSERT_TRUE(fs::is_directory(fs::symlink_status(path)));
+  };
+  dereference("latest");
+  dereference("best");
+  ModelDirectory copy = ModelDirectory::open(folder.path);
+  EXPECT_EQ(copy.latest()->updates(), 20);
+  EXPECT_EQ(copy.published().updates(), 10);
+  expect_whole(*copy.best());
+  copy.clean_up();
+  EXPECT_EQ(copy.checkpoints(), (std::vector<std::int64_t>{10, 20}));
+  EXPECT_TRUE(fs::is_symlink(folder.path + "/latest"));
+  EXPECT_TRUE(fs::is_symlink(folder.path + "/best"));
+  EXPECT_EQ(copy.published().updates(), 10);
+  dereference("latest");
+  dereference("best");
+  copy.save(Filled(30).checkpoint, true, 5, 1);
+  EXPECT_EQ(copy.latest()->updates(), 30);
+  EXPECT_EQ(copy.best()->updates(), 30);
+  // The checkpoints themselves were not copied: there is enough to translate.
+  dereference("best");
+  fs::remove_all(folder.path + "/checkpoints");
+  fs::remove(folder.path + "/latest");
+  expect_whole(ModelDirectory::open(folder.path).published());
+}
+
+TEST(ModelDirectory, WithoutALinkTheNewestCheckpointIsTheLatest) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  for (const std::int64_t updates : {10, 20, 30})
+    directory.save(Filled(updates).checkpoint, updates == 10, 5, 1);
+  fs::remove(folder.path + "/latest");
+  EXPECT_EQ(directory.latest()->updates(), 30);
+  directory.clean_up();
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{10, 20, 30}));
+  EXPECT_TRUE(fs::is_symlink(folder.path + "/latest"));
+  EXPECT_EQ(ModelDirectory::open(folder.path).latest()->updates(), 30);
+}
+
+TEST(ModelDirectory, AChangedVocabularyIsNoticed) {
+  const Folder folder;
+  const Vocabulary one = vocabulary(40), other = vocabulary(50);
+  ModelDirectory::create(folder.path, small_spec(), one, other);
+  const auto loaded = [&] { ModelDirectory::open(folder.path).load_vocabularies(); };
+  // The score of a piece: still a vocabulary of the same size.
+  std::string bytes = one.bytes();
+  const std::size_t piece = bytes.find("\x15", bytes.find("\xe2\x96\x81", 40));
+  ASSERT_NE(piece, std::string::npos);
+  bytes[piece + 3] = static_cast<char>(bytes[piece + 3] ^ 1);
+  write_file(folder.path + "/src.spm", bytes);
+  EXPECT_TRUE(has(error_of(loaded, ExitStatus::data), "src.spm: has changed"));
+  write_file(folder.path + "/src.spm", one.bytes());
+  loaded();
+  // Models of older versions have no checksums.
+  std::string config = read_file(folder.path + "/config.json");
+  const std::size_t at = config.find("\"vocabulary-crc32\"");
+  ASSERT_NE(at, std::string::npos);
+  config.erase(at, config.find("},", at) + 2 - at);
+  write_file(folder.path + "/config.json", config);
+  write_file(folder.path + "/src.spm", bytes);
+  loaded();
+}
+
 TEST(ModelDirectory, DamageIsNamed) {
   const Folder folder;
   const Vocabulary v = vocabulary(40);
@@ -202,7 +276,7 @@ TEST(ModelDirectory, DamageIsNamed) {
   fs::remove(folder.path + "/vocab.spm");
   EXPECT_TRUE(has(
       error_of([&] { ModelDirectory::open(folder.path).load_vocabularies(); }, ExitStatus::data),
-      "src.spm: is missing"));
+      "vocab.spm: is missing"));
   fs::remove(config);
   EXPECT_TRUE(has(error_of([&] { ModelDirectory::open(folder.path); }, ExitStatus::usage),
                   "contains no model"));

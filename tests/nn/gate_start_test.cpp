@@ -29,12 +29,13 @@ struct Expected {
   double forget = 0;
   std::optional<double> input;  // constant
   double chrono_input = -1;
+  double bound = 0;  // the forget gate is bound + (1 - bound) * sigmoid
 };
 // X of the units (docs/reference/units.md).
 const std::map<std::string, double> own = {
-    {"lrn", 2},    {"glrn", 2},   {"lstm", 1},    {"sru", 1},   {"ssru", 1},
-    {"elstm1", 1}, {"mingru", 1}, {"minlstm", 1}, {"gru", 0},   {"atr", 0},
-    {"olrn", 0},   {"ran", 0},    {"elrn", 2},    {"elstm2", 0}};
+    {"lrn", 2},    {"glrn", 2},    {"lstm", 1}, {"sru", 1},   {"ssru", 1}, {"elstm1", 1},
+    {"mingru", 1}, {"minlstm", 1}, {"hgrn", 1}, {"slstm", 1}, {"gru", 0},  {"atr", 0},
+    {"olrn", 0},   {"ran", 0},     {"elrn", 2}, {"elstm2", 0}};
 const std::map<std::string, Expected> expected = {
     {"lrn activation=tanh", {1, -0.5}},
     {"lrn activation=identity", {1, -0.5}},
@@ -46,6 +47,7 @@ const std::map<std::string, Expected> expected = {
     {"sru ", {1, {}}},
     {"ssru ", {1, {}}},
     {"mingru ", {1, {}}},
+    {"hgrn ", {1, {}, -1, 0.01}},  // the lower bound of the first layer
     {"gru reset=before", {1, {}}},
     {"gru reset=after", {1, {}}},
     {"lstm input=xh", {1, 0}},
@@ -132,7 +134,8 @@ std::string key_of(const kernels::Unit& unit) {
 TEST(GateStart, ConstantOfEveryUnit) {
   for (const kernels::Unit& unit : kernels::units()) {
     const auto row = expected.find(key_of(unit));
-    if (row == expected.end() && !keeps_all(unit)) continue;  // rnn, srn; units from outside
+    // rnn, srn and rglru have no such bias; minlstm and slstm are below; units from outside.
+    if (row == expected.end() && !keeps_all(unit)) continue;
     for (const bool normal : {false, true})
       for (const bool bias : {false, true})
         for (const double x : {0.0, 1.5, -0.75}) {
@@ -146,9 +149,11 @@ TEST(GateStart, ConstantOfEveryUnit) {
               EXPECT_NEAR(gates.input[j], sigmoid(-0.5 * start), 1e-6);
               continue;
             }
-            EXPECT_NEAR(gates.forget[j], sigmoid(row->second.forget * start), 1e-6);
-            const double input = row->second.input ? sigmoid(*row->second.input * start)
-                                                   : 1 - sigmoid(row->second.forget * start);
+            const double bound = row->second.bound;
+            const double forget = bound + (1 - bound) * sigmoid(row->second.forget * start);
+            EXPECT_NEAR(gates.forget[j], forget, 1e-6);
+            const double input =
+                row->second.input ? sigmoid(*row->second.input * start) : 1 - forget;
             EXPECT_NEAR(gates.input[j], input, 1e-6);
           }
         }
@@ -159,12 +164,15 @@ TEST(GateStart, ConstantOfEveryUnit) {
 TEST(GateStart, ConstantOfMinLstm) {
   for (const kernels::Unit& unit : kernels::units()) {
     if (std::string(unit.name) != "minlstm") continue;
-    Layer layer(unit, false, false, {GateInit::constant, 1.5, 30});
-    const Gates gates(layer, unit, 8);
-    const double f = sigmoid(1.5), i = sigmoid(-0.75);
-    for (int j = 0; j < 8; ++j) {
-      EXPECT_NEAR(gates.forget[j], f / (f + i), 1e-6);
-      EXPECT_NEAR(gates.input[j], i / (f + i), 1e-6);
+    for (const double x : {0.0, 1.5}) {
+      Layer layer(unit, false, false, {GateInit::constant, x, 30});
+      const Gates gates(layer, unit, 8);
+      const double start = x == 0 ? own.at("minlstm") : x;
+      const double f = sigmoid(start), i = sigmoid(-0.5 * start);
+      for (int j = 0; j < 8; ++j) {
+        EXPECT_NEAR(gates.forget[j], f / (f + i), 1e-6);
+        EXPECT_NEAR(gates.input[j], i / (f + i), 1e-6);
+      }
     }
   }
 }
@@ -193,13 +201,15 @@ TEST(GateStart, ChronoOfEveryUnit) {
       const Gates gates(layer, unit, width);
       Numbers spans;
       for (int j = 0; j < width; ++j) {
-        const double b = keeps_all(unit) ? -logit(gates.input[j]) : logit(gates.forget[j]);
+        const double bound = keeps_all(unit) ? 0 : row->second.bound;
+        const double b = keeps_all(unit) ? -logit(gates.input[j])
+                                         : logit((gates.forget[j] - bound) / (1 - bound));
         ASSERT_GE(b, -1e-4);
         ASSERT_LE(b, std::log(steps - 1) + 1e-4);
         spans.push_back(std::exp(b));
         if (!keeps_all(unit)) {
           const double input = row->second.input ? row->second.chrono_input * b : -b;
-          ASSERT_NEAR(gates.input[j], sigmoid(input), 2e-6);
+          ASSERT_NEAR(gates.input[j], (1 - bound) * sigmoid(input), 2e-6);
         }
       }
       EXPECT_LT(distance(spans, 1, steps - 1), 1.95);
@@ -271,9 +281,13 @@ TEST(GateStart, LowerBoundOfHgrn) {
 TEST(GateStart, ConstantOfSlstm) {
   for (const kernels::Unit& unit : kernels::units()) {
     if (std::string(unit.name) != "slstm") continue;
-    Layer layer(unit, false, false, {GateInit::constant, 1.5, 30});
-    const Gates gates(layer, unit, 8);
-    for (int j = 0; j < 8; ++j) EXPECT_NEAR(gates.forget[j] / gates.input[j], sigmoid(1.5), 1e-6);
+    for (const double x : {0.0, 1.5}) {
+      Layer layer(unit, false, false, {GateInit::constant, x, 30});
+      const Gates gates(layer, unit, 8);
+      const double start = x == 0 ? own.at("slstm") : x;
+      for (int j = 0; j < 8; ++j)
+        EXPECT_NEAR(gates.forget[j] / gates.input[j], sigmoid(start), 1e-6);
+    }
   }
 }
 

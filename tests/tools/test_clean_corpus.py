@@ -71,6 +71,15 @@ class Cleaning(unittest.TestCase):
         kept, _ = self.clean([("a", "b c d e f")], "--max-ratio", "2")  # short pairs may differ by five words
         self.assertEqual(len(kept), 1)
 
+    def test_a_pipe_or_device_is_not_replaced(self):
+        source, target = self.write("a", "one\n"), self.write("b", "eins\n")
+        os.mkfifo(self.home / "pipe")
+        result = run("clean_corpus.py", source, target, self.home / "pipe", self.home / "x.1")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("is no regular file", result.stderr.decode())
+        self.assertTrue((self.home / "pipe").is_fifo())
+        self.assertFalse((self.home / "x.1").exists())
+
     def test_several_files_and_unequal_ones(self):
         a, b, c, d = (self.write(name, text) for name, text in (("a", "one\n"), ("b", "eins"), ("c", "two\nthree"), ("d", "zwei\ndrei\n")))
         out = self.home / "x.0", self.home / "x.1"

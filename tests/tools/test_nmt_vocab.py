@@ -72,6 +72,17 @@ class Vocab(unittest.TestCase):
             self.assertEqual((answer.returncode, answer.stderr), (0, b""))
             self.assertIn(b"Usage: nmt-vocab", answer.stdout)
 
+    def test_text_is_not_replaced_by_a_vocabulary(self):
+        text = self.folder / "text.en"
+        text.write_bytes((self.folder / "test.en").read_bytes())
+        answer = run("train", text, "--model", text)
+        self.assertEqual(answer.returncode, 2)
+        self.assertIn(b"is no vocabulary", answer.stderr)
+        self.assertEqual(text.read_bytes(), (self.folder / "test.en").read_bytes())
+        out = self.folder / "again.spm"
+        for _ in range(2):  # a vocabulary may be
+            self.assertEqual(run("train", text, "--size", "80", "--model", out).returncode, 0)
+
     def test_errors(self):
         empty, foreign = self.folder / "empty", self.folder / "foreign.spm"
         empty.write_bytes(b"")

@@ -168,7 +168,8 @@ class ParallelTest(unittest.TestCase):
                 status = process.returncode
                 self.assertFalse(processes(self.dir / name))
                 saves = events(self.dir / name, "save")
-                self.assertEqual([e["reason"] for e in saves ], ["start", "SIGTERM"])
+                # SIGTERM where another process was the first to hear of it
+                self.assertIn([e["reason"] for e in saves], [["start", "SIGTERM"], ["start", number.name]])
                 self.assertEqual(status, 143) if number == signal.SIGUSR1 else self.assertNotEqual(status, 0)
                 self.assertIn(f"resuming at update {saves[-1]['updates']}", self.train(name, 1, "--after", "+1u").replace(",", ""))
 

@@ -16,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPES = sorted((ROOT / "configs").glob("*.yaml"))
 PAPERS = {"wmt14-en-de-lrn", "wmt14-en-de-atr", "wmt14-en-fr-atr", "iwslt14-de-en-group", "wmt14-en-de-group", "gnmt", "multi30k",
           "wmt14-en-de-deep-rnnsearch", "wmt14-en-de-gnmt-atr", "elstm"}
+# Recipes of papers, whose gates have no start of their own.
+GATES_OF_PAPERS = [*(ROOT / "configs" / f"{name}.yaml" for name in sorted(PAPERS - {"multi30k"})),
+                   ROOT / "configs/parsing/ud-ewt.yaml", ROOT / "configs/summarization/gigaword-group.yaml"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--dim-enc-upper", "0", "--dim-vocabs", "150", "--mini-batch-words", "200", "--cpu-threads", "1", "--after", "10u", "--disp-freq", "1u",
          "--valid-freq", "10u", "--save-freq", "10u", "--valid-max-sentences", "4", "--beam-size", "2", "--early-stopping", "0", "--quiet"]
 
@@ -37,6 +40,11 @@ class RecipesTest(unittest.TestCase):
 
     def test_all_are_there(self):
         self.assertLessEqual(PAPERS, {recipe.stem for recipe in RECIPES})
+
+    def test_recipes_of_papers_start_gates_as_the_papers(self):
+        for recipe in GATES_OF_PAPERS:
+            with self.subTest(recipe=recipe.stem):
+                self.assertRegex(recipe.read_text(encoding="utf-8"), r"(?m)^gate-init: none\b")
 
     def test_pages_are_listed(self):
         readme, index = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/README.md"))

@@ -313,13 +313,14 @@ class TrainTest(unittest.TestCase):
 
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
-        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-            name = f"signal{status}"
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 143)):
+            name = f"signal{number}"
             process = self.start(name, "--after", "60u")
             self.wait_for(process, "update 10 ")
             process.send_signal(number)
             rest = process.stderr.read()
             self.assertEqual(process.wait(), status, rest)
+            self.assertIn(signal.Signals(number).name, rest)
             process.stderr.close()
             run("-m", self.dir / name, tool="nmt-translate", stdin="three cats.\n")
             self.train(name, "--after", "60u")
@@ -464,6 +465,50 @@ class TrainTest(unittest.TestCase):
                 file.write("word " * 1000 + "\n")
         done = self.train("m", "--after", "2u", "--valid-lines", "10")
         self.assertRegex(done.stderr, r"joint vocabulary: 200 pieces from \d+ lines, 2 lines over 4096 bytes skipped")
+
+    def test_checkpoints_are_never_removed_by_a_resumed_training(self):
+        self.train("m", "--after", "30u", "--save-freq", "10u", "--keep-last", "9")
+        model, copy = self.dir / "m", self.dir / "copy"
+        there = sorted(path.name for path in (model / "checkpoints").iterdir())
+        shutil.copytree(model, copy)  # follows links
+        self.assertFalse((copy / "latest").is_symlink())
+        self.train("copy", "--after", "40u", "--save-freq", "10u", "--keep-last", "9")
+        self.assertEqual(sorted(path.name for path in (copy / "checkpoints").iterdir()), sorted([*there, "40"]))
+        self.train("m", "--after", "40u", "--save-freq", "10u", "--keep-last", "9")
+        self.assertEqual(weights(model), weights(copy))
+        (copy / "latest").unlink()
+        self.train("copy", "--after", "50u", "--save-freq", "10u", "--keep-last", "9")
+        self.assertLessEqual({*there, "40", "50"}, {path.name for path in (copy / "checkpoints").iterdir()})
+        (copy / "config.json").unlink()
+        done = self.train("copy", "--after", "60u", status=3)
+        self.assertIn("has checkpoints but no config.json", done.stderr)
+        self.assertTrue((copy / "checkpoints" / "50").exists())
+        self.train("copy", "--after", "10u", "--no-reload")
+
+    def test_damage_of_the_latest_checkpoint_names_a_sound_one(self):
+        self.train("m", "--after", "20u", "--save-freq", "10u", "--keep-last", "9")
+        model = self.dir / "m"
+        with open(model / "checkpoints" / "20" / "state.safetensors", "r+b") as file:
+            file.truncate(100)
+        done = self.train("m", "--after", "30u", status=3)
+        self.assertIn("checkpoint 10 is intact", done.stderr)
+        shutil.rmtree(model / "checkpoints" / "20")  # as the message says
+        (model / "latest").unlink()
+        self.train("m", "--after", "30u")
+
+    @unittest.skipIf(os.geteuid() == 0 and not shutil.which("setpriv"), "root can write everywhere")
+    def test_a_directory_that_cannot_be_written_is_an_error_at_the_start(self):
+        self.train("m", "--after", "10u")
+        os.chmod(self.dir, 0o755)
+        user = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+        for folder in (self.dir / "m", self.dir / "m" / "checkpoints"):
+            os.chmod(folder, 0o555)
+            command = [*user, BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "20u"]
+            done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+            os.chmod(folder, 0o755)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("cannot be written", done.stderr)
+            self.assertNotIn("update 1", done.stderr)
 
     def test_starting_anew_and_foreign_folders(self):
         self.train("m", "--after", "10u")

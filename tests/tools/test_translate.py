@@ -294,6 +294,35 @@ class Programs(unittest.TestCase):
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
 
+    def test_words_that_nobody_asked_for_are_refused(self):
+        text = self.home / "few.en"
+        text.write_bytes(b"".join(self.lines[:2]))
+        self.refused(2, "nmt-translate", "-m", self.model, "--alignment", "wrod", "-i", text, says=["'wrod'", "follows --"])
+        self.refused(2, "nmt-translate", "-m", self.model, "-n", "1,5", "-i", text, says=["'1,5'"])
+        self.refused(2, "nmt-translate", "-m", self.model, "-b", "4", text, says=[text])
+        self.refused(2, "nmt-explain", "-m", self.model, text, says=[text])
+        self.refused(2, "nmt-translate", "-m", self.model, "--lm-weight", "1", "-i", text, says=["lm-weight", "--lm"])
+        line = self.lines[0].decode().strip()
+        self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", line), self.translate(self.lines[0]))
+        self.assertEqual(output_of("nmt-translate", self.model, "--quiet", "--", "--beam", line), self.translate(b"--beam\n" + self.lines[0]))
+
+    def test_standard_input_is_read_once(self):
+        self.refused(2, "nmt-score", "-m", self.model, "-", "-", stdin=self.lines[0], says=["standard input"])
+        self.refused(2, "nmt-bleu", "-", "-i", "-", stdin=self.lines[0], says=["standard input"])
+        self.refused(2, "nmt-bleu", "-", stdin=self.lines[0], says=["standard input"])
+
+    def test_links_that_lead_nowhere(self):
+        (self.home / "round").symlink_to("round")
+        self.refused(2, "nmt-translate", "-m", self.home / "round", says=["round"])
+        self.refused(2, "nmt-score", "-m", self.home / "round", self.home / "test.en", self.home / "test.de", says=["round"])
+
+    def test_a_limit_of_the_file_size(self):
+        limited = ["bash", "-c", 'ulimit -f 1; exec "$@"', "-", str(BIN / "nmt-translate"), "-m", str(self.model), "-i", str(self.home / "train.en"),
+                   "-o", str(self.home / "large"), "--quiet", "--max-length", "5", "--beam-size", "1"]
+        done = subprocess.run(limited, capture_output=True, timeout=SECONDS)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"File too large", done.stderr)
+
     def test_a_damaged_model(self):
         damaged = self.home / "damaged"
         shutil.copytree(self.model, damaged, symlinks=True)

@@ -1,6 +1,7 @@
 #include "app/bleu/bleu.h"
 
 #include "app/bleu/bleu_report.h"
+#include "app/line_input.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "eval/tokenize.h"
@@ -60,10 +61,20 @@ void warn_if_tokenized(const System& system, const BleuSpec& spec) {
         system.name, tokenized);
 }
 
+std::vector<std::string> hypothesis_paths(const BleuSpec& spec) {
+  return spec.inputs.empty() ? std::vector<std::string>{"-"} : spec.inputs;
+}
+
+void expect_one_standard_input(const BleuSpec& spec) {
+  std::vector<std::string> files = spec.references;
+  const std::vector<std::string> hypotheses = hypothesis_paths(spec);
+  files.insert(files.end(), hypotheses.begin(), hypotheses.end());
+  app::expect_one_standard_input(files);
+}
+
 std::vector<System> read_systems(const BleuSpec& spec, const std::vector<Lines>& references) {
   std::vector<System> systems;
-  std::vector<std::string> paths =
-      spec.inputs.empty() ? std::vector<std::string>{"-"} : spec.inputs;
+  const std::vector<std::string> paths = hypothesis_paths(spec);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j)
       if (paths[i] == paths[j]) fail(ExitStatus::usage, "--input: {} is given twice", paths[i]);
@@ -83,6 +94,7 @@ std::vector<System> read_systems(const BleuSpec& spec, const std::vector<Lines>&
 }  // namespace
 
 std::string bleu(const BleuSpec& spec) {
+  expect_one_standard_input(spec);
   const std::vector<Lines> references = read_references(spec);
   const std::vector<System> systems = read_systems(spec, references);
   return report(spec, systems, references);

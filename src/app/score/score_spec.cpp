@@ -1,10 +1,11 @@
 #include "app/score/score_spec.h"
 
 #include "app/common_options.h"
+#include "app/line_input.h"
 #include "config/fields.h"
 #include "core/error.h"
+#include "core/file.h"
 
-#include <filesystem>
 #include <utility>
 
 namespace nmt::app {
@@ -59,9 +60,7 @@ std::vector<Option> fields(ScoreSpec& spec) {
 void separate_files(ScoreSpec& spec) {
   std::vector<std::string>& models = spec.models.models;
   std::size_t first = models.empty() ? 0 : 1;
-  while (first < models.size() &&
-         (std::filesystem::is_directory(models[first]) || !spec.files.empty()))
-    ++first;
+  while (first < models.size() && (is_directory(models[first]) || !spec.files.empty())) ++first;
   spec.files.insert(spec.files.end(), models.begin() + static_cast<std::ptrdiff_t>(first),
                     models.end());
   models.resize(first);
@@ -69,6 +68,7 @@ void separate_files(ScoreSpec& spec) {
 
 void check(const ScoreSpec& spec) {
   config::check(spec.search);
+  expect_one_standard_input(spec.files);
   const bool alignment = spec.search.alignment != AlignmentKind::none,
              summary = spec.summary != Summary::none;
   if (alignment && (spec.format.n_best || summary))

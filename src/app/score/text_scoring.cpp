@@ -2,6 +2,7 @@
 
 #include "app/compute.h"
 #include "core/error.h"
+#include "core/file.h"
 #include "core/log.h"
 #include "search/line_writer.h"
 #include "tasks/language_model/loaded_language_model.h"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -118,8 +118,7 @@ bool scores_text(const ScoreSpec& spec) {
   check(spec.models);
   const std::string& model = spec.models.models.front();
   // A missing directory is an error once the device is open.
-  return std::filesystem::exists(model) &&
-         ModelDirectory::open(model).spec().task == Task::language_model;
+  return is_directory(model) && ModelDirectory::open(model).spec().task == Task::language_model;
 }
 
 void score_text(const ScoreSpec& spec) {

@@ -18,24 +18,39 @@ namespace nmt::app {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::array own_names = {"config.json", "vocab.spm",   "src.spm",
-                                  "trg.spm",     "checkpoints", "latest",
-                                  "best",        "train.jsonl", "development.json"};
+// What a training writes beside the model (ModelDirectory::contents).
+constexpr std::array records = {"train.jsonl", "development.json"};
+
+bool is_own(const std::string& name) {
+  const auto& of_model = ModelDirectory::contents;
+  return std::find(of_model.begin(), of_model.end(), name) != of_model.end() ||
+         std::find(records.begin(), records.end(), name) != records.end() ||
+         is_temporary_name(name);
+}
 
 void refuse_foreign(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) return;
+  if (!fs::exists(status)) {
+    if (fs::is_symlink(fs::symlink_status(path, error)))
+      fail(ExitStatus::usage, "model: the symbolic link {} names nothing that exists", path);
+    return;
+  }
   if (!fs::is_directory(status))
     fail(ExitStatus::usage, "model: {} is a file, not a model directory", path);
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (std::find(own_names.begin(), own_names.end(), name) == own_names.end() &&
-        !is_temporary_name(name))
+    if (!is_own(name))
       fail(ExitStatus::usage,
            "model: the directory {} contains other files ({}); name a new directory", path, name);
   }
   if (error) fail(ExitStatus::usage, "model: {} cannot be read: {}", path, error.message());
+}
+
+// Found at the start rather than at the first save, which may be hours later.
+void require_writable(const std::string& directory) {
+  if (::access(directory.c_str(), W_OK | X_OK) != 0)
+    fail(ExitStatus::usage, "model: {} cannot be written: {}", directory, std::strerror(errno));
 }
 
 }  // namespace
@@ -45,6 +60,11 @@ DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, b
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
   refuse_foreign(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
+  if (!overwrite && !directory_ && ModelDirectory::has_checkpoints(path_))
+    fail(ExitStatus::data,
+         "model: {} has checkpoints but no config.json; restore it, or begin anew with "
+         "--no-reload, which removes the checkpoints",
+         path_);
   if (directory_ && directory_->weights() != Dtype::f32)
     fail(ExitStatus::usage,
          "model: {} has {} weights made by nmt-convert; resume the training of the float32 "
@@ -58,13 +78,19 @@ DirectoryStore::~DirectoryStore() {
 
 void DirectoryStore::lock() {
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (lock_ < 0) fail(ExitStatus::usage, "model: {}: {}", path_, std::strerror(errno));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK)
     fail(ExitStatus::usage, "model: another process is training in {}", path_);
+  // Some network file systems have no locks.
+  log::warn("model: {} cannot be locked ({}); no other process may train there", path_,
+            std::strerror(errno));
 }
 
 void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabularies,
                             std::int64_t bytes, double most) {
   make_directories(path_);
+  require_writable(path_);
   lock();
   remove_temporaries(path_);
   const double room = static_cast<double>(free_bytes(path_)), each = static_cast<double>(bytes),
@@ -79,11 +105,14 @@ void DirectoryStore::create(const ModelSpec& spec, const VocabularyPair& vocabul
         "model: {} checkpoints and the next one will need {:.1f} MB in {}, which has "
         "{:.1f} MB free; lower --keep-last or free disk space",
         kept, 1e-6 * (kept + 1) * each, path_, 1e-6 * room);
-  for (const char* name : {"train.jsonl", "development.json"}) fs::remove(fs::path(path_) / name);
+  for (const char* name : records) fs::remove(fs::path(path_) / name);
   directory_ = ModelDirectory::create(path_, spec, *vocabularies.source, *vocabularies.target);
 }
 
 void DirectoryStore::go_on() {
+  require_writable(path_);
+  if (const std::string folder = path_ + "/checkpoints"; fs::exists(folder))
+    require_writable(folder);
   lock();
   directory_->clean_up();
 }
@@ -98,15 +127,48 @@ void DirectoryStore::save(const train::Checkpoint& checkpoint, bool best) {
   directory_->save(stored, best, keep_last_, keep_best_);
 }
 
+// Reads the latest checkpoint. Where it is damaged, the error names one that is not.
+template <class Read>
+auto DirectoryStore::read_latest(Read read) {
+  const std::optional<StoredCheckpoint> latest = directory_->latest();
+  using Result = std::optional<decltype(read(*latest))>;
+  if (!latest) return Result();
+  try {
+    return Result(read(*latest));
+  } catch (const Error& error) {
+    if (error.status() != ExitStatus::data) throw;
+    const std::string sound = newest_sound(latest->updates());
+    if (sound.empty()) throw;
+    fail(
+        ExitStatus::data,
+        "{}; checkpoint {} is intact: remove {} and {}/latest, and the training goes on from there",
+        error.what(), sound, latest->folder(), path_);
+  }
+}
+
+std::string DirectoryStore::newest_sound(std::int64_t before) const {
+  const std::vector<std::int64_t> all = directory_->checkpoints();
+  for (auto updates = all.rbegin(); updates != all.rend(); ++updates) {
+    if (*updates >= before) continue;
+    try {
+      const StoredCheckpoint checkpoint = directory_->checkpoint(*updates);
+      checkpoint.open_model();
+      checkpoint.open_state();
+      checkpoint.read_info();
+      return std::to_string(*updates);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return "";
+}
+
 std::optional<std::string> DirectoryStore::newest() {
   if (!directory_) return std::nullopt;
-  const std::optional<StoredCheckpoint> latest = directory_->latest();
-  return latest ? std::optional(latest->read_info()) : std::nullopt;
+  return read_latest([](const StoredCheckpoint& latest) { return latest.read_info(); });
 }
 
 void DirectoryStore::load(train::Checkpoint& into) {
-  const std::optional<StoredCheckpoint> latest = directory_->latest();
-  NMT_CHECK(latest, "{}: there is no checkpoint", path_);
   const auto fill = [](const safetensors::File& file, std::vector<train::NamedTensor>& tensors) {
     for (train::NamedTensor& t : tensors) {
       const safetensors::View& view =
@@ -114,8 +176,12 @@ void DirectoryStore::load(train::Checkpoint& into) {
       std::memcpy(t.tensor.f32(), view.data, view.bytes());
     }
   };
-  fill(latest->open_model(), into.weights);
-  fill(latest->open_state(), into.state);
+  const auto loaded = read_latest([&](const StoredCheckpoint& latest) {
+    fill(latest.open_model(), into.weights);
+    fill(latest.open_state(), into.state);
+    return true;
+  });
+  NMT_CHECK(loaded, "{}: there is no checkpoint", path_);
 }
 
 }  // namespace nmt::app

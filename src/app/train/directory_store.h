@@ -9,23 +9,25 @@
 
 namespace nmt::app {
 
-/// The CheckpointStore of a model directory. It holds the directory's lock, so it is the only
-/// writer.
+/// The CheckpointStore of a model directory. From create() or go_on() on, it holds the directory's
+/// lock, so it is the only writer where the file system has locks.
 class DirectoryStore : public train::CheckpointStore {
  public:
   /// Only reads; nothing is written before create() or go_on(). With `overwrite`, an existing model
-  /// is ignored. Errors (usage): the path is a file, or a directory with other contents.
+  /// is ignored. Errors: (usage) the path is a file, or a directory with other contents; (data) it
+  /// has checkpoints without a model.
   DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite);
   ~DirectoryStore() override;
   DirectoryStore(const DirectoryStore&) = delete;
 
   /// Creates a model, replacing an existing one. `bytes`: size of a checkpoint; `most`: maximum
   /// number of checkpoints that the training saves. Warns if the disk has too little space for all
-  /// that are to be kept. Errors: (failed) not enough space for two; (usage) another process is
-  /// training there.
+  /// that are to be kept. Errors: (failed) not enough space for two; (usage) the directory cannot
+  /// be written, or another process is training there.
   void create(const ModelSpec& spec, const VocabularyPair& vocabularies, std::int64_t bytes,
               double most);
-  /// Continues with the existing model. Errors (usage): another process is training there.
+  /// Continues with the existing model. Errors (usage): the directory cannot be written, or another
+  /// process is training there.
   void go_on();
   VocabularyPair vocabularies() const { return directory_->load_vocabularies(); }
 
@@ -35,6 +37,10 @@ class DirectoryStore : public train::CheckpointStore {
 
  private:
   void lock();
+  template <class Read>
+  auto read_latest(Read read);
+  /// The newest undamaged checkpoint of fewer updates, or "".
+  std::string newest_sound(std::int64_t before) const;
   std::string path_;
   int keep_last_, keep_best_, lock_ = -1;
   std::optional<ModelDirectory> directory_;

@@ -19,7 +19,7 @@ namespace nmt::app {
 struct TrainingControl {
   train::ProgressListener listener;  ///< called with each log entry
   std::function<bool()> stop;        ///< called between batches; true: save and return
-  /// Whether SIGTERM, SIGUSR1 and SIGINT also save and return (train::Signals).
+  /// Whether SIGTERM, SIGHUP, SIGUSR1 and SIGINT also save and return (train::Signals).
   bool catch_signals = false;
   std::vector<std::string> command;  ///< command line for the training's log
   std::chrono::steady_clock::time_point started =

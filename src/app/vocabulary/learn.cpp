@@ -9,10 +9,26 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <filesystem>
 
 #include <fmt/ranges.h>
 
 namespace nmt::app {
+namespace {
+
+// A vocabulary may be replaced; the training text, given in its place by mistake, may not.
+void refuse_other_file(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  if (std::filesystem::file_size(path, error) == 0) return;
+  try {
+    Vocabulary::load(path);
+  } catch (const Error&) {
+    fail(ExitStatus::usage, "model: {} exists and is no vocabulary; name another file", path);
+  }
+}
+
+}  // namespace
 
 std::vector<config::Option> fields(LearnVocabularySpec& spec) {
   using config::Option;
@@ -36,6 +52,7 @@ int learn_vocabulary(const LearnVocabularySpec& spec) {
     fail(ExitStatus::usage, "nmt-vocab train: no text file given; see nmt-vocab train --help");
   if (spec.model.empty())
     fail(ExitStatus::usage, "nmt-vocab train: no output given; name it with --model OUT.spm");
+  refuse_other_file(spec.model);
   const auto start = std::chrono::steady_clock::now();
   std::deque<TextFile> files;
   std::int64_t lines = 0;

@@ -19,6 +19,7 @@ ProductKind kind_of(const Product& p);
 
 /// The kinds for which a library is faster than the own tiles.
 using LibraryKinds = std::array<bool, product_kinds>;
+inline constexpr LibraryKinds all_kinds{true, true, true, true};
 /// As measured on AMD Zen 4 with oneDNN 2.6.3 (docs/design/products.md).
 inline constexpr LibraryKinds zen4_kinds{true, true, true, false};
 

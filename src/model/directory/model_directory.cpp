@@ -59,9 +59,20 @@ std::vector<FolderName> folders_of(const std::string& path) {
   return names;
 }
 
+// A copy that follows symbolic links (scp -r, cp -L) has a directory in the place of a link.
+bool is_copied_link(const std::string& path, const char* link) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path + "/" + link, error));
+}
+
 // The folder that a link names, if it is one of the checkpoints.
 std::optional<FolderName> linked(const std::string& path, const char* link) {
   std::error_code error;
+  if (is_copied_link(path, link)) {
+    const FolderName name{StoredCheckpoint(path + "/" + link).updates(), 0};
+    if (!fs::exists(checkpoints_of(path) + "/" + name.text(), error)) return std::nullopt;
+    return name;
+  }
   const fs::path target = fs::read_symlink(path + "/" + link, error);
   return error ? std::nullopt : parse_name(target.filename().string());
 }
@@ -95,14 +106,17 @@ bool ModelDirectory::is_there(const std::string& path) {
   return fs::is_regular_file(path + "/config.json", error);
 }
 
+bool ModelDirectory::has_checkpoints(const std::string& path) {
+  return !folders_of(path).empty();
+}
+
 ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& spec,
                                       const Vocabulary& source, const Vocabulary& target,
                                       Dtype weights) {
   make_directories(path);
-  // config.json says that there is a model: it goes first and comes last.
+  // config.json, the first, says that there is a model: it goes first and comes last.
   std::error_code error;
-  for (const char* name : {"config.json", "latest", "best", "checkpoints", "vocab.spm", "src.spm",
-                           "trg.spm", "shortlist.bin"}) {
+  for (const char* name : contents) {
     fs::remove_all(path + "/" + name, error);
     if (error)
       fail(ExitStatus::failed, "{}/{}: cannot be removed: {}", path, name, error.message());
@@ -110,11 +124,16 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
   }
   make_directories(checkpoints_of(path));
   const bool joint = &source == &target || source.bytes() == target.bytes();
+  ordered_json vocabularies = ordered_json::object();
+  const auto store = [&](const char* name, const Vocabulary& vocabulary) {
+    write_file(path + "/" + name, vocabulary.bytes());
+    vocabularies[name] = crc32(vocabulary.bytes());
+  };
   if (joint) {
-    write_file(path + "/vocab.spm", source.bytes());
+    store("vocab.spm", source);
   } else {
-    write_file(path + "/src.spm", source.bytes());
-    write_file(path + "/trg.spm", target.bytes());
+    store("src.spm", source);
+    store("trg.spm", target);
   }
   ModelDirectory directory;
   directory.path_ = path;
@@ -122,7 +141,9 @@ ModelDirectory ModelDirectory::create(const std::string& path, const ModelSpec& 
   directory.source_size_ = source.size();
   directory.target_size_ = target.size();
   directory.weights_ = weights;
-  ordered_json config{{"source-vocabulary", source.size()}, {"target-vocabulary", target.size()}};
+  ordered_json config{{"source-vocabulary", source.size()},
+                      {"target-vocabulary", target.size()},
+                      {"vocabulary-crc32", vocabularies}};
   if (weights != Dtype::f32) config["precision"] = precision_name(weights);
   config["model"] = config::to_json(config::fields(directory.spec_));
   write_file(path + "/config.json", json_text(model_format, model_version, config));
@@ -156,6 +177,15 @@ ModelDirectory ModelDirectory::open(const std::string& path) {
     if (!weights) config.wrong("precision", "float32, bfloat16 or int8");
     directory.weights_ = *weights;
   }
+  if (config.has("vocabulary-crc32")) {  // not in models of older versions
+    const ordered_json& stored = config.at("vocabulary-crc32");
+    if (!stored.is_object()) config.wrong("vocabulary-crc32", "a checksum for each vocabulary");
+    for (const auto& [file, checksum] : stored.items()) {
+      if (!checksum.is_number_unsigned() || checksum.get<std::uint64_t>() > 0xFFFFFFFF)
+        config.wrong("vocabulary-crc32", "a checksum for each vocabulary");
+      directory.vocabulary_crc32_[file] = checksum.get<std::uint32_t>();
+    }
+  }
   config::from_json(config.at("model"), config::fields(directory.spec_), name);
   update_older_settings(directory.spec_);
   return directory;
@@ -174,6 +204,10 @@ VocabularyPair ModelDirectory::load_vocabularies() const {
     if (vocabulary->size() != size)
       fail(ExitStatus::data, "{}: has {} pieces, but the model has {}", path, vocabulary->size(),
            size);
+    const auto stored = vocabulary_crc32_.find(name);
+    if (stored != vocabulary_crc32_.end() && crc32(vocabulary->bytes()) != stored->second)
+      fail(ExitStatus::data,
+           "{}: has changed since the model was made: its CRC-32 is not that in config.json", path);
     return vocabulary;
   };
   std::error_code error;
@@ -184,9 +218,10 @@ VocabularyPair ModelDirectory::load_vocabularies() const {
            path_, source_size_, target_size_);
     return {joint, joint};
   }
+  const bool had_joint = vocabulary_crc32_.contains("vocab.spm");
   for (const char* name : {"src.spm", "trg.spm"}) {
     if (!fs::exists(path_ + "/" + name, error))
-      fail(ExitStatus::data, "{}/{}: is missing", path_, name);
+      fail(ExitStatus::data, "{}/{}: is missing", path_, had_joint ? "vocab.spm" : name);
   }
   return {load("src.spm", source_size_), load("trg.spm", target_size_)};
 }
@@ -242,7 +277,15 @@ void ModelDirectory::save(const CheckpointContents& checkpoint, bool is_best, in
 void ModelDirectory::point(const char* link, const std::string& name) const {
   const std::string aside = fmt::format("{}/.tmp-{}-{}", path_, link, ::getpid()),
                     target = "checkpoints/" + name;
-  ::unlink(aside.c_str());
+  std::error_code error;
+  fs::remove_all(aside, error);
+  if (is_copied_link(path_, link)) {  // rename() does not replace a directory by a link
+    const std::string old = aside + "-old";
+    fs::rename(path_ + "/" + link, old, error);
+    if (!error) fs::remove_all(old, error);
+    if (error)
+      fail(ExitStatus::failed, "{}/{}: cannot be removed: {}", path_, link, error.message());
+  }
   if (::symlink(target.c_str(), aside.c_str()) != 0 ||
       ::rename(aside.c_str(), (path_ + "/" + link).c_str()) != 0) {
     const int reason = errno;
@@ -272,18 +315,40 @@ void ModelDirectory::remove_old(int keep_last, int keep_best) const {
 void ModelDirectory::clean_up() {
   remove_temporaries(path_);
   remove_temporaries(checkpoints_of(path_));
+  const auto last = this->latest();
+  if (!last) return;
+  const auto best = linked(path_, "best");
+  if (is_copied_link(path_, "best") && best) point("best", best->text());
+  if (!is_link("latest")) {
+    const std::string name = fs::path(last->folder()).filename().string();
+    log::warn("{}/latest is missing or no symbolic link; it names checkpoint {} now", path_, name);
+    point("latest", name);
+  }
   // A checkpoint newer than `latest` is whole, but training goes on from `latest` and will make it
   // again.
-  const auto latest = linked(path_, "latest"), best = linked(path_, "best");
+  const auto latest = linked(path_, "latest");
   for (const FolderName& name : folders_of(path_)) {
-    if ((!latest || name > *latest) && name != best) remove_folder(path_, name);
+    if (latest && name > *latest && name != best) remove_folder(path_, name);
   }
 }
 
-std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
+bool ModelDirectory::is_link(const char* name) const {
   std::error_code error;
-  if (!fs::is_symlink(path_ + "/" + link, error)) return std::nullopt;
+  return fs::is_symlink(path_ + "/" + name, error);
+}
+
+std::optional<StoredCheckpoint> ModelDirectory::latest() const {
+  if (auto checkpoint = follow("latest")) return checkpoint;
+  const std::vector<FolderName> names = folders_of(path_);
+  if (names.empty()) return std::nullopt;
+  return StoredCheckpoint(checkpoints_of(path_) + "/" + names.back().text());
+}
+
+std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
   const auto name = linked(path_, link);
+  if (is_copied_link(path_, link))
+    return StoredCheckpoint(name ? checkpoints_of(path_) + "/" + name->text() : path_ + "/" + link);
+  if (!is_link(link)) return std::nullopt;
   if (!name) fail(ExitStatus::data, "{}/{}: names no checkpoint", path_, link);
   return StoredCheckpoint(checkpoints_of(path_) + "/" + name->text());
 }

@@ -4,7 +4,10 @@
 #include "nmt/vocabulary.h"
 #include "tensor/safetensors.h"
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,8 +61,8 @@ class StoredCheckpoint {
 };
 
 /// A model directory:
-///   config.json            format, version, sizes of the vocabularies, ModelSpec; precision of the
-///                          weights unless float32
+///   config.json            format, version, sizes and CRC-32 of the vocabularies, ModelSpec;
+///                          precision of the weights unless float32
 ///   vocab.spm              or src.spm and trg.spm
 ///   shortlist.bin          the target pieces that --shortlist selects; in converted models alone
 ///   checkpoints/<updates>/ model.safetensors, state.safetensors, state.json, manifest.json (sizes,
@@ -67,11 +70,17 @@ class StoredCheckpoint {
 ///   latest, best           symbolic links to checkpoints
 /// A checkpoint is written to a temporary directory, synced and renamed; then the links are
 /// replaced by rename(). Older checkpoints are removed only after that, so the links always point
-/// to complete checkpoints, whenever the process is killed.
+/// to complete checkpoints, whenever the process is killed. Copies that follow links (scp -r, cp
+/// -L) can be read too: a directory in the place of a link is the checkpoint itself.
 class ModelDirectory {
  public:
+  /// What a model directory may have.
+  static constexpr std::array contents = {"config.json", "latest",  "best",    "checkpoints",
+                                          "vocab.spm",   "src.spm", "trg.spm", "shortlist.bin"};
   /// Whether the directory has a model: config.json exists.
   static bool is_there(const std::string& path);
+  /// Whether the directory has checkpoints, with or without config.json.
+  static bool has_checkpoints(const std::string& path);
   /// Creates the directory, or replaces the model of an existing one, removing its checkpoints.
   /// Identical vocabularies are stored once. `weights`: dtype of the matrices in its checkpoints
   /// (stored_weights.h). Errors (failed): cannot be written; the path is a file.
@@ -92,7 +101,7 @@ class ModelDirectory {
   int source_size() const { return source_size_; }
   int target_size() const { return target_size_; }
   Dtype weights() const { return weights_; }
-  /// Errors (data): missing, not a SentencePiece model, or of a size other than that in
+  /// Errors (data): missing, not a SentencePiece model, or of a size or checksum other than that in
   /// config.json.
   VocabularyPair load_vocabularies() const;
 
@@ -101,11 +110,13 @@ class ModelDirectory {
   /// Errors (failed): disk full or write error, with file and bytes needed; existing checkpoints
   /// stay intact.
   void save(const CheckpointContents& checkpoint, bool is_best, int keep_last, int keep_best);
-  /// Removes temporary files of killed processes. Only the training process may call it.
+  /// Removes temporary files of killed processes and the checkpoints newer than latest(), except
+  /// best(), and makes a missing `latest` name latest(). Only the training process may call it.
   void clean_up();
 
   // Nothing if there is no such checkpoint. Errors (data): the target of the link is damaged.
-  std::optional<StoredCheckpoint> latest() const { return follow("latest"); }
+  /// The checkpoint that `latest` names, or the newest where there is no such link.
+  std::optional<StoredCheckpoint> latest() const;
   std::optional<StoredCheckpoint> best() const { return follow("best"); }
   /// The checkpoint used for translation: best, else latest. Error (data): there is none yet.
   StoredCheckpoint published() const;
@@ -116,6 +127,7 @@ class ModelDirectory {
 
  private:
   ModelDirectory() = default;
+  bool is_link(const char* name) const;
   std::optional<StoredCheckpoint> follow(const char* link) const;
   void point(const char* link, const std::string& name) const;
   void remove_old(int keep_last, int keep_best) const;
@@ -124,6 +136,7 @@ class ModelDirectory {
   ModelSpec spec_;
   int source_size_ = 0, target_size_ = 0;
   Dtype weights_ = Dtype::f32;
+  std::map<std::string, std::uint32_t, std::less<>> vocabulary_crc32_;  // by file name
 };
 
 }  // namespace nmt

@@ -3,7 +3,11 @@
 #include "core/error.h"
 #include "core/file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+
+#include <unistd.h>
 
 namespace nmt {
 
@@ -11,6 +15,9 @@ void expect_new(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     fail(ExitStatus::usage, "output: {} already exists; give a new path", path);
+  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(ExitStatus::usage, "output: {} cannot be made: {}", path, std::strerror(errno));
 }
 
 void write_model(const std::string& path, const ModelDirectory& like,

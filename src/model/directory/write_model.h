@@ -8,7 +8,7 @@
 
 namespace nmt {
 
-/// Error (usage): the path exists.
+/// Errors (usage): the path exists, or its parent directory cannot be written.
 void expect_new(const std::string& path);
 
 /// Writes a model directory with these weights, stored as `weights` (stored_weights.h): settings
