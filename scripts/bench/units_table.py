@@ -12,8 +12,10 @@ import shlex
 import sys
 import time
 
+import welch
+
 COLUMNS = ["unit", "status", "parameters", "updates", "seeds", "tokens_per_second", "tokens_ratio", "ms_batch_1", "ms_batch_64", "bleu", "ci", "bleu_sd",
-           "p_value", "dev_bleu", "brevity", "why"]  # fmt: skip
+           "p_value", "p_seeds", "dev_bleu", "brevity", "why"]  # fmt: skip
 
 
 def hypothesis(test):
@@ -86,11 +88,11 @@ def p_values(programs, args, unit, baseline, seeds, test=0):
 
 
 def rows(programs, args, units):
-    """One row per unit: means over its finished seeds; interval and p-value of the median seed."""
+    """One row per unit: means over its finished seeds; interval and p-value of the median seed; p-value of a test over the seeds."""
     speed_file = args.work / "speed.json"
     speeds = json.loads(speed_file.read_text())["units"] if speed_file.exists() else {}
     baseline = next((unit for unit in units if unit.name == args.baseline), None)
-    table = []
+    table, bleu_of = [], {}
     for unit in units:
         results = {seed: result_of(args, unit, seed) for seed in args.seeds}
         good = [seed for seed, result in results.items() if result["status"] == "ok"]
@@ -101,6 +103,7 @@ def rows(programs, args, units):
             row["parameters"], row["updates"] = results[good[0]]["parameters"], round(statistics.mean(results[seed]["updates"] for seed in good))
             row["bleu"], row["ci"] = statistics.mean(s[0] for s in scores), statistics.median(s[1] for s in scores)
             row["brevity"] = statistics.mean(s[2] for s in scores)
+            bleu_of[unit] = [s[0] for s in scores]
             row["bleu_sd"] = statistics.stdev(s[0] for s in scores) if len(scores) > 1 else None
             curves = [results[seed]["curve"] for seed in good if results[seed]["curve"]]
             row["dev_bleu"] = statistics.mean(max(point[1] for point in curve) for curve in curves) if curves else None
@@ -119,6 +122,9 @@ def rows(programs, args, units):
         if mine.get("why"):
             row["why"] = "; ".join(filter(None, [row["why"], f"speed: {mine['why']}"]))
         table.append(row)
+    for unit, row in zip(units, table):
+        if baseline in bleu_of and unit in bleu_of and unit is not baseline:
+            row["p_seeds"] = welch.two_sided_p(bleu_of[unit], bleu_of[baseline])
     return table
 
 
@@ -136,19 +142,20 @@ def processor():
 
 def markdown(args, table, command):
     base = args.baseline
-    head = ["unit", "parameters", "updates", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "best dev BLEU"]
+    head = ["unit", "parameters", "updates", "training, target tokens/s", f"over {base}", "ms a sentence, batch 1", "batch 64", "BLEU (95 %)", f"p against {base}", "over seeds", "best dev BLEU"]
     head += [f"{pathlib.Path(reference).name} (p)" for _, reference in args.tests[1:]]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in table:
         score_text = shown(row, "bleu", "{:.1f}") + shown(row, "ci", " ± {:.1f}") + shown(row, "bleu_sd", " (sd {:.2f})")
         cells = [f"`{row['unit']}`", shown(row, "parameters", "{:,}"), shown(row, "updates", "{:,}"), shown(row, "tokens_per_second", "{:,.0f}"), shown(row, "tokens_ratio", "{:.2f}"),
                  shown(row, "ms_batch_1", "{:.1f}"), shown(row, "ms_batch_64", "{:.2f}"), score_text if row["status"] == "ok" else "failed",
-                 shown(row, "p_value", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
+                 shown(row, "p_value", "{:.3f}"), shown(row, "p_seeds", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
         others = row.get("other_tests", [(None, None)] * (len(args.tests) - 1))
         cells += ["" if mean is None else f"{mean:.1f}" + (f" ({p:.3f})" if p is not None else "") for mean, p in others]
         lines.append("| " + " | ".join(cells) + " |")
     budget = f"the time in which {args.equal_time} computes {args.updates:,} updates" if args.equal_time else f"{args.updates:,} updates" if args.updates else "until early stopping" if args.until_converged else f"{args.minutes:g} minutes"
     notes = [f"Each unit: {budget}, seeds {', '.join(map(str, args.seeds))}, {args.threads} {'thread' if args.threads == 1 else 'threads'}. {time.strftime('%Y-%m-%d')}, {processor()}, {os.cpu_count()} processors."]
+    notes.append("p: paired bootstrap over the sentences, median of the seeds; over seeds: Welch's t-test, which counts the variance between trainings.")
     speed_file = args.work / "speed.json"
     if speed_file.exists():
         c = json.loads(speed_file.read_text())["conditions"]

@@ -179,6 +179,18 @@ class CompareUnits(unittest.TestCase):
         for name in ("bleu.png", "speed.png", "pareto.png", "curves.png"):
             self.assertEqual((folder / name).read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
 
+    def test_welch_against_scipy(self):
+        sys.path.insert(0, str(ROOT / "scripts/bench"))
+        import welch
+
+        # scipy.stats.ttest_ind(a, b, equal_var=False).pvalue, scipy 1.17.1
+        for a, b, p in (([27.2, 26.9, 27.5], [26.8, 26.5, 27.1], 0.177807808356), ([1, 2, 3, 4], [2, 4, 6], 0.333823700078), ([10, 10.1], [12, 12.3, 11.8, 12.1], 7.54479595373e-05)):
+            self.assertAlmostEqual(welch.two_sided_p(a, b), p, 8)
+            self.assertAlmostEqual(welch.two_sided_p(b, a), p, 8)
+        self.assertAlmostEqual(welch.within(2.2621571628, 9), 0.95, 8)  # the table of Student's t
+        self.assertIsNone(welch.two_sided_p([1], [1, 2]))
+        self.assertIsNone(welch.two_sided_p([1, 1], [1, 1]))
+
     def test_the_front_has_the_units_that_no_other_beats(self):
         if importlib.util.find_spec("matplotlib") is None:
             self.skipTest("matplotlib is not installed")
