@@ -14,8 +14,8 @@ enum class ExitStatus : int {
   usage = 2,          ///< invalid option, setting or file name
   data = 3,           ///< invalid contents of a file or of the input
   memory = 4,         ///< out of memory
-  interrupted = 130,  ///< training stopped by SIGINT after saving
-  terminated = 143,   ///< training stopped by SIGTERM after saving
+  interrupted = 130,  ///< training stopped by SIGINT after saving; a call that ShouldStop ended
+  terminated = 143,   ///< training stopped by SIGTERM, SIGHUP or SIGUSR1 after saving
 };
 
 /// The exception that nmt throws. what() is a single line that names the object, its value and what

@@ -21,9 +21,15 @@ enum class BleuTokenizer {
   multi_bleu  ///< multi-bleu.perl on tokenized text: bytes, ASCII white space and letter case
 };
 
-/// Smoothing: replaces the precision of an order without matches.
-enum class BleuSmoothing { exp, floor, add_k, none };
+/// Smoothing: replaces the precision of an order without matches (Chen & Cherry 2014).
+enum class BleuSmoothing {
+  exp,    ///< 1/2, 1/4, ... of a match for the first, second, ... such order (NIST)
+  floor,  ///< smoothing_value matches
+  add_k,  ///< smoothing_value more matches and n-grams, for all orders but the first
+  none
+};
 
+/// The defaults are those of sacreBLEU.
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
   bool lowercase = false;
@@ -41,6 +47,7 @@ struct BleuCounts {
   BleuCounts& operator+=(const BleuCounts& other);
 };
 
+/// Corpus BLEU and what it is made of.
 struct BleuScore {
   double score = 0;                             ///< 0 to 100
   std::array<double, bleu_order> precisions{};  ///< 0 to 100
@@ -48,16 +55,18 @@ struct BleuScore {
   BleuCounts counts;
 };
 
+/// The defaults are those of sacreBLEU.
 struct ChrfOptions {
-  int character_order = 6;
-  int word_order = 0;  ///< 2: chrF++
-  int beta = 2;        ///< weight of recall against precision
+  int character_order = 6;  ///< longest character n-grams
+  int word_order = 0;       ///< longest word n-grams; 2: chrF++
+  int beta = 2;             ///< weight of recall against precision
   bool lowercase = false;
   bool whitespace = false;  ///< count white space among the characters
 };
 
+/// The defaults are those of sacreBLEU.
 struct TerOptions {
-  bool case_sensitive = false;
+  bool case_sensitive = false;  ///< otherwise letter case is no edit
 };
 
 /// The sentences of one system or of one reference; sentence i of each belongs together.

@@ -8,7 +8,7 @@
 
 namespace nmt {
 
-/// Properties of the model in a directory.
+/// Properties of the translation model in a directory.
 struct ModelInfo {
   struct Part {
     std::string name;  ///< "embeddings", "encoder", "decoder", "softmax", ...
@@ -29,7 +29,7 @@ struct ModelInfo {
 };
 
 /// Reads a model directory without loading its weights. Thread-safe. Errors (usage): no model
-/// there; (data): a damaged config.json.
+/// there, or one of another task; (data): a damaged config.json.
 ModelInfo model_info(const std::string& directory);
 
 }  // namespace nmt

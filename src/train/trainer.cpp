@@ -13,8 +13,7 @@ namespace nmt::train {
 namespace {
 
 constexpr int bad_updates_allowed = 3;  // in a row, before an older checkpoint is taken
-constexpr int recoveries_allowed =
-    10;  // halvings by 2^10: what is not finite at that rate never will be
+constexpr int recoveries_allowed = 10;  // each halves the learning rate
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) {
@@ -189,9 +188,13 @@ void Trainer::dry_run() {
     accumulator_.add({{batch, pass(0)}});
     optimizer_.clear();
   }
-  if (parts_.validator) parts_.validator->dry_run(copy_weights());
+  try {
+    if (parts_.validator) parts_.validator->dry_run(copy_weights());
+  } catch (const Interrupted&) {
+    return;  // run() sees the request too
+  }
   parts_.reporter.event(
-      "rehearsal", state_.progress,
+      "dry run", state_.progress,
       fmt::format("the largest batches were tried: {:.0f} MB of tensors at most, {:.1f} s",
                   static_cast<double>(parts_.model.context().arena->statistics().peak) * 1e-6,
                   since(start)));
@@ -304,9 +307,14 @@ void Trainer::recover(double norm) {
 void Trainer::validate(bool counts) {
   const auto start = Clock::now();
   parts_.heartbeat.activity(fmt::format("validating update {}", state_.progress.updates));
-  const ValidationResult result = parts_.validator->validate(copy_weights(), state_.progress);
-  state_.validation_due = counts && result.empty();
-  if (result.empty()) return;
+  ValidationResult result;
+  try {
+    result = parts_.validator->validate(copy_weights(), state_.progress);
+  } catch (const Interrupted&) {
+    state_.validation_due = counts;
+    return;
+  }
+  state_.validation_due = false;
   const MetricValue& first = result.front();
   if (state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
   state_.best_metric = first.name;

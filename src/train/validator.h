@@ -23,15 +23,19 @@ using ValidationResult = std::vector<MetricValue>;
 /// model of the same shape on the same device.
 using CopyWeights = std::function<void(ParameterSet& into)>;
 
+/// Thrown by a Validator, between batches, when the training has been asked to stop. The trainer
+/// catches it.
+struct Interrupted {};
+
 /// Measures weights on the development set. Implemented beside the programs, over search and eval,
 /// which are this floor's siblings.
 class Validator {
  public:
   virtual ~Validator() = default;
-  /// Empty when a signal asked to leave before the end.
+  /// At least one metric. Throws Interrupted.
   virtual ValidationResult validate(const CopyWeights& weights, const Progress& progress) = 0;
   /// A trial before the first update, on the longest development sentence, so that what fails fails
-  /// early.
+  /// early. Throws Interrupted.
   virtual void dry_run(const CopyWeights& weights) = 0;
 };
 

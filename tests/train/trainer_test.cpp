@@ -87,12 +87,17 @@ class FakeValidator : public Validator {
       : values_(std::move(values)), higher_is_better_(higher_is_better) {}
   ValidationResult validate(const CopyWeights&, const Progress& progress) override {
     at.push_back(progress.updates);
+    if (interrupted) {
+      interrupted();
+      throw Interrupted{};
+    }
     const std::size_t i = std::min(at.size(), values_.size()) - 1;
     return {{"bleu", values_[i], higher_is_better_}, {"cross-entropy", 1, false}};
   }
-  void dry_run(const CopyWeights&) override { ++rehearsals; }
+  void dry_run(const CopyWeights&) override { ++dry_runs; }
   std::vector<std::int64_t> at;
-  int rehearsals = 0;
+  std::function<void()> interrupted;  // asks to stop; then validate() throws
+  int dry_runs = 0;
 
  private:
   std::vector<double> values_;
@@ -344,7 +349,7 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   spec.after = "1000u";
   Training run(spec, store, &validator);
   EXPECT_EQ(run(), ExitStatus::ok);
-  EXPECT_EQ(validator.rehearsals, 1);
+  EXPECT_EQ(validator.dry_runs, 1);
   EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 10, 15, 20, 25, 30, 35}));
   EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 10, 20}));
   EXPECT_EQ(*run.trainer.state().best, 6);
@@ -352,6 +357,20 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   Training again(spec, store, &validator);
   again.trainer.resume();
   EXPECT_NE(again.trainer.finished(), "");
+}
+
+TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {
+  FakeStore store;
+  FakeValidator validator({1});
+  spec.after = "12u";
+  Training run(spec, store, &validator);
+  validator.interrupted = [&] { run.stop = true; };
+  EXPECT_EQ(run(), ExitStatus::interrupted);
+  EXPECT_FALSE(run.trainer.state().best);
+  validator.interrupted = nullptr;
+  Training again(spec, store, &validator);
+  EXPECT_EQ(again(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 5, 10, 12}));
 }
 
 TEST_F(TrainerTest, NamesTheMetricThatWasNeverFinite) {

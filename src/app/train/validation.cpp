@@ -18,8 +18,6 @@
 namespace nmt::app {
 namespace {
 
-struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
-
 constexpr int batch_tokens = 4096;  // padded target tokens of a cross-entropy batch
 constexpr int longest = 1000;
 
@@ -109,7 +107,7 @@ TranslationValidator::TranslationValidator(const ModelSpec& model,
 TranslationValidator::~TranslationValidator() = default;
 
 void TranslationValidator::leave_if_stopped() const {
-  if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+  if (stop_.pending() != ExitStatus::ok) throw train::Interrupted{};
 }
 
 bool TranslationValidator::wants(ValidMetric a, ValidMetric b) const {
@@ -164,31 +162,27 @@ std::vector<std::string> TranslationValidator::translate(
 
 train::ValidationResult TranslationValidator::validate(const train::CopyWeights& weights,
                                                        const Progress& progress) {
-  try {
-    const auto model = copy(weights);
-    double entropy = 0;
-    std::vector<std::string> texts;
-    if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity)) entropy = cross_entropy(*model);
-    if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
-      texts = translate(*model, decoded_.sources, decoded_.contexts);
-      keep(texts, progress.updates);
-    }
-    train::ValidationResult result;
-    for (const ValidMetric metric : metrics_) {
-      const auto add = [&](double value, bool higher_is_better) {
-        result.push_back({std::string(name_of(metric)), value, higher_is_better});
-      };
-      switch (metric) {
-        case ValidMetric::bleu: add(corpus_bleu(texts, decoded_.references).score, true); break;
-        case ValidMetric::chrf: add(corpus_chrf(texts, decoded_.references), true); break;
-        case ValidMetric::cross_entropy: add(entropy, false); break;
-        case ValidMetric::perplexity: add(std::exp(entropy), false); break;
-      }
-    }
-    return result;
-  } catch (const Interrupted&) {
-    return {};
+  const auto model = copy(weights);
+  double entropy = 0;
+  std::vector<std::string> texts;
+  if (wants(ValidMetric::cross_entropy, ValidMetric::perplexity)) entropy = cross_entropy(*model);
+  if (wants(ValidMetric::bleu, ValidMetric::chrf)) {
+    texts = translate(*model, decoded_.sources, decoded_.contexts);
+    keep(texts, progress.updates);
   }
+  train::ValidationResult result;
+  for (const ValidMetric metric : metrics_) {
+    const auto add = [&](double value, bool higher_is_better) {
+      result.push_back({std::string(name_of(metric)), value, higher_is_better});
+    };
+    switch (metric) {
+      case ValidMetric::bleu: add(corpus_bleu(texts, decoded_.references).score, true); break;
+      case ValidMetric::chrf: add(corpus_chrf(texts, decoded_.references), true); break;
+      case ValidMetric::cross_entropy: add(entropy, false); break;
+      case ValidMetric::perplexity: add(std::exp(entropy), false); break;
+    }
+  }
+  return result;
 }
 
 void TranslationValidator::keep(const std::vector<std::string>& outputs, std::int64_t updates) {
@@ -216,12 +210,8 @@ void TranslationValidator::dry_run(const train::CopyWeights& weights) {
   model->model->evaluate(batches_.front());
   const std::size_t longest_line = longest_sentence();
   const std::span<const ContextSentences> contexts = set_.contexts;
-  try {
-    translate(*model, std::span(set_.sources).subspan(longest_line, 1),
-              contexts.empty() ? contexts : contexts.subspan(longest_line, 1));
-  } catch (const Interrupted&) {
-    return;  // the training loop sees the signal too
-  }
+  translate(*model, std::span(set_.sources).subspan(longest_line, 1),
+            contexts.empty() ? contexts : contexts.subspan(longest_line, 1));
 }
 
 std::string development_json(std::int64_t updates, const DevelopmentSet& set,

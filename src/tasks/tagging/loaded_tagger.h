@@ -19,7 +19,6 @@ class LoadedTagger {
 
   const ModelSpec& spec() const { return directory_.spec(); }
   const std::vector<std::string>& tags() const { return tags_; }
-  const Vocabulary& tag_vocabulary() const { return *vocabularies_.target; }
   WordForms& forms() { return forms_; }
   Tagger& tagger() { return tagger_; }
 

@@ -7,12 +7,6 @@
 #include <utility>
 
 namespace nmt::app {
-namespace {
-
-struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
-
-}  // namespace
-
 ErrorRateValidator::ErrorRateValidator(const ModelSpec& spec, int vocabulary,
                                        std::vector<std::string> names, LabeledCorpus corpus,
                                        std::vector<std::string> references, Compute& compute,
@@ -33,34 +27,26 @@ ClassificationResult ErrorRateValidator::run(const train::CopyWeights& weights,
                   Classifier::Weights::unset);
   weights(copy.parameters());
   return evaluate(copy, corpus, [this] {
-    if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+    if (stop_.pending() != ExitStatus::ok) throw train::Interrupted{};
   });
 }
 
 train::ValidationResult ErrorRateValidator::validate(const train::CopyWeights& weights,
                                                      const Progress&) {
-  try {
-    const ClassificationResult result = run(weights, corpus_);
-    std::vector<std::string> labels;
-    for (const std::int32_t label : result.labels)
-      labels.push_back(names_.at(static_cast<std::size_t>(label)));
-    const ErrorRate rate = error_rate(labels, references_);
-    log::info("{}", rate.text());
-    return {{"error-rate", rate.percent, false}, {"cross-entropy", result.cross_entropy, false}};
-  } catch (const Interrupted&) {
-    return {};
-  }
+  const ClassificationResult result = run(weights, corpus_);
+  std::vector<std::string> labels;
+  for (const std::int32_t label : result.labels)
+    labels.push_back(names_.at(static_cast<std::size_t>(label)));
+  const ErrorRate rate = error_rate(labels, references_);
+  log::info("{}", rate.text());
+  return {{"error-rate", rate.percent, false}, {"cross-entropy", result.cross_entropy, false}};
 }
 
 void ErrorRateValidator::dry_run(const train::CopyWeights& weights) {
   const auto longest =
       std::max_element(corpus_.texts.begin(), corpus_.texts.end(),
                        [](const Ids& a, const Ids& b) { return a.size() < b.size(); });
-  try {
-    run(weights, {{*longest}, {0}});
-  } catch (const Interrupted&) {
-    return;  // the training loop sees the signal too
-  }
+  run(weights, {{*longest}, {0}});
 }
 
 }  // namespace nmt::app

@@ -10,12 +10,6 @@
 #include <utility>
 
 namespace nmt::app {
-namespace {
-
-struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
-
-}  // namespace
-
 PerplexityValidator::PerplexityValidator(const ModelSpec& model, std::vector<ValidMetric> metrics,
                                          const Vocabulary& vocabulary,
                                          std::vector<std::string> lines, Compute& compute,
@@ -49,23 +43,19 @@ double PerplexityValidator::cross_entropy(const train::CopyWeights& weights,
   ScoringSettings settings;
   settings.parts = validation_parts;
   settings.on_batch = [this] {
-    if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+    if (stop_.pending() != ExitStatus::ok) throw train::Interrupted{};
   };
   return std::log(perplexity(score_lines(copy, vocabulary_, lines, settings)));
 }
 
 train::ValidationResult PerplexityValidator::validate(const train::CopyWeights& weights,
                                                       const Progress&) {
-  try {
-    const double entropy = cross_entropy(weights, lines_);
-    train::ValidationResult result;
-    for (const ValidMetric metric : metrics_)
-      result.push_back({std::string(name_of(metric)),
-                        metric == ValidMetric::perplexity ? std::exp(entropy) : entropy, false});
-    return result;
-  } catch (const Interrupted&) {
-    return {};
-  }
+  const double entropy = cross_entropy(weights, lines_);
+  train::ValidationResult result;
+  for (const ValidMetric metric : metrics_)
+    result.push_back({std::string(name_of(metric)),
+                      metric == ValidMetric::perplexity ? std::exp(entropy) : entropy, false});
+  return result;
 }
 
 void PerplexityValidator::dry_run(const train::CopyWeights& weights) {
@@ -73,11 +63,7 @@ void PerplexityValidator::dry_run(const train::CopyWeights& weights) {
       std::max_element(lines_.begin(), lines_.end(), [](const auto& a, const auto& b) {
         return (is_blank(a) ? 0 : a.size()) < (is_blank(b) ? 0 : b.size());
       });
-  try {
-    cross_entropy(weights, {&*longest, 1});
-  } catch (const Interrupted&) {
-    return;  // the training loop sees the signal too
-  }
+  cross_entropy(weights, {&*longest, 1});
 }
 
 }  // namespace nmt::app

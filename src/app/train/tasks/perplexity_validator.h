@@ -28,7 +28,7 @@ class PerplexityValidator : public train::Validator {
   void dry_run(const train::CopyWeights& weights) override;
 
  private:
-  /// Nats per word; the lines must have text. Throws Interrupted.
+  /// Nats per word; the lines must have text. Throws train::Interrupted.
   double cross_entropy(const train::CopyWeights& weights, std::span<const std::string> lines);
 
   ModelSpec model_;

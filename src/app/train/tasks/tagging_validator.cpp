@@ -7,11 +7,6 @@
 #include <utility>
 
 namespace nmt::app {
-namespace {
-
-struct Interrupted {};  // a request to stop; thrown between batches and caught in validate()
-
-}  // namespace
 
 // A copy of the model with its own memory, so that the training arena is not affected.
 struct TaggingValidator::Copy {
@@ -39,7 +34,7 @@ TaggingValidator::TaggingValidator(const ModelSpec& spec, int words,
 TaggingValidator::~TaggingValidator() = default;
 
 void TaggingValidator::leave_if_stopped() const {
-  if (stop_.pending() != ExitStatus::ok) throw Interrupted{};
+  if (stop_.pending() != ExitStatus::ok) throw train::Interrupted{};
 }
 
 std::unique_ptr<TaggingValidator::Copy> TaggingValidator::copy(
@@ -51,17 +46,13 @@ std::unique_ptr<TaggingValidator::Copy> TaggingValidator::copy(
 
 train::ValidationResult TaggingValidator::validate(const train::CopyWeights& weights,
                                                    const Progress&) {
-  try {
-    const auto model = copy(weights);
-    const TaggingResult result = evaluate(model->tagger, corpus_, [this] { leave_if_stopped(); });
-    const TaggingScore score =
-        tagging_score(labels_, label_lines(result.labels, labels_), references_);
-    log::info("{}", score.text());
-    return {{score.metric == "span F1" ? "span-f1" : "accuracy", score.value, true},
-            {"cross-entropy", result.cross_entropy, false}};
-  } catch (const Interrupted&) {
-    return {};
-  }
+  const auto model = copy(weights);
+  const TaggingResult result = evaluate(model->tagger, corpus_, [this] { leave_if_stopped(); });
+  const TaggingScore score =
+      tagging_score(labels_, label_lines(result.labels, labels_), references_);
+  log::info("{}", score.text());
+  return {{score.metric == "span F1" ? "span-f1" : "accuracy", score.value, true},
+          {"cross-entropy", result.cross_entropy, false}};
 }
 
 void TaggingValidator::dry_run(const train::CopyWeights& weights) {
