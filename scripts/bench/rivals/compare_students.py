@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Decoding speed of a student of tiny11's shape beside a Transformer of the same sizes in CTranslate2,
-on one core, in processor time; with --threads, on several that share each batch, in wall time.
+on one core, in processor time; with --threads, on several that share each batch, or with --workers, each
+with a batch of its own, in wall time.
 
-MODEL is a model directory in int8 with one joint vocabulary, for example of configs/students/tiny11.yaml
-(docs/benchmarks/students.md). The Transformer has random weights, the same vocabulary, 6+2 layers of
-width 256, feed-forward 1536 and 8 heads, and runs in int8. Neither side is to end a sentence early:
+MODEL is a model directory of configs/students/tiny11.yaml; make_student.py makes one in float32 and one in
+int8. Its precision is that of both sides. The Transformer has random weights, the same vocabulary, 6+2
+layers of width 256, feed-forward 1536 and 8 heads. Neither side is to end a sentence early:
 nmt-translate gets --max-length-factor FACTOR and a model that is not trained; CTranslate2 gets a
 forced length per batch, FACTOR times the mean number of source pieces. Batches of 64 sentences sorted
 by length on both sides, greedy search. With --shortlist, both sides use its lines: MODEL must have
@@ -13,12 +14,16 @@ stored it (nmt-convert --shortlist LIST FIRST BEST), and CTranslate2 gets a voca
 The sides alternate; the table has medians. The time of CTranslate2 is without loading the model, that
 of nmt-translate with it.
 
-    scripts/bench/rivals/compare_students.py MODEL newstest2014.en --shortlist list 50 50
+    scripts/bench/rivals/make_student.py DATA work
+    scripts/bench/rivals/compare_students.py work/int8 newstest2014.en --shortlist work/list 50 50
+    scripts/bench/rivals/compare_students.py work/float32 newstest2014.en --shortlist work/list 50 50 --workers 2
+    scripts/bench/rivals/compare_students.py work/model newstest2014.en    # all pieces, float32
 
 Programs are taken from $NMT_BUILD, else build/. If PyTorch, sentencepiece or CTranslate2 is missing,
 the script installs them in .venv."""
 import argparse
 import collections
+import json
 import pathlib
 import re
 import statistics
@@ -33,13 +38,14 @@ from compare_pytorch import ensure_packages, programs  # noqa: E402
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=pathlib.Path, help="model directory in int8")
+    parser.add_argument("model", type=pathlib.Path, help="model directory in float32 or int8")
     parser.add_argument("source", type=pathlib.Path, help="text, one sentence per line")
     parser.add_argument("--shortlist", nargs=3, metavar=("LIST", "FIRST", "BEST"), help="shortlist of both sides")
     parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
     parser.add_argument("--factor", type=float, default=1.05, help="target pieces per source piece (%(default)s)")
     parser.add_argument("--batch", type=int, default=64, help="sentences of a batch (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads that share a batch (%(default)s)")
+    parser.add_argument("--workers", type=int, default=1, help="batches at a time, each with --threads (%(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
     return parser.parse_args()
 
@@ -55,6 +61,14 @@ def write_map(args, path):
         out.write("\t" + " ".join(target for _, target in sorted(frequent)[:first]) + "\n")
         for source, targets in of_source.items():
             out.write(source + "\t" + " ".join(target for _, target in sorted(targets)[:best]) + "\n")
+
+
+def precision(model):
+    return json.loads((model / "config.json").read_text(encoding="utf-8")).get("precision", "float32")
+
+
+def is_one_core(args):
+    return args.threads * args.workers == 1
 
 
 class Rival:
@@ -73,30 +87,30 @@ class Rival:
         if args.shortlist:
             write_map(args, folder / "vmap.txt")
         self.use_map = bool(args.shortlist)
-        self.translator = ctranslate2.Translator(str(folder), compute_type="int8", inter_threads=1,
+        self.translator = ctranslate2.Translator(str(folder), compute_type=precision(args.model), inter_threads=args.workers,
                                                  intra_threads=args.threads)
         sources = sorted((vocabulary.encode(line, out_type=str) + ["</s>"] for line in text), key=len)
         self.batches = [sources[i:i + args.batch] for i in range(0, len(sources), args.batch)]
         self.factor = args.factor
-        self.clock = time.process_time if args.threads == 1 else time.perf_counter
+        self.clock = time.process_time if is_one_core(args) else time.perf_counter
 
     def run(self):
         """Seconds, and target pieces."""
-        begin, pieces = self.clock(), 0
+        begin, found = self.clock(), []
         for batch in self.batches:
             length = max(1, round(self.factor * sum(len(s) - 1 for s in batch) / len(batch)))
-            found = self.translator.translate_batch(
+            found += self.translator.translate_batch(
                 batch, beam_size=1, max_batch_size=len(batch), min_decoding_length=length, max_decoding_length=length,
-                use_vmap=self.use_map)
-            pieces += sum(len(each.hypotheses[0]) for each in found)
+                use_vmap=self.use_map, asynchronous=True)
+        pieces = sum(len(each.result().hypotheses[0]) for each in found)
         return self.clock() - begin, pieces
 
 
 def run_ours(args, text):
     command = [programs() / "nmt-translate", "-m", args.model, "-b", "1", "--mini-batch", str(args.batch),
-               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", "1"]
+               "--max-length-factor", str(args.factor), "--max-length-offset", "0", "--cpu-threads", str(args.threads), "--workers", str(args.workers)]
     found = subprocess.run(command, input="".join(line + "\n" for line in text), capture_output=True, text=True)
-    said = re.search(r"\(([0-9.]+) s of processor time\)" if args.threads == 1 else r" lines in ([0-9.]+) s ", found.stderr)
+    said = re.search(r"\(([0-9.]+) s of processor time\)" if is_one_core(args) else r" lines in ([0-9.]+) s ", found.stderr)
     rate = re.search(r"in ([0-9.]+) s .*source and ([0-9]+) target tokens/s", found.stderr)
     if found.returncode or not said or not rate:
         sys.exit(f"nmt-translate failed:\n{found.stderr}")
@@ -114,7 +128,7 @@ def main():
         rival.run()  # the first pass allocates memory
         rounds = [(run_ours(args, text), rival.run()) for _ in range(args.rounds)]
     print(f"{len(text)} sentences, {words} words; Transformer of {rival.weights:,} weights, "
-          f"CTranslate2 {ctranslate2.__version__}")
+          f"CTranslate2 {ctranslate2.__version__}, {precision(args.model)}")
     print("| side | source words/s | target pieces | ratio |\n|---|---|---|---|")
     ratio = statistics.median(theirs[0] / ours[0] for ours, theirs in rounds)
     for name, side in (("nmt-translate", 0), ("CTranslate2", 1)):
