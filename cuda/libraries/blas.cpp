@@ -46,10 +46,13 @@ struct CublasLibrary {
 
 static void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string message =
-      fmt::format("{}: {}", call_name(call), CublasLibrary::get().cublasGetStatusString(status));
-  if (status == CUBLAS_STATUS_ALLOC_FAILED)
-    throw OutOfMemory(message + "; smaller batches need less");
+  const std::string name = call_name(call),
+                    message = fmt::format("{}: {}", name,
+                                          CublasLibrary::get().cublasGetStatusString(status));
+  // On a full device, a handle may not say that memory is missing.
+  const bool is_full = status == CUBLAS_STATUS_ALLOC_FAILED ||
+                       (status == CUBLAS_STATUS_NOT_INITIALIZED && name == "cublasCreate");
+  if (is_full) throw OutOfMemory(message + "; smaller batches need less");
   NMT_FAIL("{}", message);
 }
 
@@ -62,10 +65,10 @@ class Blas {
  public:
   explicit Blas(CudaDevice::State& state) {
     const CublasLibrary& library = CublasLibrary::get();
+    void* const workspace = workspace_.get(state, workspace_bytes);  // may throw
     NMT_CUDA_CHECK(library.cublasCreate(&handle_));
     NMT_CUDA_CHECK(library.cublasSetStream(handle_, state.stream));  // resets the workspace
-    NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace_.get(state, workspace_bytes),
-                                              workspace_bytes));
+    NMT_CUDA_CHECK(library.cublasSetWorkspace(handle_, workspace, workspace_bytes));
   }
   ~Blas() { CublasLibrary::get().cublasDestroy(handle_); }
   Blas(const Blas&) = delete;

@@ -53,10 +53,13 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 static void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string message = fmt::format("{}: {}", call_name(call),
+  const std::string name = call_name(call),
+                    message = fmt::format("{}: {}", name,
                                           CublasLtLibrary::get().cublasLtGetStatusString(status));
-  if (status == CUBLAS_STATUS_ALLOC_FAILED)
-    throw OutOfMemory(message + "; smaller batches need less");
+  // On a full device, a handle may not say that memory is missing.
+  const bool is_full = status == CUBLAS_STATUS_ALLOC_FAILED ||
+                       (status == CUBLAS_STATUS_NOT_INITIALIZED && name == "cublasLtCreate");
+  if (is_full) throw OutOfMemory(message + "; smaller batches need less");
   NMT_FAIL("{}", message);
 }
 

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace nmt {
 namespace cuda {
@@ -50,6 +53,19 @@ void wait_for_stream(CudaDevice::State& state) {
     NMT_CUDA_CHECK(cudaEventCreateWithFlags(&state.reached, cudaEventDisableTiming));
   NMT_CUDA_CHECK(cudaEventRecord(state.reached, state.stream));
   wait_for(state, state.reached);
+}
+
+std::size_t raise_shared(int device, const void* kernel, std::size_t bytes) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, const void*>, std::size_t> limits;
+  const std::lock_guard lock(mutex);
+  std::size_t& limit = limits[{device, kernel}];
+  if (bytes > limit) {
+    NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(bytes)));
+    limit = bytes;
+  }
+  return limit;
 }
 
 Workspace::~Workspace() {
@@ -143,12 +159,13 @@ class DeviceMemory : public MemorySource {
 
   // Leaves memory for what libraries and graphs allocate later: an arena would take all.
   char* allocate(std::size_t bytes) override {
+    // Ends a capture, which may not allow cudaMemGetInfo() either.
+    if (device_.state().recording) device_.state().recording->memory_moves();
     for (;;) {
       const CudaDevice::Memory memory = memory_of(device_.state());
       const std::size_t reserve = std::min(max_reserve, memory.total / 128);
       if (bytes <= memory.free && reserve <= memory.free - bytes) break;
       Graphs* const graphs = device_.state().graphs.get();
-      if (device_.state().recording) device_.state().recording->memory_moves();
       if (!graphs || !graphs->release()) return nullptr;
     }
     return static_cast<char*>(cuda::allocate(device_.state(), bytes));
@@ -232,11 +249,18 @@ CudaDevice::~CudaDevice() {
   state_->staging.reset();
   state_->download.reset();
   state_->graphs.reset();
+  // Library handles before their streams.
+  cuda::Branch& branch = state_->branch;
+  for (std::shared_ptr<cuda::Blas>* blas : {&state_->blas, &branch.blas}) blas->reset();
+  for (std::shared_ptr<cuda::BlasLt>* blas : {&state_->blas_lt, &branch.blas_lt}) blas->reset();
+  for (cuda::Workspace* workspace :
+       {&state_->workspace, &state_->table, &state_->counters, &state_->rounded, &branch.workspace,
+        &branch.rounded, &branch.counters})
+    cuda::Workspace().swap(*workspace);
   if (state_->reached) cudaEventDestroy(state_->reached);
-  if (state_->branch.stream) {
-    for (const cudaEvent_t event : {state_->branch.forked, state_->branch.joined})
-      cudaEventDestroy(event);
-    cudaStreamDestroy(state_->branch.stream);
+  if (branch.stream) {
+    for (const cudaEvent_t event : {branch.forked, branch.joined}) cudaEventDestroy(event);
+    cudaStreamDestroy(branch.stream);
   }
   cudaFreeHost(state_->fault);
   cudaStreamDestroy(state_->stream);

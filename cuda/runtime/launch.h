@@ -39,16 +39,13 @@ using Same = T;
 constexpr int warp_size = 32;
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// A kernel has to opt in to more than 48 KB of dynamic shared memory. Its limit is only raised:
-/// graphs hold launches of other sizes.
+/// A kernel has to opt in to more than 48 KB of dynamic shared memory.
 template <class... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t shared, CudaDevice::State& state) {
   if (shared <= 48 * 1024) return;
-  std::size_t& allowed = state.allowed_shared[reinterpret_cast<const void*>(kernel)];
-  if (shared <= allowed) return;
-  NMT_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(shared)));
-  allowed = shared;
+  const void* const name = reinterpret_cast<const void*>(kernel);
+  std::size_t& allowed = state.allowed_shared[name];
+  if (shared > allowed) allowed = raise_shared(state.index, name, shared);
 }
 
 enum class Blocks {
@@ -70,9 +67,13 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t sh
   const CudaDevice::State& state = state_of(cuda);
   std::tuple<Parameters...> values(std::forward<Arguments>(arguments)...);
   std::apply(
-      [&](Parameters&... value) {
+      // By value: g++ clears the padding of a lambda only where it is a variable.
+      [&](Parameters... value) {
         void* pointers[] = {static_cast<void*>(&value)..., nullptr};
         if (state.recording) {
+          // Graphs compare the bytes of arguments: those between the members of a struct or of a
+          // lambda's captures are not part of its value.
+          (__builtin_clear_padding(&value), ...);
           static constexpr std::array<std::size_t, sizeof...(Parameters)> sizes{
               sizeof(Parameters)...};
           const void* const name = reinterpret_cast<const void*>(kernel);

@@ -64,7 +64,7 @@ struct CudaDevice::State {
   std::string name;
   int multiprocessors = 0, compute_capability = 0;  ///< 10 major + minor
   bool is_cooperative = false;                      ///< has cooperative launches
-  /// Dynamic shared memory that a kernel has opted in to, by its address.
+  /// Dynamic shared memory that a kernel may have, at least, by its address (raise_shared()).
   std::map<const void*, std::size_t> allowed_shared;
   std::size_t max_shared = 0, shared_per_multiprocessor = 0;  ///< bytes; of a block
   Precision precision = Precision::float32;
@@ -110,6 +110,11 @@ inline CudaDevice::State& state_of(const Cuda& cuda) {
   make_current(state.index);
   return state;
 }
+
+/// Raises the dynamic shared memory that a kernel may have on the current device, number `device`,
+/// to at least `bytes`, and returns it. The limit belongs to the kernel, not to a CudaDevice: it is
+/// never lowered, since graphs and other devices of the same GPU launch the kernel with more.
+std::size_t raise_shared(int device, const void* kernel, std::size_t bytes);
 
 /// Waits for the event, which has been recorded; calls state.while_waiting.
 void wait_for(CudaDevice::State& state, cudaEvent_t event);

@@ -28,6 +28,7 @@ class Check:
         self.state.load()  # of an earlier call with this --out
         self.runner = Runner(dict(os.environ), options.limit)
         self.emulated_bin = self.build / "bin/emulated"
+        self.refusals = {}  # of tools.why_not()
 
     def program(self, name):
         """The emulator's program, or that of the build."""

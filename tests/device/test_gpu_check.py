@@ -5,6 +5,7 @@ Usage: test_gpu_check.py FOLDER_OF_PROGRAMS, with the emulator inside."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
 BUILD = next(p for p in PROGRAMS.parents if (p / "lib").is_dir())
 BENCH = ROOT / "scripts/bench"
+sys.path.insert(0, str(BENCH / "gpu"))
+import profiles  # noqa: E402
+
 # Stand-ins for NVIDIA's tools: they run the program and print what the tools print.
 SANITIZER = """#!/bin/bash
 while [[ $1 == --* ]]; do shift 2; done
@@ -29,6 +33,16 @@ echo '==PROF== Connected'
 echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
 echo '"0","fill_kernel(float*)","gpu__time_duration.sum","us","12.5"'
 echo '"0","fill_kernel(float*)","launch__registers_per_thread","register/thread","24"'
+"""
+
+
+# The same where they have no access to the GPU.
+REFUSING = """#!/bin/bash
+echo "$0 $*" >> "$CALLS"
+echo '========= COMPUTE-SANITIZER'
+echo '==ERROR== The user does not have permission to access the counters'
+echo '========= ERROR SUMMARY: 0 errors'
+exit 1
 """
 
 
@@ -147,6 +161,35 @@ class GpuCheck(unittest.TestCase):
         self.assertIn("2 errors", names["failed"][planted[0]])
         self.assertEqual(self.check("--only", 5, "--out", out).returncode, 1, "a failed step was forgotten")
         self.assertEqual(self.check("--only", 5, "--out", out, "--again").returncode, 0)
+
+    def test_tools_that_do_not_work_are_asked_once(self):
+        out, calls, refusing = (self.folder / name for name in ("without_tools", "calls", "refusing"))
+        refusing.mkdir()
+        for name in ("compute-sanitizer", "ncu"):
+            (refusing / name).write_text(REFUSING)
+            (refusing / name).chmod(0o755)
+        for part, count, steps in ((5, 1, ("memcheck", "initcheck", "memcheck of whole models")),
+                                   (3, 2, [f"ncu: {kernel}" for kernel in profiles.KERNELS])):  # fmt: skip
+            done = self.check("--only", part, "--out", out, "--tools", refusing, CALLS=str(calls))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(len(calls.read_text().splitlines()), count, calls.read_text())
+            for step in steps:
+                self.assertRegex(self.steps(out, part)[step]["result"],
+                                 "^not run: (compute-sanitizer|ncu) does not work on this machine: The user does not have permission")  # fmt: skip
+
+    # ncu sees the names of functions; sizes of rows are smaller with --quick.
+    def test_profiled_kernels_are_those_of_their_rows(self):
+        listed = subprocess.run([PROGRAMS / "nmt-bench", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+        for name, (row, pattern, options) in profiles.KERNELS.items():
+            with self.subTest(name):
+                self.assertTrue([line for line in listed if re.search(row, line)], f"nmt-bench has no row {row}")
+                quick = re.sub(r"(?: [A-Z] \d+)+$", " ", row) if not row.startswith("^decoding") else "^decoding/tiny gru float32 batch 1 beam 1"
+                names = self.folder / "kernels"
+                names.unlink(missing_ok=True)
+                subprocess.run([PROGRAMS / "nmt-bench", "--device", "cuda", "--quick", "--min-time", "0", "--cpu-threads", "1", "--filter", quick, *options],
+                               capture_output=True, text=True, env=self.environment(NMT_EMULATED_KERNELS=str(names)))  # fmt: skip
+                launched = names.read_text().splitlines()
+                self.assertTrue([kernel for kernel in launched if re.search(pattern, kernel)], f"{pattern} is none of {launched}")
 
     def test_what_is_refused(self):
         for args, more, status, message in (

@@ -69,11 +69,13 @@ TEST_F(Capture, RunsWhenLaunchedAlone) {
 TEST_F(Capture, RefusesWhatADriverRefuses) {
   char ordinary[8] = {};
   void* memory = nullptr;
+  std::size_t free = 0, total = 0;
   const std::vector<std::function<cudaError_t()>> planted{
       [&] { return cudaStreamSynchronize(first); },
       [&] { return cudaDeviceSynchronize(); },
       [&] { return cudaMalloc(&memory, 8); },
       [&] { return cudaFree(data); },
+      [&] { return cudaMemGetInfo(&free, &total); },
       [&] { return cudaHostAlloc(&memory, 8, 0); },
       [&] { return cudaEventSynchronize(forked); },
       [&] { return cudaMemcpyAsync(data, ordinary, 8, cudaMemcpyHostToDevice, first); },

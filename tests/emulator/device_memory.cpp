@@ -183,7 +183,9 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
+// CUDA does not say that a capture allows it.
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
   *total = total_memory();
   *free = total_memory() - memory.used;
   return cudaSuccess;

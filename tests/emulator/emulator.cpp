@@ -3,11 +3,13 @@
 #include "blocks/block.h"
 #include "core/error.h"
 #include "dry/dry_run.h"
+#include "dry/symbols.h"
 #include "running.h"
 #include "warp/matrix.h"
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -349,9 +351,13 @@ std::uint32_t max_resident(std::size_t threads, std::size_t shared) {
 cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool cooperative,
                 void (*thread)(void*), void* data) {
   const std::size_t count = std::size_t{extent.x} * extent.y * extent.z;
-  if (count == 0 || count > max_threads || shared > max_shared || grid.y > 65535 || grid.z > 65535)
+  constexpr unsigned max_grid_x = 0x7FFFFFFF, max_grid_yz = 65535;
+  if (count == 0 || count > max_threads || shared > max_shared || grid.x > max_grid_x ||
+      grid.y > max_grid_yz || grid.z > max_grid_yz)
     return cudaErrorInvalidValue;
-  const std::uint32_t blocks = grid.x * grid.y * grid.z;
+  const std::uint64_t all = std::uint64_t{grid.x} * grid.y * grid.z;
+  NMT_CHECK(all <= std::numeric_limits<std::uint32_t>::max(), "emulator: a grid of {} blocks", all);
+  const auto blocks = static_cast<std::uint32_t>(all);
   if (cooperative && blocks > max_resident(count, shared))
     return cudaErrorCooperativeLaunchTooLarge;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
@@ -363,8 +369,9 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   blockDim = extent;
   gridDim = grid;
   ++running.launch;
-  // The launch's data (cuda_runtime.h) begins with the kernel.
-  if (is_dry()) begin_dry_launch(*static_cast<const void* const*>(data), blocks);
+  const void* const kernel = *static_cast<const void* const*>(data);  // as cuda_runtime.h has it
+  note_launch(kernel);
+  if (is_dry()) begin_dry_launch(kernel, blocks);
   const std::vector<std::uint32_t> numbers = blocks_to_run(blocks);
   if (cooperative) {
     run_cooperative(numbers);

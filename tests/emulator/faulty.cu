@@ -2,6 +2,8 @@
 #include "cuda/runtime/launch.h"
 #include "faulty.h"
 
+#include <cstring>
+
 #include <mma.h>
 
 namespace nmt::test {
@@ -139,7 +141,40 @@ __global__ void tile_kernel(int fault_number, const unsigned short* a, const uns
     c[static_cast<int>(threadIdx.x) * sum.num_elements + e] = sum.x[e];
 }
 
+__global__ void shared_kernel(std::size_t bytes) {
+  NMT_DYNAMIC_SHARED(values, char);
+  values[bytes - 1] = 1;
+}
+
+struct Padded {
+  const float* x;
+  float value;
+  float* to;
+};
+__global__ void add_padded_kernel(Padded a) {
+  a.to[0] = a.x[0] + a.value;
+}
+
 }  // namespace
+
+__global__ void limited_kernel(std::size_t bytes) {
+  NMT_DYNAMIC_SHARED(values, char);
+  values[bytes - 1] = 1;
+}
+void use_shared(const Cuda& cuda, std::size_t bytes) {
+  launch(shared_kernel, 1, 1, bytes, cuda, bytes);
+}
+std::int64_t shared_blocks(const Cuda& cuda, std::size_t bytes) {
+  return resident_blocks(shared_kernel, 1, bytes, cuda);
+}
+void add_padded(const Cuda& cuda, int padding, const float* x, float value, float* to) {
+  Padded a;
+  std::memset(static_cast<void*>(&a), padding, sizeof a);
+  a.x = x;
+  a.value = value;
+  a.to = to;
+  launch(add_padded_kernel, 1, 1, 0, cuda, a);
+}
 
 void meet(const Cuda& cuda, MeetingFault fault, int blocks, unsigned* counter, float* x,
           float* sums) {

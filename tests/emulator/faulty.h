@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <kernels/backend.h>
 
 namespace nmt::test {
@@ -64,6 +67,14 @@ enum class TileFault {
 };
 void multiply_tile(const Cuda& cuda, TileFault fault, const unsigned short* a,
                    const unsigned short* b, float* c);
+/// A kernel that writes the last of `bytes` bytes of dynamic shared memory.
+void limited_kernel(std::size_t bytes);
+/// The same with a kernel of launch().
+void use_shared(const Cuda& cuda, std::size_t bytes);
+/// Blocks of that kernel that the device holds at once.
+std::int64_t shared_blocks(const Cuda& cuda, std::size_t bytes);
+/// to[0] = x[0] + value, with an argument whose padding has bytes of value `padding`.
+void add_padded(const Cuda& cuda, int padding, const float* x, float value, float* to);
 /// Host code that reads device memory.
 float read_on_host(const float* x);
 

@@ -82,6 +82,8 @@ struct OpenDeviceMemory {
 
 // ---- streams and graphs (stream.cpp) ----
 
+/// Whether the stream has been made and not destroyed.
+bool exists(cudaStream_t stream);
 /// Runs a call that is not a kernel, or defers it.
 cudaError_t submit(cudaStream_t stream, const char* kind, std::function<cudaError_t()> call);
 /// Defers such a call. In a capture it becomes a node of this kind; in a late stream, or behind a

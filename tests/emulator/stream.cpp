@@ -108,7 +108,11 @@ bool are_late_at_first() {
 }
 
 std::set<EmulatedStream*> streams;
-Counters counted{.late_streams = are_late_at_first()};
+Counters counted = [] {
+  Counters first;
+  first.late_streams = are_late_at_first();
+  return first;
+}();
 
 // Runs the stream's first `place` calls; the first error, or cudaErrorNotReady. A stream that is
 // gone has run all.
@@ -169,6 +173,10 @@ cudaError_t run_node(const EmulatedNode& node) {
 void hold_stream(cudaStream_t stream, std::function<bool()> ready) {
   submit(stream, "hold",
          [ready = std::move(ready)] { return ready() ? cudaSuccess : cudaErrorNotReady; });
+}
+
+bool exists(cudaStream_t stream) {
+  return streams.contains(stream);
 }
 
 bool is_on_current_device(cudaStream_t stream) {
@@ -431,6 +439,14 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 
 namespace {
 
+// Whether the kernels may still have the shared memory of their nodes: a limit may have become
+// smaller.
+bool have_shared_memory(const std::vector<EmulatedNode>& nodes) {
+  return std::ranges::all_of(nodes, [](const EmulatedNode& node) {
+    return node.call || node.kernel.shared <= shared_limit(node.kernel.name);
+  });
+}
+
 std::vector<std::vector<std::size_t>> needs_of(const EmulatedGraph& graph) {
   std::vector<std::vector<std::size_t>> needs;
   for (const auto& node : graph.nodes) {
@@ -444,6 +460,7 @@ std::vector<std::vector<std::size_t>> needs_of(const EmulatedGraph& graph) {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   if (breaks_captures()) return cudaErrorStreamCaptureUnsupported;
+  if (counters().instantiations.fails()) return cudaErrorMemoryAllocation;
   *exec = new EmulatedGraphExec{graph, {}, needs_of(*graph)};
   for (const auto& node : graph->nodes) (*exec)->nodes.push_back(*node);
   return cudaSuccess;
@@ -470,6 +487,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
   const bool known =
       std::ranges::any_of(nodes, [&](const auto& other) { return other.get() == node; });
   if (!known || node->kernel.name != parameters->func) return cudaErrorInvalidValue;
+  if (parameters->sharedMemBytes > shared_limit(parameters->func)) return cudaErrorInvalidValue;
   Kernel& kernel = exec->nodes[node->number].kernel;
   kernel.grid = parameters->gridDim;
   kernel.block = parameters->blockDim;
@@ -503,13 +521,16 @@ cudaError_t run_graph(const std::vector<EmulatedNode>& nodes,
 }  // namespace
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t stream) {
-  return is_captured(stream) ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (is_captured(stream)) return cudaErrorStreamCaptureUnsupported;
+  return counters().uploads.fails() ? cudaErrorMemoryAllocation : cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
   if (is_captured(stream))
     return cudaErrorStreamCaptureUnsupported;  // a child graph, which is not emulated
+  if (counters().graph_launches.fails()) return cudaErrorMemoryAllocation;
+  if (!have_shared_memory(exec->nodes)) return cudaErrorInvalidValue;
   if (stream) stream->running.insert(exec);
   if (!is_deferred(stream)) return run_graph(exec->nodes, exec->needs);
   // Later changes of the graph are of later launches.

@@ -20,6 +20,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 }
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  planted("cublasDestroy");
+  if (!nmt_standin_exists(handle->stream)) planted("cublasDestroy after its stream");
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -61,7 +63,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
     return status;
   if (!handle || handle->device != nmt_standin_device()) return CUBLAS_STATUS_NOT_INITIALIZED;
   // Without a workspace of the caller, cuBLAS allocates one, which a capture refuses.
-  if (!handle->has_workspace) return CUBLAS_STATUS_EXECUTION_FAILED;
+  if (!handle->has_workspace || !nmt_standin_exists(handle->stream))
+    return CUBLAS_STATUS_EXECUTION_FAILED;
   if (algorithm != CUBLAS_GEMM_DEFAULT || m < 0 || n < 0 || k < 0 || count < 0)
     return CUBLAS_STATUS_INVALID_VALUE;
   const bool ta = transpose_a == CUBLAS_OP_T, tb = transpose_b == CUBLAS_OP_T;

@@ -29,6 +29,9 @@ bool nmt_standin_is_captured(cudaStream_t stream) {
 bool nmt_standin_has(const void* data, std::size_t bytes) {
   return bytes == 0 || emulator::device_region(data).has(data, bytes);
 }
+bool nmt_standin_exists(cudaStream_t stream) {
+  return !stream || emulator::exists(stream);
+}
 int nmt_standin_device() {
   return emulator::running.device;
 }

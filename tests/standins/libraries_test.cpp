@@ -91,6 +91,26 @@ TEST_F(Libraries, WithoutMemoryAreOutOfMemory) {
   }
 }
 
+// What a handle may answer on a full device instead; an error elsewhere.
+TEST_F(Libraries, ThatCannotBeInitializedAreOutOfMemory) {
+  const auto with_bias_too = [&] { kernels::gemm_bias(device->handle(), 2, 4, 3, x, w, bias, y); };
+  standins::record().failures = {{"cublasCreate", 1}, {"cublasLtCreate", 1}};
+  EXPECT_THROW(multiply(), OutOfMemory);
+  EXPECT_THROW(with_bias_too(), OutOfMemory);
+  standins::record().failures = {{"cublasGemmStridedBatchedEx", 1}, {"cublasLtMatmul", 1}};
+  try {
+    multiply();
+    FAIL();
+  } catch (const OutOfMemory&) {
+    FAIL() << "not a matter of memory";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "cublasGemmStridedBatchedEx: the library was not initialized");
+  }
+  standins::record().failures.clear();
+  with_bias_too();
+  EXPECT_EQ(result(), with_bias);
+}
+
 TEST_F(Libraries, FailuresNameTheCall) {
   standins::record().failures = {{"cublasGemmStridedBatchedEx", 13}};
   try {
@@ -129,6 +149,26 @@ TEST_F(Libraries, HaveAHandleForEachBranch) {
   device->join();
   EXPECT_EQ(result(), product);
   EXPECT_EQ(calls("cublasCreate"), 2);
+}
+
+TEST_F(Libraries, AreClosedBeforeTheirStreams) {
+  {
+    CudaDevice other;
+    const std::unique_ptr<MemorySource> memory = other.memory_source();
+    auto* const z = reinterpret_cast<float*>(memory->allocate(2 * sizeof(float)));
+    other.clear(z, 2 * sizeof(float));
+    const auto square = [&](float* from) {
+      kernels::gemm(other.handle(), false, false, 1, 1, 1, from, 1, from, 1, 0.0f, from, 1);
+    };
+    ASSERT_TRUE(other.fork());
+    square(z);
+    other.second_branch();
+    square(z + 1);
+    other.join();
+    memory->release(reinterpret_cast<char*>(z));
+  }
+  EXPECT_EQ(calls("cublasDestroy"), 2);
+  EXPECT_EQ(calls("cublasDestroy after its stream"), 0);
 }
 
 }  // namespace

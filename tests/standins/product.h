@@ -17,6 +17,8 @@ int nmt_standin_enqueue(cudaStream_t stream, const char* name, const std::functi
 bool nmt_standin_is_captured(cudaStream_t stream);
 /// Whether these bytes lie in one piece of device memory.
 bool nmt_standin_has(const void* data, std::size_t bytes);
+/// Whether the stream has been made and not destroyed, or is null.
+bool nmt_standin_exists(cudaStream_t stream);
 /// The current device, and that of a stream.
 int nmt_standin_device();
 int nmt_standin_device_of(cudaStream_t stream);

@@ -2,6 +2,7 @@
 import bench
 import gtests
 import profiles
+import tools
 import training
 
 # Tests for racecheck and initcheck: one case per kind of kernel; memcheck runs all.
@@ -27,12 +28,14 @@ def tests(check):
 
 
 def sanitizer(check, kind, program, wanted, group, name=""):
-    name = name or kind
-    tool = check.tool("compute-sanitizer")
-    if tool:
-        gtests.test(check, name, program, wanted, [tool, "--tool", kind, "--error-exitcode", "9"], 500, group)
-    elif not check.state.is_done(name):
-        check.state.finish(name, "not run: there is no compute-sanitizer", True, 0)
+    name, options = name or kind, ["--error-exitcode", "9"]
+    if check.state.is_done(name):
+        return
+    why = tools.why_not(check, "compute-sanitizer", ["--tool", "memcheck", *options], tools.sanitizer_works)
+    if why:
+        check.state.finish(name, f"not run: {why}", True, 0)
+    else:
+        gtests.test(check, name, program, wanted, [check.tool("compute-sanitizer"), "--tool", kind, *options], 500, group)
 
 
 def benchmarks(check):

@@ -6,6 +6,8 @@ import pathlib
 import re
 import sys
 
+import tools
+
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 METRICS = {
     "gpu__time_duration.sum": "time",
@@ -24,7 +26,7 @@ KERNELS = {
     "layer normalization, backward": ("^pointwise/layer_norm_backward", "layer_norm_backward|backward", ()),
     "softmax and loss": ("^softmax/loss and gradients R 1024 E 1024 V 32000", "loss|softmax", ()),
     "rounding to bfloat16": ("^products/A B M 4096 N 1024 K 1024", "each|gather", ("--precision", "bfloat16")),
-    "top-k of a decoding step": ("^decoding/wmt14-en-de-lrn olrn float32 batch 1 beam 4", "top_k", ()),
+    "top-k of a decoding step": ("^decoding/wmt14-en-de-lrn olrn float32 batch 1 beam 4", "best_of_parts", ()),
 }
 
 
@@ -64,14 +66,15 @@ def profile(check, kernel):
     name = f"ncu: {kernel}"
     if state.is_done(name):
         return
-    tool = check.tool("ncu")
-    if not tool:
-        return state.finish(name, "not run: there is no ncu", True, 0)
+    common = ["--csv", "--target-processes", "all", "--clock-control", "none", "--metrics", ",".join(METRICS)]
+    why = tools.why_not(check, "ncu", [*common, "--launch-count", "1"], lambda done: done.status == 0 and bool(counters(done.text)))
+    if why:
+        return state.finish(name, f"not run: {why}", True, 0)
     row, pattern, options = KERNELS[kernel]
     if check.options.emulated:
         row = "^pointwise/fill"
-    command = [tool, "--csv", "--target-processes", "all", "--clock-control", "none", "--kernel-name", f"regex:{pattern}", "--launch-skip", "4", "--launch-count", "2",
-               "--metrics", ",".join(METRICS), check.program("nmt-bench"), "--device", "cuda", "--min-time", "0", "--filter", row, *options]  # fmt: skip
+    command = [check.tool("ncu"), *common, "--kernel-name", f"regex:{pattern}", "--launch-skip", "4", "--launch-count", "2",
+               check.program("nmt-bench"), "--device", "cuda", "--min-time", "0", "--filter", row, *options]  # fmt: skip
     done = check.runner.run(command, 150)
     launches = counters(done.text)
     good = done.status == 0 and bool(launches)

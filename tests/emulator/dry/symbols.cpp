@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -107,18 +108,38 @@ std::string short_name(const std::string& name) {
   return text;
 }
 
-std::string kernel_name(const void* address) {
+namespace {
+
+// Empty where the program has no such symbol.
+std::string readable_name(const void* address) {
   static const std::unordered_map<std::uint64_t, std::string> names = read_symbols();
   Dl_info info{};
-  if (!dladdr(address, &info)) return "unknown";
+  if (!dladdr(address, &info)) return "";
   const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) -
                                                  static_cast<const char*>(info.dli_fbase));
   const auto found = names.find(offset);
-  if (found == names.end()) return "unknown";
+  if (found == names.end()) return "";
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> readable(
       abi::__cxa_demangle(found->second.c_str(), nullptr, nullptr, &status), std::free);
-  return short_name(readable ? readable.get() : found->second);
+  return readable ? readable.get() : found->second;
+}
+
+}  // namespace
+
+std::string kernel_name(const void* address) {
+  const std::string name = readable_name(address);
+  return name.empty() ? "unknown" : short_name(name);
+}
+
+void note_launch(const void* kernel) {
+  static const char* const path = std::getenv("NMT_EMULATED_KERNELS");
+  if (!path) return;
+  static std::set<const void*> seen;
+  if (!seen.insert(kernel).second) return;
+  std::string name = without_scopes(readable_name(kernel));
+  skip(name, "void ");
+  std::ofstream(path, std::ios::app) << name.substr(0, name.find_first_of("<(")) << '\n';
 }
 
 }  // namespace nmt::emulator

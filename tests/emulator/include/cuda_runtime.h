@@ -247,9 +247,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
+/// Of the kernel on the current device; the value may also become smaller.
+cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value);
 template <class... Parameters>
-cudaError_t cudaFuncSetAttribute(void (*)(Parameters...), cudaFuncAttribute, int bytes) {
-  return bytes <= nmt::emulator::max_shared ? cudaSuccess : cudaErrorInvalidValue;
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
+                                 int value) {
+  return cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
 }
 
 namespace nmt::emulator {
@@ -311,6 +314,8 @@ template <class... Parameters>
 cudaError_t launch_or_defer(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
                             std::size_t shared, bool cooperative, cudaStream_t stream) {
   if (!is_on_current_device(stream)) return cudaErrorInvalidResourceHandle;
+  const cudaError_t status = check_launch(reinterpret_cast<const void*>(kernel), shared);
+  if (status != cudaSuccess) return status;
   if (is_deferred(stream)) {
     static constexpr std::size_t sizes[] = {sizeof(Parameters)..., 0};
     return defer(stream, {reinterpret_cast<void*>(kernel), grid, block, shared, cooperative,
@@ -332,8 +337,9 @@ cudaError_t cudaLaunchCooperativeKernel(Function* kernel, dim3 grid, dim3 block,
   return nmt::emulator::launch_or_defer(kernel, grid, block, arguments, shared, true, stream);
 }
 template <class Function>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function*, int threads,
-                                                          std::size_t shared) {
-  *blocks = nmt::emulator::resident_blocks(static_cast<std::size_t>(threads), shared);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* kernel,
+                                                          int threads, std::size_t shared) {
+  const bool fits = shared <= nmt::emulator::shared_limit(reinterpret_cast<const void*>(kernel));
+  *blocks = fits ? nmt::emulator::resident_blocks(static_cast<std::size_t>(threads), shared) : 0;
   return cudaSuccess;
 }

@@ -5,7 +5,7 @@
 // - a barrier that not all threads of the block reach, or that they reach at different places;
 // - a deadlock of threads;
 // - a warp operation whose mask names a lane that does not take part, or that reads such a lane;
-// - more threads or shared memory than a device has;
+// - more threads or shared memory than a device has or than the kernel has opted in to;
 // - a barrier of blocks (persistent/blocks_barrier.h) that not all threads or blocks
 //   reach, and one outside a cooperative launch, whose blocks are all alive at the same time;
 // - an operation of tensor cores that the lanes of a warp do not make together.
@@ -35,6 +35,12 @@ constexpr std::size_t max_resident_threads = 2048, shared_per_multiprocessor = 2
 /// Runs thread(data) as every thread of every block; `cooperative`: all blocks are alive at once.
 cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, bool cooperative,
                 void (*thread)(void*), void* data);
+/// What a driver checks when a kernel is launched or captured: its dynamic shared memory, which is
+/// at most that of shared_limit().
+cudaError_t check_launch(const void* kernel, std::size_t shared);
+/// Dynamic shared memory that a kernel may have on the current device: 48 KB, or what
+/// cudaFuncSetAttribute has last allowed.
+std::size_t shared_limit(const void* kernel);
 /// Multiprocessors of the device.
 int multiprocessors();
 /// Blocks that a multiprocessor holds at a time.
@@ -84,9 +90,22 @@ T shuffle(unsigned mask, T value, Shuffle kind, int argument, int width, std::so
   return value;
 }
 
+/// Calls that fail on purpose: `good` succeed, then `failing` find no memory.
+struct Planted {
+  int good = 0, failing = 0;
+  bool fails() {
+    if (failing == 0) return false;
+    const bool succeeds = good > 0;
+    --(succeeds ? good : failing);
+    return !succeeds;
+  }
+};
+
 /// What tests count, and plant.
 struct Counters {
-  int failing_allocations = 0;  ///< the next so many find no memory
+  int failing_allocations = 0;                      ///< the next so many find no memory
+  Planted launches;                                 ///< of kernels, also where they are captured
+  Planted instantiations, uploads, graph_launches;  ///< of graphs
   /// Streams do their work as late as a device may: when the host or another stream waits for it.
   /// Initially as NMT_EMULATED_STREAMS=late says.
   bool late_streams = false;
