@@ -53,8 +53,8 @@ HoldOut hold_out(const ParallelCorpus& corpus, std::int64_t n, std::uint64_t see
   NMT_CHECK(n > 0, "development set: {} pairs to hold out", n);
   const auto leaves_none = [&] {
     fail(ExitStatus::data,
-         "{}: holding out {} of {} pairs leaves none for training; give a development set with "
-         "valid-sets",
+         "{}: holding out {} of {} pairs, with all that have an equal side, leaves none for "
+         "training; give a development set with valid-sets",
          corpus.file(Side::source).path(), n, pairs);
   };
   if (n >= pairs) leaves_none();

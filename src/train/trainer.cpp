@@ -447,10 +447,13 @@ void Trainer::load() {
   if (state_.corpus == parts_.corpus) {
     parts_.source.restore(state_.position);
   } else {
-    parts_.reporter.event("corpus", state_.progress,
-                          "training data or batching differs from the checkpoint; restarting the "
-                          "corpus",
-                          true);
+    const auto hash = [](const std::string& corpus) { return corpus.substr(0, corpus.find(' ')); };
+    parts_.reporter.event(
+        "corpus", state_.progress,
+        fmt::format("{} the checkpoint's; restarting the corpus",
+                    hash(state_.corpus) == hash(parts_.corpus) ? "the batching differs from"
+                                                               : "the training text is not"),
+        true);
     parts_.source.restore(beginning_);
     state_.corpus = parts_.corpus;
     state_.progress.epochs = 0;

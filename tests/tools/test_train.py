@@ -105,7 +105,7 @@ class TrainTest(unittest.TestCase):
             target.write("ein haus\n")
             more.write("0-0\n")  # new text has new links
         done = self.train("guided", "--guided-alignment", other, "--after", "7u")
-        self.assertIn("restarting the corpus", done.stderr)
+        self.assertIn("the training text is not the checkpoint's; restarting the corpus", done.stderr)
 
     def test_noise_is_drawn_alike_by_a_resumed_training(self):
         # A vocabulary of its own, so that only the noise of the training pairs tells the runs apart.

@@ -290,7 +290,7 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "--beam-siz", "3", says=["beam-size"])
         self.refused(2, "nmt-translate", "-m", self.model, "--normalize", "1", "--length-penalty", "1", says=["normalize", "length-penalty"])
         self.refused(2, "nmt-score", "-m", self.model, missing, self.home / "test.de", says=[missing])
-        self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["1"])
+        self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["test.de; expected two"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "train.de", says=["test.en", "train.de"])
         self.refused(3, "nmt-score", "-m", self.model, self.home / "test.en", self.home / "test.de", "--n-best", says=["test.de:1"])
 

@@ -7,6 +7,8 @@
 #include "search/batch_translator.h"
 #include "search/stream.h"
 
+#include <fmt/ranges.h>
+
 namespace nmt::app {
 namespace {
 
@@ -54,8 +56,8 @@ PairScorer::Totals score(const ScoreSpec& spec) {
     return {};
   }
   if (spec.files.size() != 2)
-    fail(ExitStatus::usage, "{} files to score, expected two: source and target",
-         spec.files.size());
+    fail(ExitStatus::usage, "files to score: {}; expected two, source and target",
+         spec.files.empty() ? "none" : fmt::format("{}", fmt::join(spec.files, ", ")));
   LineReader source_reader = LineReader::open(spec.files[0]),
              target_reader = LineReader::open(spec.files[1]);
   LineWriter writer(spec.output);

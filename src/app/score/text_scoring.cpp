@@ -15,6 +15,8 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 namespace nmt::app {
 namespace {
 
@@ -39,7 +41,8 @@ void check_text(const ScoreSpec& spec) {
     fail(ExitStatus::usage, "model: {} language models given, expected one, or two to compare",
          spec.models.models.size());
   if (spec.files.size() > 1)
-    fail(ExitStatus::usage, "{} files to score, a language model scores one", spec.files.size());
+    fail(ExitStatus::usage, "files to score: {}; a language model scores one",
+         fmt::join(spec.files, ", "));
   const auto refuse = [](bool given, const char* name) {
     if (given) fail(ExitStatus::usage, "{}: has no meaning for a language model", name);
   };
