@@ -1,5 +1,9 @@
 #include "app/benchmark/blas.h"
 
+#include "kernels/instruction_set.h"
+
+#include <fmt/format.h>
+
 namespace nmt::app::bench {
 namespace {
 
@@ -7,6 +11,16 @@ namespace {
 constexpr int row_major = 101, plain = 111, transposed = 112;
 
 const char openblas[] = "libopenblas.so.0";
+
+// OpenBLAS computes with kernels for SSE3 on processors that are newer than itself.
+std::string advice(const std::string& core) {
+  const std::string level = kernels::instruction_set();
+  const char* const better = level.starts_with("x86-64-v4")   ? "SkylakeX"
+                             : level.starts_with("x86-64-v3") ? "Haswell"
+                                                              : nullptr;
+  if (core != "Prescott" || !better) return "";
+  return fmt::format(" (it does not know this processor; set OPENBLAS_CORETYPE={})", better);
+}
 
 }  // namespace
 
@@ -34,7 +48,8 @@ std::string Blas::description() const {
   }
   if (!openblas_config_ || !openblas_corename_) return name_;
   const std::string config = openblas_config_();
-  return config.substr(0, config.find(' ', config.find(' ') + 1)) + ", " + openblas_corename_();
+  const std::string core = openblas_corename_();
+  return config.substr(0, config.find(' ', config.find(' ') + 1)) + ", " + core + advice(core);
 }
 
 void Blas::multiply(ThreadPool& pool, const BlasProduct& s, const float* a, const float* b,
