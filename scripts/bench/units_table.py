@@ -132,6 +132,10 @@ def shown(row, key, form):
     return "" if row[key] is None else form.format(row[key])
 
 
+def shown_p(row, key):
+    return "< 0.001" if row[key] is not None and row[key] < 0.0005 else shown(row, key, "{:.3f}")
+
+
 def processor():
     try:
         names = re.findall(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
@@ -149,7 +153,7 @@ def markdown(args, table, command):
         score_text = shown(row, "bleu", "{:.1f}") + shown(row, "ci", " ± {:.1f}") + shown(row, "bleu_sd", " (sd {:.2f})")
         cells = [f"`{row['unit']}`", shown(row, "parameters", "{:,}"), shown(row, "updates", "{:,}"), shown(row, "tokens_per_second", "{:,.0f}"), shown(row, "tokens_ratio", "{:.2f}"),
                  shown(row, "ms_batch_1", "{:.1f}"), shown(row, "ms_batch_64", "{:.2f}"), score_text if row["status"] == "ok" else "failed",
-                 shown(row, "p_value", "{:.3f}"), shown(row, "p_seeds", "{:.3f}"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
+                 shown_p(row, "p_value"), shown_p(row, "p_seeds"), shown(row, "dev_bleu", "{:.1f}")]  # fmt: skip
         others = row.get("other_tests", [(None, None)] * (len(args.tests) - 1))
         cells += ["" if mean is None else f"{mean:.1f}" + (f" ({p:.3f})" if p is not None else "") for mean, p in others]
         lines.append("| " + " | ".join(cells) + " |")

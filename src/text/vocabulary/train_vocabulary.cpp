@@ -155,11 +155,11 @@ TrainedVocabulary train_vocabulary(std::int64_t lines, const LineAt& line,
   const int size = trained.vocabulary.size();
   if (size <= 3) no_text();  // only characters that SentencePiece drops
   if (size < training.size) {
-    log::info("{}: {} pieces instead of {}; the text has no more distinct pieces",
-              name, size, training.size);
+    log::info("{}: {} pieces instead of {}; the text has no more distinct pieces", name, size,
+              training.size);
   } else if (size > training.size) {
-    log::info("{}: {} pieces instead of {}; its characters need this many", name,
-              size, training.size);
+    log::info("{}: {} pieces instead of {}; its characters need this many", name, size,
+              training.size);
   }
   return trained;
 }
