@@ -95,6 +95,8 @@ void* allocate(const CudaDevice::State& state, std::size_t bytes) {
 CudaDevice::Memory memory_of(const CudaDevice::State& state) {
   CudaDevice::Memory memory;
   make_current(state.index);
+  // Before an allocation, or after one that failed. A capture may not allow the query either.
+  if (state.recording) state.recording->memory_moves();
   NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
   return memory;
 }
@@ -159,8 +161,6 @@ class DeviceMemory : public MemorySource {
 
   // Leaves memory for what libraries and graphs allocate later: an arena would take all.
   char* allocate(std::size_t bytes) override {
-    // Ends a capture, which may not allow cudaMemGetInfo() either.
-    if (device_.state().recording) device_.state().recording->memory_moves();
     for (;;) {
       const CudaDevice::Memory memory = memory_of(device_.state());
       const std::size_t reserve = std::min(max_reserve, memory.total / 128);

@@ -155,6 +155,18 @@ __global__ void add_padded_kernel(Padded a) {
   a.to[0] = a.x[0] + a.value;
 }
 
+struct Listed {
+  struct {
+    const float* x;
+    double weight;
+  } item[5];
+  int count;
+};
+__global__ void add_listed_kernel(Listed list, float* to) {
+  for (int i = 0; i < list.count; ++i)
+    to[0] += list.item[i].x[0] * static_cast<float>(list.item[i].weight);
+}
+
 }  // namespace
 
 __global__ void limited_kernel(std::size_t bytes) {
@@ -174,6 +186,11 @@ void add_padded(const Cuda& cuda, int padding, const float* x, float value, floa
   a.value = value;
   a.to = to;
   launch(add_padded_kernel, 1, 1, 0, cuda, a);
+}
+void add_listed(const Cuda& cuda, int count, const float* x, float* to) {
+  Listed list{};
+  for (; list.count < count; ++list.count) list.item[list.count] = {x, 1.0};
+  launch(add_listed_kernel, 1, 1, 0, cuda, list, to);
 }
 
 void meet(const Cuda& cuda, MeetingFault fault, int blocks, unsigned* counter, float* x,

@@ -75,6 +75,9 @@ void use_shared(const Cuda& cuda, std::size_t bytes);
 std::int64_t shared_blocks(const Cuda& cuda, std::size_t bytes);
 /// to[0] = x[0] + value, with an argument whose padding has bytes of value `padding`.
 void add_padded(const Cuda& cuda, int padding, const float* x, float value, float* to);
+/// to[0] += the sum of `count` times x[0], listed in an argument that has an array of structs and
+/// padding after it; `count` at most 5.
+void add_listed(const Cuda& cuda, int count, const float* x, float* to);
 /// Host code that reads device memory.
 float read_on_host(const float* x);
 
