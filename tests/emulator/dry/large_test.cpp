@@ -1,0 +1,224 @@
+// Kernels with more than 2^31 elements: grids within CUDA's limits, and no index of 32 bits. The
+// emulator refuses other grids and accesses outside of the arguments; an index that wraps within
+// them shows in the bytes that are counted.
+
+#include "config/precision.h"
+#include "dry/dry_run.h"
+#include "kernels/attention.h"
+#include "kernels/layer_norm.h"
+#include "kernels/optimizer.h"
+#include "kernels/pointwise.h"
+#include "kernels/products/rounded.h"
+#include "kernels/self_attention.h"
+#include "kernels/softmax_loss.h"
+#include "tensor/cuda_device.h"
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace nmt::test {
+namespace {
+
+// More than 2^31, since the last block that runs is at 95 % of the grid.
+constexpr std::int64_t large = (std::int64_t{1} << 31) / 4 * 5;
+
+class LargeShapes : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__)
+    GTEST_SKIP() << "accesses are not counted under AddressSanitizer";
+#else
+    dry = std::make_unique<emulator::DryRun>();
+    device = std::make_unique<CudaDevice>(0, Precision::bfloat16);
+    source = device->memory_source();
+#endif
+  }
+  void TearDown() override {
+    for (char* data : memory) source->release(data);
+    source.reset();
+    device.reset();
+    dry.reset();
+  }
+  template <class T = float>
+  T* make(std::int64_t n) {
+    memory.push_back(source->allocate(static_cast<std::size_t>(n) * sizeof(T)));
+    EXPECT_NE(memory.back(), nullptr) << n;
+    return reinterpret_cast<T*>(memory.back());
+  }
+  std::int32_t* upload(const std::vector<std::int32_t>& values) {
+    auto* const to = make<std::int32_t>(std::ssize(values));
+    EXPECT_LE(values.size() * sizeof(std::int32_t), emulator::max_dry_copy);
+    device->to_device(to, values.data(), values.size() * sizeof(std::int32_t));
+    return to;
+  }
+  Cuda on() const {
+    return device->handle();
+  }
+  // The work since the last call, of all kernels whose name begins so.
+  emulator::Work work(const std::string& name) {
+    emulator::Work sum;
+    std::string names;
+    for (const auto& [kernel, work] : dry->work()) {
+      names += kernel + "; ";
+      if (!kernel.starts_with(name)) continue;
+      sum.calls += work.calls;
+      sum.read += work.read;
+      sum.written += work.written;
+    }
+    EXPECT_GT(sum.calls, 0) << "no " << name << " among " << names;
+    dry->clear();
+    return sum;
+  }
+  // Sectors that two rows or blocks share count twice.
+  void expect_written(const std::string& name, double bytes) {
+    EXPECT_NEAR(work(name).written, bytes, 0.03 * bytes) << name;
+  }
+
+  std::unique_ptr<emulator::DryRun> dry;
+  std::unique_ptr<CudaDevice> device;
+  std::unique_ptr<MemorySource> source;
+  std::vector<char*> memory;
+};
+
+TEST_F(LargeShapes, Each) {
+  constexpr std::int64_t n = large + 5;
+  kernels::fill(on(), make(n), n, 1.0f);
+  expect_written("each: fill", 4.0 * n);
+}
+
+// Four columns of a number each; the last ones of a row are fewer.
+TEST_F(LargeShapes, Gather) {
+  for (const std::int64_t columns : {1024, 1027}) {
+    const std::int64_t rows = large / columns + 1, stride = kernels::rounded_stride(columns);
+    kernels::round_matrix(on(), rows, columns, make(rows * columns),
+                          make<kernels::Bfloat16>(rows * stride));
+    expect_written("each: gather",
+                   2.0 * static_cast<double>(rows) * static_cast<double>((columns + 3) / 4 * 4));
+  }
+}
+
+TEST_F(LargeShapes, LayerNorm) {
+  for (const std::int64_t planes : {1, 4}) {
+    constexpr std::int64_t width = 1024;
+    const std::int64_t rows = large / (planes * width) + 1, n = rows * planes * width;
+    const float* const gain = make(planes * width);
+    float *const x = make(n), *const y = make(n), *const statistics = make(2 * rows * planes),
+                 *const dgain = make(planes * width);
+    kernels::layer_norm(on(), rows, planes, width, x, gain, nullptr, y, statistics);
+    expect_written("layer_norm_kernel", 4.0 * static_cast<double>(n));
+    kernels::layer_norm_backward(on(), rows, planes, width, y, x, statistics, gain, y, dgain,
+                                 nullptr);
+    EXPECT_GT(work("layer_norm_backward_kernel").written, 4.0 * static_cast<double>(n));
+  }
+}
+
+TEST_F(LargeShapes, ScatterAddRows) {
+  constexpr std::int64_t rows = 1 << 16, width = 41 * 1000;
+  static_assert(rows * width > large);
+  std::vector<std::int32_t> ids(rows);
+  std::iota(ids.rbegin(), ids.rend(), 0);
+  kernels::scatter_add_rows(on(), rows, width, rows, upload(ids), upload(kernels::id_runs(ids)),
+                            make(rows * width), make(rows * width));
+  device->synchronize();  // no fault
+  expect_written("scatter_add_kernel", 4.0 * rows * width);
+}
+
+// The logits of a chunk of 2,048 rows.
+TEST_F(LargeShapes, Softmax) {
+  kernels::SoftmaxLoss loss;
+  loss.rows = 2048;
+  loss.width = 512;
+  loss.vocabulary = 1311000 + 1;
+  ASSERT_GT(loss.rows * loss.vocabulary, large);
+  loss.x = make(loss.rows * loss.width);
+  loss.table = make(loss.vocabulary * loss.width);
+  loss.rounded_x = make<kernels::Bfloat16>(loss.rows * loss.width);
+  loss.rounded_table = make<kernels::Bfloat16>(loss.vocabulary * loss.width);
+  loss.bias = make(loss.vocabulary);
+  loss.target = upload(std::vector<std::int32_t>(static_cast<std::size_t>(loss.rows),
+                                                 static_cast<std::int32_t>(loss.vocabulary - 1)));
+  loss.dx = make(loss.rows * loss.width);
+  loss.dtable = make(loss.vocabulary * loss.width);
+  loss.dbias = make(loss.vocabulary);
+  loss.cross_entropy = make<double>(1);
+  loss.smoothed = make<double>(1);
+  loss.scratch = make(kernels::softmax_loss_scratch(on(), loss.rows, loss.width, loss.vocabulary));
+  kernels::softmax_loss(on(), loss);
+  device->synchronize();
+  expect_written("row_loss_kernel",
+                 2.0 * static_cast<double>(loss.rows) * static_cast<double>(loss.vocabulary));
+}
+
+TEST_F(LargeShapes, Attention) {
+  constexpr std::int64_t target_steps = 512, sentences = 640, heads = 16, steps = 513, width = 1024,
+                         queries = target_steps * sentences * width,
+                         positions = steps * sentences * width,
+                         weights_count = target_steps * sentences * heads * steps;
+  static_assert(weights_count > large);
+  kernels::Attention a;
+  a.steps = steps;
+  a.sentences = sentences;
+  a.space = a.width = width;
+  a.heads = heads;
+  a.keys = make(positions);
+  a.memory = make(positions);
+  a.v = make(width);
+  a.lengths = upload(std::vector<std::int32_t>(sentences, steps));
+  kernels::AttentionGradient g;
+  g.dcontext = make(queries);
+  g.dquery = make(queries);
+  g.dkeys = make(positions);
+  g.dmemory = make(positions);
+  g.dv = make(width);
+  const float* const query = make(queries);
+  float *const weights = make(weights_count), *const context = make(queries);
+  for (const auto kind : {kernels::AttentionKind::additive, kernels::AttentionKind::dot}) {
+    a.kind = kind;
+    g.scratch = make(kernels::attention_scratch(on(), a, target_steps));
+    kernels::attention_forward(on(), a, target_steps, sentences, nullptr, query, weights, context);
+    expect_written("forward_kernel", 4.0 * (weights_count + queries));
+    kernels::attention_backward(on(), a, target_steps, query, weights, g);
+    expect_written("backward_queries_kernel", 4.0 * (weights_count + queries));
+  }
+}
+
+TEST_F(LargeShapes, SelfAttention) {
+  kernels::SelfAttention a;
+  a.steps = 1024;
+  a.sentences = 161;
+  a.heads = 16;
+  a.size = 64;
+  const std::int64_t n = a.groups() * a.steps * a.steps;
+  ASSERT_GT(n, large);
+  a.lengths = upload(std::vector<std::int32_t>(161, 1024));
+  float *const weights = make(n), *const gradient = make(n);
+  kernels::self_attention_softmax(on(), a, weights);
+  expect_written("self_attention_softmax_kernel", 4.0 * static_cast<double>(n));
+  kernels::self_attention_softmax_backward(on(), a, weights, gradient);
+  expect_written("self_attention_softmax_backward_kernel", 4.0 * static_cast<double>(n));
+}
+
+TEST_F(LargeShapes, Optimizer) {
+  kernels::OptimizerSlice slice;
+  slice.n = large + 5;
+  slice.value = make(slice.n);
+  slice.gradient = make(slice.n);
+  slice.first = make(slice.n);
+  slice.second = make(slice.n);
+  slice.rounded = make<kernels::Bfloat16>(slice.n);
+  kernels::AdamStep step;
+  step.rate = 1;
+  step.epsilon = 1;
+  double* const squares = make<double>(1);
+  kernels::gradient_norm_squared(on(), &slice, 1, squares);
+  EXPECT_NEAR(work("squares_kernel").read, 4.0 * large, 0.04 * large);
+  kernels::adam(on(), &slice, 1, step);
+  expect_written("update_kernel", (4.0 * 4 + 2) * large);
+}
+
+}  // namespace
+}  // namespace nmt::test
