@@ -187,7 +187,7 @@ class GpuCheck(unittest.TestCase):
                 names = self.folder / "kernels"
                 names.unlink(missing_ok=True)
                 subprocess.run([PROGRAMS / "nmt-bench", "--device", "cuda", "--quick", "--min-time", "0", "--cpu-threads", "1", "--filter", quick, *options],
-                               capture_output=True, text=True, env=self.environment(NMT_EMULATED_KERNELS=str(names)))  # fmt: skip
+                               check=True, capture_output=True, text=True, env=self.environment(NMT_EMULATED_KERNELS=str(names)))  # fmt: skip
                 launched = names.read_text().splitlines()
                 self.assertTrue([kernel for kernel in launched if re.search(pattern, kernel)], f"{pattern} is none of {launched}")
 

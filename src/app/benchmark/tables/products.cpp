@@ -64,7 +64,9 @@ void check(const Case& c, const Shape& s, const std::vector<float>& a, const std
 
 void time(Case& c, const Shape& s, bool packed) {
   std::vector<float> a_host = Case::values(s.m * s.k, 1), b_host = Case::values(s.k * s.n, 2);
-  if (kernels::rounds_inputs(c.training().cpu))  // values that products need not round
+  const Precision precision = c.bench().compute().precision();
+  if (precision == Precision::bfloat16 || precision == Precision::tf32)
+    // Values that products need not round.
     for (std::vector<float>* values : {&a_host, &b_host})
       for (float& x : *values) x = kernels::from_bf16(kernels::to_bf16(x));
   const Tensor a = upload(c.training(), a_host, {s.m * s.k}),
