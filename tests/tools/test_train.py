@@ -501,6 +501,8 @@ class TrainTest(unittest.TestCase):
         self.train("m", "--after", "10u")
         os.chmod(self.dir, 0o755)
         user = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+        if subprocess.run([*user, BIN / "nmt-train", "--version"], capture_output=True).returncode != 0:
+            self.skipTest("the programs are in a private folder, and root can write everywhere")
         for folder in (self.dir / "m", self.dir / "m" / "checkpoints"):
             os.chmod(folder, 0o555)
             command = [*user, BIN / "nmt-train", self.en, self.de, "--model", self.dir / "m", *SMALL, "--after", "20u"]
