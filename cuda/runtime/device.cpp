@@ -95,7 +95,7 @@ void* allocate(const CudaDevice::State& state, std::size_t bytes) {
 CudaDevice::Memory memory_of(const CudaDevice::State& state) {
   CudaDevice::Memory memory;
   make_current(state.index);
-  // Before an allocation, or after one that failed. A capture may not allow the query either.
+  // A capture may not allow the query, and would end with the allocation that comes with it.
   if (state.recording) state.recording->memory_moves();
   NMT_CUDA_CHECK(cudaMemGetInfo(&memory.free, &memory.total));
   return memory;

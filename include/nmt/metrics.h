@@ -21,7 +21,7 @@ enum class BleuTokenizer {
   multi_bleu  ///< multi-bleu.perl on tokenized text: bytes, ASCII white space and letter case
 };
 
-/// Smoothing: replaces the precision of an order without matches (Chen & Cherry 2014).
+/// Smoothing for orders without matches (Chen & Cherry 2014).
 enum class BleuSmoothing {
   exp,    ///< 1/2, 1/4, ... of a match for the first, second, ... such order (NIST)
   floor,  ///< smoothing_value matches

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "model/directory/write_model.h"
 #include "text/vocabulary/train_vocabulary.h"
 
 #include <algorithm>
@@ -197,6 +198,28 @@ TEST(ModelDirectory, ACopyThatFollowsLinksIsAModel) {
   fs::remove_all(folder.path + "/checkpoints");
   fs::remove(folder.path + "/latest");
   expect_whole(ModelDirectory::open(folder.path).published());
+}
+
+TEST(ModelDirectory, ACopyOfTheLatestCheckpointAloneGoesOn) {
+  const Folder folder;
+  const Vocabulary v = vocabulary(40);
+  ModelDirectory directory = ModelDirectory::create(folder.path, small_spec(), v, v);
+  directory.save(Filled(10).checkpoint, false, 5, 1);
+  const std::string latest = folder.path + "/latest";
+  fs::remove(latest);
+  fs::rename(folder.path + "/checkpoints/10", latest);
+  directory.clean_up();
+  EXPECT_TRUE(fs::is_symlink(latest));
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{10}));
+  expect_whole(*ModelDirectory::open(folder.path).latest());
+}
+
+TEST(ModelDirectory, ANewOneMayEndInASlash) {
+  const Folder folder;
+  fs::create_directory(folder.path);
+  expect_new(folder.path + "/new");
+  expect_new(folder.path + "/new/");
+  EXPECT_THROW(expect_new(folder.path + "/nowhere/new"), Error);
 }
 
 TEST(ModelDirectory, WithoutALinkTheNewestCheckpointIsTheLatest) {

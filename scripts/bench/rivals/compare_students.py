@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Decoding speed of a student of tiny11's shape beside a Transformer of the same sizes in CTranslate2,
-on one core, in processor time; with --threads, on several that share each batch, or with --workers, each
-with a batch of its own, in wall time.
+on one core, in processor time; on several cores, in wall time: --threads share a batch, and --workers have
+a batch each.
 
 MODEL is a model directory of configs/students/tiny11.yaml; make_student.py makes one in float32 and one in
 int8. Its precision is that of both sides. The Transformer has random weights, the same vocabulary, 6+2

@@ -6,8 +6,9 @@ are not trained (one update, so it seldom ends a sentence early), in float32 and
 
 DATA has multi30k, tatoeba, newstest and debian-docs, with train.en and train.de (newstest: newstest2013); the
 vocabulary of 32,000 pieces is learned from all of them. The shortlist links the pieces that stand at about the
-same place in the sentence pairs of newstest2013 and Tatoeba. WORK receives model, list, and with the shortlist 50 50
-float32 and int8. It takes a few minutes. Programs are taken from $NMT_BUILD, else build/."""
+same place in the sentence pairs of newstest2013 and Tatoeba. WORK receives model, list, and the models
+float32 and int8, which store this list (50 frequent pieces, 50 for each source piece). It takes a few minutes.
+Programs are taken from $NMT_BUILD, else build/."""
 import argparse
 import collections
 import pathlib

@@ -320,7 +320,12 @@ void ModelDirectory::clean_up() {
   const auto best = linked(path_, "best");
   if (is_copied_link(path_, "best") && best) point("best", best->text());
   if (!is_link("latest")) {
-    const std::string name = fs::path(last->folder()).filename().string();
+    std::string name = fs::path(last->folder()).filename().string();
+    if (name == "latest") {  // a copy without its checkpoints
+      name = FolderName{last->updates(), 0}.text();
+      make_directories(checkpoints_of(path_));
+      fs::rename(last->folder(), checkpoints_of(path_) + "/" + name);
+    }
     log::warn("{}/latest is missing or no symbolic link; it names checkpoint {} now", path_, name);
     point("latest", name);
   }

@@ -15,7 +15,9 @@ void expect_new(const std::string& path) {
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error)))
     fail(ExitStatus::usage, "output: {} already exists; give a new path", path);
-  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
+  std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (!whole.has_filename()) whole = whole.parent_path();  // "model/"
+  const std::filesystem::path folder = whole.parent_path();
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     fail(ExitStatus::usage, "output: {} cannot be made: {}", path, std::strerror(errno));
 }
