@@ -321,7 +321,7 @@ void ModelDirectory::clean_up() {
   if (is_copied_link(path_, "best") && best) point("best", best->text());
   if (!is_link("latest")) {
     std::string name = fs::path(last->folder()).filename().string();
-    if (name == "latest") {  // a copy without its checkpoints
+    if (!parse_name(name)) {  // the copied link itself: a copy without its checkpoints
       name = FolderName{last->updates(), 0}.text();
       make_directories(checkpoints_of(path_));
       fs::rename(last->folder(), checkpoints_of(path_) + "/" + name);
