@@ -198,7 +198,7 @@ void pack_columns(const Cpu& cpu, std::int64_t k, std::int64_t n, std::byte* pac
 }  // namespace
 
 const char* int8_instructions() {
-  return has_tiles() ? "AMX and VNNI" : tiles().has_vnni ? "VNNI" : "vectors";
+  return has_tiles() ? "AMX and VNNI" : tiles().instructions;
 }
 
 std::int64_t packed_int8_size(std::int64_t k, std::int64_t n) {

@@ -21,7 +21,8 @@ namespace nmt::kernels {
 /// Largest inner dimension whose sums are exact in int32.
 constexpr std::int64_t max_int8_depth = 65536;
 
-/// The instructions of int8 products in this process: "AMX and VNNI", "VNNI" or "vectors".
+/// The instructions of int8 products in this process: "AMX and VNNI", "VNNI", "SDOT" (Arm) or
+/// "vectors".
 const char* int8_instructions();
 
 /// Bytes that pack_int8() writes for a [k,n] matrix: n rounded up to 16 columns, k to 4 rows, and

@@ -15,6 +15,8 @@ namespace {
 constexpr int tile_rows = 14;  // 28 accumulators, 2 of B, 1 of A: 31 of 32 registers
 #elif defined(__AVX2__) && defined(__FMA__)
 constexpr int tile_rows = 6;  // 12 accumulators, 2 of B, 1 of A: 15 of 16 registers
+#elif defined(__aarch64__)
+constexpr int tile_rows = 12;  // 24 accumulators, 2 of B, 1 of A: 27 of 32 registers
 #else
 constexpr int tile_rows = 4;
 #endif

@@ -9,6 +9,10 @@
 
 #if defined(__SSSE3__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 // The innermost tiles of the int8 GEMM: int32 sums of some rows and some panels of 16 columns over
@@ -72,6 +76,43 @@ template <int rows, int panels>
 #undef NMT_VNNI_INLINE
 #endif
 
+#if defined(__aarch64__)
+#define NMT_SDOT [[gnu::target("arch=armv8.2-a+dotprod")]]
+
+// Arm's dot products (SDOT, Armv8.2) of signed weights and activations.
+template <int rows>
+NMT_SDOT void dot_tile_sdot(std::int64_t depth, const std::int8_t* a, std::int64_t stride,
+                            const std::int32_t*, const std::uint8_t* panel, std::int32_t* sums) {
+  constexpr int parts = dot_columns / 4;
+  static_assert(rows * parts + parts + 1 <= 32, "more registers than there are");
+  const uint8x16_t offset = vdupq_n_u8(128);
+  int32x4_t sum[rows][parts];
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; ++p) sum[r][p] = vdupq_n_s32(0);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    int8x16_t weights[parts];
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; ++p)
+      weights[p] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(panel + k * 64 + p * 16), offset));
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; ++r) {
+      std::int32_t four;
+      std::memcpy(&four, a + r * stride + k * dot_depth, dot_depth);
+      const int8x16_t activations = vreinterpretq_s8_s32(vdupq_n_s32(four));
+#pragma GCC unroll 4
+      for (int p = 0; p < parts; ++p) sum[r][p] = vdotq_s32(sum[r][p], weights[p], activations);
+    }
+  }
+#pragma GCC unroll 6
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int p = 0; p < parts; ++p) vst1q_s32(sums + r * dot_columns + p * 4, sum[r][p]);
+}
+#undef NMT_SDOT
+#endif
+
 #if defined(__AVX2__)
 // |p| (unsigned) times q with the sign of p: pairs stay within 2 * 127 * 127 < 2^15, so nothing
 // saturates.
@@ -128,6 +169,7 @@ void dot_tile_plain(std::int64_t depth, const std::int8_t* a, std::int64_t strid
 struct DotTiles {
   int rows = most_dot_rows, panels = 1;
   bool has_vnni = false;
+  const char* instructions = "vectors";
   DotTile whole[most_dot_rows]{}, single[most_dot_rows]{};
 
   DotTiles() {
@@ -136,9 +178,17 @@ struct DotTiles {
     if (__builtin_cpu_supports("avx512vnni") && !(setting && std::strcmp(setting, "0") == 0)) {
       // 24 sums and 4 weights in 32 registers: the loads of a step are half of its products.
       has_vnni = true;
+      instructions = "VNNI";
       rows = 6;
       panels = most_dot_panels;
       set_vnni(std::make_integer_sequence<int, 6>());
+      return;
+    }
+#elif defined(__aarch64__)
+    if (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) {
+      instructions = "SDOT";
+      rows = 6;  // 24 sums, 4 weights and the activations in 32 registers
+      set_sdot(std::make_integer_sequence<int, 6>());
       return;
     }
 #endif
@@ -155,6 +205,11 @@ struct DotTiles {
   void set_vnni(std::integer_sequence<int, r...>) {
     ((whole[r] = dot_tile_vnni<r + 1, most_dot_panels>), ...);
     ((single[r] = dot_tile_vnni<r + 1, 1>), ...);
+  }
+#elif defined(__aarch64__)
+  template <int... r>
+  void set_sdot(std::integer_sequence<int, r...>) {
+    ((whole[r] = single[r] = dot_tile_sdot<r + 1>), ...);
   }
 #endif
 };

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Decoding and training speed beside Marian, in alternation, with models of the same sizes.
+
+MODEL decides what is compared:
+- type deep with GRUs: Marian's s2s, a bidirectional first encoder layer, two GRU transitions in the first
+  decoder layer, skip connections and layer normalization
+- type block with a self-attention encoder and SSRU decoder (configs/students/tiny11.yaml): Marian's
+  transformer with --transformer-decoder-autoreg rnn and --dec-cell ssru
+
+Marian's weights are those after one update. MODEL may be trained or not. Each side translates with the same
+--max-length-factor; the table shows the target pieces of each side, since only a model that is not trained has
+outputs of that length. Marian reads the pieces of MODEL's vocabulary; splitting and joining them is part of
+nmt-translate's time. A model in int8 (nmt-convert) meets Marian's intgemm8. A shortlist has the same lines on
+both sides; MODEL must have stored it. With one thread processor time is measured, with more wall time, in
+which Marian gives each thread batches of its own. The time of one line is subtracted on both sides.
+
+    scripts/bench/rivals/build_marian.sh marian
+    scripts/bench/rivals/make_student.py DATA student
+    scripts/bench/rivals/compare_marian.py marian/build student/int8 newstest2014.en --beam 1 --shortlist student/list 50 50
+    scripts/bench/rivals/compare_marian.py marian/build model test2016.en --train train.en train.de
+
+--train measures training of this shape instead: target tokens of --updates updates per second, batches of
+--words target tokens, dropout 0, the first update subtracted. Programs are taken from $NMT_BUILD, else build/."""
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from compare_pytorch import Clock, child_seconds, processor, programs  # noqa: E402
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("marian", type=pathlib.Path, help="folder with marian, marian-decoder and marian-conv")
+    parser.add_argument("model", type=pathlib.Path, help="model directory in float32 or int8, with one vocabulary")
+    parser.add_argument("source", type=pathlib.Path, help="text, one sentence per line")
+    parser.add_argument("--shortlist", nargs=3, metavar=("LIST", "FIRST", "BEST"), help="shortlist of both sides")
+    parser.add_argument("--lines", type=int, default=1000, help="sentences that are translated (%(default)s)")
+    parser.add_argument("--factor", type=float, default=1.05, help="limit of target pieces per source piece (%(default)s)")
+    parser.add_argument("--beam", type=int, nargs="+", default=[4, 1], help="beam sizes (%(default)s)")
+    parser.add_argument("--batch", type=int, nargs="+", default=[64, 1], help="sentences of a batch (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of both sides (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (%(default)s)")
+    parser.add_argument("--train", nargs=2, type=pathlib.Path, metavar=("SOURCE", "TARGET"), help="measure training on these texts")
+    parser.add_argument("--updates", type=int, default=40, help="updates of a measured training (%(default)s)")
+    parser.add_argument("--words", type=int, default=1280, help="target tokens of a batch (%(default)s)")
+    args = parser.parse_args()
+    args.device = "cpu"  # for Clock
+    return args
+
+
+def run(*words, text=None):
+    return subprocess.run([str(word) for word in words], input=text, check=True, capture_output=True, text=True)
+
+
+def encode(vocabulary, lines):
+    return run(programs() / "nmt-vocab", "inspect", vocabulary, "--encode", text="".join(line + "\n" for line in lines)).stdout.split("\n")[:-1]
+
+
+def shape(model):
+    """Marian's options for the sizes of a model directory."""
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    spec = config["model"]
+
+    def need(**wanted):
+        for name, value in wanted.items():
+            name = name.replace("_", "-")
+            if spec[name] != value:
+                sys.exit(f"{model}: {name} is {spec[name]}, compared is only {value}")
+
+    need(tied_embeddings_all=True)
+    words = ["--dim-emb", spec["dim-emb"], "--dim-rnn", spec["dim-rnn"], "--enc-depth", spec["enc-depth"], "--dec-depth", spec["dec-depth"],
+             "--tied-embeddings-all"]
+    if spec["type"] == "block":
+        need(encoder_mixer="attention", dec_cell="ssru", feed_forward="relu")
+        words += ["--type", "transformer", "--transformer-decoder-autoreg", "rnn", "--dec-cell", "ssru", "--transformer-heads", spec["heads"],
+                  "--transformer-dim-ffn", spec["feed-forward-width"], "--transformer-ffn-activation", "relu"]
+    else:
+        need(type="deep", enc_cell="gru", dec_cell="gru", context_aware=False, groups=1)
+        words += ["--type", "s2s", "--enc-type", "bidirectional", "--enc-cell", "gru", "--dec-cell", "gru", "--dec-cell-base-depth", 2, "--skip"]
+        words += ["--layer-normalization"] * spec["layer-normalization"]
+    return words, config.get("precision", "float32")
+
+
+class Marian:
+    def __init__(self, args, lines, folder):
+        self.args, self.folder, self.lines = args, folder, lines
+        shown = run(programs() / "nmt-vocab", "inspect", args.model / "vocab.spm", "--pieces").stdout.split("\n")[:-1]
+        rows = [re.fullmatch(r"\s*(\d+)\s(\S+)(\s.*)?", line) for line in shown]
+        pieces = [row[2] for row in rows if row]
+        order = ["</s>", "<unk>"] + [piece for piece in pieces if piece not in ("</s>", "<unk>")]
+        self.vocabulary = folder / "vocab.yml"
+        self.vocabulary.write_text("".join(f"{json.dumps(piece, ensure_ascii=False)}: {i}\n" for i, piece in enumerate(order)), encoding="utf-8")
+        words, self.precision = shape(args.model)
+        self.shape = [*words, "--dim-vocabs", len(order), len(order), "--vocabs", self.vocabulary, self.vocabulary]
+
+    def train_command(self, sources, targets, model, updates):
+        args = self.args
+        return [args.marian / "marian", *self.shape, "--train-sets", sources, targets, "--model", model, "--after-batches", updates,
+                "--mini-batch-words", args.words, "--mini-batch", 1000, "--maxi-batch", 100, "--max-length", 100, "--max-length-crop",
+                "--label-smoothing", 0.1, "--optimizer-params", 0.9, 0.98, 1e-9, "--learn-rate", 0.0005, "--clip-norm", 1, "--seed", 1,
+                "--disp-freq", updates, "--save-freq", 1000000, "--overwrite", "--cpu-threads", args.threads, "--workspace", 1024,
+                "--sync-sgd", "--log-level", "info"]
+
+    def prepare(self):
+        """A model of random weights, converted where MODEL is in int8."""
+        few = self.folder / "few"
+        few.write_text("\n".join(self.lines[:20]) + "\n", encoding="utf-8")
+        model = self.folder / "model.npz"
+        run(*self.train_command(few, few, model, 1))
+        if self.precision == "int8":
+            run(self.args.marian / "marian-conv", "--from", model, "--to", self.folder / "model.bin", "--gemm-type", "intgemm8", "--vocabs",
+                self.vocabulary, self.vocabulary)
+            model = self.folder / "model.bin"
+        self.model = model
+
+    def decode_command(self, beam, batch):
+        args = self.args
+        words = [args.marian / "marian-decoder", "--models", self.model, "--vocabs", self.vocabulary, self.vocabulary, "--beam-size", beam,
+                 "--normalize", 0.6, "--max-length-factor", args.factor, "--mini-batch", batch, "--maxi-batch", 100, "--maxi-batch-sort", "src",
+                 "--cpu-threads", args.threads, "--workspace", 512, "--max-length", 1000, "--quiet", "--quiet-translation"]
+        if args.shortlist:
+            words += ["--shortlist", *args.shortlist, 0]
+        return words
+
+
+def measured(clock, command, lines):
+    """Seconds without those of one line, and the output."""
+    start, _ = child_seconds(clock, command, input=lines[0] + "\n")
+    seconds, out = child_seconds(clock, command, input="".join(line + "\n" for line in lines))
+    return seconds - start, out
+
+
+def compare_decoding(args, text, encoded, marian):
+    clock, vocabulary = Clock(args), args.model / "vocab.spm"
+    words = sum(len(line.split()) for line in text)
+    marian.prepare()
+    print("| beam | batch | side | source words/s | target pieces | target pieces/s | ratio of words/s | of pieces/s |\n" + "|---" * 8 + "|")
+    for beam in args.beam:
+        for batch in args.batch:
+            ours = [programs() / "nmt-translate", "-m", args.model, "-b", beam, "--mini-batch", batch, "--max-length-factor", args.factor,
+                    "--max-length-offset", 0, "--cpu-threads", args.threads, "--quiet"]
+            sides = [(ours, text, lambda out: encode(vocabulary, out.split("\n")[:-1])),
+                     (marian.decode_command(beam, batch), encoded, lambda out: out.split("\n")[:-1])]
+            rounds = []
+            for _ in range(args.rounds):
+                row = []
+                for command, lines, pieces_of in sides:
+                    seconds, out = measured(clock, command, lines)
+                    row.append((words / seconds, sum(len(line.split()) for line in pieces_of(out)), seconds))
+                rounds.append(row)
+            by_words = statistics.median(ours[0] / theirs[0] for ours, theirs in rounds)
+            by_pieces = statistics.median(ours[1] / ours[2] / (theirs[1] / theirs[2]) for ours, theirs in rounds)
+            for side, name in enumerate(("nmt-translate", "marian-decoder")):
+                speed = statistics.median(row[side][0] for row in rounds)
+                rate = statistics.median(row[side][1] / row[side][2] for row in rounds)
+                ratios = f"{by_words:.2f} | {by_pieces:.2f}" if side == 0 else "1 | 1"
+                print(f"| {beam} | {batch} | {name} | {speed:,.0f} | {rounds[0][side][1]:,} | {rate:,.0f} | {ratios} |", flush=True)
+
+
+def compare_training(args, folder, marian):
+    """Target tokens per second of both sides, without the first update."""
+    clock, spec = Clock(args), json.loads((args.model / "config.json").read_text(encoding="utf-8"))["model"]
+    texts = [folder / "train.source", folder / "train.target"]
+    for path, name in zip(args.train, texts):
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        name.write_text("\n".join(encode(args.model / "vocab.spm", lines)) + "\n", encoding="utf-8")
+    settings = folder / "settings.yaml"
+    names = ["type", "dim-emb", "dim-rnn", "enc-depth", "dec-depth", "layer-normalization", "attention", "heads", "tied-embeddings-all"]
+    if spec["type"] == "block":
+        names += ["encoder-mixer", "encoder-heads", "gate-branch", "feed-forward", "feed-forward-width"]
+    settings.write_text("".join(f"{name}: {str(spec[name]).lower()}\n" for name in names), encoding="utf-8")
+
+    def ours(updates):
+        command = [programs() / "nmt-train", *args.train, "--config", settings, "--unit", spec["dec-cell"], "--model", folder / "ours", "--no-reload",
+                   "--vocabs", args.model / "vocab.spm", "--mini-batch", 0, "--mini-batch-words", args.words, "--after", f"{updates}u", "--dropout", 0,
+                   "--disp-freq", "1u", "--valid-freq", "1000000u", "--save-freq", "1000000u", "--label-smoothing", 0.1, "--clip-norm", 1,
+                   "--precision", "float32", "--noise", 0, "--max-length", 100, "--exponential-smoothing", 0, "--cpu-threads", args.threads, "--quiet"]
+        seconds, _ = child_seconds(clock, command)
+        shown = [json.loads(line) for line in (folder / "ours/train.jsonl").read_text().splitlines()]
+        return seconds, [line for line in shown if line.get("event") == "display"][-1]["labels"]
+
+    def theirs(updates):
+        command = marian.train_command(*texts, folder / "theirs.npz", updates)
+        seconds, log = child_seconds(clock, ["sh", "-c", 'exec "$@" 2>&1', "sh", *command])  # the log is standard error
+        labels = re.findall(r"Cost [0-9.]+ \* ([0-9,]+) @", log)
+        if not labels:
+            sys.exit(f"marian printed no cost:\n{log}")
+        return seconds, int(labels[-1].replace(",", ""))
+
+    rates = []
+    for _ in range(args.rounds):
+        rates.append([(many[1] - one[1]) / (many[0] - one[0]) for many, one in
+                      ((side(args.updates), side(1)) for side in (ours, theirs))])
+    print("| side | target tokens/s of training | ratio |\n|---|---|---|")
+    ratio = statistics.median(row[0] / row[1] for row in rates)
+    for side, name in enumerate(("nmt-train", "marian")):
+        print(f"| {name} | {statistics.median(row[side] for row in rates):,.0f} | {ratio if side == 0 else 1:.2f} |")
+
+
+def main():
+    args = options()
+    lines = args.source.read_text(encoding="utf-8").split("\n")
+    text = [line for line in lines if line.strip()][:args.lines]
+    encoded = encode(args.model / "vocab.spm", text)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        marian = Marian(args, encoded, folder)
+        version = run(args.marian / "marian-decoder", "--version").stdout.strip()
+        time = "processor time" if args.threads == 1 else "wall time"
+        print(f"Marian {version}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {time}; {args.model.name}, {marian.precision}")
+        if args.train:
+            compare_training(args, folder, marian)
+        else:
+            compare_decoding(args, text, encoded, marian)
+
+
+if __name__ == "__main__":
+    main()
