@@ -1,6 +1,7 @@
 #include "app/program.h"
 
 #include "core/log.h"
+#include "core/temporary.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm_int8.h"
 #include "kernels/products/rounded_products.h"
@@ -86,7 +87,7 @@ std::string memory_advice(const config::Settings& settings) {
 
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
-  std::signal(SIGPIPE, SIG_DFL);
+  remove_temporaries_on_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
   return run_program(
       [&] {

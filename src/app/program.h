@@ -10,7 +10,8 @@ namespace nmt::app {
 
 /// A whole program: reads its arguments into the settings, answers --help, --version and
 /// --build-info, sets the log level, runs the body, and returns the exit status. If the reader of
-/// standard output closes the pipe, the program ends silently (SIGPIPE).
+/// standard output closes the pipe, the program ends silently (SIGPIPE). A signal that ends the
+/// program leaves no temporaries behind.
 ///
 ///   int main(int argc, char** argv) {
 ///     SearchSpec search;
