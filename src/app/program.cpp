@@ -1,5 +1,6 @@
 #include "app/program.h"
 
+#include "app/common_options.h"
 #include "core/log.h"
 #include "core/temporary.h"
 #include "kernels/instruction_set.h"
@@ -73,6 +74,11 @@ bool dump_if_asked(const config::Settings& settings) {
 
 namespace {
 
+void check_effects(const config::Settings& settings) {
+  if (settings.has_effects_checked_later()) return;
+  tell_without_effect(settings.without_effect(false), settings.without_effect(true));
+}
+
 std::string memory_advice(const config::Settings& settings) {
   const std::vector<std::string> names = settings.names();
   std::string advice;
@@ -103,8 +109,10 @@ int run_tool(int argc, char** argv, config::Settings& settings,
           print(version(settings.program()));
         else if (settings.asks_build_info())
           print(build_info(settings.program()));
-        else
+        else {
+          check_effects(settings);
           return static_cast<int>(body());
+        }
         return static_cast<int>(ExitStatus::ok);
       },
       on_error, memory_advice(settings));

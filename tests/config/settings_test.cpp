@@ -391,6 +391,25 @@ TEST(Specs, ContradictionsAreNamed) {
   EXPECT_EQ(data({"--tied-embeddings-all", "--vocabs", "a.spm"}), "no error");
 }
 
+TEST(WithoutEffect, IsToldBySource) {
+  All all({"--groups", "1", "--no-rearrange", "--dense-first-decoder-layer", "--beam-size", "7"});
+  EXPECT_EQ(all.settings.without_effect(true), "dense-first-decoder-layer (groups is 1)");
+  EXPECT_EQ(all.settings.without_effect(false), "");
+  EXPECT_TRUE(all.settings.is_typed("beam-size"));
+  EXPECT_FALSE(all.settings.is_typed("normalize"));
+  EXPECT_EQ(All({"--rearrange", "--groups", "2"}).settings.without_effect(true), "");
+
+  All file;
+  file.settings.read_yaml("rearrange: true\ndropout: 0.5\n", "c.yml");
+  file.settings.read({"--bias"});
+  EXPECT_EQ(file.settings.without_effect(false), "rearrange (groups is 1)");
+  EXPECT_EQ(file.settings.without_effect(true), "bias (layer-normalization has one)");
+  EXPECT_TRUE(file.settings.is_by_shorthand("dropout-rnn"));
+  EXPECT_FALSE(file.settings.is_by_shorthand("dropout"));
+  EXPECT_FALSE(
+      All({"--dropout-rnn", "0.5", "--dropout", "0.1"}).settings.is_by_shorthand("dropout-rnn"));
+}
+
 TEST(Nearest, EditDistanceWithSwaps) {
   EXPECT_EQ(nearest("laern-rate", {"learn-rate", "lr-warmup"}), "learn-rate");
   EXPECT_EQ(nearest("zzzzzzzz", {"learn-rate"}), "");

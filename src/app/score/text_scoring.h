@@ -15,4 +15,7 @@ bool scores_text(const ScoreSpec& spec);
 /// file, options of translation models; (data): no line with text.
 void score_text(const ScoreSpec& spec);
 
+/// Error (usage): options of language models, for a translation model.
+void refuse_text_options(const ScoreSpec& spec);
+
 }  // namespace nmt::app
