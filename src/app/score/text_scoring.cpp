@@ -81,7 +81,12 @@ std::vector<LineScore> scores_of(const std::string& directory, const ScoreSpec& 
     unknown += score.unknown;
     sentences += score.words > 0;
   }
-  if (words == 0) fail(ExitStatus::data, "{}: no line with text", text.name);
+  if (words == 0 && spec.summary != Summary::none)
+    fail(ExitStatus::data, "{}: no line with text, so there is no summary", text.name);
+  if (words == 0) {
+    log::warn("{}: no line with text", text.name);
+    return scores;
+  }
   const PerplexityInterval interval = perplexity_interval(scores, resamples, resampling_seed);
   log::info(
       "{}: perplexity {:.2f} per word, 95 % interval {:.2f} to {:.2f}; {} words with </s> in {} "
