@@ -91,11 +91,36 @@ std::string memory_advice(const config::Settings& settings) {
 
 }  // namespace
 
+namespace {
+
+// `explain` completes the message of an nmt::Error.
+int run(const std::function<int()>& body, const std::function<void()>& on_error,
+        const std::string& out_of_memory,
+        const std::function<std::string(const std::string&)>& explain) {
+  const auto leave = [&](ExitStatus status, const std::string& message) {
+    if (on_error) on_error();
+    return tell(status, message);
+  };
+  try {
+    return body();
+  } catch (const Error& error) {
+    return leave(error.status(), explain ? explain(error.what()) : error.what());
+  } catch (const OutOfMemory& error) {
+    return leave(ExitStatus::memory, error.what());
+  } catch (const std::bad_alloc&) {
+    return leave(ExitStatus::memory, out_of_memory);
+  } catch (const std::exception& error) {
+    return leave(ExitStatus::failed, error.what());
+  }
+}
+
+}  // namespace
+
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
   remove_temporaries_on_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
-  return run_program(
+  return run(
       [&] {
         settings.read(std::vector<std::string>(argv + 1, argv + argc));
         log::set_level(level_of(settings.log_level()));
@@ -115,26 +140,13 @@ int run_tool(int argc, char** argv, config::Settings& settings,
         }
         return static_cast<int>(ExitStatus::ok);
       },
-      on_error, memory_advice(settings));
+      on_error, memory_advice(settings),
+      [&](const std::string& message) { return settings.with_source(message); });
 }
 
 int run_program(const std::function<int()>& body, const std::function<void()>& on_error,
                 const std::string& out_of_memory) {
-  const auto leave = [&](ExitStatus status, const std::string& message) {
-    if (on_error) on_error();
-    return tell(status, message);
-  };
-  try {
-    return body();
-  } catch (const Error& error) {
-    return leave(error.status(), error.what());
-  } catch (const OutOfMemory& error) {
-    return leave(ExitStatus::memory, error.what());
-  } catch (const std::bad_alloc&) {
-    return leave(ExitStatus::memory, out_of_memory);
-  } catch (const std::exception& error) {
-    return leave(ExitStatus::failed, error.what());
-  }
+  return run(body, on_error, out_of_memory, {});
 }
 
 }  // namespace nmt::app

@@ -137,9 +137,17 @@ std::string Settings::without_effect(bool typed) const {
         values(option) == option.initial)
       continue;
     if (const std::string why = option.idle_rule(); !why.empty())
-      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);
+      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", typed ? option.name : entry.where,
+                          why);
   }
   return idle;
+}
+
+std::string Settings::with_source(const std::string& message) const {
+  const std::string name = message.substr(0, message.find_first_of(": "));
+  const Entry* entry = find(name);
+  const bool is_of_file = entry && entry->level > 0 && entry->level <= files_;
+  return is_of_file ? entry->where + message.substr(name.size()) : message;
 }
 
 Settings& Settings::checks_effects_itself() {

@@ -127,7 +127,7 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
     if (value.list) yaml << YAML::EndSeq;
   }
   yaml << YAML::EndMap;
-  settings.read_yaml(yaml.c_str(), "options");
+  settings.read_yaml(yaml.c_str(), "");
   settings.read({});
   if (settings.has_effects_checked_later()) return;
   if (const std::string idle = settings.without_effect(false); !idle.empty())

@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["lowercase (metrics has no bleu)"], ref, "-i", hyp, "-m", "chrf", "-lc")
     score(ref, "-i", hyp, "-m", "chrf", "--no-lowercase", "-tok", "13a")  # the defaults
     settings = file("c.yml", b"lowercase: true\n")
-    assert "without effect: lowercase" in score(ref, "-i", hyp, "-m", "chrf", "-c", settings)[1]
+    assert f"without effect: {settings}:1: lowercase" in score(ref, "-i", hyp, "-m", "chrf", "-c", settings)[1]
     refused(2, ["twice"], ref, "-i", hyp, hyp)
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")

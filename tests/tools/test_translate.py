@@ -292,6 +292,9 @@ class Programs(unittest.TestCase):
         for option, said in (("--parts=2", "parts: has no meaning for a translation model"), ("--context=line", "context: has no meaning"),
                              ("--n-best-feature=X", "without effect: n-best-feature (n-best is off)")):
             self.refused(2, "nmt-score", "-m", self.model, missing, missing, option, says=[said])
+        settings = self.home / "c.yml"
+        settings.write_text("beam-size: 2\nnormalize: 1\nlength-penalty: 1\n")
+        self.refused(2, "nmt-translate", "-m", self.model, "-c", settings, says=[f"error: {settings}:2: normalize 1 and length-penalty 1 exclude"])
         for lines in (b"", b"\n \n"):  # a score per line, but no summary of nothing
             (self.home / "blank").write_bytes(lines)
             pair = ["nmt-score", "-m", self.model, self.home / "blank", self.home / "blank"]
