@@ -1,5 +1,7 @@
 #include "config/settings.h"
 
+#include "config/messages/nearest.h"
+
 #include <algorithm>
 
 namespace nmt::config {

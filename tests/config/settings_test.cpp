@@ -1,6 +1,7 @@
 #include "config/settings.h"
 
 #include "config/fields.h"
+#include "config/messages/nearest.h"
 #include "text/noise.h"
 
 #include <filesystem>
