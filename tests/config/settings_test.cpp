@@ -433,6 +433,8 @@ TEST(Nearest, EditDistanceWithSwaps) {
   EXPECT_EQ(nearest("laern-rate", {"learn-rate", "lr-warmup"}), "learn-rate");
   EXPECT_EQ(nearest("zzzzzzzz", {"learn-rate"}), "");
   EXPECT_EQ(nearest("", {"learn-rate"}), "");
+  EXPECT_EQ(nearest("b", {"lm"}), "");
+  EXPECT_EQ(nearest("uit", {"unit"}), "unit");
 }
 
 }  // namespace

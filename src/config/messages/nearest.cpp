@@ -35,7 +35,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   if (name.size() > longest_name) return "";
   std::string best;
-  std::size_t smallest = std::max<std::size_t>(2, name.size() / 3) + 1;
+  // One or two letters are near to any short name.
+  std::size_t smallest =
+      std::max<std::size_t>(std::min<std::size_t>(2, name.size() / 2), name.size() / 3) + 1;
   for (const std::string& candidate : known) {
     // The distance is at least the difference of the lengths.
     const std::size_t longer = std::max(name.size(), candidate.size()),
