@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   config::Settings settings("nmt-distill", usage,
                             "trains a small, fast student on the translations of a teacher, "
                             "converts it to int8 and compares both");
-  settings.add(app::fields(spec)).positionals({"train-sets"});
+  settings.add(app::fields(spec)).positionals({"train-sets"}).checks_effects_itself();
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);
     if (app::dump_if_asked(settings)) return ExitStatus::ok;

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   config::Settings settings("nmt-info", "[OPTIONS] [MODEL]",
                             "prints the size, cost and memory of a model: of a directory, or as "
                             "nmt-train would create it");
-  settings.add(app::fields(spec)).positionals({"model"});
+  settings.add(app::fields(spec)).positionals({"model"}).checks_effects_itself();
   return app::run_tool(argc, argv, settings, [&] {
     app::note_given(spec, settings);
     if (spec.architectures) {

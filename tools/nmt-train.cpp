@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
                             "trains a translation model on two files whose lines are translations "
                             "of each other, or with --task another model on one file; the same "
                             "command resumes an interrupted training");
-  settings.add(app::fields(spec)).positionals({"train-sets"});
+  settings.add(app::fields(spec)).positionals({"train-sets"}).checks_effects_itself();
   const auto train = [&] {
     app::note_given(spec, settings);
     app::PreparedTraining prepared(spec, processes);

@@ -1,5 +1,8 @@
 #include "app/common_options.h"
 
+#include "core/error.h"
+#include "core/log.h"
+
 #include <utility>
 
 namespace nmt::app {
@@ -21,6 +24,11 @@ config::Option model_option(std::string* path, const std::string& help) {
 
 config::Option model_output_option(std::string* path) {
   return output(path, "new model directory", "DIR");
+}
+
+void tell_without_effect(const std::string& of_files, const std::string& typed) {
+  if (!of_files.empty()) log::warn("options without effect: {}", of_files);
+  if (!typed.empty()) fail(ExitStatus::usage, "options without effect: {}; leave them out", typed);
 }
 
 }  // namespace nmt::app

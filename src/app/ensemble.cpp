@@ -42,6 +42,9 @@ ComputeSpec resolved(ComputeSpec where, const EnsembleSpec& ensemble) {
 
 std::vector<config::Option> fields(EnsembleSpec& spec) {
   using config::Option;
+  const auto alone = [&spec] {
+    return spec.models.size() == 1 && spec.language_model.empty() ? "there is one model" : "";
+  };
   return config::in_group(
       "files", {Option("model", &spec.models, "model directory, or several for an ensemble")
                     .alias({"m", "models"})
@@ -49,9 +52,11 @@ std::vector<config::Option> fields(EnsembleSpec& spec) {
                 Option("weights", &spec.weights, "weight of each model")
                     .unset_means("equal weights")
                     .range(0)
-                    .meta("W..."),
+                    .meta("W...")
+                    .idle_when(alone),
                 Option("ensemble", &spec.combination,
-                       "averaged quantity: log-probabilities (geometric mean) or probabilities")});
+                       "averaged quantity: log-probabilities (geometric mean) or probabilities")
+                    .idle_when(alone)});
 }
 
 std::vector<config::Option> fusion_fields(EnsembleSpec& spec) {

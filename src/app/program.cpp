@@ -1,6 +1,8 @@
 #include "app/program.h"
 
+#include "app/common_options.h"
 #include "core/log.h"
+#include "core/temporary.h"
 #include "kernels/instruction_set.h"
 #include "kernels/products/gemm_int8.h"
 #include "kernels/products/rounded_products.h"
@@ -72,6 +74,11 @@ bool dump_if_asked(const config::Settings& settings) {
 
 namespace {
 
+void check_effects(const config::Settings& settings) {
+  if (settings.has_effects_checked_later()) return;
+  tell_without_effect(settings.without_effect(false), settings.without_effect(true));
+}
+
 std::string memory_advice(const config::Settings& settings) {
   const std::vector<std::string> names = settings.names();
   std::string advice;
@@ -84,11 +91,36 @@ std::string memory_advice(const config::Settings& settings) {
 
 }  // namespace
 
+namespace {
+
+// `explain` completes the message of an nmt::Error.
+int run(const std::function<int()>& body, const std::function<void()>& on_error,
+        const std::string& out_of_memory,
+        const std::function<std::string(const std::string&)>& explain) {
+  const auto leave = [&](ExitStatus status, const std::string& message) {
+    if (on_error) on_error();
+    return tell(status, message);
+  };
+  try {
+    return body();
+  } catch (const Error& error) {
+    return leave(error.status(), explain ? explain(error.what()) : error.what());
+  } catch (const OutOfMemory& error) {
+    return leave(ExitStatus::memory, error.what());
+  } catch (const std::bad_alloc&) {
+    return leave(ExitStatus::memory, out_of_memory);
+  } catch (const std::exception& error) {
+    return leave(ExitStatus::failed, error.what());
+  }
+}
+
+}  // namespace
+
 int run_tool(int argc, char** argv, config::Settings& settings,
              const std::function<ExitStatus()>& body, const std::function<void()>& on_error) {
-  std::signal(SIGPIPE, SIG_DFL);
+  remove_temporaries_on_signals();
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of ulimit -f fails with EFBIG
-  return run_program(
+  return run(
       [&] {
         settings.read(std::vector<std::string>(argv + 1, argv + argc));
         log::set_level(level_of(settings.log_level()));
@@ -102,30 +134,19 @@ int run_tool(int argc, char** argv, config::Settings& settings,
           print(version(settings.program()));
         else if (settings.asks_build_info())
           print(build_info(settings.program()));
-        else
+        else {
+          check_effects(settings);
           return static_cast<int>(body());
+        }
         return static_cast<int>(ExitStatus::ok);
       },
-      on_error, memory_advice(settings));
+      on_error, memory_advice(settings),
+      [&](const std::string& message) { return settings.with_source(message); });
 }
 
 int run_program(const std::function<int()>& body, const std::function<void()>& on_error,
                 const std::string& out_of_memory) {
-  const auto leave = [&](ExitStatus status, const std::string& message) {
-    if (on_error) on_error();
-    return tell(status, message);
-  };
-  try {
-    return body();
-  } catch (const Error& error) {
-    return leave(error.status(), error.what());
-  } catch (const OutOfMemory& error) {
-    return leave(ExitStatus::memory, error.what());
-  } catch (const std::bad_alloc&) {
-    return leave(ExitStatus::memory, out_of_memory);
-  } catch (const std::exception& error) {
-    return leave(ExitStatus::failed, error.what());
-  }
+  return run(body, on_error, out_of_memory, {});
 }
 
 }  // namespace nmt::app

@@ -10,7 +10,9 @@ namespace nmt::app {
 
 /// A whole program: reads its arguments into the settings, answers --help, --version and
 /// --build-info, sets the log level, runs the body, and returns the exit status. If the reader of
-/// standard output closes the pipe, the program ends silently (SIGPIPE).
+/// standard output closes the pipe, the program ends silently (SIGPIPE). A signal that ends the
+/// program leaves no temporaries behind. Options without effect are an error on the command line,
+/// and a warning in a configuration file, which may serve several programs and models.
 ///
 ///   int main(int argc, char** argv) {
 ///     SearchSpec search;

@@ -44,14 +44,17 @@ std::vector<Option> shape(ModelSpec& s) {
               .range(0, 1024),
           Option("state-width", &s.state_width, "numbers per channel of units with a matrix state")
               .range(1, 64),
-          Option("bias", &s.bias, "bias of the units' input projections"),
+          Option("bias", &s.bias, "bias of the units' input projections").idle_when([&s] {
+            return s.layer_normalization ? "layer-normalization has one" : "";
+          }),
           Option("convolution", &s.convolution,
                  "taps of a causal convolution of the recurrent layers' inputs; 0: none")
               .range(0, 64),
           Option("groups", &s.groups, "groups (diagonal blocks) of the units' matrices")
               .range(1, 1024),
           Option("rearrange", &s.rearrange,
-                 "interleave the groups' channels at the units' inputs; needs --groups"),
+                 "interleave the groups' channels at the units' inputs; needs --groups")
+              .idle_when([&s] { return s.groups == 1 ? "groups is 1" : ""; }),
           Option("dense-first-decoder-layer", &s.dense_first_decoder_layer,
                  "first decoder layer without groups (Gao et al. 2018, footnote 2)")
               .idle_when([&s] { return s.groups == 1 ? "groups is 1" : ""; }),
@@ -80,7 +83,8 @@ std::vector<Option> shape(ModelSpec& s) {
           Option("attention-projections", &s.attention_projections,
                  "value and output projections of the heads (Vaswani et al. 2017)"),
           Option("upper-context", &s.upper_context,
-                 "attention context as input of the decoder layers above the first"),
+                 "attention context as input of the decoder layers above the first")
+              .idle_when([&s] { return s.dec_depth == 1 ? "dec-depth is 1" : ""; }),
           Option("attention-query", &s.attention_query,
                  "attention query: the lower conditional unit, or a plain first layer")
               .kept_by_resume(),

@@ -154,8 +154,5 @@ std::string expected(const Option& option);
 
 /// User text for a one-line message: control characters are escaped; at most 80 bytes are shown.
 std::string shown(std::string_view text);
-/// The known name nearest by edit distance (insertions, deletions, replacements, swaps of
-/// neighbors); "" if none is near.
-std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace nmt::config

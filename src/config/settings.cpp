@@ -1,5 +1,7 @@
 #include "config/settings.h"
 
+#include "config/messages/nearest.h"
+
 #include <algorithm>
 
 namespace nmt::config {
@@ -123,6 +125,38 @@ int Settings::level(std::string_view name) const {
   return entry->level;
 }
 
+bool Settings::is_by_shorthand(std::string_view name) const {
+  const Entry* entry = find(name);
+  NMT_CHECK(entry, "there is no option --{}", name);
+  return entry->by_shorthand;
+}
+
+std::string Settings::without_effect(bool typed) const {
+  std::string idle;
+  for (const Entry& entry : entries_) {
+    const Option& option = entry.option;
+    if (entry.level == 0 || is_typed(option.name) != typed || !option.idle_rule ||
+        values(option) == option.initial)
+      continue;
+    if (const std::string why = option.idle_rule(); !why.empty())
+      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", typed ? option.name : entry.where,
+                          why);
+  }
+  return idle;
+}
+
+std::string Settings::with_source(const std::string& message) const {
+  const std::string name = message.substr(0, message.find_first_of(": "));
+  const Entry* entry = find(name);
+  const bool is_of_file = entry && entry->level > 0 && entry->level <= files_;
+  return is_of_file ? entry->where + message.substr(name.size()) : message;
+}
+
+Settings& Settings::checks_effects_itself() {
+  effects_later_ = true;
+  return *this;
+}
+
 std::vector<std::string> Settings::groups() const {
   std::vector<std::string> groups;
   for (const Entry& entry : entries_)
@@ -154,6 +188,7 @@ void Settings::set(Entry& entry, const std::vector<std::string>& words, const st
   entry.where = where;
   entry.level = is_auto(entry.option) ? 0 : at;
   entry.said = at;
+  entry.by_shorthand = false;
 }
 
 void Settings::read(const std::vector<std::string>& arguments) {
@@ -198,6 +233,7 @@ void Settings::hand_on_shorthands() {
       const int at = entry.level;
       into->level = 0;
       set(*into, {entry.given[0] + option.suffix}, entry.where, at);
+      into->by_shorthand = true;
     }
   }
 }

@@ -45,7 +45,8 @@ class Settings {
   /// nearest known name; invalid values, with option, value and what was expected, and with file
   /// and line for YAML.
   void read(const std::vector<std::string>& arguments);
-  /// Reads YAML text as a --config file of that name. Call it before read().
+  /// Reads YAML text as a --config file of that name. Call it before read(). "": messages name no
+  /// lines.
   void read_yaml(const std::string& text, const std::string& name);
 
   /// Whether a file or the command line sets the option to a value other than "auto".
@@ -53,6 +54,23 @@ class Settings {
   /// Where the value was set. 0: nowhere; n: in the n-th --config file; number of files + 1: on the
   /// command line.
   int level(std::string_view name) const;
+  /// Whether the command line sets the option to a value other than "auto".
+  bool is_typed(std::string_view name) const { return level(name) == files_ + 1; }
+  /// Whether a shorthand set the value.
+  bool is_by_shorthand(std::string_view name) const;
+
+  /// The options whose idle_rule says that they have no effect, with the reasons: "a (why), b
+  /// (why)"; "" if there is none. Those of the command line, or those of files, with file and line.
+  /// Options with their default value do not count.
+  std::string without_effect(bool typed) const;
+  /// The program evaluates idle rules itself, after it has chosen values that they depend on;
+  /// run_tool() does not.
+  Settings& checks_effects_itself();
+  bool has_effects_checked_later() const { return effects_later_; }
+
+  /// An error message that begins with the name of a setting, such as "heads: 3 must divide 8",
+  /// with the file and line that set it, if a file did.
+  std::string with_source(const std::string& message) const;
 
   bool asks_help() const { return help_ == "text"; }
   /// --help=markdown: the options as a section of the reference of options.
@@ -87,7 +105,8 @@ class Settings {
     Option option;
     std::vector<Option> twins;  // the same name in other specs
     int level = 0;
-    int said = 0;  // level at which the option itself was last given, "auto" included
+    int said = 0;               // level at which the option itself was last given, "auto" included
+    bool by_shorthand = false;  // the last value is that of one
     std::vector<std::string> given;  // words of a shorthand
     std::string where;               // source of the last value, for messages
   };
@@ -131,7 +150,7 @@ class Settings {
   int files_ = 0;  // --config files read so far
 
   std::vector<std::string> config_files_;
-  bool version_ = false, build_info_ = false, quiet_ = false;
+  bool version_ = false, build_info_ = false, quiet_ = false, effects_later_ = false;
   std::string help_, completion_, dump_, log_level_ = "info";
 };
 

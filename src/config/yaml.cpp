@@ -82,12 +82,14 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
     Entry* entry = key.size() > 1 && key[0] != '-' ? find(key) : nullptr;
     if (!entry || !(entry->option.dumped || !entry->option.sets.empty())) {
       const std::string near = nearest_name(key);
+      const std::string hint = near.empty() || near == key ? "" : "did you mean " + near + "?",
+                        place = name.empty() ? "" : fmt::format("line {}", line),
+                        both = place + (place.empty() || hint.empty() ? "" : "; ") + hint;
       unknown.push_back(
-          fmt::format("'{}' (line {}{})", shown(item.first.Scalar()), line,
-                      near.empty() || near == key ? "" : "; did you mean " + near + "?"));
+          fmt::format("'{}'{}", shown(item.first.Scalar()), both.empty() ? "" : " (" + both + ")"));
       continue;
     }
-    const std::string where = fmt::format("{}:{}: {}", name, line, key);
+    const std::string where = name.empty() ? key : fmt::format("{}:{}: {}", name, line, key);
     if (!seen.insert(entry).second) fail(ExitStatus::usage, "{}: given twice in this file", where);
     std::vector<std::string> words;
     const YAML::Node& value = item.second;
@@ -105,9 +107,9 @@ void Settings::read_yaml(const std::string& text, const std::string& name) {
       take(value);
     set(*entry, words, where, files_);
   }
-  if (unknown.size() == 1) fail(ExitStatus::usage, "{}: unknown setting {}", name, unknown[0]);
   if (!unknown.empty())
-    fail(ExitStatus::usage, "{}: unknown settings {}", name, fmt::join(unknown, ", "));
+    fail(ExitStatus::usage, "{}{}unknown setting{} {}", name, name.empty() ? "" : ": ",
+         unknown.size() == 1 ? "" : "s", fmt::join(unknown, ", "));
 }
 
 std::string Settings::yaml(bool full) const {

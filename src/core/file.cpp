@@ -3,7 +3,6 @@
 #include "core/error.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -21,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view temporary_prefix = ".tmp-";
-
 struct Descriptor {
   explicit Descriptor(int number_) : number(number_) {}
   ~Descriptor() {
@@ -35,17 +32,6 @@ struct Descriptor {
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
-/// A unique temporary name in the same directory as `path`, so that rename() is atomic.
-std::string temporary_name(const std::string& path) {
-  static std::atomic<int> made{0};
-  fs::path whole(path);
-  if (!whole.has_filename()) whole = whole.parent_path();
-  return (folder_of(whole) / fmt::format("{}{}-{}-{}", temporary_prefix,
-                                         whole.filename().string().substr(0, 200), ::getpid(),
-                                         made++))
-      .string();
 }
 
 /// Existing devices and pipes are written in place, and so are open files under their /proc names
@@ -116,10 +102,7 @@ AtomicFile::AtomicFile(const std::string& path, std::int64_t expected)
   if (is_written_in_place(target_)) {
     descriptor_ = ::open(target_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   } else {
-    do {  // skip temporaries of a killed process with the same PID
-      temporary_ = temporary_name(target_);
-      descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EEXIST);
+    descriptor_ = temporary_.make_file(target_);
     // A private file stays private.
     struct stat before {};
     if (descriptor_ >= 0 && ::stat(target_.c_str(), &before) == 0)
@@ -127,27 +110,21 @@ AtomicFile::AtomicFile(const std::string& path, std::int64_t expected)
   }
   if (descriptor_ < 0) {
     const int reason = errno;
-    temporary_.clear();
     const bool is_full = reason == ENOSPC || reason == EDQUOT || reason == EIO;
     fail(is_full ? ExitStatus::failed : ExitStatus::usage, "{}: cannot be written: {}", path,
          std::strerror(reason));
   }
-  if (temporary_.empty()) return;
+  if (temporary_.name().empty()) return;
   const std::string folder = folder_of(target_).string();
   if (const std::int64_t room = free_bytes(folder); room < expected) {
-    discard();
+    ::close(descriptor_);
     fail(ExitStatus::failed, "{}: not enough disk space: {} bytes needed, {} free in {}", path,
          expected, room, folder);
   }
 }
 
 AtomicFile::~AtomicFile() {
-  discard();
-}
-
-void AtomicFile::discard() {
   if (descriptor_ >= 0 && descriptor_ != STDOUT_FILENO) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(const void* data, std::size_t bytes) {
@@ -169,11 +146,11 @@ void AtomicFile::write(const void* data, std::size_t bytes) {
 
 void AtomicFile::commit() {
   if (descriptor_ == STDOUT_FILENO) return;
-  if (!temporary_.empty() && ::fsync(descriptor_) != 0) fail_with_errno(name_, "be synced to disk");
+  const bool is_temporary = !temporary_.name().empty();
+  if (is_temporary && ::fsync(descriptor_) != 0) fail_with_errno(name_, "be synced to disk");
   if (::close(std::exchange(descriptor_, -1)) != 0) fail_with_errno(name_, "be written");
-  if (temporary_.empty()) return;
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno(name_, "be written");
-  temporary_.clear();
+  if (!is_temporary) return;
+  if (!temporary_.publish(target_)) fail_with_errno(name_, "be written");
   sync_directory(folder_of(target_).string());
 }
 
@@ -184,22 +161,13 @@ void write_file(const std::string& path, std::string_view contents) {
 }
 
 void write_directory(const std::string& path, const std::function<void(const std::string&)>& fill) {
-  struct Temporary {
-    std::string name;
-    ~Temporary() {
-      std::error_code ignored;
-      if (!name.empty()) fs::remove_all(name, ignored);
-    }
-  } temporary{temporary_name(path)};
-  std::error_code error;
-  fs::remove_all(temporary.name, error);
-  if (::mkdir(temporary.name.c_str(), 0777) != 0) fail_with_errno(path, "be made");
-  fill(temporary.name);
-  for (const auto& entry : fs::directory_iterator(temporary.name)) sync_file(entry.path());
-  sync_directory(temporary.name);
+  Temporary temporary;
+  if (!temporary.make_directory(path)) fail_with_errno(path, "be made");
+  fill(temporary.name());
+  for (const auto& entry : fs::directory_iterator(temporary.name())) sync_file(entry.path());
+  sync_directory(temporary.name());
   // rename() replaces an empty directory and fails on anything else.
-  if (::rename(temporary.name.c_str(), path.c_str()) != 0) fail_with_errno(path, "be made");
-  temporary.name.clear();
+  if (!temporary.publish(path)) fail_with_errno(path, "be made");
   sync_directory(folder_of(path).string());
 }
 
@@ -215,16 +183,6 @@ void make_directories(const std::string& path) {
   const bool is_full = error == std::errc::no_space_on_device || error == std::errc::io_error;
   fail(is_full ? ExitStatus::failed : ExitStatus::usage, "{}: cannot create directory: {}", path,
        error ? error.message() : "a file with this name exists");
-}
-
-bool is_temporary_name(std::string_view file_name) {
-  return file_name.starts_with(temporary_prefix);
-}
-
-void remove_temporaries(const std::string& directory) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    if (is_temporary_name(entry.path().filename().string())) fs::remove_all(entry.path(), error);
 }
 
 void sync_directory(const std::string& path) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/temporary.h"
+
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,10 +36,9 @@ class AtomicFile {
   void commit();
 
  private:
-  void discard();
   std::string name_;  // for error messages
-  // temporary_ is renamed to target_ on commit(); empty when the output is written directly.
-  std::string target_, temporary_;
+  std::string target_;
+  Temporary temporary_;  // renamed to target_ on commit(); none if the output is written directly
   int descriptor_ = -1;
   std::int64_t expected_, written_ = 0;
 };
@@ -56,12 +57,6 @@ bool is_directory(const std::string& path);
 /// Creates the directory and its parents. Errors: (usage) not allowed, or a file is in the way;
 /// (failed) disk full.
 void make_directories(const std::string& path);
-/// Whether this is the name of a temporary that AtomicFile or write_directory leaves behind when
-/// the process is killed.
-bool is_temporary_name(std::string_view file_name);
-/// Removes such temporaries from the directory, not recursively. No other process may be writing
-/// there.
-void remove_temporaries(const std::string& directory);
 /// Syncs the directory entries to disk (fsync). Error (failed).
 void sync_directory(const std::string& path);
 /// Bytes available to this process on the file system of the directory.

@@ -127,8 +127,11 @@ void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& 
     if (value.list) yaml << YAML::EndSeq;
   }
   yaml << YAML::EndMap;
-  settings.read_yaml(yaml.c_str(), "options");
+  settings.read_yaml(yaml.c_str(), "");
   settings.read({});
+  if (settings.has_effects_checked_later()) return;
+  if (const std::string idle = settings.without_effect(false); !idle.empty())
+    fail(ExitStatus::usage, "options without effect: {}; leave them out", idle);
 }
 
 std::vector<config::Option> without(std::vector<config::Option> options,

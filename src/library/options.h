@@ -24,7 +24,8 @@ std::vector<NamedValue> members(const ScorerOptions& options);
 std::vector<NamedValue> members(const TrainOptions& options);
 
 /// Reads members that differ from their defaults, and then `extra`, as a configuration file. Errors
-/// (usage): those of config::Settings; a name that is both a changed member and in `extra`.
+/// (usage): those of config::Settings; a name that is both a changed member and in `extra`; options
+/// without effect.
 void read(const std::vector<NamedValue>& values, const std::vector<NamedValue>& defaults,
           const Settings& extra, config::Settings& settings);
 

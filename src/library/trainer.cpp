@@ -11,11 +11,12 @@ namespace {
 app::TrainingSpec spec_of(const TrainOptions& options) {
   app::TrainingSpec spec;
   config::Settings settings("nmt::train_model", "", "");
-  settings.add(app::fields(spec));
+  settings.add(app::fields(spec)).checks_effects_itself();
   for (const char* name : {"unit", "enc-cell", "dec-cell"}) settings.allow(name, unit_names());
   library::read(library::members(options), library::members(TrainOptions{}), options.settings,
                 settings);
   app::note_given(spec, settings);
+  spec.typed = spec.given;
   return spec;
 }
 

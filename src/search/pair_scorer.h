@@ -105,7 +105,7 @@ struct ScoreOutput {
 /// Scores two files line by line and writes one line per pair: the score, followed with word_scores
 /// by " ||| WordScores= ..."; for an n-best list the input line with " Score= ..." added to its
 /// features. The names are for error messages. Errors (data): different numbers of lines; an n-best
-/// line without the id of a source line, or with decreasing ids.
+/// line without the id of a source line, or with decreasing ids; a summary of no pair with text.
 void score_stream(PairScorer& scorer, LineSource& source, const std::string& source_name,
                   LineSource& target, const std::string& target_name, LineWriter& writer,
                   const ScoreOutput& output);

@@ -123,6 +123,9 @@ void score_stream(PairScorer& scorer, LineSource& source, const std::string& sou
     if (const std::int64_t left = count_rest(source); left > 0)
       fail(ExitStatus::data, "{} has {} lines, but {} has {}: expected equal numbers", source_name,
            sources_read + left, target_name, targets_read);
+  if (output.summary != Summary::none && scorer.totals().tokens == 0)
+    fail(ExitStatus::data, "{} and {}: no pair with text, so there is no summary", source_name,
+         target_name);
   if (output.summary != Summary::none)
     writer.write(fmt::format("{:.6f}\n", summarize(scorer.totals(), output.summary)));
   writer.flush();

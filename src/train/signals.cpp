@@ -1,5 +1,7 @@
 #include "train/signals.h"
 
+#include "core/temporary.h"
+
 #include <array>
 #include <atomic>
 
@@ -17,7 +19,9 @@ std::array<struct sigaction, handled.size()> old;
 void handle(int signal) {
   int none = 0;
   if (first_signal.compare_exchange_strong(none, signal)) return;
-  if (signal == SIGINT) ::_exit(static_cast<int>(ExitStatus::interrupted));
+  if (signal != SIGINT) return;
+  remove_own_temporaries();
+  ::_exit(static_cast<int>(ExitStatus::interrupted));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "config/settings.h"
 
 #include "config/fields.h"
+#include "config/messages/nearest.h"
 #include "text/noise.h"
 
 #include <filesystem>
@@ -391,10 +392,49 @@ TEST(Specs, ContradictionsAreNamed) {
   EXPECT_EQ(data({"--tied-embeddings-all", "--vocabs", "a.spm"}), "no error");
 }
 
+TEST(WithoutEffect, IsToldBySource) {
+  All all({"--groups", "1", "--no-rearrange", "--dense-first-decoder-layer", "--beam-size", "7"});
+  EXPECT_EQ(all.settings.without_effect(true), "dense-first-decoder-layer (groups is 1)");
+  EXPECT_EQ(all.settings.without_effect(false), "");
+  EXPECT_TRUE(all.settings.is_typed("beam-size"));
+  EXPECT_FALSE(all.settings.is_typed("normalize"));
+  EXPECT_EQ(All({"--rearrange", "--groups", "2"}).settings.without_effect(true), "");
+
+  All file;
+  file.settings.read_yaml("rearrange: true\ndropout: 0.5\n", "c.yml");
+  file.settings.read({"--bias"});
+  EXPECT_EQ(file.settings.without_effect(false), "c.yml:1: rearrange (groups is 1)");
+  EXPECT_EQ(file.settings.without_effect(true), "bias (layer-normalization has one)");
+  EXPECT_TRUE(file.settings.is_by_shorthand("dropout-rnn"));
+  EXPECT_FALSE(file.settings.is_by_shorthand("dropout"));
+  EXPECT_FALSE(
+      All({"--dropout-rnn", "0.5", "--dropout", "0.1"}).settings.is_by_shorthand("dropout-rnn"));
+}
+
+TEST(Yaml, LaterErrorsNameFileAndLine) {
+  All all;
+  all.settings.read_yaml("\nheads: 3\nnormalize: 1\nunit: gru\n", "c.yml");
+  all.settings.read({"--dim-emb", "7", "--beam-size", "2"});
+  EXPECT_EQ(all.settings.with_source("heads: 3 must divide 8"), "c.yml:2: heads: 3 must divide 8");
+  EXPECT_EQ(all.settings.with_source("normalize 1 and length-penalty 2 exclude each other"),
+            "c.yml:3: normalize 1 and length-penalty 2 exclude each other");
+  EXPECT_EQ(all.settings.with_source("enc-cell: x"), "c.yml:4: unit: x");
+  for (const char* message : {"dim-emb: 7 is odd", "dim-rnn: not set", "nothing", "", ": heads"})
+    EXPECT_EQ(all.settings.with_source(message), message);
+
+  const auto unnamed = [](const std::string& text) {
+    return message([&] { All().settings.read_yaml(text, ""); });
+  };
+  EXPECT_EQ(unnamed("beam-size: 0"), "beam-size: '0' is not an integer from 1 to 1024");
+  EXPECT_EQ(unnamed("beam-siz: 0"), "unknown setting 'beam-siz' (did you mean beam-size?)");
+}
+
 TEST(Nearest, EditDistanceWithSwaps) {
   EXPECT_EQ(nearest("laern-rate", {"learn-rate", "lr-warmup"}), "learn-rate");
   EXPECT_EQ(nearest("zzzzzzzz", {"learn-rate"}), "");
   EXPECT_EQ(nearest("", {"learn-rate"}), "");
+  EXPECT_EQ(nearest("b", {"lm"}), "");
+  EXPECT_EQ(nearest("uit", {"unit"}), "unit");
 }
 
 }  // namespace

@@ -55,6 +55,14 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["two or more systems"], ref, "-i", hyp, "--paired-bs")
     refused(2, ["exclude"], ref, "-i", hyp, ref, "--paired-bs", "--paired-ar")
     refused(2, ["confidence-n", "1"], ref, "-i", hyp, "--confidence", "--confidence-n", "1")
+    for metric, options in (("chrf", ["-lc"]), ("chrf", ["-tok", "intl"]), ("ter", ["-s", "floor"]), ("bleu", ["-cw", "2"]),
+                            ("rouge", ["--chrf-lowercase"]), ("bleu", ["--confidence-n", "9"]), ("bleu", ["--seed", "9"]),
+                            ("bleu", ["--paired-bs-n", "9"]), ("chrf", ["--paired-ar-n", "9"])):
+        refused(2, ["options without effect: "], ref, "-i", hyp, "-m", metric, *options)
+    refused(2, ["lowercase (metrics has no bleu)"], ref, "-i", hyp, "-m", "chrf", "-lc")
+    score(ref, "-i", hyp, "-m", "chrf", "--no-lowercase", "-tok", "13a")  # the defaults
+    settings = file("c.yml", b"lowercase: true\n")
+    assert f"without effect: {settings}:1: lowercase" in score(ref, "-i", hyp, "-m", "chrf", "-c", settings)[1]
     refused(2, ["twice"], ref, "-i", hyp, hyp)
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")

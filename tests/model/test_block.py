@@ -312,10 +312,10 @@ class BlockTest(unittest.TestCase):
             self.assertEqual(told["units"]["encoder"] is None, name == "attention")
 
     def test_meaningless_settings(self):
-        for options, said in ((["--type", "deep", "--encoder-heads", "4"], "encoder-heads: 4 means nothing for type deep"),
-                              (["--type", "seq2seq", "--decoder-feed-forward", "relu"], "decoder-feed-forward: relu means nothing"),
-                              (["--encoder-positions", "none"], "encoder-positions: none means nothing beside encoder-mixer recurrent"),
-                              ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions: joined means nothing"),
+        for options, said in ((["--type", "deep", "--encoder-heads", "4"], "encoder-heads (type is deep)"),
+                              (["--type", "seq2seq", "--decoder-feed-forward", "relu"], "decoder-feed-forward (type is seq2seq)"),
+                              (["--encoder-positions", "none"], "encoder-positions (encoder-mixer is recurrent)"),
+                              ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions (encoder-mixer is attention)"),
                               ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
                               (["--convolution", "1"], "convolution: 1 taps; 0 (none) or at least 2"),

@@ -290,6 +290,14 @@ class Distillation(unittest.TestCase):
         command = [*self.all[:at], work, *self.all[at + 1:]]
         self.refused(2, *command, "--teacher-beam-size", 5, says=("translate", "teacher-beam-size", "3 before, 5 now", "--redo translate"))
         self.refused(2, *command, "--max-ratio", 2, says=("filter", "max-ratio", "--redo filter"))
+        for option, value, said in (("--beam-size", 2, ("beam-size", "1 before, 2 now")), ("--length-penalty", 1, ("length-penalty",)),
+                                    ("--max-length-factor", 2, ("max-length-factor",))):
+            stored = (work / "student-int8/best/model.safetensors").stat().st_mtime_ns
+            self.refused(2, *command, option, value, says=("convert", *said, "--redo convert"))
+            self.assertEqual(stored, (work / "student-int8/best/model.safetensors").stat().st_mtime_ns)
+        done = run("nmt-distill", *command, "--beam-size", 2, "--redo", "convert")
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertIn(b"beam 2", done.stdout)
         planned = output_of("nmt-distill", *command, "--redo", "filter", "--dry-run").decode().splitlines()
         self.assertEqual([line.split(maxsplit=1)[1] for line in planned], ["finished"] * 2 + ["to be repeated"] * 6)
         again = run("nmt-distill", *command, "--backward-drop", 0.5, "--redo", "filter", "--until", "filter")

@@ -297,11 +297,15 @@ class LanguageModelTest(unittest.TestCase):
             self.assertIn(said, self.train("bad", *options, status=2).stderr)
             self.assertFalse((self.dir / "bad").exists())
         self.assertIn("needs one", run("nmt-train", "--task", "language-model", self.text, self.text, status=2).stderr)
-        self.assertIn("without effect: enc-depth (task is language-model)\n", self.train("idle", "--enc-depth", "3", "--unit", "gru", "--after", "1u").stderr)
+        self.assertIn("without effect: enc-depth (task is language-model);", self.train("idle", "--enc-depth", "3", "--unit", "gru", "--after", "1u", status=2).stderr)
         done = run("nmt-explain", "-m", self.dir / "dirty", "--text", "x", status=2)
         self.assertIn("is a language model; expected a translation model", done.stderr)
         model = self.dir / "dirty"
-        self.assertIn("no line with text", run("nmt-score", "-m", model, blank, status=3).stderr)
+        for text, scores in ((blank, "0.000000\n" * 3), (empty, "")):  # one score per line
+            done = run("nmt-score", "-m", model, text)
+            self.assertEqual(done.stdout, scores)
+            self.assertIn("no line with text", done.stderr)
+            self.assertIn("no line with text", run("nmt-score", "-m", model, text, "--summary", status=3).stderr)
         self.assertIn("scores one", run("nmt-score", "-m", model, "-t", self.text, self.text, status=2).stderr)
         self.assertIn("no meaning", run("nmt-score", "-m", model, "--n-best", "-t", self.text, status=2).stderr)
 

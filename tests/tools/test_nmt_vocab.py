@@ -93,7 +93,7 @@ class Vocab(unittest.TestCase):
                  (["train", empty, "--model", out], 3), (["train", self.folder / "test.en", "--model", "/nonexistent/x"], 2),
                  (["train", empty, "--sise", 5], 2), (["inspect"], 2), (["inspect", "/nonexistent"], 2),
                  (["inspect", foreign], 3), (["inspect", empty], 3), (["inspect", self.model, "--encode", "--pieces"], 2),
-                 (["inspect", self.model, "--ids"], 2), (["inspect", self.model, "--decode", "--ids"], 3)]
+                 (["inspect", self.model, "--ids"], 2), (["inspect", self.model, "--pieces", "-i", "x"], 2), (["inspect", self.model, "--decode", "--ids"], 3)]
         for arguments, status in cases:
             answer = run(*arguments, text=b"12 x3\n")
             self.assertEqual(answer.returncode, status, (arguments, answer.stderr))

@@ -281,10 +281,19 @@ class TrainTest(unittest.TestCase):
         for choice in ("unit: gru", "tied-embeddings-all: true"):
             self.assertIn(f"{choice} (chosen: ", done.stderr)
 
-    def test_warnings_are_of_the_chosen_unit(self):
-        done = self.train("w", "--after", "2u", "--dropout-state", "0.1", "--activation", "identity")
-        self.assertIn("activation", done.stderr.split("without effect", 1)[1])
-        self.assertNotIn("dropout-state", done.stderr.split("without effect", 1)[1])
+    def test_options_without_effect_are_those_of_the_chosen_unit(self):
+        options = {"--dropout-state": "0.1", "--activation": "identity", "--positions": "9", "--rearrange": "true", "--bias": "true", "--upper-context": "false"}
+        typed = [word for option in options.items() for word in ("=".join(option),)]
+        said = ("options without effect: activation (unit gru has no such variant), positions (unit gru has no position vectors), "
+                "bias (layer-normalization has one), rearrange (groups is 1), upper-context (dec-depth is 1)")
+        done = self.train("typed", "--after", "2u", *typed, status=2)
+        self.assertEqual(done.stderr.splitlines()[-1], f"error: {said}; leave them out")
+        self.assertFalse((self.dir / "typed").exists())
+        # A configuration file may serve several models.
+        (self.dir / "c.yml").write_text("".join(f"{name[2:]}: {value}\n" for name, value in options.items()), encoding="utf-8")
+        done = self.train("file", "--after", "2u", "--config", self.dir / "c.yml")
+        self.assertIn(f"warning: {said}\n", done.stderr)
+        self.train("positions", "--after", "2u", "--unit", "elstm1", "--positions", "9")
 
     def test_gates_start_as_said(self):
         """--gate-init is kept when a training resumes; what it does not do is said."""
@@ -308,7 +317,7 @@ class TrainTest(unittest.TestCase):
                               (["--gate-init", "constant", "--gate-steps", "9"], "gate-steps (gate-init is constant)"),
                               (["--gate-init", "chrono", "--unit", "srn"], "gate-init (no gate of unit srn has a bias)")):
             with self.subTest(said=said):
-                done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload")
+                done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload", status=2)
                 self.assertIn(f"options without effect: {said}", done.stderr)
 
     def test_signals_save_and_leave(self):

@@ -288,6 +288,18 @@ class Programs(unittest.TestCase):
         self.refused(2, "nmt-translate", "-m", self.model, "-o", missing / "out", says=[missing])
         self.refused(2, "nmt-translate", "-m", self.model, "--beam-size", "0", says=["beam-size"])
         self.refused(2, "nmt-translate", "-m", self.model, "--beam-siz", "3", says=["beam-size"])
+        self.refused(2, "nmt-translate", "-m", self.model, "--weights", "0.5", says=["without effect: weights (there is one model)"])
+        for option, said in (("--parts=2", "parts: has no meaning for a translation model"), ("--context=line", "context: has no meaning"),
+                             ("--n-best-feature=X", "without effect: n-best-feature (n-best is off)")):
+            self.refused(2, "nmt-score", "-m", self.model, missing, missing, option, says=[said])
+        settings = self.home / "c.yml"
+        settings.write_text("beam-size: 2\nnormalize: 1\nlength-penalty: 1\n")
+        self.refused(2, "nmt-translate", "-m", self.model, "-c", settings, says=[f"error: {settings}:2: normalize 1 and length-penalty 1 exclude"])
+        for lines in (b"", b"\n \n"):  # a score per line, but no summary of nothing
+            (self.home / "blank").write_bytes(lines)
+            pair = ["nmt-score", "-m", self.model, self.home / "blank", self.home / "blank"]
+            self.assertEqual(run(*pair).stdout.count(b"\n"), lines.count(b"\n"))
+            self.refused(3, *pair, "--summary", "perplexity", says=["no pair with text"])
         self.refused(2, "nmt-translate", "-m", self.model, "--normalize", "1", "--length-penalty", "1", says=["normalize", "length-penalty"])
         self.refused(2, "nmt-score", "-m", self.model, missing, self.home / "test.de", says=[missing])
         self.refused(2, "nmt-score", "-m", self.model, self.home / "test.de", says=["test.de; expected two"])

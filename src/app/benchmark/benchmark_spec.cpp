@@ -8,6 +8,7 @@ namespace nmt::app::bench {
 
 std::vector<config::Option> fields(BenchmarkSpec& spec) {
   using config::Option;
+  const config::IdleRule quick = [&spec] { return spec.quick ? "quick is on" : ""; };
   std::vector<Option> list = config::in_group(
       "rows and reports",
       {
@@ -17,7 +18,8 @@ std::vector<config::Option> fields(BenchmarkSpec& spec) {
               .meta("REGEX"),
           Option("min-time", &spec.min_time, "minimum seconds per repetition")
               .range(0)
-              .meta("SECONDS"),
+              .meta("SECONDS")
+              .idle_when(quick),
           Option("repetitions", &spec.repetitions,
                  "repetitions per row; shortest, median and deviation are reported")
               .range(1),

@@ -11,6 +11,15 @@ using config::Option;
 
 std::vector<Option> fields(BleuSpec& s) {
   constexpr double max_samples = 10'000'000;
+  const auto unless_metric = [&s](const char* name) {
+    return [&s, name] {
+      const bool has = std::find(s.metrics.begin(), s.metrics.end(), name) != s.metrics.end();
+      return has ? "" : fmt::format("metrics has no {}", name);
+    };
+  };
+  const auto unless = [](const bool* flag, const char* name) {
+    return [flag, name] { return *flag ? "" : fmt::format("{} is off", name); };
+  };
   return config::joined(
       {in_group("files",
                 {
@@ -31,50 +40,69 @@ std::vector<Option> fields(BleuSpec& s) {
                    .alias({"m"})
                    .one_of({"bleu", "chrf", "rouge", "rouge1", "rouge2", "rougeL", "ter"})
                    .meta("NAME..."),
-               Option("lowercase", &s.bleu.lowercase, "case-insensitive BLEU").alias({"lc"}),
+               Option("lowercase", &s.bleu.lowercase, "case-insensitive BLEU")
+                   .alias({"lc"})
+                   .idle_when(unless_metric("bleu")),
                Option("tokenize", &s.bleu.tokenizer, "tokenizer; multi-bleu: tokenized text")
-                   .alias({"-tok"}),
-               Option("smooth-method", &s.bleu.smoothing, "smoothing of BLEU").alias({"s"}),
+                   .alias({"-tok"})
+                   .idle_when(unless_metric("bleu")),
+               Option("smooth-method", &s.bleu.smoothing, "smoothing of BLEU")
+                   .alias({"s"})
+                   .idle_when(unless_metric("bleu")),
                Option("smooth-value", &s.bleu.smoothing_value,
                       "smoothing value; auto: 0.1 for floor, 1 for add-k")
                    .alias({"sv"})
                    .range(0)
-                   .chosen_by_default(),
+                   .chosen_by_default()
+                   .idle_when(unless_metric("bleu")),
                Option("chrf-char-order", &s.chrf.character_order, "maximum character n-gram order")
                    .alias({"cc"})
-                   .range(1, chrf_orders),
+                   .range(1, chrf_orders)
+                   .idle_when(unless_metric("chrf")),
                Option("chrf-word-order", &s.chrf.word_order, "maximum word n-gram order; 2: chrF++")
                    .alias({"cw"})
-                   .range(0, chrf_orders),
+                   .range(0, chrf_orders)
+                   .idle_when(unless_metric("chrf")),
                Option("chrf-beta", &s.chrf.beta, "weight of recall against precision")
-                   .range(0, 1000),
-               Option("chrf-lowercase", &s.chrf.lowercase, "case-insensitive chrF"),
-               Option("chrf-whitespace", &s.chrf.whitespace, "white space as characters of chrF"),
+                   .range(0, 1000)
+                   .idle_when(unless_metric("chrf")),
+               Option("chrf-lowercase", &s.chrf.lowercase, "case-insensitive chrF")
+                   .idle_when(unless_metric("chrf")),
+               Option("chrf-whitespace", &s.chrf.whitespace, "white space as characters of chrF")
+                   .idle_when(unless_metric("chrf")),
                Option("lineage", &s.lineage, "BLEU by four common definitions, with signatures"),
                Option("sentence-level", &s.sentence_level, "one score per line").alias({"sl"}),
                Option("force", &s.force, "no warning about tokenized hypotheses"),
            }),
-       in_group("significance",
-                {
-                    Option("confidence", &s.confidence, "95 % confidence interval by bootstrap")
-                        .alias({"ci"}),
-                    Option("confidence-n", &s.confidence_samples, "bootstrap resamples")
-                        .alias({"-cin"})
-                        .range(2, max_samples),
-                    Option("paired-bs", &s.paired_bootstrap,
-                           "paired bootstrap; the first system is the baseline")
-                        .alias({"-pbs"}),
-                    Option("paired-bs-n", &s.bootstrap_samples, "paired bootstrap resamples")
-                        .alias({"-pbsn"})
-                        .range(1, max_samples),
-                    Option("paired-ar", &s.paired_randomization,
-                           "paired approximate randomization; the first system is the baseline")
-                        .alias({"-par"}),
-                    Option("paired-ar-n", &s.randomization_trials, "randomization trials")
-                        .alias({"-parn"})
-                        .range(1, max_samples),
-                    Option("seed", &s.seed, "seed of the generator (PCG64 of numpy)"),
-                }),
+       in_group(
+           "significance",
+           {
+               Option("confidence", &s.confidence, "95 % confidence interval by bootstrap")
+                   .alias({"ci"}),
+               Option("confidence-n", &s.confidence_samples, "bootstrap resamples")
+                   .alias({"-cin"})
+                   .range(2, max_samples)
+                   .idle_when(unless(&s.confidence, "confidence")),
+               Option("paired-bs", &s.paired_bootstrap,
+                      "paired bootstrap; the first system is the baseline")
+                   .alias({"-pbs"}),
+               Option("paired-bs-n", &s.bootstrap_samples, "paired bootstrap resamples")
+                   .alias({"-pbsn"})
+                   .range(1, max_samples)
+                   .idle_when(unless(&s.paired_bootstrap, "paired-bs")),
+               Option("paired-ar", &s.paired_randomization,
+                      "paired approximate randomization; the first system is the baseline")
+                   .alias({"-par"}),
+               Option("paired-ar-n", &s.randomization_trials, "randomization trials")
+                   .alias({"-parn"})
+                   .range(1, max_samples)
+                   .idle_when(unless(&s.paired_randomization, "paired-ar")),
+               Option("seed", &s.seed, "seed of the generator (PCG64 of numpy)").idle_when([&s] {
+                 return s.confidence || s.paired() != PairedTest::none
+                            ? ""
+                            : "there is no significance test";
+               }),
+           }),
        in_group("output",
                 {
                     Option("score-only", &s.score_only, "print only the score").alias({"b"}),

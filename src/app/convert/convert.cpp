@@ -58,6 +58,8 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
   shortlist.help = "shortlist to store in the new directory, where it is used by default";
   shortlist.unset = "none";
   shortlist.metavar = "FILE [FIRST [BEST [PRUNE]]]";
+  const config::IdleRule unchecked = [&spec] { return spec.no_check ? "no-check is on" : ""; };
+  config::named(search, "beam-size").idle_rule = unchecked;
   return joined(
       {config::in_group(
            "files",
@@ -73,10 +75,12 @@ std::vector<config::Option> fields(ConvertSpec& spec) {
                 .meta("FILE"),
             Option("no-check", &spec.no_check, "write the model unchecked"),
             Option("check-sentences", &spec.check_sentences, "sentences to check")
-                .range(1, 1000000),
+                .range(1, 1000000)
+                .idle_when(unchecked),
             Option("tolerance", &spec.tolerance,
                    "maximum loss in the check: BLEU, or percent of perplexity")
-                .range(0, 100)}),
+                .range(0, 100)
+                .idle_when(unchecked)}),
        config::in_group("conversion", search),
        config::only({"cpu-threads"}, config::fields(spec.compute))});
 }

@@ -2,6 +2,7 @@
 
 #include "app/distill/steps/steps.h"
 #include "app/program.h"
+#include "config/fields.h"
 #include "core/file.h"
 #include "core/hash/checksum.h"
 #include "core/hash/lines_hash.h"
@@ -17,12 +18,18 @@ using Json = nlohmann::ordered_json;
 const Step* const steps[] = {&translate_step, &select_step,    &filter_step,  &align_step,
                              &train_step,     &shortlist_step, &convert_step, &check_step};
 
+std::string text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 // The first setting in which a record differs from what is asked: "beam-size: 4 before, 8 now".
 std::string difference(const Json& before, const Json& now) {
   for (const auto& [key, value] : now.items())
-    if (!before.contains(key) || before.at(key) != value)
+    if (value.is_object() && before.contains(key) && before.at(key) != value)
+      return difference(before.at(key), value);
+    else if (!before.contains(key) || before.at(key) != value)
       return fmt::format("{}: {} before, {} now", key,
-                         before.contains(key) ? before.at(key).dump() : "none", value.dump());
+                         before.contains(key) ? text(before.at(key)) : "none", text(value));
   return before == now ? "" : "other settings before";
 }
 
@@ -99,6 +106,13 @@ std::string text_identity(const std::string& path) {
   LinesHash hash;
   for (std::string line; reader.next(line);) hash.add(line);
   return fmt::format("{} lines, {}", reader.lines(), hash.text());
+}
+
+nlohmann::ordered_json search_settings(SearchSpec search) {
+  Json settings = Json::object();
+  for (const config::Option& option : config::validation_fields(search))
+    settings[option.name] = config::joined_values(option);
+  return settings;
 }
 
 ExitStatus distill(const DistillSpec& spec, const std::vector<std::string>& command) {

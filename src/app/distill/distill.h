@@ -17,6 +17,11 @@ struct DistillSpec {
   /// The student's training. train_sets: the text to translate and, optionally, its reference;
   /// train.model is ignored.
   TrainingSpec student;
+  /// Whether the student has the vocabularies of the first teacher.
+  bool shares_vocabularies() const {
+    return !student.is_given("vocabs") && !student.is_given("dim-vocabs") &&
+           !student.is_given("vocab-type");
+  }
   /// Whether the student's attention is trained on the teachers' alignments.
   bool aligns() const { return student.train.guided_alignment_weight > 0; }
   std::string output;  ///< work directory of all results
@@ -48,7 +53,7 @@ struct DistillSpec {
 std::vector<config::Option> fields(DistillSpec& spec);
 /// Records which settings of the student were given, and gives another architecture than that of
 /// the default student its own defaults (unset_student_architecture). Call it after
-/// Settings::read().
+/// Settings::read(). Errors (usage): typed settings of the student without effect.
 void note_given(DistillSpec& spec, const config::Settings& settings);
 /// Errors (usage): missing files or models, and settings that contradict each other.
 void check(const DistillSpec& spec);

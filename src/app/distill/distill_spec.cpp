@@ -2,6 +2,7 @@
 #include "app/distill/distill.h"
 #include "app/distill/student_defaults.h"
 #include "config/fields.h"
+#include "model/architecture.h"
 #include "model/directory/model_directory.h"
 #include "text/lines.h"
 
@@ -125,6 +126,11 @@ std::vector<Option> fields(DistillSpec& spec) {
 void note_given(DistillSpec& spec, const config::Settings& settings) {
   note_given(spec.student, settings);
   unset_student_architecture(spec.student);
+  TrainingSpec student = spec.student;  // as the step train will have it
+  if (spec.aligns()) student.data.guided_alignment = "links";
+  if (spec.shares_vocabularies()) student.data.vocabs = {"vocabulary"};
+  if (student.unit_given() || architecture_of(student.model).has_blocks()) check_effects(student);
+  spec.student.typed.clear();
 }
 
 void check(const DistillSpec& spec) {
@@ -133,6 +139,9 @@ void check(const DistillSpec& spec) {
   if (spec.teachers.empty())
     fail(ExitStatus::usage, "teacher: no model directory given; name it with --teacher DIR");
   for (const std::string& teacher : spec.teachers) check_model("teacher", teacher);
+  if (spec.backward.empty() && spec.backward_drop != DistillSpec{}.backward_drop)
+    fail(ExitStatus::usage,
+         "backward-drop: there is no model to score with; name it with --backward DIR");
   if (!spec.backward.empty()) check_model("backward", spec.backward);
   if (spec.aligns()) check_attention(spec);
   if (spec.student.model.context_sentences > 0)

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "core/temporary.h"
 
 #include <cerrno>
 #include <filesystem>

@@ -78,6 +78,7 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
       train::choose_smoothing(text.size(), settings.train);
     if (name) train::choose(text.size(), spec, data, settings.train);
   }
+  if (settings.unit_given() || !unit_is_open) check_effects(settings);
   train::choose_positions(spec, data);
   train::choose_gate_init(spec);
   if (!is_text) {

@@ -55,6 +55,7 @@ PairScorer::Totals score(const ScoreSpec& spec) {
     score_text(spec);
     return {};
   }
+  refuse_text_options(spec);
   if (spec.files.size() != 2)
     fail(ExitStatus::usage, "files to score: {}; expected two, source and target",
          spec.files.empty() ? "none" : fmt::format("{}", fmt::join(spec.files, ", ")));

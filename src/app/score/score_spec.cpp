@@ -46,7 +46,8 @@ std::vector<Option> fields(ScoreSpec& spec) {
            {Option("n-best", &format.n_best,
                    "target is a Moses n-best list; add the score as a feature"),
             Option("n-best-feature", &format.n_best_feature, "name of the added n-best feature")
-                .meta("NAME"),
+                .meta("NAME")
+                .idle_when([&format] { return format.n_best ? "" : "n-best is off"; }),
             Option("word-scores", &format.word_scores, "log-probability of every piece"),
             Option("context", &spec.context,
                    "language model: a line is scored after the text before it, or alone"),

@@ -1,6 +1,7 @@
 #include "app/score/text_scoring.h"
 
 #include "app/compute.h"
+#include "config/fields.h"
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
@@ -43,15 +44,16 @@ void check_text(const ScoreSpec& spec) {
   if (spec.files.size() > 1)
     fail(ExitStatus::usage, "files to score: {}; a language model scores one",
          fmt::join(spec.files, ", "));
-  const auto refuse = [](bool given, const char* name) {
+  const auto refuse = [](bool given, const std::string& name) {
     if (given) fail(ExitStatus::usage, "{}: has no meaning for a language model", name);
   };
   refuse(spec.format.n_best, "n-best");
   refuse(spec.pieces_in, "no-spm-encode");
-  refuse(spec.search.alignment != AlignmentKind::none, "alignment");
-  refuse(spec.search.length_penalty != 0, "length-penalty");
-  refuse(spec.search.coverage_penalty != 0, "coverage-penalty");
+  SearchSpec search = spec.search;
+  for (const config::Option& option : config::fields(search, scoring_search()))
+    refuse(config::values(option) != option.initial, option.name);
   refuse(!spec.models.weights.empty(), "weights");
+  refuse(spec.models.combination != EnsembleSpec{}.combination, "ensemble");
   const bool two = spec.models.models.size() == 2;
   if (two && spec.format.word_scores)
     fail(ExitStatus::usage, "word-scores: the difference of two models has one score per line");
@@ -79,7 +81,12 @@ std::vector<LineScore> scores_of(const std::string& directory, const ScoreSpec& 
     unknown += score.unknown;
     sentences += score.words > 0;
   }
-  if (words == 0) fail(ExitStatus::data, "{}: no line with text", text.name);
+  if (words == 0 && spec.summary != Summary::none)
+    fail(ExitStatus::data, "{}: no line with text, so there is no summary", text.name);
+  if (words == 0) {
+    log::warn("{}: no line with text", text.name);
+    return scores;
+  }
   const PerplexityInterval interval = perplexity_interval(scores, resamples, resampling_seed);
   log::info(
       "{}: perplexity {:.2f} per word, 95 % interval {:.2f} to {:.2f}; {} words with </s> in {} "
@@ -122,6 +129,14 @@ bool scores_text(const ScoreSpec& spec) {
   const std::string& model = spec.models.models.front();
   // A missing directory is an error once the device is open.
   return is_directory(model) && ModelDirectory::open(model).spec().task == Task::language_model;
+}
+
+void refuse_text_options(const ScoreSpec& spec) {
+  const auto refuse = [](bool given, const char* name) {
+    if (given) fail(ExitStatus::usage, "{}: has no meaning for a translation model", name);
+  };
+  refuse(spec.context.has_value(), "context");
+  refuse(spec.parts != ScoreSpec{}.parts, "parts");
 }
 
 void score_text(const ScoreSpec& spec) {

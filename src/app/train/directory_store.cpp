@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "core/log.h"
+#include "core/temporary.h"
 #include "model/directory/stored_weights.h"
 
 #include <algorithm>

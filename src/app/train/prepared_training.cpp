@@ -96,7 +96,7 @@ PreparedTraining::PreparedTraining(TrainingSpec& asked, Processes& processes)
   task->read(asked, !before, choices, device.ranks());
   if (before) require_same_alignments(asked, *before, *task, changed);
   check(asked);
-  warn_without_effect(asked, task->idle_options());
+  check_effects(asked, task->idle_options());
   batching = task->batching(asked);
   resolve_after(asked.train, *this);
   warn_of_other_hold_out(asked.data, *this);

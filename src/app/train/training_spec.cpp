@@ -3,11 +3,12 @@
 #include "app/common_options.h"
 #include "config/fields.h"
 #include "core/error.h"
-#include "core/log.h"
+#include "model/architecture.h"
 #include "model/encoder.h"
 #include "nn/unit_registry.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nmt::app {
 
@@ -49,8 +50,32 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
     config::named(options, name).idle_rule =
         unless_a_unit("unit {} has no matrix state",
                       [](const auto& unit) { return unit.matrix_state != nullptr; });
-  config::named(options, "dropout-state").idle_rule = unless_a_unit(
-      "unit {} has no recurrent product", [](const auto& unit) { return unit.is_matrix(); });
+  config::named(options, "positions").idle_rule =
+      unless_a_unit("unit {} has no position vectors",
+                    [](const auto& unit) { return unit.position_vectors > 0; });
+  // The first reason of two rules.
+  const auto either = [](config::IdleRule one, config::IdleRule other) {
+    return [one = std::move(one), other = std::move(other)] {
+      const std::string why = one ? one() : "";
+      return why.empty() && other ? other() : why;
+    };
+  };
+  for (const char* name : {"dropout-state", "dropout-weights"}) {
+    config::IdleRule& rule = config::named(options, name).idle_rule;
+    rule =
+        either(std::move(rule), unless_a_unit("unit {} has no recurrent product",
+                                              [](const auto& unit) { return unit.is_matrix(); }));
+  }
+  for (const std::string& name : config::block_option_names()) {
+    config::IdleRule& rule = config::named(options, name).idle_rule;
+    rule = either(
+        [&model = spec.model] {
+          return architecture_of(model).has_blocks()
+                     ? ""
+                     : fmt::format("type is {}", name_of(model.type));
+        },
+        std::move(rule));
+  }
   config::named(options, "guided-alignment").idle_rule = [&spec] {
     return spec.train.guided_alignment_weight > 0 ? "" : "guided-alignment-weight is 0";
   };
@@ -80,8 +105,11 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
 }
 
 void note_given(TrainingSpec& spec, const config::Settings& settings) {
-  for (const std::string& name : settings.names())
+  for (const std::string& name : settings.names()) {
     if (settings.is_set(name)) spec.given.insert(name);
+    if (settings.is_typed(name)) spec.typed.insert(name);
+    if (settings.is_by_shorthand(name)) spec.spread.insert(name);
+  }
 }
 
 void check(const TrainingSpec& spec) {
@@ -91,25 +119,24 @@ void check(const TrainingSpec& spec) {
   config::check(spec.model, spec.data);
 }
 
-void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string>& idle_names) {
+void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idle_names) {
   TrainingSpec copy = spec;
   const std::vector<config::Option> options = fields(copy);
-  std::string idle;
+  std::string idle, typed;
   for (const config::Option& option : options) {
     if (!spec.is_given(option.name)) continue;
     std::string why = option.idle_rule ? option.idle_rule() : "";
-    const bool by_shorthand =  // --unit also sets the unit of a side that the task lacks
-        std::any_of(options.begin(), options.end(), [&](const config::Option& other) {
-          return spec.is_given(other.name) &&
-                 std::find(other.sets.begin(), other.sets.end(), option.name) != other.sets.end();
-        });
-    if (!by_shorthand &&
+    // --unit also sets the unit of a side that the task lacks.
+    if (!spec.spread.contains(option.name) &&
         std::find(idle_names.begin(), idle_names.end(), option.name) != idle_names.end())
       why = fmt::format("task is {}", name_of(spec.model.task));
-    if (!why.empty() && config::values(option) != option.initial)
-      idle += fmt::format("{}{} ({})", idle.empty() ? "" : ", ", option.name, why);
+    if (why.empty() || config::values(option) == option.initial) continue;
+    const bool makes_model =
+        option.role == config::Role::shape || option.role == config::Role::initialization;
+    std::string& names = makes_model && spec.typed.contains(option.name) ? typed : idle;
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", option.name, why);
   }
-  if (!idle.empty()) log::warn("options without effect: {}", idle);
+  tell_without_effect(idle, typed);
 }
 
 std::string yaml_of(const TrainingSpec& spec) {

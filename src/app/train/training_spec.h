@@ -23,6 +23,8 @@ struct TrainingSpec {
   /// Names of the options that the caller set. A resumed training keeps its previous values of the
   /// others, and idle options that were not set cause no warning.
   std::set<std::string> given;
+  std::set<std::string> typed;   ///< those of `given` that the command line sets
+  std::set<std::string> spread;  ///< those of `given` that a shorthand sets, such as --unit
 
   bool is_given(const std::string& name) const { return given.contains(name); }
   /// Whether a resumed training keeps the option's earlier value.
@@ -45,8 +47,9 @@ void note_given(TrainingSpec& spec, const config::Settings& settings);
 /// Errors (usage): settings that contradict each other.
 void check(const TrainingSpec& spec);
 /// Warns about settings that differ from their defaults but have no effect with the other settings.
+/// Typed settings of the model are an error (usage): it would not be the model that was asked for.
 /// `idle`: the options without effect in the task.
-void warn_without_effect(const TrainingSpec& spec, const std::vector<std::string>& idle = {});
+void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idle = {});
 
 /// All settings as YAML, as stored in checkpoints.
 std::string yaml_of(const TrainingSpec& spec);

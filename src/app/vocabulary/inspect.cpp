@@ -80,7 +80,10 @@ std::vector<config::Option> fields(InspectVocabularySpec& spec) {
        Option("input", &spec.input, "input file")
            .unset_means("standard input")
            .alias({"i"})
-           .meta("FILE"),
+           .meta("FILE")
+           .idle_when([&spec] {
+             return spec.encode || spec.decode ? "" : "neither encode nor decode is on";
+           }),
        Option("output", &spec.output, "output file")
            .unset_means("standard output")
            .alias({"o"})

@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/hash/checksum.h"
 #include "core/log.h"
+#include "core/temporary.h"
 #include "model/directory/json_file.h"
 #include "model/directory/stored_weights.h"
 #include "model/older_settings.h"

@@ -2,6 +2,7 @@
 
 #include "model/directory/loaded_model.h"
 #include "model/directory/stored_weights.h"
+#include "text/lines.h"
 
 namespace nmt {
 namespace {
@@ -28,12 +29,18 @@ LoadedClassifier::LoadedClassifier(const std::string& directory, const Context& 
 
 std::vector<std::string> LoadedClassifier::classify(const std::vector<LabeledText>& examples) {
   std::vector<Ids> texts;
-  for (const LabeledText& example : examples)
+  std::vector<std::size_t> places;  // of texts in examples
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const LabeledText& example = examples[i];
+    if (is_blank(example.text) && is_blank(example.second)) continue;
     texts.push_back(
         encode_text(*vocabularies_.source, example.text, example.second, max_classified_tokens));
-  std::vector<std::string> labels;
-  for (const std::int32_t label : classify_all(classifier_, texts))
-    labels.push_back(names_.at(static_cast<std::size_t>(label)));
+    places.push_back(i);
+  }
+  std::vector<std::string> labels(examples.size());
+  const std::vector<std::int32_t> found = classify_all(classifier_, texts);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    labels[places[i]] = names_.at(static_cast<std::size_t>(found[i]));
   return labels;
 }
 

@@ -19,7 +19,7 @@ class LoadedClassifier {
 
   const std::vector<std::string>& names() const { return names_; }
   /// The names of the labels of examples of valid UTF-8, whose labels are not read. Texts of more
-  /// than max_classified_tokens are cropped.
+  /// than max_classified_tokens are cropped. The label of a blank text, or of two, is "".
   std::vector<std::string> classify(const std::vector<LabeledText>& examples);
 
  private:

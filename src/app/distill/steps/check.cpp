@@ -22,7 +22,7 @@ Json settings(const Distillation& all) {
           {"reference", text_identity(test_sets(spec)[1])},
           {"teacher", identities(spec.teachers)},
           {"student", identity(all.work.student())},
-          {"beam-size", spec.student.search.beam_size},
+          {"search", search_settings(spec.student.search)},
           {"shortlist", spec.shortlist},
           {"check-sentences", spec.check_sentences}};
 }

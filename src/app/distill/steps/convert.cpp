@@ -9,7 +9,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json settings(const Distillation& all) {
+  const std::vector<std::string>& texts = all.spec.student.data.valid_sets;
   return {{"student", identity(all.work.student())},
+          {"source", text_identity(texts[0])},
+          {"reference", text_identity(texts[1])},
+          {"search", search_settings(all.spec.student.search)},
           {"shortlist", all.spec.shortlist},
           {"tolerance", all.spec.tolerance}};
 }

@@ -39,5 +39,7 @@ std::string identity(const std::string& model);
 std::vector<std::string> identities(const std::vector<std::string>& models);
 /// Number of lines and hash of a text: "29000 lines, 00c0ffee00c0ffee".
 std::string text_identity(const std::string& path);
+/// How the student searches: the options of validation by name.
+nlohmann::ordered_json search_settings(SearchSpec search);
 
 }  // namespace nmt::app

@@ -26,8 +26,7 @@ TrainingSpec student(const Distillation& all) {
   spec.data.train_sets = {all.work.source(), all.work.target()};
   spec.train.model = all.work.student();
   if (all.spec.aligns()) spec.data.guided_alignment = all.work.links();
-  if (!spec.is_given("vocabs") && !spec.is_given("dim-vocabs") && !spec.is_given("vocab-type"))
-    spec.data.vocabs = vocabularies(all.spec.teachers.front());
+  if (all.spec.shares_vocabularies()) spec.data.vocabs = vocabularies(all.spec.teachers.front());
   return spec;
 }
 

@@ -22,7 +22,8 @@ void choose(const char* name, Setting& setting, Value value, const std::string& 
 }  // namespace
 
 std::vector<std::string> idle_in_labeling(std::vector<std::string> more) {
-  for (const char* name : {"dec-depth", "tied-embeddings", "valid-metrics"})
+  for (const char* name :
+       {"dec-cell", "dec-depth", "dropout-readout", "tied-embeddings", "valid-metrics"})
     more.emplace_back(name);
   return idle_outside_translation(std::move(more));
 }

@@ -1,0 +1,127 @@
+#include "core/error.h"
+#include "tensor/copy.h"
+#include "train/parallel/shared.h"
+#include "train/trainer.h"
+
+#include <span>
+#include <string>
+
+// The checkpoints of a trainer: taken, saved, loaded.
+
+namespace nmt::train {
+
+// `with_batches`: with the tensors that the next batch depends on.
+Checkpoint Trainer::checkpoint(Arena& host, bool with_batches) {
+  Checkpoint checkpoint;
+  checkpoint.update = state_.progress.updates;
+  const auto into = [&](std::vector<NamedTensor>& list) {
+    return [&](const std::string& name, Tensor& tensor) {
+      list.push_back({name, tensor.in_host_memory() ? tensor : Tensor(host, tensor.shape())});
+    };
+  };
+  optimizer_.for_each_published(into(checkpoint.weights));
+  optimizer_.for_each_state(into(checkpoint.state));
+  if (with_batches) parts_.model.for_each_state(into(checkpoint.state));
+  return checkpoint;
+}
+
+// The host's tensors of a checkpoint and those trained, side by side; nothing where they are the
+// same.
+void Trainer::exchange(Checkpoint& checkpoint,
+                       const std::function<void(Tensor& host, Tensor& trained)>& copy) {
+  if (parts_.model.context().backend->host_memory) return;
+  std::size_t weight = 0, state = 0;
+  optimizer_.for_each_published([&](const std::string&, Tensor& tensor) {
+    copy(checkpoint.weights[weight++].tensor, tensor);
+  });
+  const auto exchange_state = [&](const std::string&, Tensor& tensor) {
+    if (state < checkpoint.state.size()) copy(checkpoint.state[state++].tensor, tensor);
+  };
+  optimizer_.for_each_state(exchange_state);
+  parts_.model.for_each_state(exchange_state);
+}
+
+void Trainer::download_checkpoint(Checkpoint& checkpoint) {
+  exchange(checkpoint,
+           [&](Tensor& host, Tensor& trained) { download(parts_.model.context(), trained, host); });
+}
+
+void Trainer::upload_checkpoint(Checkpoint& checkpoint) {
+  exchange(checkpoint, [&](Tensor& host, Tensor& trained) {
+    upload(parts_.model.context(),
+           std::span<const float>(host.f32(), static_cast<std::size_t>(host.elements())), trained);
+  });
+}
+
+void Trainer::save(const std::string& reason, bool best) {
+  const double start = seconds();
+  parts_.heartbeat.activity("saving");
+  Arena host;
+  Checkpoint whole = checkpoint(host);
+  download_checkpoint(whole);
+  if (parts_.communicator.size() > 1) {
+    keep_together(parts_.communicator, parts_.model, whole);
+    upload_checkpoint(whole);
+  }
+  state_.optimizer_steps = optimizer_.steps();
+  state_.position = parts_.source.position();
+  TrainingState saved = state_;
+  saved.seconds = seconds();
+  saved.history = parts_.reporter.position();
+  whole.training_state = saved.to_json();
+  parts_.store.save(whole, best);
+  saved_update_ = state_.progress.updates;
+  parts_.reporter.saved(state_.progress, reason, seconds() - start);
+}
+
+bool Trainer::resume() {
+  const std::optional<std::string> newest = parts_.store.newest();
+  if (!newest) return false;
+  load();
+  history_ = state_.history;
+  seconds_before_ = state_.seconds;
+  return true;
+}
+
+void Trainer::load() {
+  const std::string text = parts_.store.newest().value_or("");
+  NMT_CHECK(!text.empty(), "there is no checkpoint to go back to");
+  TrainingState loaded = TrainingState::from_json(text, "the newest checkpoint");
+  Arena host;
+  // Another corpus begins anew, perhaps with batches of another shape.
+  Checkpoint whole = checkpoint(host, loaded.corpus == parts_.corpus);
+  parts_.store.load(whole);
+  upload_checkpoint(whole);
+  optimizer_.set_steps(loaded.optimizer_steps);
+  optimizer_.average_from(loaded.average_from);
+  optimizer_.clear();
+  state_ = loaded;
+  state_.settings = parts_.settings;
+  if (!parts_.alignments.empty()) state_.alignments = parts_.alignments;
+  saved_update_ = state_.progress.updates;
+  if (state_.corpus == parts_.corpus) {
+    parts_.source.restore(state_.position);
+  } else {
+    const auto hash = [](const std::string& corpus) { return corpus.substr(0, corpus.find(' ')); };
+    parts_.reporter.event(
+        "corpus", state_.progress,
+        fmt::format("{} the checkpoint's; restarting the corpus",
+                    hash(state_.corpus) == hash(parts_.corpus) ? "the batching differs from"
+                                                               : "the training text is not"),
+        true);
+    parts_.source.restore(beginning_);
+    state_.corpus = parts_.corpus;
+    state_.progress.epochs = 0;
+  }
+  if (state_.development != parts_.development) {
+    parts_.reporter.event("development", state_.progress,
+                          "the development set differs from the checkpoint's; discarding the best "
+                          "value so far",
+                          true);
+    state_.development = parts_.development;
+    state_.best.reset();
+    state_.stalled = 0;
+  }
+}
+
+}  // namespace nmt::train

@@ -1,0 +1,26 @@
+# Templates over all units in double: half a minute each to optimize, no time to run.
+if(NMT_SANITIZE)
+  set_source_files_properties(kernels/unit_test.cpp autograd/probe_test.cpp PROPERTIES COMPILE_OPTIONS -O0
+                              SKIP_PRECOMPILE_HEADERS ON)
+endif()
+set_source_files_properties(kernels/matrix_unit_test.cpp autograd/matrix_op_rows.cpp PROPERTIES COMPILE_OPTIONS -fopenmp-simd SKIP_PRECOMPILE_HEADERS ON)
+
+# Kernels over emulated tiles of AMX, with the options of the kernels. Below -O2, g++ leaves the upper
+# halves of vectors in use when it calls SSE code, which makes the emulation 20 times slower.
+set(tile_options -O2 -fopenmp-simd -ffp-contract=off)
+set_source_files_properties(kernels/amx/emulated_tiles.cpp kernels/amx/tiled_dots_test.cpp
+                            PROPERTIES COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND tile_options -march=x86-64-v4)
+endif()
+set_source_files_properties(kernels/amx/emulated_products.cpp PROPERTIES COMPILE_OPTIONS "${tile_options}" SKIP_PRECOMPILE_HEADERS ON)
+
+# The kernels once more as an older processor would load them: the dynamic loader takes only the variants it is told.
+if(TARGET kernels_tests AND NOT NMT_SANITIZE AND EXISTS /lib64/ld-linux-x86-64.so.2)
+  foreach(level x86-64-v2 x86-64-v3)
+    add_test(NAME kernels.${level} COMMAND /lib64/ld-linux-x86-64.so.2 --glibc-hwcaps-mask ${level} $<TARGET_FILE:kernels_tests>)
+  endforeach()
+  # AVX-512 of the first generation (Skylake-X): neither VNNI nor BF16.
+  add_test(NAME kernels.plain COMMAND kernels_tests --gtest_filter=*Int8*:*Rounded*:*Quantized*:*Bf16*)
+  set_tests_properties(kernels.plain PROPERTIES ENVIRONMENT "NMT_VNNI=0;NMT_BF16=0;NMT_AMX=0")
+endif()

@@ -1,0 +1,9 @@
+# The source tree itself, and the simulation of CUDA graphs.
+add_test(NAME floors COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_floors.py ${CMAKE_SOURCE_DIR})
+foreach(check architectures format docs tree places)
+  add_test(NAME ${check} COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_${check}.py
+                                 ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${check} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
+add_test(NAME cuda.replays COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/bench/simulate_graphs.py --check 95)
+add_test(NAME cuda.rules COMMAND ${NMT_PYTHON} ${CMAKE_SOURCE_DIR}/tests/tree/check_kernels.py ${CMAKE_SOURCE_DIR})
