@@ -13,14 +13,6 @@ namespace nmt::cuda {
 /// sum.
 struct RunningSum {
   float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
-  __device__ __forceinline__ void add(float x) {
-    if (x > top) {
-      sum = sum * math::exp(top - x) + 1.0f;
-      top = x;
-    } else if (x != -std::numeric_limits<float>::infinity()) {
-      sum += math::exp(x - top);
-    }
-  }
   /// n numbers with one rescaling of the sum and no other dependence between them.
   template <int n>
   __device__ __forceinline__ void add_all(const Floats<n>& x) {
