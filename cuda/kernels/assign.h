@@ -57,4 +57,12 @@ __device__ __forceinline__ float as_float(kernels::Bfloat16 x) {
   return kernels::from_bf16(x);
 }
 
+/// x as assign() stores it.
+template <class T>
+__device__ __forceinline__ float as_stored(float x) {
+  T stored;
+  assign(stored, x);
+  return as_float(stored);
+}
+
 }  // namespace nmt::cuda

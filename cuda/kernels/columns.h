@@ -39,6 +39,12 @@ static __global__ void add_parts_kernel(std::int64_t parts, std::int64_t width, 
   }
 }
 
+/// out[column] += sum over the parts [parts,width], in their order.
+inline void add_parts(const Cuda& cuda, std::int64_t parts, std::int64_t width, const float* part,
+                      float* out) {
+  launch(add_parts_kernel, blocks_for(cuda, width, 128), 128, 0, cuda, parts, width, part, out);
+}
+
 /// out[column] += sum over rows of value(row, column), a __device__ lambda. Uses the workspace.
 template <class Value>
 void add_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, Value value, float* out) {
@@ -51,7 +57,7 @@ void add_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, Value 
                   static_cast<unsigned>(parts));
   launch(column_parts_kernel<Value>, grid, dim3(column_threads, row_threads), 0, cuda, rows, width,
          value, part);
-  launch(add_parts_kernel, blocks_for(cuda, width, 128), 128, 0, cuda, parts, width, part, out);
+  add_parts(cuda, parts, width, part, out);
 }
 
 }  // namespace nmt::cuda

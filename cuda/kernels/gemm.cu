@@ -141,11 +141,13 @@ void gather_packed(const Cuda& cuda, std::int64_t rows, std::int64_t k, const st
                    const float* packed, float* out) {
   if (packs_bfloat16(cuda)) {
     const Bfloat16* const from = as_bfloat16(packed);
-    each(cuda, rows * k,
-         [=] __device__(std::int64_t i) { out[i] = from_bf16(from[ids[i / k] * k + i % k]); });
+    each_of_rows(cuda, rows, k, [=] __device__(std::int64_t row, std::int32_t column) {
+      out[row * k + column] = from_bf16(from[ids[row] * k + column]);
+    });
   } else {
-    each(cuda, rows * k,
-         [=] __device__(std::int64_t i) { out[i] = packed[ids[i / k] * k + i % k]; });
+    each_of_rows(cuda, rows, k, [=] __device__(std::int64_t row, std::int32_t column) {
+      out[row * k + column] = packed[ids[row] * k + column];
+    });
   }
 }
 
@@ -154,8 +156,9 @@ void gather_packed_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t k,
                            Bfloat16* rounded) {
   NMT_CHECK(packs_bfloat16(cuda), "rounded rows of a matrix that is packed in float32");
   const Bfloat16* const from = as_bfloat16(packed);
-  each(cuda, rows * k, [=] __device__(std::int64_t i) {
-    rounded[i] = from[ids[i / k] * k + i % k];
+  each_of_rows(cuda, rows, k, [=] __device__(std::int64_t row, std::int32_t column) {
+    const std::int64_t i = row * k + column;
+    rounded[i] = from[ids[row] * k + column];
     out[i] = from_bf16(rounded[i]);
   });
 }

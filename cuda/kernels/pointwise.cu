@@ -27,7 +27,10 @@ void add(const Cuda& cuda, std::int64_t n, const float* x, const float* y, float
 
 void add_bias(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
               const float* bias, float* y) {
-  each(cuda, rows * width, [=] __device__(std::int64_t i) { y[i] = x[i] + bias[i % width]; });
+  each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {
+    const std::int64_t i = row * width + column;
+    y[i] = x[i] + bias[column];
+  });
 }
 
 void sum_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* dy,
@@ -76,23 +79,23 @@ void dropout(const Cuda& cuda, std::int64_t rows, std::int64_t width, const RowM
   }
   // Quads that may overlap a row.
   const std::int64_t quads = width / 4 + (width % 4 == 0 ? 0 : 2);
-  each(cuda, rows * quads, [=] __device__(std::int64_t i) {
-    const std::int64_t row = i / quads, first = map(row) * width;
-    drop_quad(mask, first / 4 + i % quads, first, width, x + row * width, y + row * width);
+  each_of_rows(cuda, rows, quads, [=] __device__(std::int64_t row, std::int32_t quad) {
+    const std::int64_t first = map(row) * width;
+    drop_quad(mask, first / 4 + quad, first, width, x + row * width, y + row * width);
   });
 }
 
 void gather_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width, const std::int32_t* ids,
                  const float* table, float* out) {
   if (by_fours(width, table, out)) {
-    const std::int64_t quads = width / 4;
-    each(cuda, rows * quads, [=] __device__(std::int64_t i) {
-      const std::int64_t r = i / quads, at = i % quads * 4;
-      store4(out + r * width + at, load4(table + ids[r] * width + at));
+    each_of_rows(cuda, rows, width / 4, [=] __device__(std::int64_t row, std::int32_t quad) {
+      const std::int32_t at = 4 * quad;
+      store4(out + row * width + at, load4(table + ids[row] * width + at));
     });
   } else {
-    each(cuda, rows * width,
-         [=] __device__(std::int64_t i) { out[i] = table[ids[i / width] * width + i % width]; });
+    each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {
+      out[row * width + column] = table[ids[row] * width + column];
+    });
   }
 }
 
@@ -135,16 +138,16 @@ void scatter_add_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
 
 void add_to_rows(const Cuda& cuda, std::int64_t rows, std::int64_t width,
                  const std::int32_t* targets, const float* from, float* to) {
-  each(cuda, rows * width,
-       [=] __device__(std::int64_t i) { to[targets[i / width] * width + i % width] += from[i]; });
+  each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {
+    to[targets[row] * width + column] += from[row * width + column];
+  });
 }
 
 void copy_columns(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* from,
                   std::int64_t from_stride, float* to, std::int64_t to_stride, bool accumulate) {
-  each(cuda, rows * width, [=] __device__(std::int64_t i) {
-    const std::int64_t r = i / width, column = i % width;
-    float* const target = to + r * to_stride + column;
-    const float value = from[r * from_stride + column];
+  each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {
+    float* const target = to + row * to_stride + column;
+    const float value = from[row * from_stride + column];
     *target = accumulate ? *target + value : value;
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/kernels/reduce.h"
+#include "cuda/kernels/vector.h"
 #include "kernels/math.h"
 
 #include <cmath>
@@ -12,12 +13,19 @@ namespace nmt::cuda {
 /// sum.
 struct RunningSum {
   float top = -std::numeric_limits<float>::infinity(), sum = 0.0f;
-  __device__ __forceinline__ void add(float x) {
-    if (x > top) {
-      sum = sum * math::exp(top - x) + 1.0f;
-      top = x;
-    } else if (x != -std::numeric_limits<float>::infinity()) {
-      sum += math::exp(x - top);
+  /// n numbers with one rescaling of the sum and no other dependence between them.
+  template <int n>
+  __device__ __forceinline__ void add_all(const Floats<n>& x) {
+    float most = top;
+#pragma unroll
+    for (int e = 0; e < n; ++e) most = x[e] > most ? x[e] : most;
+    if (most > top) sum *= math::exp(top - most);
+    top = most;
+    const float base = most == -std::numeric_limits<float>::infinity() ? 0.0f : most;
+#pragma unroll
+    for (int e = 0; e < n; ++e) {
+      const float power = math::exp(x[e] - base);  // above 0, also of -infinity
+      sum += x[e] == -std::numeric_limits<float>::infinity() ? 0.0f : power;
     }
   }
   /// Over all threads of the block.

@@ -66,8 +66,8 @@ void rotate(const Cuda& cuda, const SelfAttention& a, const float* turns, bool b
             float* y) {
   const std::int64_t half = a.size / 2, parts = 3 * a.groups();  // of a step
   const float sign = back ? -1.0f : 1.0f;
-  each(cuda, a.steps * parts * half, [=] __device__(std::int64_t n) {
-    const std::int64_t part = n / half, i = n % half, at = part * a.size + i;
+  each_of_rows(cuda, a.steps * parts, half, [=] __device__(std::int64_t part, std::int32_t i) {
+    const std::int64_t at = part * a.size + i;
     const float u = x[at], v = x[at + half];
     if (part % 3 == 2) {
       y[at] = u;

@@ -31,9 +31,22 @@ struct Plan {
   }
 };
 
+// What the rows of a chunk have in common.
+template <class T>
+struct LossRows {
+  std::int64_t vocabulary, stride;
+  const float* bias;
+  const std::int32_t* target;
+  float smoothing, scale;
+  double information;
+  T* logits;  // at `stride`
+  RowLoss* losses;
+  Fault* fault;
+};
+
 // n logits from column i on, with their bias.
 template <int n, class T>
-__device__ __forceinline__ Floats<n> biased(const T* x, const float* bias, std::int64_t i) {
+__device__ __forceinline__ Floats<n> biased(const T* x, const float* bias, std::int32_t i) {
   Floats<n> value = read_all<n>(x + i);
   if (!bias) return value;
   const Floats<n> more = load<n>(bias + i);
@@ -42,60 +55,126 @@ __device__ __forceinline__ Floats<n> biased(const T* x, const float* bias, std::
   return value;
 }
 
-// One block per row of logits, n columns at a time. Where `gradients`, they take the place of the
-// logits: scale (p - q).
-template <int n, class T>
-__global__ void row_loss_kernel(std::int64_t vocabulary, std::int64_t stride, const float* bias,
-                                const std::int32_t* target, float smoothing, float scale,
-                                double information, T* logits, std::int64_t gradients,
-                                RowLoss* losses, Fault* fault) {
-  T* const x = logits + blockIdx.x * stride;
-  const std::int64_t begin = std::int64_t{n} * threadIdx.x, step = std::int64_t{n} * blockDim.x;
-  std::int32_t symbol = target[blockIdx.x];
+// body(i, tile) for the columns of a thread, n from i on. With a number of tiles, these are known
+// to the compiler, so that values of each tile are registers.
+template <int n, int tiles, class Body>
+__device__ __forceinline__ void each_tile(std::int64_t vocabulary, const Body& body) {
+  const auto end = static_cast<std::int32_t>(vocabulary);
+  const auto begin = static_cast<std::int32_t>(n * threadIdx.x),
+             step = static_cast<std::int32_t>(n * blockDim.x);
+  if constexpr (tiles == 0) {
+    for (std::int32_t i = begin; i < end; i += step) body(i, 0);
+  } else {
+#pragma unroll
+    for (int tile = 0; tile < tiles; ++tile)
+      if (begin + tile * step < end) body(begin + tile * step, tile);
+  }
+}
+
+// What a thread finds in its columns of a row of logits; `ahead` of its loads do not wait for each
+// other.
+struct Found {
+  RunningSum exponentials;
+  float all = 0.0f;  // the sum of the logits
+};
+
+template <int n, int ahead, class T>
+__device__ __forceinline__ Found read_row(const LossRows<T>& a, const T* x) {
+  Found found;
+  const auto end = static_cast<std::int32_t>(a.vocabulary);
+  const auto step = static_cast<std::int32_t>(n * blockDim.x);
+  for (auto i = static_cast<std::int32_t>(n * threadIdx.x); i < end; i += ahead * step) {
+    Floats<ahead * n> value;
+#pragma unroll
+    for (int part = 0; part < ahead; ++part) {
+      const std::int32_t at = i + part * step;
+      const Floats<n> some = at < end ? biased<n>(x, a.bias, at) : Floats<n>{};
+#pragma unroll
+      for (int e = 0; e < n; ++e) {
+        value[part * n + e] = at < end ? some[e] : -std::numeric_limits<float>::infinity();
+        found.all += some[e];
+      }
+    }
+    found.exponentials.add_all(value);
+  }
+  return found;
+}
+
+// The loss of a row, by all threads of a block. The gradients of the logits, if wanted, take their
+// place: scale (p - q). written(tile, values as stored) is called for each of them.
+template <int n, int tiles, class T, class Written>
+__device__ __forceinline__ void row_loss(const LossRows<T>& a, std::int64_t row, bool gradients,
+                                         const Written& written) {
+  T* const x = a.logits + row * a.stride;
+  std::int32_t symbol = a.target[row];
   if (symbol == no_target) {
-    if (threadIdx.x == 0) losses[blockIdx.x] = {0, 0};
-    for (std::int64_t i = begin; gradients && i < vocabulary; i += step)
-      assign_all<n>(x + i, Floats<n>{});
+    if (threadIdx.x == 0) a.losses[row] = {0, 0};
+    if (gradients)
+      each_tile<n, 0>(a.vocabulary,
+                      [&](std::int32_t i, int) { assign_all<n>(x + i, Floats<n>{}); });
     return;
   }
-  if (symbol < 0 || symbol >= vocabulary) {  // the same for the whole block
-    if (threadIdx.x == 0) report(fault, symbol_outside_vocabulary, symbol, vocabulary);
+  if (symbol < 0 || symbol >= a.vocabulary) {  // the same for the whole block
+    if (threadIdx.x == 0) report(a.fault, symbol_outside_vocabulary, symbol, a.vocabulary);
     symbol = 0;
   }
-  const double label = static_cast<double>(as_float(x[symbol]) + (bias ? bias[symbol] : 0.0f));
-  RunningSum running;
-  float all = 0.0f;
-  for (std::int64_t i = begin; i < vocabulary; i += step) {
-    const Floats<n> value = biased<n>(x, bias, i);
-#pragma unroll
-    for (int e = 0; e < n; ++e) {
-      running.add(value[e]);
-      all += value[e];
-    }
-  }
+  const double label = static_cast<double>(as_float(x[symbol]) + (a.bias ? a.bias[symbol] : 0.0f));
+  auto [running, all] = read_row < n, tiles == 0 ? 2 : 4 > (a, x);
   running.join();
   all = block_sum(all);
+  __syncthreads();  // every thread has read the label
   if (threadIdx.x == 0) {
     // -sum q x + log sum exp + sum q log q (Szegedy et al. 2016, section 7)
     const double log_sum = static_cast<double>(running.top) + log(static_cast<double>(running.sum));
-    const double s = static_cast<double>(smoothing);
-    losses[blockIdx.x] = {log_sum - label,
-                          log_sum - (1.0 - s) * label -
-                              s / static_cast<double>(vocabulary) * static_cast<double>(all) +
-                              information};
+    const double s = static_cast<double>(a.smoothing);
+    a.losses[row] = {log_sum - label,
+                     log_sum - (1.0 - s) * label -
+                         s / static_cast<double>(a.vocabulary) * static_cast<double>(all) +
+                         a.information};
   }
   if (!gradients) return;
-  __syncthreads();  // until every thread has read the label
-  const float factor = scale / running.sum,
-              rest = scale * smoothing / static_cast<float>(vocabulary);
-  for (std::int64_t i = begin; i < vocabulary; i += step) {
-    Floats<n> value = biased<n>(x, bias, i);
+  const float factor = a.scale / running.sum,
+              rest = a.scale * a.smoothing / static_cast<float>(a.vocabulary);
+  each_tile<n, tiles>(a.vocabulary, [&](std::int32_t i, int tile) {
+    Floats<n> value = biased<n>(x, a.bias, i);
 #pragma unroll
     for (int e = 0; e < n; ++e)
       value[e] = math::exp(value[e] - running.top) * factor - rest -
-                 (i + e == symbol ? scale * (1.0f - smoothing) : 0.0f);
+                 (i + e == symbol ? a.scale * (1.0f - a.smoothing) : 0.0f);
     assign_all<n>(x + i, value);
-  }
+    written(tile, value);
+  });
+}
+
+constexpr int max_threads = 512;  // per block
+
+// One block per row.
+template <int n, class T>
+__global__ void __launch_bounds__(max_threads)
+    row_loss_kernel(LossRows<T> a, std::int64_t gradients) {
+  row_loss<n, 0>(a, blockIdx.x, gradients != 0, [](int, const Floats<n>&) {});
+}
+
+// Threads of a block that sums the gradients of its rows, and four columns of a thread per tile:
+// the largest vocabulary whose sums are registers is 32,768.
+constexpr int sum_threads = 512, sum_tiles = 16;
+
+// A block for `rows_of_block` rows, one after the other. The sums of their gradients over the rows,
+// as they are stored, are a row of parts [blocks, vocabulary].
+template <class T>
+__global__ void __launch_bounds__(sum_threads, 1)
+    summed_loss_kernel(LossRows<T> a, std::int64_t rows, std::int64_t rows_of_block, float* parts) {
+  const std::int64_t begin = blockIdx.x * rows_of_block,
+                     end = begin + rows_of_block < rows ? begin + rows_of_block : rows;
+  Float4 sums[sum_tiles] = {};
+  for (std::int64_t row = begin; row < end; ++row)
+    row_loss<4, sum_tiles>(a, row, true, [&](int tile, const Float4& value) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[tile][e] += as_stored<T>(value[e]);
+    });
+  float* const part = parts + blockIdx.x * a.vocabulary;
+  each_tile<4, sum_tiles>(a.vocabulary,
+                          [&](std::int32_t i, int tile) { store4(part + i, sums[tile]); });
 }
 
 __global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, double* cross_entropy,
@@ -113,8 +192,6 @@ __global__ void add_losses_kernel(std::int64_t rows, const RowLoss* losses, doub
   }
 }
 
-constexpr std::int64_t max_threads = 512;  // per block
-
 }  // namespace
 
 std::int64_t softmax_loss_scratch(const Cuda&, std::int64_t rows, std::int64_t width,
@@ -131,36 +208,59 @@ ProductInput input_of(const Bfloat16* x) {
   return {nullptr, x};
 }
 
+// Rows of each block that sums gradients, or 0 where a pass of its own does. A part is written and
+// read as float32, which costs as much as reading the gradients of 4 rows in bfloat16. With fewer
+// rows than this, blocks would be too few or too short.
+std::int64_t summed_rows(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t count) {
+  constexpr std::int64_t min_rows = 6;
+  const std::int64_t rows = count / state_of(cuda).multiprocessors;
+  if (!loss.dx || !loss.dbias || rows < min_rows || loss.vocabulary > 4 * sum_threads * sum_tiles)
+    return 0;
+  return divide_up(count, state_of(cuda).multiprocessors);
+}
+
 // The losses of a chunk of rows, `count` rows at `stride` of logits. The gradients of the logits,
-// if wanted, take their place.
+// if wanted, take their place. Whether the gradient of the bias was added.
 template <class T>
-void row_losses(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first, std::int64_t count,
+bool row_losses(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first, std::int64_t count,
                 T* logits, std::int64_t stride, RowLoss* losses) {
   const double information =
       smoothing_information(static_cast<double>(loss.smoothing), loss.vocabulary);
+  const LossRows<T> rows{
+      loss.vocabulary, stride,      loss.bias, loss.target + first, loss.smoothing,
+      loss.scale,      information, logits,    losses + first,      state_of(cuda).device_fault};
+  const bool fours = stride % 4 == 0 && by_fours(loss.vocabulary, logits, loss.bias);
+  if (const std::int64_t rows_each = fours ? summed_rows(cuda, loss, count) : 0; rows_each > 0) {
+    const std::int64_t parts = divide_up(count, rows_each);
+    float* const part = workspace<float>(cuda, parts * loss.vocabulary);
+    launch(summed_loss_kernel<T>, static_cast<unsigned>(parts), sum_threads, 0, cuda, rows, count,
+           rows_each, part);
+    add_parts(cuda, parts, loss.vocabulary, part, loss.dbias);
+    return true;
+  }
   const auto start = [&](auto n) {
     launch(row_loss_kernel<n, T>, static_cast<unsigned>(count),
-           threads_for(divide_up(loss.vocabulary, n), max_threads), 0, cuda, loss.vocabulary,
-           stride, loss.bias, loss.target + first, loss.smoothing, loss.scale, information, logits,
-           std::int64_t{loss.dx != nullptr}, losses + first, state_of(cuda).device_fault);
+           threads_for(divide_up(loss.vocabulary, n), max_threads), 0, cuda, rows,
+           std::int64_t{loss.dx != nullptr});
   };
-  if (stride % 4 == 0 && by_fours(loss.vocabulary, logits, loss.bias))
+  if (fours)
     start(std::integral_constant<int, 4>());
   else
     start(std::integral_constant<int, 1>());
+  return false;
 }
 
 // The gradients of a chunk of rows from those of its logits.
 template <class T>
 void add_gradients(const Cuda& cuda, const SoftmaxLoss& loss, std::int64_t first,
                    std::int64_t count, const T* dlogits, std::int64_t stride, const ProductInput& x,
-                   const ProductInput& table) {
+                   const ProductInput& table, bool with_bias) {
   const std::int64_t width = loss.width, vocabulary = loss.vocabulary;
   gemm(cuda, false, false, count, width, vocabulary, input_of(dlogits), stride, table, width, 0.0f,
        loss.dx + first * width, width);
   gemm(cuda, true, false, vocabulary, width, count, input_of(dlogits), stride, x, width,
        first == 0 ? loss.dtable_beta : 1.0f, loss.dtable, width);
-  if (loss.dbias)
+  if (with_bias)
     add_columns(
         cuda, count, vocabulary,
         [=] __device__(std::int64_t r, std::int64_t i) {
@@ -186,8 +286,9 @@ void softmax_loss(const Cuda& cuda, const SoftmaxLoss& loss) {
     const ProductInput x(loss.x + first * width,
                          rounded ? loss.rounded_x + first * rounded_stride(width) : nullptr);
     const auto run = [&](auto* values, std::int64_t stride) {
-      row_losses(cuda, loss, first, count, values, stride, losses);
-      if (loss.dx) add_gradients(cuda, loss, first, count, values, stride, x, table);
+      const bool has_bias = row_losses(cuda, loss, first, count, values, stride, losses);
+      if (loss.dx)
+        add_gradients(cuda, loss, first, count, values, stride, x, table, loss.dbias && !has_bias);
     };
     if (rounded && loss.dx) {
       auto* const values = reinterpret_cast<Bfloat16*>(logits);

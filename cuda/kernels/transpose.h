@@ -44,9 +44,8 @@ void transpose(const Cuda& cuda, std::int64_t rows, std::int64_t width, const fl
 template <class T>
 void copy_matrix(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x,
                  std::int64_t x_stride, T* out, std::int64_t out_stride) {
-  each(cuda, rows * width, [=] __device__(std::int64_t i) {
-    const std::int64_t r = i / width, column = i % width;
-    assign(out[r * out_stride + column], x[r * x_stride + column]);
+  each_of_rows(cuda, rows, width, [=] __device__(std::int64_t row, std::int32_t column) {
+    assign(out[row * out_stride + column], x[row * x_stride + column]);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "cuda/libraries/blas.h"
 
 #include "core/dynamic_library.h"
+#include "cuda/libraries/blas_status.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 
@@ -45,15 +46,8 @@ struct CublasLibrary {
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string name = call_name(call),
-                    message = fmt::format("{}: {}", name,
-                                          CublasLibrary::get().cublasGetStatusString(status));
-  // On a full device, a handle may not say that memory is missing.
-  const bool is_full = status == CUBLAS_STATUS_ALLOC_FAILED ||
-                       (status == CUBLAS_STATUS_NOT_INITIALIZED && name == "cublasCreate");
-  if (is_full) throw OutOfMemory(message + "; smaller batches need less");
-  NMT_FAIL("{}", message);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail_blas(status, call, CublasLibrary::get().cublasGetStatusString(status));
 }
 
 // NVIDIA's recommendation for Hopper; older devices need less (cuBLAS, cublasSetWorkspace).

@@ -1,5 +1,6 @@
 #include "core/dynamic_library.h"
 #include "cuda/libraries/blas.h"
+#include "cuda/libraries/blas_status.h"
 #include "cuda/runtime/check.h"
 #include "cuda/runtime/state.h"
 
@@ -52,15 +53,8 @@ constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 }  // namespace
 
 static void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  const std::string name = call_name(call),
-                    message = fmt::format("{}: {}", name,
-                                          CublasLtLibrary::get().cublasLtGetStatusString(status));
-  // On a full device, a handle may not say that memory is missing.
-  const bool is_full = status == CUBLAS_STATUS_ALLOC_FAILED ||
-                       (status == CUBLAS_STATUS_NOT_INITIALIZED && name == "cublasLtCreate");
-  if (is_full) throw OutOfMemory(message + "; smaller batches need less");
-  NMT_FAIL("{}", message);
+  if (status != CUBLAS_STATUS_SUCCESS)
+    fail_blas(status, call, CublasLtLibrary::get().cublasLtGetStatusString(status));
 }
 
 /// A handle of cuBLASLt and its workspace.

@@ -50,6 +50,7 @@ NMT_HOST_DEVICE float off_by(double y, int ulps, float x) {
   return near * (1.0f + static_cast<float>(hash & 0x10000u ? ulps : -ulps) * 0x1p-23f);
 }
 NMT_HOST_DEVICE float exp2(float x) {
+  if (std::abs(x) < 1.17549435e-38f) return 1.0f;  // exact, as documented
   return off_by(std::exp2(static_cast<double>(x)), 2, x);
 }
 NMT_HOST_DEVICE float reciprocal(float x) {

@@ -14,10 +14,11 @@ void losses(Parity& p) {
   struct Sizes {
     std::int64_t rows, width, vocabulary;
   };
-  // Also more rows than a chunk of logits has (64 of width 3).
+  // Also more rows than a chunk of logits has (64 of width 3), and a vocabulary of which a thread
+  // of a block with the sum of the gradients has more than four columns.
   for (const auto [rows, width, vocabulary] :
        {Sizes{1, 1, 1}, Sizes{3, 31, 33}, Sizes{31, 33, 257}, Sizes{33, 257, 3}, Sizes{257, 3, 31},
-        Sizes{5, 4, 1500}, Sizes{200, 3, 1028}, Sizes{0, 3, 5}})
+        Sizes{5, 4, 1500}, Sizes{200, 3, 1028}, Sizes{70, 3, 2100}, Sizes{0, 3, 5}})
     for (const bool smoothed : {false, true})
       for (const bool gradients : {false, true}) {
         p.sizes("rows {} width {} vocabulary {} smoothed {} gradients {}", rows, width, vocabulary,

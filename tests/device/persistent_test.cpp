@@ -21,11 +21,12 @@ using Values = std::map<std::string, std::vector<float>>;
 struct Loop {
   const kernels::Unit* unit;
   std::int64_t width, groups, steps, batch;
-  bool normalizes, drops, reverse;
+  bool normalizes, drops, reverse, rearranges = false;
   std::string text() const {
-    return fmt::format("{} {} width {} groups {} steps {} batch {} norm {} dropout {} reverse {}",
-                       unit->name, unit->variant, width, groups, steps, batch, normalizes, drops,
-                       reverse);
+    return fmt::format(
+        "{} {} width {} groups {} steps {} batch {} norm {} dropout {} reverse {} rearrange {}",
+        unit->name, unit->variant, width, groups, steps, batch, normalizes, drops, reverse,
+        rearranges);
   }
 };
 
@@ -44,7 +45,8 @@ Values run(const Loop& loop, Precision precision, bool persistent) {
   const Context& context = machine.context;
   const kernels::Unit& unit = *loop.unit;
   const std::int64_t h = loop.width, products = (unit.recurrents + unit.late) * h;
-  const kernels::CellShape of_cell{loop.unit, loop.width, loop.groups, false, loop.normalizes};
+  const kernels::CellShape of_cell{loop.unit, loop.width, loop.groups, loop.rearranges,
+                                   loop.normalizes};
   for (const bool backward : {false, true})
     EXPECT_EQ(kernels::why_not_persistent(machine.device->handle(), of_cell, loop.batch, backward),
               "");
@@ -60,6 +62,7 @@ Values run(const Loop& loop, Precision precision, bool persistent) {
   cell.unit = &unit;
   cell.width = h;
   cell.groups = loop.groups;
+  cell.rearrange = loop.rearranges;
   const std::int64_t part = h / loop.groups;
   cell.recurrent = loop.groups == 1 ? add("recurrent", {h, products}, Init::uniform)
                                     : add("recurrent", {loop.groups, part, products / loop.groups},
@@ -100,10 +103,11 @@ class PersistentRecurrence : public NeedsCuda {};
 TEST_F(PersistentRecurrence, AgreesWithALaunchPerStep) {
   std::vector<Loop> loops;
   for (const kernels::Unit& unit : kernels::units()) {
-    if (unit.recurrents == 0) continue;
+    if (!unit.is_matrix()) continue;
     loops.push_back({&unit, 24, 1, 5, 3, false, false, false});
     loops.push_back({&unit, 33, 1, 2, 2, true, false, true});
     loops.push_back({&unit, 48, 3, 3, 4, false, true, true});
+    loops.push_back({&unit, 48, 3, 3, 4, false, false, false, true});
     if (std::string_view(unit.name) != "gru" && std::string_view(unit.name) != "lstm") continue;
     loops.push_back({&unit, 40, 1, 3, 37, true, true, false});
     loops.push_back({&unit, 36, 2, 9, 1, true, false, false});

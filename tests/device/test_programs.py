@@ -90,6 +90,12 @@ class DeviceTest(unittest.TestCase):
             self.assertEqual(len(cpu), 3)
             self.assert_close(cpu, cuda, 1e-4)
 
+    def test_rows_of_the_benchmark_are_listed_without_work_of_the_device(self):
+        kernels = self.dir / "listed_kernels"
+        names = run("nmt-bench", "--device", "cuda", "--list", env={"NMT_EMULATED_KERNELS": str(kernels)}).stdout.splitlines()
+        self.assertIn("recurrences/srn forward T 32 B 128 H 512", names)
+        self.assertFalse(kernels.exists())
+
     def test_rounded_products_of_the_benchmark_are_right(self):
         done = run("nmt-bench", "--device", "cuda", "--precision", "bfloat16", "--quick", "--min-time", "0", "--filter", "^products/")
         self.assertIn("A^T B", done.stdout)

@@ -55,6 +55,7 @@ TEST(DeviceMath, IsWithinItsBounds) {
 }
 
 TEST(DeviceMath, KeepsNanAndLimits) {
+  EXPECT_EQ(math::exp(0.0f), 1.0f);
   for (const float nan : {NAN, -NAN, std::bit_cast<float>(0x7F800001u)}) {
     EXPECT_TRUE(std::isnan(math::exp(nan)));
     EXPECT_TRUE(std::isnan(math::sigmoid(nan)));

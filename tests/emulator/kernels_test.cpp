@@ -1,6 +1,7 @@
 // What kernels and products read, as the emulator counts it.
 
 #include "config/precision.h"
+#include "cuda/kernels/divisor.h"
 #include "kernels/decoding/top_k.h"
 #include "kernels/products/gemm.h"
 #include "tests/support/cuda_fixture.h"
@@ -25,6 +26,28 @@ class EmulatedKernels : public WithCudaDevice {
   }
   std::vector<char*> memory;
 };
+
+TEST(Divisor, DividesAllNumbersBelow2To31) {
+  constexpr std::uint32_t most = 0x7FFFFFFFu;
+  std::vector<std::uint32_t> divisors(4097);
+  std::iota(divisors.begin(), divisors.end(), 1u);
+  for (int shift = 12; shift < 31; ++shift)
+    for (const std::uint32_t step : {0u, 1u, 2u, 12345u})
+      for (const std::uint32_t d : {(1u << shift) + step, (2u << shift) - 1 - step})
+        if (d <= most) divisors.push_back(d);
+  for (const std::uint32_t d : divisors) {
+    const cuda::Divisor divisor(d);
+    // Around multiples of the divisor, where an error shows first, up to the largest number.
+    const std::uint32_t stride = std::max(1u, most / d / 64);
+    for (std::int64_t times = 0; times * d <= most; times += stride) {
+      const std::int64_t multiple = times * d, opposite = most - times;
+      for (const std::int64_t n : {multiple - 1, multiple, multiple + 1, opposite})
+        if (n >= 0 && n <= most) {
+          ASSERT_EQ(divisor.quotient(static_cast<std::uint32_t>(n)), n / d) << n << " / " << d;
+        }
+    }
+  }
+}
 
 // Rows of a multiple of 16 bytes, whatever the shapes and the gaps: vocabularies too are often not
 // divisible by 8.

@@ -21,8 +21,9 @@ void combine_scores(const Cuda& cuda, std::int64_t rows, std::int64_t vocabulary
             max_members);
   Members all;
   for (const MemberScores& member : members) all.member[all.count++] = member;
-  each(cuda, rows * vocabulary, [=] __device__(std::int64_t i) {
-    out[i] = combined(all.member, all.count, i / vocabulary, i, probabilities);
+  each_of_rows(cuda, rows, vocabulary, [=] __device__(std::int64_t row, std::int32_t column) {
+    const std::int64_t i = row * vocabulary + column;
+    out[i] = combined(all.member, all.count, row, i, probabilities);
   });
 }
 

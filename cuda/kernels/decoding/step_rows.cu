@@ -97,9 +97,8 @@ void tanh_rounded(const Cuda& cuda, std::int64_t n, const float* x, float* y, Bf
 void gather_rows_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t width,
                          const std::int32_t* ids, const float* table, float* y, Bfloat16* rounded) {
   NMT_CHECK(by_fours(width, table, y, rounded), "rows of {} by fours", width);
-  const std::int64_t quads = width / 4;
-  each(cuda, rows * quads, [=] __device__(std::int64_t i) {
-    const std::int64_t row = i / quads, column = i % quads * 4;
+  each_of_rows(cuda, rows, width / 4, [=] __device__(std::int64_t row, std::int32_t quad) {
+    const std::int32_t column = 4 * quad;
     const Float4 value = load4(table + ids[row] * width + column);
     store4(y + row * width + column, value);
     assign_all<4>(rounded + row * width + column, value);
@@ -110,9 +109,9 @@ void dropout_rounded(const Cuda& cuda, std::int64_t rows, std::int64_t width,
                      const Dropout& dropout, const float* x, float* y, Bfloat16* rounded) {
   NMT_CHECK(by_fours(width, x, y, rounded), "dropout of rows of {} by fours", width);
   const DropoutMask mask(dropout, width);
-  const std::int64_t quads = width / 4;
-  each(cuda, rows * quads, [=] __device__(std::int64_t i) {
-    const std::int64_t row = i / quads, column = i % quads * 4, at = row * width + column;
+  each_of_rows(cuda, rows, width / 4, [=] __device__(std::int64_t row, std::int32_t quad) {
+    const std::int32_t column = 4 * quad;
+    const std::int64_t at = row * width + column;
     Float4 value = load4(x + at);
     mask.apply<4>(row, column, value);
     store4(y + at, value);

@@ -13,32 +13,47 @@ struct Skipped {
   std::int32_t columns[max_top_k_skip];
   int count = 0;
   __device__ __forceinline__ bool has(std::int64_t column) const {
-    for (int i = 0; i < count; ++i)
-      if (columns[i] == column) return true;
-    return false;
+    bool found = false;
+#pragma unroll  // the columns are kernel arguments, which a variable index would copy to the stack
+    for (std::size_t i = 0; i < max_top_k_skip; ++i)
+      found = found || (static_cast<int>(i) < count && columns[i] == column);
+    return found;
   }
 };
 
+// body(i, n elements from x[i] on) for a thread's elements of x[begin, end).
+template <int n, class Body>
+__device__ __forceinline__ void each_part(const float* x, std::int64_t begin, std::int64_t end,
+                                          const Body& body) {
+  for (std::int64_t i = begin + n * threadIdx.x; i < end; i += n * blockDim.x)
+    body(i, load<n>(x + i));
+}
+
 // The greatest key below `bound` among a thread's elements of x[begin, end).
-__device__ Key greatest(const float* x, std::int64_t begin, std::int64_t end,
-                        const Skipped& skipped, Key bound) {
+template <int n>
+__device__ __forceinline__ Key greatest(const float* x, std::int64_t begin, std::int64_t end,
+                                        const Skipped& skipped, Key bound) {
   Key best = 0;
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-    const float value = x[i];
-    if (value == -std::numeric_limits<float>::infinity()) continue;
-    const Key key = key_of(value, i);
-    if (key > best && key < bound && (value != value || !skipped.has(i))) best = key;
-  }
+  each_part<n>(x, begin, end, [&](std::int64_t i, const Floats<n>& values) {
+#pragma unroll
+    for (int e = 0; e < n; ++e) {
+      const float value = values[e];
+      if (value == -std::numeric_limits<float>::infinity()) continue;
+      const Key key = key_of(value, i + e);
+      if (key > best && key < bound && (value != value || !skipped.has(i + e))) best = key;
+    }
+  });
   return best;
 }
 
 // One block per row. Every thread holds the greatest of its elements that are not taken yet; the
 // thread whose element is taken searches for its next one.
+template <int n>
 __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipped skipped,
                              float* values, std::int32_t* columns) {
   const float* const x = rows + blockIdx.x * width;
   const std::int64_t at = std::int64_t{blockIdx.x} * k;
-  Key own = greatest(x, 0, width, skipped, ~Key{0});
+  Key own = greatest<n>(x, 0, width, skipped, ~Key{0});
   bool done = false;
   for (int place = 0; place < k; ++place) {
     const Key best = done ? 0 : block_reduce<MaxKey>(own);  // `done` is the same in all threads
@@ -49,11 +64,12 @@ __global__ void top_k_kernel(std::int64_t width, const float* rows, int k, Skipp
       columns[at + place] = there ? place_of(best) : -1;
     }
     done = !there || value != value;
-    if (own == best && !done && place + 1 < k) own = greatest(x, 0, width, skipped, best);
+    if (own == best && !done && place + 1 < k) own = greatest<n>(x, 0, width, skipped, best);
   }
 }
 
 // One block per part of a row.
+template <int n>
 __global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, std::int64_t parts,
                                      const float* rows, int k, Skipped skipped, std::uint64_t* keys,
                                      float* sums) {
@@ -61,8 +77,9 @@ __global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, s
                      end = begin + columns < width ? begin + columns : width;
   const float* const x = rows + row * width;
   RunningSum running;
-  for (std::int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) running.add(x[i]);
-  Key own = k > 0 ? greatest(x, begin, end, skipped, ~Key{0}) : 0;
+  each_part<n>(x, begin, end,
+               [&](std::int64_t, const Floats<n>& values) { running.add_all(values); });
+  Key own = k > 0 ? greatest<n>(x, begin, end, skipped, ~Key{0}) : 0;
   running.join();
   if (threadIdx.x == 0) {
     sums[2 * std::int64_t{blockIdx.x}] = running.top;
@@ -71,7 +88,7 @@ __global__ void best_of_parts_kernel(std::int64_t width, std::int64_t columns, s
   for (int place = 0; place < k; ++place) {
     const Key best = block_reduce<MaxKey>(own);
     if (threadIdx.x == 0) keys[std::int64_t{blockIdx.x} * k + place] = best;
-    if (own == best && best != 0 && place + 1 < k) own = greatest(x, begin, end, skipped, best);
+    if (own == best && best != 0 && place + 1 < k) own = greatest<n>(x, begin, end, skipped, best);
   }
 }
 
@@ -95,9 +112,9 @@ Skipped left_out(std::span<const std::int32_t> skip) {
 void best_of_parts(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
                    std::span<const std::int32_t> skip, std::uint64_t* keys, float* sums) {
   const std::int64_t columns = part_columns(width), parts = row_parts(width);
-  launch(best_of_parts_kernel, static_cast<unsigned>(rows * parts),
-         threads_for(divide_up(std::min(width, columns), 4)), 0, cuda, width, columns, parts, x, k,
-         left_out(skip), keys, sums);
+  launch(by_fours(width, x) ? best_of_parts_kernel<4> : best_of_parts_kernel<1>,
+         static_cast<unsigned>(rows * parts), threads_for(divide_up(std::min(width, columns), 4)),
+         0, cuda, width, columns, parts, x, k, left_out(skip), keys, sums);
 }
 
 // By the same parts as a search, so that forced scores have the same bits.
@@ -119,8 +136,10 @@ void join_parts(const Cuda& cuda, std::int64_t rows, const PartLists& lists, flo
 void top_k(const Cuda& cuda, std::int64_t rows, std::int64_t width, const float* x, int k,
            std::span<const std::int32_t> skip, float* values, std::int32_t* columns) {
   NMT_CHECK(k >= 1, "top_k: k is {}, at least 1 is needed", k);
-  launch(top_k_kernel, static_cast<unsigned>(rows), threads_for(width, 512), 0, cuda, width, x, k,
-         left_out(skip), values, columns);
+  const bool fours = by_fours(width, x);
+  launch(fours ? top_k_kernel<4> : top_k_kernel<1>, static_cast<unsigned>(rows),
+         threads_for(fours ? width / 4 : width, 512), 0, cuda, width, x, k, left_out(skip), values,
+         columns);
 }
 
 }  // namespace nmt::kernels

@@ -7,13 +7,13 @@ namespace nmt::kernels {
 using namespace nmt::cuda;
 
 void convolution_forward(const Cuda& cuda, const Convolution& a, float* y) {
-  each(cuda, a.steps * a.batch * a.width, [=] __device__(std::int64_t i) {
-    const std::int64_t row = i / a.width, j = i % a.width;
+  const std::int64_t rows = a.steps * a.batch;
+  each_of_rows(cuda, rows, a.width, [=] __device__(std::int64_t row, std::int32_t j) {
     float sum = a.bias[j];
     for (std::int64_t k = 0; k < a.taps; ++k)
       if (const float* from = a.input(row / a.batch, row % a.batch, k))
         sum += a.weight[k * a.width + j] * from[j];
-    y[i] = sum;
+    y[row * a.width + j] = sum;
   });
 }
 
@@ -21,8 +21,8 @@ void convolution_backward(const Cuda& cuda, const Convolution& a, const float* d
                           float* dweight, float* dbias) {
   const std::int64_t rows = a.steps * a.batch;
   if (dx)
-    each(cuda, rows * a.width, [=] __device__(std::int64_t i) {
-      const std::int64_t row = i / a.width, j = i % a.width;
+    each_of_rows(cuda, rows, a.width, [=] __device__(std::int64_t row, std::int32_t j) {
+      const std::int64_t i = row * a.width + j;
       float sum = dx[i];
       for (std::int64_t k = 0; k < a.taps; ++k)
         if (const float* from = a.output(dy, row / a.batch, row % a.batch, k))
@@ -43,10 +43,11 @@ void convolution_backward(const Cuda& cuda, const Convolution& a, const float* d
 }
 
 void convolution_last(const Cuda& cuda, const Convolution& a, float* last) {
-  each(cuda, a.batch * (a.taps - 1) * a.width, [=] __device__(std::int64_t i) {
-    const std::int64_t tap = i / a.width, b = tap / (a.taps - 1), k = tap % (a.taps - 1) + 1;
+  const std::int64_t taps = a.batch * (a.taps - 1);
+  each_of_rows(cuda, taps, a.width, [=] __device__(std::int64_t tap, std::int32_t j) {
+    const std::int64_t b = tap / (a.taps - 1), k = tap % (a.taps - 1) + 1;
     const float* from = a.input(a.steps, b, k);
-    last[i] = from ? from[i % a.width] : 0.0f;
+    last[tap * a.width + j] = from ? from[j] : 0.0f;
   });
 }
 

@@ -57,7 +57,7 @@ void recurrence_backward(const Cuda& cuda, const Recurrence& a, const Recurrence
   float* temporary = g.scratch;
   const CellScratch scratch = start_cell(cuda, a.cell, a.steps, a.batch, &temporary);
   if (runs_persistently(cuda, a, true)) {
-    persistent_backward(cuda, a, g, unit_steps(a, 0, a.steps), scratch);
+    persistent_backward(cuda, a, g, unit_steps(a, 0, a.steps), scratch, temporary);
     return finish_cell(cuda, a.cell, a.steps, a.batch, a.position, scratch, g.cell);
   }
   const std::int64_t at_once = steps_at_once(a);

@@ -14,7 +14,7 @@ BARRIER_US, POINTWISE_US = 1.0, 1.0
 LAUNCH_US = 3.0  # a dependent kernel (predictions.py)
 RATES = {"float32": 50e12, "bfloat16": 798e12}
 # Planes of units with recurrent products and late products.
-PLANES = {"gru reset=before": (2, 1), "gru reset=after": (3, 0), "lstm": (4, 0), "rnn": (1, 0), "atr": (1, 0), "ran": (2, 0)}
+PLANES = {"gru reset=before": (2, 1), "gru reset=after": (3, 0), "lstm": (4, 0), "rnn": (1, 0), "atr": (1, 0), "ran": (2, 0), "srn": (0, 1)}
 
 
 def padded(n, step):
@@ -39,7 +39,7 @@ def clocks(columns, depth, bfloat16):
 def step_us(unit, batch, width, bfloat16, backward, normalizes=False):
     """Microseconds per step, and the blocks; None where the weights do not fit."""
     recurrents, late = PLANES[unit]
-    per_channel = (1, 1 if late else 0) if backward else (recurrents, late)
+    per_channel = (1 if recurrents else 0, 1 if late else 0) if backward else (recurrents, late)
     depths = (recurrents * width, late * width) if backward else (width, width)
     best = None
     for slices in range(1, width + 1):
@@ -57,7 +57,7 @@ def step_us(unit, batch, width, bfloat16, backward, normalizes=False):
             best = cost, slices * sets
     if best is None:
         return None
-    products = 2 if late else 1
+    products = (recurrents > 0) + (late > 0)
     exchange = products * (BARRIER_US + POINTWISE_US) if normalizes else 0
     return best[0] / CLOCK_GHZ / 1e3 + products * BARRIER_US + POINTWISE_US + exchange, best[1]
 
@@ -66,7 +66,7 @@ def alternating_us(unit, batch, width, bfloat16):
     """The same with two launches per product."""
     recurrents, late = PLANES[unit]
     rate = RATES["bfloat16" if bfloat16 else "float32"]
-    launches = 4 if late else 2
+    launches = (2 if recurrents else 1) + (2 if late else 0)
     return launches * LAUNCH_US + 2e6 * batch * width * width * (recurrents + late) / rate
 
 

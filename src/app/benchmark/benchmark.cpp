@@ -84,16 +84,16 @@ void benchmark(const BenchmarkSpec& spec, std::FILE* terminal) {
   const auto clock = Clock::of(compute);
   // Not destroyed: the threads of a BLAS end with the program.
   const Blas& blas = *new Blas(spec.blas);
-  const Facts head = facts(compute, library, *clock, blas,
-                           BoundsMeter(compute, *clock, spec.quick).measure(), spec);
   std::optional<ReportFile> file;
   Reports reports;
-  if (!spec.out.empty() && !spec.list) {
-    file.emplace(spec.out);
-    reports.add(Report::make(spec.format, file->get(), head));
-    reports.add(Report::make("text", terminal, head));
-  } else if (!spec.list) {
-    reports.add(Report::make(spec.format, terminal, head));
+  if (!spec.list) {  // a list needs no bounds, which take long on slow devices
+    const Facts head = facts(compute, library, *clock, blas,
+                             BoundsMeter(compute, *clock, spec.quick).measure(), spec);
+    if (!spec.out.empty()) {
+      file.emplace(spec.out);
+      reports.add(Report::make(spec.format, file->get(), head));
+    }
+    reports.add(Report::make(file ? "text" : spec.format, terminal, head));
   }
   Bench bench(spec, compute, library, blas, reports);
   run_tables(bench, spec.filter);

@@ -28,7 +28,10 @@ BoundsMeter::BoundsMeter(Compute& compute, Clock& clock, bool quick)
       clock_(clock),
       quick_(quick),
       rotation_(rotation_bytes(compute, quick)),
-      arena_(compute.new_arena()) {
+      arena_(compute.new_arena()) {}
+
+void BoundsMeter::make_buffers() {
+  if (from_) return;
   const Context context = compute_.context(*arena_);
   const std::int64_t floats = static_cast<std::int64_t>(rotation_ / sizeof(float) / 2);
   from_ = context.empty({floats});
@@ -108,6 +111,7 @@ double BoundsMeter::read() {
 }
 
 Bounds BoundsMeter::measure() {
+  make_buffers();
   if (!compute_.cuda()) return {flops(), copied(), read()};
   if (device_.flops == 0) {
     device_ = {flops(), copied(), 0};

@@ -25,6 +25,7 @@ class BoundsMeter {
   std::size_t rotation() const { return rotation_; }
 
  private:
+  void make_buffers();  ///< at the first measurement; a list of rows needs none
   double flops();
   double copied();
   double read();

@@ -9,11 +9,11 @@ namespace {
 
 using namespace nmt::kernels;
 
-// body(unit) for the units with a recurrent product.
+// body(unit) for the units with a product of the state or of a late value.
 template <class Body>
 void each_recurrent(Body&& body) {
   for (const Unit& unit : units())
-    if (unit.recurrents > 0) body(unit);
+    if (unit.is_matrix()) body(unit);
 }
 
 // Why a cell on a device cannot be persistent, beside its unit.
@@ -35,7 +35,7 @@ void check_refusals(Parity& p) {
   cell.groups = 4;
   EXPECT_EQ(why(Precision::float32), "");
   cell.rearrange = true;
-  EXPECT_EQ(why(Precision::float32), "rearranged groups");
+  EXPECT_EQ(why(Precision::float32), "");
   cell.rearrange = false;
   cell.groups = 1;
   cell.normalizes = true;
@@ -69,6 +69,15 @@ std::vector<ParityRow> persistent_parity() {
                  {.steps = 4, .batch = 5, .persistent = true, .max_channels = 7});
            check(p, {.unit = &unit, .width = 24, .groups = 3, .dropout = true},
                  {.steps = 4, .batch = 5, .persistent = true, .max_channels = 3});
+           for (const bool normal : {false, true})
+             check(p,
+                   {.unit = &unit,
+                    .width = 24,
+                    .groups = 3,
+                    .rearrange = true,
+                    .normal = normal,
+                    .dropout = !normal},
+                   {.steps = 4, .batch = 5, .persistent = true, .max_channels = 3});
          });
        }},
       {"persistent_sizes",
@@ -106,9 +115,13 @@ std::vector<ParityRow> persistent_parity() {
       {"persistent_inference",
        [](Parity& p) {
          each_recurrent([&](const Unit& unit) {
-           check(
-               p, {.unit = &unit, .width = 20, .groups = 2},
-               {.steps = 3, .batch = 3, .backward = false, .persistent = true, .max_channels = 4});
+           for (const bool rearrange : {false, true})
+             check(p, {.unit = &unit, .width = 20, .groups = 2, .rearrange = rearrange},
+                   {.steps = 3,
+                    .batch = 3,
+                    .backward = false,
+                    .persistent = true,
+                    .max_channels = 4});
          });
        }},
   };

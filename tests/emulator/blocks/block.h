@@ -68,6 +68,8 @@ struct Run {
   void (*body)(void*) = nullptr;
   void* data = nullptr;
   std::size_t dynamic = 0;
+  const void* kernel = nullptr;
+  std::uint32_t together = 0;  // blocks of a cooperative launch
   std::optional<std::string> error;
   boost::context::detail::fcontext_t scheduler = nullptr;
   const void* scheduler_stack = nullptr;

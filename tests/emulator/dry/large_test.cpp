@@ -90,6 +90,13 @@ TEST_F(LargeShapes, Each) {
   expect_written("each: fill", 4.0 * n);
 }
 
+// The divisions of the index have 64 bits.
+TEST_F(LargeShapes, EachOfRows) {
+  constexpr std::int64_t width = 1027, rows = large / width + 1, n = rows * width;
+  kernels::copy_columns(on(), rows, width, make(n), width, make(n + rows), width + 1, false);
+  expect_written("each: copy_columns", 4.0 * n);
+}
+
 // Four columns of a number each; the last ones of a row are fewer.
 TEST_F(LargeShapes, Gather) {
   for (const std::int64_t columns : {1024, 1027}) {

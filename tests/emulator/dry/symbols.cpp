@@ -91,9 +91,10 @@ std::string without_scopes(const std::string& text) {
 std::string short_name(const std::string& name) {
   std::string text = without_scopes(name.substr(0, name.find(" [clone")));
   skip(text, "void ");
-  // The function that has the lambda of each() or add_columns().
+  // The function that has the lambda of each(), each_of_rows() or add_columns().
   for (const auto& [kernel, kind] :
-       {std::pair{"each_kernel<", "each: "}, std::pair{"column_parts_kernel<", "columns: "}})
+       {std::pair{"each_kernel<", "each: "}, std::pair{"each_of_rows_kernel<", "each: "},
+        std::pair{"column_parts_kernel<", "columns: "}})
     if (skip(text, kernel)) {
       skip(text, "void ");
       return kind + text.substr(0, text.find_first_of("<("));

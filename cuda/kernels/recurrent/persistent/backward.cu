@@ -12,8 +12,9 @@ class Backward {
     recurrent_ = reinterpret_cast<Number*>(shared);
     late_ = reinterpret_cast<Number*>(shared + p.plan.recurrent.weight_bytes<Number>());
     space_ = shared + p.plan.shared - p.plan.space;
-    load_slice(p.plan.recurrent, p.plan, place_, 1, static_cast<const Number*>(p.cell.recurrent),
-               recurrent_);
+    if constexpr (U::recurrents > 0)
+      load_slice(p.plan.recurrent, p.plan, place_, 1, static_cast<const Number*>(p.cell.recurrent),
+                 recurrent_);
     if constexpr (U::late > 0)
       load_slice(p.plan.late, p.plan, place_, 1, static_cast<const Number*>(p.cell.late), late_);
   }
@@ -28,11 +29,15 @@ class Backward {
           normalize<U::late>(g_.dlate, a_.late_norm, g_.dlate_rounded, i, late_partial());
         wait();
         each_tile(place_, [&](std::int64_t first, int rows) { late_tile(i, first, rows); });
+        if (is_rearranged()) take_late_values(i);
       }
-      if (p_.plan.normalizes)
-        normalize<U::recurrents>(g_.du, a_.u_norm, g_.du_rounded, i, p_.cell.partial);
-      wait();
-      each_tile(place_, [&](std::int64_t first, int rows) { recurrent_tile(i, first, rows); });
+      if constexpr (U::recurrents > 0) {
+        if (p_.plan.normalizes)
+          normalize<U::recurrents>(g_.du, a_.u_norm, g_.du_rounded, i, p_.cell.partial);
+        wait();
+        each_tile(place_, [&](std::int64_t first, int rows) { recurrent_tile(i, first, rows); });
+        if (is_rearranged() && i > 0) wait();  // other blocks add to the carry of a channel
+      }
     }
   }
 
@@ -44,7 +49,7 @@ class Backward {
     const Step<float, U> step = load(at, i, live);
     float carry[U::states];
 #pragma unroll
-    for (int p = 0; p < U::states; ++p) carry[p] = i == a_.steps - 1 ? 0.0f : g_.carry[p][n];
+    for (int p = 0; p < U::states; ++p) carry[p] = i == a_.steps - 1 ? 0.0f : carried(p, n);
     if (g_.dh) carry[0] += g_.dh[row * h + at.column];
     Step<float, U> d{};
     if (live) {
@@ -68,26 +73,45 @@ class Backward {
     }
   }
 
-  // The gradients through the late product. The gradient of a masked row stays zero.
+  // The gradients through the late product.
   __device__ __forceinline__ void late_tile(std::int64_t i, std::int64_t first, int rows) {
     const SliceLayout& l = p_.plan.late;
     slice_product(l, late_, gradients<U::late>(g_.dlate, g_.dlate_rounded, i), first, rows, space_);
     each_of_tile(place_, first, rows, [&](const Channel& at, int row_in_tile, int c) {
-      const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
-      bool live;
-      const Step<float, U> step = load(at, i, live);
+      const std::int64_t n = at.row * a_.width + at.column;
       float dvalue = output(l, space_, row_in_tile, c);
       if (p_.cell.dropout) dvalue *= p_.cell.dropout[n];
-      if (live) {
-        Step<float, U> d{};
-        U::late_backward(step, dvalue, d);
-        add_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
-        add_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
-        for (int p = 0; p < U::states; ++p) g_.carry[p][n] += d.s[p];
-      }
-      round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
-      if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
+      if (is_rearranged())
+        p_.cell.dlate_value[n] = dvalue;
+      else
+        late_value_back(at, i, dvalue);
     });
+  }
+
+  // The gradients of the late values of this block's channels, which other blocks have computed.
+  __device__ __forceinline__ void take_late_values(std::int64_t i) {
+    wait();
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      each_of_tile(place_, first, rows, [&](const Channel& at, int, int) {
+        late_value_back(at, i, __ldcg(p_.cell.dlate_value + late_place(a_, at)));
+      });
+    });
+  }
+
+  // The gradients through a late value. The gradient of a masked row stays zero.
+  __device__ __forceinline__ void late_value_back(const Channel& at, std::int64_t i, float dvalue) {
+    const std::int64_t h = a_.width, n = at.row * h + at.column, row = at.row + i * a_.stride;
+    bool live;
+    const Step<float, U> step = load(at, i, live);
+    if (live) {
+      Step<float, U> d{};
+      U::late_backward(step, dvalue, d);
+      add_planes<U::inputs>(g_.dx, row, at.column, h, d.x);
+      add_planes<U::recurrents>(g_.du, row, at.column, h, d.u);
+      for (int p = 0; p < U::states; ++p) g_.carry[p][n] = carried(p, n) + d.s[p];
+    }
+    round_planes<U::inputs>(g_.dx, row, at.column, h, g_.dx_rounded);
+    if (!p_.plan.normalizes) round_planes<U::recurrents>(g_.du, row, at.column, h, g_.du_rounded);
   }
 
   // Turns the gradients of normalized planes into those of the product (equation: layer_norm.cu).
@@ -146,8 +170,23 @@ class Backward {
     each_of_tile(place_, first, rows, [&](const Channel& at, int row, int c) {
       const std::int64_t n = at.row * a_.width + at.column;
       const float dh = output(l, space_, row, c);
-      g_.carry[0][n] += p_.cell.dropout ? dh * p_.cell.dropout[n] : dh;
+      const std::int64_t to = at.row * a_.width + channel_of(at.column);
+      g_.carry[0][to] = carried(0, to) + (p_.cell.dropout ? dh * p_.cell.dropout[n] : dh);
     });
+  }
+
+  __device__ __forceinline__ bool is_rearranged() const {
+    return a_.late_groups > 1;
+  }
+  // The channel in a place of the rearranged row.
+  __device__ __forceinline__ std::int64_t channel_of(std::int64_t place) const {
+    const auto k = static_cast<std::int32_t>(place), groups = p_.plan.groups;
+    return is_rearranged() ? k % groups * p_.plan.group_width + k / groups : k;
+  }
+  // The carry of a channel, to which another block may have added.
+  __device__ __forceinline__ float carried(int state, std::int64_t n) const {
+    const float* const carry = g_.carry[state] + n;
+    return is_rearranged() ? __ldcg(carry) : *carry;
   }
 
   __device__ __forceinline__ Step<float, U> load(const Channel& at, std::int64_t i,
@@ -199,7 +238,7 @@ __global__ void __launch_bounds__(slice_threads, 1)
 
 template <class U, class Number>
 constexpr PersistentBackwardKernels describe() {
-  if constexpr (U::recurrents > 0)
+  if constexpr (U::recurrents + U::late > 0)
     return {[](const Cuda& cuda, const PersistentBackward& p) {
               launch_together(persistent_backward_kernel<U, Number>,
                               static_cast<unsigned>(p.plan.blocks()), slice_threads,

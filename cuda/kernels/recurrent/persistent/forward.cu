@@ -12,8 +12,9 @@ class Forward {
     recurrent_ = reinterpret_cast<Number*>(shared);
     late_ = reinterpret_cast<Number*>(shared + p.plan.recurrent.weight_bytes<Number>());
     space_ = shared + p.plan.shared - p.plan.space;
-    load_slice(p.plan.recurrent, p.plan, place_, U::recurrents,
-               static_cast<const Number*>(p.cell.recurrent), recurrent_);
+    if constexpr (U::recurrents > 0)
+      load_slice(p.plan.recurrent, p.plan, place_, U::recurrents,
+                 static_cast<const Number*>(p.cell.recurrent), recurrent_);
     if constexpr (U::late > 0)
       load_slice(p.plan.late, p.plan, place_, U::late, static_cast<const Number*>(p.cell.late),
                  late_);
@@ -21,16 +22,13 @@ class Forward {
 
   __device__ __forceinline__ void run() {
     for (std::int64_t i = 0; i < a_.steps; ++i) {
-      each_tile(place_, [&](std::int64_t first, int rows) {
-        slice_product(p_.plan.recurrent, recurrent_, states_before(i), first, rows, space_);
-        product_done<U::recurrents>(
-            p_.plan.recurrent, a_.u, a_.u_bias, i, first, rows, partial(),
-            [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); });
-      });
-      if (p_.plan.normalizes)
-        normalize<U::recurrents>(
-            a_.u, a_.u_norm, i, partial(),
-            [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); });
+      if constexpr (U::recurrents > 0)
+        recurrent_product(i);
+      else  // the late value of a channel depends on its own states alone
+        each_tile(place_, [&](std::int64_t first, int rows) {
+          each_of_tile(place_, first, rows,
+                       [&](const Channel& at, int, int) { recurrent_done(at, i, {}); });
+        });
       if constexpr (U::late > 0) {
         wait();
         const auto done = [&](const Channel& at, const auto& late) { late_done(at, i, late); };
@@ -41,11 +39,23 @@ class Forward {
         });
         if (p_.plan.normalizes) normalize<U::late>(a_.late, a_.late_norm, i, late_partial(), done);
       }
-      if (i + 1 < a_.steps) wait();
+      // Without a recurrent product no block reads the next states of another one. It may still
+      // read the late values, whose memory the next step uses where it is not recorded.
+      if (i + 1 < a_.steps && (U::recurrents > 0 || p_.cell.record_stride == 0)) wait();
     }
   }
 
  private:
+  __device__ __forceinline__ void recurrent_product(std::int64_t i) {
+    const auto done = [&](const Channel& at, const auto& u) { recurrent_done(at, i, u); };
+    each_tile(place_, [&](std::int64_t first, int rows) {
+      slice_product(p_.plan.recurrent, recurrent_, states_before(i), first, rows, space_);
+      product_done<U::recurrents>(p_.plan.recurrent, a_.u, a_.u_bias, i, first, rows, partial(),
+                                  done);
+    });
+    if (p_.plan.normalizes) normalize<U::recurrents>(a_.u, a_.u_norm, i, partial(), done);
+  }
+
   // Stores the product of a tile with its bias, and calls done(channel, values) or, where it is
   // still to be normalized, stores the statistics of the slice.
   template <int planes, class Done>
@@ -104,14 +114,14 @@ class Forward {
 
   // h'U is complete: the late value, or the step.
   __device__ __forceinline__ void recurrent_done(const Channel& at, std::int64_t i,
-                                                 const float (&u)[U::recurrents]) {
+                                                 const float (&u)[at_least_one(U::recurrents)]) {
     bool live;
     Step<float, U> step = load(at, i, live);
 #pragma unroll
     for (int p = 0; p < U::recurrents; ++p) step.u[p] = u[p];
-    const std::int64_t n = record_row(at, i) * a_.width + at.column;
-    const float factor = p_.cell.dropout ? p_.cell.dropout[at.row * a_.width + at.column] : 1.0f;
-    if (p_.cell.dropout) p_.cell.rearranged[n] = step.s[0] * factor;
+    const std::int64_t n = late_place(a_, {record_row(at, i), at.column});
+    const float factor = p_.cell.dropout ? p_.cell.dropout[late_place(a_, at)] : 1.0f;
+    if (U::recurrents > 0 && p_.cell.rearranged) p_.cell.rearranged[n] = step.s[0] * factor;
     if constexpr (U::late > 0) {
       const float value = U::late_value(step) * factor;
       p_.cell.late_value[n] = value;
@@ -164,6 +174,8 @@ class Forward {
       if (a_.next_rounded && !p_.cell.dropout) in.rounded = a_.next_rounded + from;
     }
     in.factors = p_.cell.dropout;
+    in.groups = static_cast<std::int32_t>(a_.late_groups);
+    in.aligned = in.aligned && in.groups == 1;
     return in;
   }
   __device__ __forceinline__ SliceInput late_values(std::int64_t i) const {
@@ -212,7 +224,7 @@ __global__ void __launch_bounds__(slice_threads, 1)
 
 template <class U, class Number>
 constexpr PersistentKernels describe() {
-  if constexpr (U::recurrents > 0)
+  if constexpr (U::recurrents + U::late > 0)
     return {[](const Cuda& cuda, const PersistentForward& p) {
               launch_together(persistent_forward_kernel<U, Number>,
                               static_cast<unsigned>(p.plan.blocks()), slice_threads,

@@ -17,7 +17,7 @@ namespace nmt::cuda {
 
 /// How a pass is divided among blocks: block ((slice of the batch * groups + group) * slices +
 /// slice of the channels). The blocks of a group and of a slice of the batch wait for each other;
-/// with normalization those of all groups.
+/// with normalization or rearranged groups those of all groups.
 struct PersistentPlan {
   SliceLayout recurrent, late;   ///< late: no columns without late planes
   std::int32_t groups = 1;       ///< of the cell
@@ -37,7 +37,9 @@ struct PersistentPlan {
 struct PersistentCell {
   const void *recurrent = nullptr, *late = nullptr;
   const float* dropout = nullptr;  ///< [B,H] or null
-  float* rearranged = nullptr;     ///< with dropout: the states that products read, recorded
+  /// The states that recurrent products read, recorded where they are rearranged or dropped.
+  float* rearranged = nullptr;
+  float* dlate_value = nullptr;    ///< [B,H], exchanged by the blocks of rearranged groups
   std::int64_t record_stride = 0;  ///< rows of u, late and the late value between steps
   float* late_value = nullptr;
   /// With normalization: two numbers of [B,R,set] slices of rows, and after them of [B,L,set].
@@ -61,7 +63,7 @@ static_assert(std::has_unique_object_representations_v<PersistentForward> &&
                   std::has_unique_object_representations_v<PersistentBackward>,
               "graphs compare arguments byte by byte");
 
-/// The kernels of a unit for products of float32 or bfloat16. Null without recurrent planes.
+/// The kernels of a unit for products of float32 or bfloat16. Null without a recurrent product.
 struct PersistentKernels {
   void (*forward)(const Cuda&, const PersistentForward&);
   /// Blocks that the device holds at once with so many bytes of shared memory.
@@ -81,10 +83,11 @@ bool runs_persistently(const Cuda& cuda, const kernels::Recurrence& a, bool back
 
 /// All steps of a recurrence, which runs_persistently(): `first` describes step 0.
 void persistent_forward(const Cuda& cuda, const kernels::Recurrence& a, UnitSteps first);
-/// The same backward, between start_cell() and finish_cell(). dinitial is written.
+/// The same backward, between start_cell() and finish_cell(). dinitial is written; temporary is
+/// that of cell_backward().
 void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
                          const kernels::RecurrenceGradient& g, UnitSteps first,
-                         const CellScratch& scratch);
+                         const CellScratch& scratch, float* temporary);
 
 // ---- in kernels ----
 
@@ -108,14 +111,15 @@ struct PersistentSlice {
   }
 };
 
-/// Waits for the blocks of the same group and slice of the batch.
+/// Waits for the blocks of the same slice of the batch, of the group or of all groups.
 __device__ __forceinline__ void wait_for_slices(const PersistentPlan& plan,
                                                 const PersistentSlice& place, unsigned* counters) {
   if (plan.set == 1) return __syncthreads();
+  const bool spans_groups = plan.set > plan.slices;
   const std::int32_t set =
-      plan.normalizes ? place.batch_slice : place.batch_slice * plan.groups + place.group;
+      spans_groups ? place.batch_slice : place.batch_slice * plan.groups + place.group;
   blocks_barrier(counters + set * counter_stride, static_cast<unsigned>(plan.set),
-                 place.slice == 0 && (!plan.normalizes || place.group == 0));
+                 place.slice == 0 && (!spans_groups || place.group == 0));
 }
 
 /// Copies the rows of a slice from a packed matrix to shared memory: row p * channels + c is row

@@ -19,7 +19,7 @@ struct PassShape {
 
 PassShape pass_of(const CellShape& cell, bool backward) {
   const std::int64_t r = cell.unit->recurrents, l = cell.unit->late, n = cell.width / cell.groups;
-  if (backward) return {1, r * n, l > 0 ? 1 : 0, l * n};
+  if (backward) return {r > 0 ? 1 : 0, r * n, l > 0 ? 1 : 0, l * n};
   return {r, n, l, n};
 }
 
@@ -51,7 +51,7 @@ struct DeviceLimits {
 // The division of a pass with the smallest cost; nothing where the weights do not fit.
 template <class Number>
 std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t groups,
-                                        std::int64_t group_width, bool normalizes,
+                                        std::int64_t group_width, bool normalizes, bool rearranges,
                                         std::int64_t batch, const DeviceLimits& limits) {
   std::optional<PersistentPlan> best;
   double least = std::numeric_limits<double>::infinity();
@@ -77,7 +77,7 @@ std::optional<PersistentPlan> find_plan(const PassShape& shape, std::int64_t gro
     plan.group_width = static_cast<std::int32_t>(group_width);
     plan.slices = static_cast<std::int32_t>(slices);
     plan.normalizes = normalizes ? 1 : 0;
-    plan.set = static_cast<std::int32_t>(normalizes ? groups * slices : slices);
+    plan.set = static_cast<std::int32_t>(normalizes || rearranges ? groups * slices : slices);
     plan.channels = static_cast<std::int32_t>(channels);
     plan.batch_slices = static_cast<std::int32_t>(divide_up(batch, rows));
     plan.batch_rows = static_cast<std::int32_t>(rows);
@@ -107,8 +107,10 @@ std::optional<PersistentPlan> plan_of(const Cuda& cuda, const CellShape& cell, s
   const PassShape shape = pass_of(cell, backward);
   const std::int64_t n = cell.width / cell.groups;
   std::optional<PersistentPlan> plan =
-      bfloat16 ? find_plan<Bfloat16>(shape, cell.groups, n, cell.normalizes, batch, limits)
-               : find_plan<float>(shape, cell.groups, n, cell.normalizes, batch, limits);
+      bfloat16
+          ? find_plan<Bfloat16>(shape, cell.groups, n, cell.normalizes, cell.rearrange, batch,
+                                limits)
+          : find_plan<float>(shape, cell.groups, n, cell.normalizes, cell.rearrange, batch, limits);
   // The driver has the last word.
   if (plan && plan->blocks() > resident(static_cast<std::size_t>(plan->shared))) plan.reset();
   return plan;
@@ -126,7 +128,7 @@ PersistentCell describe(const Cuda& cuda, const PersistentPlan& plan, const kern
   p.recurrent = backward ? cell.recurrent_transposed : cell.recurrent.f32;
   p.late = backward ? cell.late_transposed : cell.late.f32;
   p.dropout = cell.dropout;
-  p.rearranged = a.record.rearranged;
+  p.rearranged = cell.rearrange || cell.dropout ? a.record.rearranged : nullptr;
   p.record_stride = a.keep ? first.stride : 0;
   p.late_value = a.record.late_value;
   if (plan.normalizes)
@@ -146,10 +148,7 @@ std::string nmt::kernels::why_not_persistent(const Cuda& cuda, const CellShape& 
                                              std::int64_t batch, bool backward) {
   using namespace nmt::cuda;
   const CudaDevice::State& state = state_of(cuda);
-  if (cell.unit->recurrents == 0)
-    return cell.unit->late == 0 ? "the unit has no recurrent product"
-                                : "the unit has a late product alone";
-  if (cell.rearrange) return "rearranged groups";
+  if (!cell.unit->is_matrix()) return "the unit has no recurrent product";
   if (!state.is_cooperative) return "the device has no cooperative launches";
   if (state.precision == Precision::tf32) return "precision tf32";
   if (packs_bfloat16(cuda) && state.compute_capability < 80)
@@ -191,12 +190,13 @@ void persistent_forward(const Cuda& cuda, const kernels::Recurrence& a, UnitStep
 
 void persistent_backward(const Cuda& cuda, const kernels::Recurrence& a,
                          const kernels::RecurrenceGradient& g, UnitSteps first,
-                         const CellScratch& scratch) {
+                         const CellScratch& scratch, float* temporary) {
   const Cell& cell = a.cell;
   const std::int64_t row = a.reverse ? (a.steps - 1) * a.batch : 0;
   PersistentBackward p;
   p.plan = plan_of(cuda, shape_of(cell), a.batch, true).value();
   p.cell = describe(cuda, p.plan, a, first, true);
+  p.cell.dlate_value = temporary;
   if (!is_aligned(g.cell.du) || !is_aligned(g.cell.dlate)) p.cell.aligned = 0;
   set_parameters(cell, a.record, row, first);
   set_sums(cell, scratch, first);

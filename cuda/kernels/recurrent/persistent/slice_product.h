@@ -103,17 +103,23 @@ inline std::int32_t space_bytes(const SliceLayout& layout) {
                   layout.copies * layout.output_size() * std::int32_t{sizeof(float)});
 }
 
-/// The rows that a product reads: k is at first + k / segment * segment_stride + k % segment.
+/// The rows that a product reads: k is at first + k / segment * segment_stride + k % segment, or
+/// with several groups at the channel that is in place first + k of the rearranged row
+/// (rearrange.h); factors are then in the order of that row.
 struct SliceInput {
   const float* values = nullptr;
   const Bfloat16* rounded = nullptr;  ///< instead of the values, for products of bfloat16
   const float* factors = nullptr;     ///< [rows,stride], multiplied by the values; or null
   std::int64_t stride = 0;            ///< elements between rows
-  std::int32_t first = 0, segment = 0, segment_stride = 0;
+  std::int32_t first = 0, segment = 0, segment_stride = 0, groups = 1;
   bool aligned = false;  ///< every Piece lies within a segment, at a multiple of its size
 
   __device__ __forceinline__ std::int32_t column(std::int32_t k) const {
+    if (groups > 1) return (first + k) % groups * segment + (first + k) / groups;
     return first + k / segment * segment_stride + k % segment;
+  }
+  __device__ __forceinline__ std::int32_t factor_column(std::int32_t k) const {
+    return groups > 1 ? first + k : column(k);
   }
 };
 
@@ -154,7 +160,9 @@ __device__ __forceinline__ Piece<Number> load_piece(const SliceInput& in, std::i
     if (in.rounded && std::is_same_v<Number, Bfloat16>)
       assign(piece.value[e], as_float(__ldcg(in.rounded + at)));
     else
-      assign(piece.value[e], __ldcg(in.values + at) * (in.factors ? in.factors[at] : 1.0f));
+      assign(piece.value[e],
+             __ldcg(in.values + at) *
+                 (in.factors ? in.factors[row * in.stride + in.factor_column(k + e)] : 1.0f));
   }
   return piece;
 }

@@ -26,6 +26,7 @@ inline constexpr PersistentBound persistent_bounds[] = {
 
 inline bool is_faster_persistently(const kernels::Cell& cell, std::int64_t batch, bool bfloat16,
                                    bool backward) {
+  if (cell.rearrange && cell.groups > 1) return false;  // there is no prediction
   const auto width = static_cast<double>(cell.width);
   const double products = static_cast<double>(batch * (cell.unit->recurrents + cell.unit->late)) *
                           width * width / static_cast<double>(cell.groups);

@@ -326,7 +326,7 @@ void recurrences(Bench& bench) {
     // A few long sentences: threads share the channels.
     if (!device && !kernels::units()[unit].is_matrix() && !bench.options().quick)
       add_rows(bench, unit, {2048, 1, size.width}, "");
-    if (!device || kernels::units()[unit].recurrents == 0) continue;
+    if (!device || !kernels::units()[unit].is_matrix()) continue;
     // Both paths of matrix units, and a width for which the persistent one is predicted to be the
     // faster one (cuda/kernels/recurrent/persistent/table.h).
     const Size half{size.steps, size.batch, size.width / 2};
