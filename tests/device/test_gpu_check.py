@@ -186,7 +186,7 @@ class GpuCheck(unittest.TestCase):
                 quick = re.sub(r"(?: [A-Z] \d+)+$", " ", row) if not row.startswith("^decoding") else "^decoding/tiny gru float32 batch 1 beam 1"
                 names = self.folder / "kernels"
                 names.unlink(missing_ok=True)
-                subprocess.run([PROGRAMS / "nmt-bench", "--device", "cuda", "--quick", "--min-time", "0", "--cpu-threads", "1", "--filter", quick, *options],
+                subprocess.run([PROGRAMS / "nmt-bench", "--device", "cuda", "--quick", "--cpu-threads", "1", "--filter", quick, *options],
                                check=True, capture_output=True, text=True, env=self.environment(NMT_EMULATED_KERNELS=str(names)))  # fmt: skip
                 launched = names.read_text().splitlines()
                 self.assertTrue([kernel for kernel in launched if re.search(pattern, kernel)], f"{pattern} is none of {launched}")
