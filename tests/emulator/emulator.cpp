@@ -298,6 +298,8 @@ struct Scope {
     running.in_kernel = false;
     running.seen = nullptr;
     run_.error.reset();
+    // Not within the kernel, whose accesses are checked.
+    if (run_.fixed > 0) note_fixed_shared(run_.kernel, run_.fixed);
   }
 };
 
@@ -334,16 +336,10 @@ std::vector<std::uint32_t> blocks_to_run(std::uint32_t blocks) {
 
 }  // namespace
 
-int resident_blocks(std::size_t threads, std::size_t shared) {
-  const std::size_t by_threads = max_resident_threads / threads,
-                    by_shared = shared_per_multiprocessor / (shared + 1024);
-  return static_cast<int>(std::min({by_threads, by_shared, std::size_t{32}}));
-}
-
 namespace {
 
 std::uint32_t max_resident(std::size_t threads, std::size_t shared) {
-  return static_cast<std::uint32_t>(multiprocessors() * resident_blocks(threads, shared));
+  return static_cast<std::uint32_t>(multiprocessors() * blocks_with(threads, shared));
 }
 
 }  // namespace
@@ -358,7 +354,8 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   const std::uint64_t all = std::uint64_t{grid.x} * grid.y * grid.z;
   NMT_CHECK(all <= std::numeric_limits<std::uint32_t>::max(), "emulator: a grid of {} blocks", all);
   const auto blocks = static_cast<std::uint32_t>(all);
-  if (cooperative && blocks > max_resident(count, shared))
+  const void* const kernel = *static_cast<const void* const*>(data);  // as cuda_runtime.h has it
+  if (cooperative && blocks > max_resident(count, shared + fixed_shared(kernel)))
     return cudaErrorCooperativeLaunchTooLarge;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
   const Scope scope;
@@ -366,10 +363,13 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   run_.body = thread;
   run_.data = data;
   run_.dynamic = shared;
+  run_.fixed = 0;
+  run_.kernel = kernel;
+  run_.has_opted_in = has_opted_in(kernel);
+  run_.together = cooperative ? blocks : 0;
   blockDim = extent;
   gridDim = grid;
   ++running.launch;
-  const void* const kernel = *static_cast<const void* const*>(data);  // as cuda_runtime.h has it
   note_launch(kernel);
   if (is_dry()) begin_dry_launch(kernel, blocks);
   const std::vector<std::uint32_t> numbers = blocks_to_run(blocks);
@@ -457,10 +457,16 @@ void* shared_memory(const void* key, std::size_t bytes) {
   std::size_t total = bytes;
   for (const SharedMemory& memory : run_.block->shared) total += memory.region.size();
   // A kernel has 48 KB unless it has opted in to more, as launch() does for more dynamic memory.
-  if (total > (run_.dynamic > 48 * 1024 ? max_shared : 48 * 1024))
+  // Later launches are refused.
+  constexpr std::size_t usual = std::size_t{48} << 10;
+  run_.fixed = std::max(run_.fixed, total - run_.dynamic);
+  if (run_.fixed > usual || total > (run_.has_opted_in ? max_shared : usual))
     abort_launch(fmt::format(
         "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
         total, max_shared));
+  if (run_.together > max_resident(static_cast<std::size_t>(run_.count), total))
+    abort_launch(fmt::format("{} blocks with {} bytes of shared memory cannot wait for each other",
+                             run_.together, total));
   add_shared(key, bytes);
   return run_.block->shared.back().data.get();
 }

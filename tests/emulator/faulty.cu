@@ -169,6 +169,26 @@ __global__ void add_listed_kernel(Listed list, float* to) {
 
 }  // namespace
 
+namespace {
+
+// 30 KB of fixed shared memory.
+__global__ void fixed_kernel() {
+  NMT_SHARED(fixed, char[30 * 1024]);
+  fixed[0] = 1;
+}
+
+}  // namespace
+
+void use_fixed(const Cuda& cuda, std::size_t bytes) {
+  launch(fixed_kernel, 1, 1, bytes, cuda);
+}
+void use_fixed_together(const Cuda& cuda, unsigned blocks, std::size_t bytes) {
+  launch_together(fixed_kernel, blocks, 1, bytes, cuda);
+}
+std::int64_t fixed_blocks(const Cuda& cuda, std::size_t bytes) {
+  return resident_blocks(fixed_kernel, 1, bytes, cuda);
+}
+
 __global__ void limited_kernel(std::size_t bytes) {
   NMT_DYNAMIC_SHARED(values, char);
   values[bytes - 1] = 1;

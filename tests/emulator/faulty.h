@@ -73,6 +73,11 @@ void limited_kernel(std::size_t bytes);
 void use_shared(const Cuda& cuda, std::size_t bytes);
 /// Blocks of that kernel that the device holds at once.
 std::int64_t shared_blocks(const Cuda& cuda, std::size_t bytes);
+/// A kernel with 30 KB of fixed shared memory and `bytes` bytes of dynamic one: a block, or blocks
+/// of a cooperative launch, and how many of them the device holds at once.
+void use_fixed(const Cuda& cuda, std::size_t bytes);
+void use_fixed_together(const Cuda& cuda, unsigned blocks, std::size_t bytes);
+std::int64_t fixed_blocks(const Cuda& cuda, std::size_t bytes);
 /// to[0] = x[0] + value, with an argument whose padding has bytes of value `padding`.
 void add_padded(const Cuda& cuda, int padding, const float* x, float value, float* to);
 /// to[0] += the sum of `count` times x[0], listed in an argument that has an array of structs and

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include <cuda_runtime.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace nmt::test {
@@ -130,6 +131,23 @@ TEST_F(Launches, OnTwoDevicesHaveLimitsOfTheirOwn) {
         use_shared(on->handle(), bytes);
   }
   unsetenv("NMT_EMULATED_DEVICES");
+}
+
+// Two multiprocessors of 228 KB, of which 1 KB of each block is reserved.
+TEST_F(Launches, CountFixedSharedMemory) {
+  const Cuda& on = device->handle();
+  EXPECT_THAT([&] { use_fixed(on, 20 * kilobyte); },
+              testing::ThrowsMessage<Error>(testing::HasSubstr(
+                  "51200 bytes of shared memory in a block; a kernel has 48 KB")));
+  EXPECT_THROW(use_fixed(on, 20 * kilobyte), Error);  // refused by the launch
+  use_fixed(on, 18 * kilobyte);
+  EXPECT_EQ(fixed_blocks(on, 18 * kilobyte), 2 * (228 / 49));
+  use_fixed_together(on, 2 * (228 / 49), 18 * kilobyte);
+  EXPECT_THROW(use_fixed_together(on, 2 * (228 / 49) + 1, 18 * kilobyte), Error);
+  EXPECT_THROW(use_fixed(on, 200 * kilobyte), Error);
+  use_fixed(on, 197 * kilobyte);
+  use_fixed(on, 20 * kilobyte);  // the kernel has opted in
+  EXPECT_EQ(fixed_blocks(on, 120 * kilobyte), 2);
 }
 
 // The bytes between the members of an argument differ from call to call.

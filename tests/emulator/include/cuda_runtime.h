@@ -339,7 +339,9 @@ cudaError_t cudaLaunchCooperativeKernel(Function* kernel, dim3 grid, dim3 block,
 template <class Function>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* kernel,
                                                           int threads, std::size_t shared) {
-  const bool fits = shared <= nmt::emulator::shared_limit(reinterpret_cast<const void*>(kernel));
-  *blocks = fits ? nmt::emulator::resident_blocks(static_cast<std::size_t>(threads), shared) : 0;
+  const void* const name = reinterpret_cast<const void*>(kernel);
+  const bool fits = shared <= nmt::emulator::shared_limit(name);
+  *blocks =
+      fits ? nmt::emulator::resident_blocks(name, static_cast<std::size_t>(threads), shared) : 0;
   return cudaSuccess;
 }

@@ -28,7 +28,7 @@ enum cudaError_t : int;
 namespace nmt::emulator {
 
 constexpr int max_threads = 1024, warp_size = 32;
-constexpr int max_shared = 227 * 1024;  ///< of compute capability 9.0
+constexpr std::size_t max_shared = 227 * 1024;  ///< of compute capability 9.0
 
 constexpr std::size_t max_resident_threads = 2048, shared_per_multiprocessor = 228 * 1024;
 
@@ -38,13 +38,17 @@ cudaError_t run(const dim3& grid, const dim3& block, std::size_t shared, bool co
 /// What a driver checks when a kernel is launched or captured: its dynamic shared memory, which is
 /// at most that of shared_limit().
 cudaError_t check_launch(const void* kernel, std::size_t shared);
-/// Dynamic shared memory that a kernel may have on the current device: 48 KB, or what
-/// cudaFuncSetAttribute has last allowed.
+/// Dynamic shared memory that a kernel may have on the current device: 48 KB without its fixed one,
+/// or what cudaFuncSetAttribute has last allowed.
 std::size_t shared_limit(const void* kernel);
+/// The fixed shared memory of a kernel, as far as its blocks have declared it.
+std::size_t fixed_shared(const void* kernel);
+/// A block has declared so many bytes; returns the largest number so far.
+std::size_t note_fixed_shared(const void* kernel, std::size_t bytes);
 /// Multiprocessors of the device.
 int multiprocessors();
-/// Blocks that a multiprocessor holds at a time.
-int resident_blocks(std::size_t threads, std::size_t shared);
+/// Blocks of a kernel that a multiprocessor holds at a time; `shared`: the dynamic shared memory.
+int resident_blocks(const void* kernel, std::size_t threads, std::size_t shared);
 
 void barrier(std::source_location at);
 void warp_barrier(unsigned mask, std::source_location at);
