@@ -8,6 +8,7 @@ of all ranks do."""
 import argparse
 import collections
 import math
+import pathlib
 import random
 import sys
 
@@ -18,6 +19,22 @@ def round_length(n, largest):
     while 2 * multiple <= largest and -n % (2 * multiple) <= n // 8:
         multiple *= 2
     return n + -n % multiple
+
+
+def round_tokens(tokens, padded):
+    """tokens rounded up to eighths of the padded batch."""
+    part = (padded + 7) // 8
+    return min(padded, -(-tokens // part) * part)
+
+
+def shape_errors(path):
+    """Lines "length N LARGEST ROUNDED" and "tokens N PADDED ROUNDED" that this script computes otherwise; the
+    unit tests compare them with data/round_shape.h."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        kind, n, of, rounded = line.split()
+        found = (round_length if kind == "length" else round_tokens)(int(n), int(of))
+        if found != int(rounded):
+            yield f"{path.name}: {line}: this script computes {found}"
 
 
 def batches(updates, words):
@@ -50,8 +67,7 @@ def key(batch, rounds):
     s, t, b, tokens = batch
     if rounds:
         s, t, b = round_length(s, 8), round_length(t, 4), round_length(b, 8)
-    part = (t * b + 7) // 8
-    return s, t, b, min(t * b, -(-tokens // part) * part)
+    return s, t, b, round_tokens(tokens, t * b)
 
 
 def simulate(keys, room, by_count):
@@ -102,6 +118,9 @@ def main():
         return (percent([r for r, _ in results], set.intersection), percent([c for _, c in results], set.union))
 
     if args.check is not None:
+        if errors := list(shape_errors(pathlib.Path(__file__).parents[2] / "tests/data/round_shapes.txt")):
+            print("\n".join(errors))
+            return 1
         replayed = of_ranks(True, 518, True)[0]
         print(f"{replayed:.1f} % of {args.updates} updates replay a graph; at least {args.check:g} % are required")
         return int(replayed < args.check)

@@ -25,6 +25,11 @@ int round_length(int n, int largest) {
   return (n + multiple - 1) / multiple * multiple;
 }
 
+std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded) {
+  const std::int64_t part = (padded + 7) / 8;
+  return std::min(padded, (tokens + part - 1) / part * part);
+}
+
 Batch in_round_shape(const Batch& batch) {
   Batch out = batch;
   const int b = batch.sentences;

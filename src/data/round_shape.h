@@ -2,11 +2,18 @@
 
 #include "data/batch.h"
 
+#include <cstdint>
+
 namespace nmt {
 
 /// n rounded up to a multiple of 2, 4 or 8, as far as this adds at most an eighth and the multiple
 /// is at most `largest`.
 int round_length(int n, int largest);
+
+/// The target tokens that a GPU computes for so many of `padded`: whole eighths of the padded
+/// batch, so that batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most
+/// an eighth more work in the softmax.
+std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded);
 
 /// The batch with more padding, so that fewer shapes occur and recurring work can be replayed
 /// (Backend::replays): source steps and sentences are rounded up to multiples of at most 8, target

@@ -29,14 +29,6 @@ Tensor no_loss(const Context& context) {
   return sums;
 }
 
-// Rows of real target tokens that a GPU computes for so many: whole eighths of the batch, so that
-// batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most an eighth more
-// work in the softmax.
-std::int64_t rounded_rows(std::int64_t tokens, std::int64_t padded) {
-  const std::int64_t part = (padded + 7) / 8;
-  return std::min(padded, (tokens + part - 1) / part * part);
-}
-
 BatchLoss read(const Context& context, const Tensor& sums, const Batch& batch) {
   const std::vector<double> values = download<double>(context, sums);
   return {values[0], values[1], batch.target_tokens, values[2]};
@@ -132,7 +124,7 @@ Model::Impl::Readouts Model::Impl::run(Tape& tape, const Batch& batch,
     targets.push_back(batch.target_out[i]);
   }
   if (tape.recording() && context.backend->replays && !rows.empty()) {
-    const auto more = static_cast<std::size_t>(rounded_rows(batch.target_tokens, b * t));
+    const auto more = static_cast<std::size_t>(round_tokens(batch.target_tokens, b * t));
     for (std::size_t i = 0; rows.size() < more; ++i)
       if (batch.target_mask[i] == 0.0f) rows.push_back(static_cast<std::int32_t>(i));
     targets.resize(more, kernels::no_target);
@@ -214,7 +206,7 @@ void Model::accumulate_gradients(const Batch& given, const TrainPass& pass, cons
   const std::int64_t s = batch.source_steps, t = batch.target_steps, b = batch.sentences;
   repeat(impl_->context,
          {reinterpret_cast<std::intptr_t>(impl_.get()), s, t, b,
-          rounded_rows(batch.target_tokens, t * b), listener ? 1 : 0, std::ssize(links.sources),
+          round_tokens(batch.target_tokens, t * b), listener ? 1 : 0, std::ssize(links.sources),
           TrainingTape::starts_update(impl_->parameters) ? 1 : 0},
          work);
   TrainingTape::end_pass(impl_->parameters);

@@ -1,5 +1,9 @@
 #include "data/round_shape.h"
 
+#include <cstdint>
+#include <fstream>
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace nmt {
@@ -15,6 +19,21 @@ TEST(RoundShape, AddsAtMostAnEighth) {
     EXPECT_GE(round_length(n, 8), n);
     EXPECT_LE(round_length(n, 8) - n, n / 8) << n;
   }
+}
+
+// scripts/bench/simulate_graphs.py checks the same file against its own rules.
+TEST(RoundShape, IsThatOfTheSimulation) {
+  std::ifstream file(NMT_SOURCE_DIR "/tests/data/round_shapes.txt");
+  std::string kind;
+  std::int64_t n, of, rounded;
+  int lines = 0;
+  for (; file >> kind >> n >> of >> rounded; ++lines) {
+    const std::int64_t found = kind == "length"
+                                   ? round_length(static_cast<int>(n), static_cast<int>(of))
+                                   : round_tokens(n, of);
+    EXPECT_EQ(found, rounded) << kind << " " << n << " " << of;
+  }
+  EXPECT_EQ(lines, 270);
 }
 
 TEST(RoundShape, KeepsSentencesAndCountsNoMore) {

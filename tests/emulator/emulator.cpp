@@ -298,6 +298,8 @@ struct Scope {
     running.in_kernel = false;
     running.seen = nullptr;
     run_.error.reset();
+    // Not within the kernel, whose accesses are checked.
+    if (run_.fixed > 0) note_fixed_shared(run_.kernel, run_.fixed);
   }
 };
 
@@ -336,8 +338,8 @@ std::vector<std::uint32_t> blocks_to_run(std::uint32_t blocks) {
 
 namespace {
 
-std::uint32_t max_resident(const void* kernel, std::size_t threads, std::size_t shared) {
-  return static_cast<std::uint32_t>(multiprocessors() * resident_blocks(kernel, threads, shared));
+std::uint32_t max_resident(std::size_t threads, std::size_t shared) {
+  return static_cast<std::uint32_t>(multiprocessors() * blocks_with(threads, shared));
 }
 
 }  // namespace
@@ -353,7 +355,7 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   NMT_CHECK(all <= std::numeric_limits<std::uint32_t>::max(), "emulator: a grid of {} blocks", all);
   const auto blocks = static_cast<std::uint32_t>(all);
   const void* const kernel = *static_cast<const void* const*>(data);  // as cuda_runtime.h has it
-  if (cooperative && blocks > max_resident(kernel, count, shared))
+  if (cooperative && blocks > max_resident(count, shared + fixed_shared(kernel)))
     return cudaErrorCooperativeLaunchTooLarge;
   NMT_CHECK(!running.in_kernel, "emulator: a kernel cannot launch another");
   const Scope scope;
@@ -361,7 +363,9 @@ cudaError_t run(const dim3& grid, const dim3& extent, std::size_t shared, bool c
   run_.body = thread;
   run_.data = data;
   run_.dynamic = shared;
+  run_.fixed = 0;
   run_.kernel = kernel;
+  run_.has_opted_in = has_opted_in(kernel);
   run_.together = cooperative ? blocks : 0;
   blockDim = extent;
   gridDim = grid;
@@ -454,12 +458,13 @@ void* shared_memory(const void* key, std::size_t bytes) {
   for (const SharedMemory& memory : run_.block->shared) total += memory.region.size();
   // A kernel has 48 KB unless it has opted in to more, as launch() does for more dynamic memory.
   // Later launches are refused.
-  note_fixed_shared(run_.kernel, total - run_.dynamic);
-  if (run_.dynamic > shared_limit(run_.kernel) || total - run_.dynamic > 48 * 1024)
+  constexpr std::size_t usual = std::size_t{48} << 10;
+  run_.fixed = std::max(run_.fixed, total - run_.dynamic);
+  if (run_.fixed > usual || total > (run_.has_opted_in ? max_shared : usual))
     abort_launch(fmt::format(
         "{} bytes of shared memory in a block; a kernel has 48 KB, or {} with dynamic memory",
         total, max_shared));
-  if (run_.together > max_resident(run_.kernel, static_cast<std::size_t>(run_.count), run_.dynamic))
+  if (run_.together > max_resident(static_cast<std::size_t>(run_.count), total))
     abort_launch(fmt::format("{} blocks with {} bytes of shared memory cannot wait for each other",
                              run_.together, total));
   add_shared(key, bytes);

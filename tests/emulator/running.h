@@ -64,6 +64,11 @@ struct SharedMemory {
   Region region;
   std::unique_ptr<char, decltype(&std::free)> data;
 };
+
+/// Blocks of so many threads and bytes of shared memory that a multiprocessor holds at a time.
+int blocks_with(std::size_t threads, std::size_t shared);
+/// Whether cudaFuncSetAttribute has allowed the kernel more shared memory than usual.
+bool has_opted_in(const void* kernel);
 const std::vector<SharedMemory>& shared_memories();
 
 // ---- device memory (device_memory.cpp) ----

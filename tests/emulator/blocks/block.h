@@ -68,7 +68,9 @@ struct Run {
   void (*body)(void*) = nullptr;
   void* data = nullptr;
   std::size_t dynamic = 0;
+  std::size_t fixed = 0;  // shared memory that blocks have declared
   const void* kernel = nullptr;
+  bool has_opted_in = false;   // to more than 48 KB of shared memory
   std::uint32_t together = 0;  // blocks of a cooperative launch
   std::optional<std::string> error;
   boost::context::detail::fcontext_t scheduler = nullptr;

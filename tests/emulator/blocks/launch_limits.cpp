@@ -26,11 +26,13 @@ std::map<const void*, std::size_t>& fixed_sizes() {
 
 std::size_t shared_limit(const void* kernel) {
   const auto found = shared_limits().find({running.device, kernel});
-  const std::size_t fixed = fixed_shared(kernel);
-  if (found != shared_limits().end() && found->second > usual_shared)
-    return std::min(found->second, max_shared - fixed);
-  return std::min(found == shared_limits().end() ? usual_shared : found->second,
-                  usual_shared - fixed);
+  const std::size_t limit = found == shared_limits().end() ? usual_shared : found->second;
+  return std::min(limit, (limit > usual_shared ? max_shared : usual_shared) - fixed_shared(kernel));
+}
+
+bool has_opted_in(const void* kernel) {
+  const auto found = shared_limits().find({running.device, kernel});
+  return found != shared_limits().end() && found->second > usual_shared;
 }
 
 std::size_t fixed_shared(const void* kernel) {
@@ -43,10 +45,14 @@ std::size_t note_fixed_shared(const void* kernel, std::size_t bytes) {
   return known = std::min(std::max(known, bytes), usual_shared);
 }
 
-int resident_blocks(const void* kernel, std::size_t threads, std::size_t shared) {
+int blocks_with(std::size_t threads, std::size_t shared) {
   const std::size_t by_threads = max_resident_threads / threads,
-                    by_shared = shared_per_multiprocessor / (shared + fixed_shared(kernel) + 1024);
+                    by_shared = shared_per_multiprocessor / (shared + 1024);
   return static_cast<int>(std::min({by_threads, by_shared, std::size_t{32}}));
+}
+
+int resident_blocks(const void* kernel, std::size_t threads, std::size_t shared) {
+  return blocks_with(threads, shared + fixed_shared(kernel));
 }
 
 cudaError_t check_launch(const void* kernel, std::size_t shared) {
