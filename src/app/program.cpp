@@ -75,7 +75,7 @@ bool dump_if_asked(const config::Settings& settings) {
 namespace {
 
 void check_effects(const config::Settings& settings) {
-  if (settings.has_effects_checked_later()) return;
+  if (settings.has_effects_checked_later() || !settings.asks_dump().empty()) return;
   tell_without_effect(settings.without_effect(false), settings.without_effect(true));
 }
 
@@ -88,10 +88,6 @@ std::string memory_advice(const config::Settings& settings) {
       advice += (advice.empty() ? "; reduce --" : ", --") + std::string(name);
   return "out of memory" + advice;
 }
-
-}  // namespace
-
-namespace {
 
 // `explain` completes the message of an nmt::Error.
 int run(const std::function<int()>& body, const std::function<void()>& on_error,

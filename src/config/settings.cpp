@@ -148,8 +148,14 @@ std::string Settings::without_effect(bool typed) const {
 std::string Settings::with_source(const std::string& message) const {
   const std::string name = message.substr(0, message.find_first_of(": "));
   const Entry* entry = find(name);
-  const bool is_of_file = entry && entry->level > 0 && entry->level <= files_;
-  return is_of_file ? entry->where + message.substr(name.size()) : message;
+  if (!entry || entry->option.name != name || entry->level == 0 || entry->level > files_)
+    return message;
+  // A file may have the name of an option.
+  const bool is_value = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) {
+    const std::vector<std::string> given = values(other.option);
+    return std::find(given.begin(), given.end(), name) != given.end();
+  });
+  return is_value ? message : entry->where + message.substr(name.size());
 }
 
 Settings& Settings::checks_effects_itself() {

@@ -172,7 +172,8 @@ void remove_temporaries_on_signals() {
   struct sigaction action {};
   action.sa_handler = end_by;
   ::sigfillset(&action.sa_mask);
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGXCPU}) {
+  for (const int signal :
+       {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
     struct sigaction before {};
     ::sigaction(signal, nullptr, &before);
     if (signal == SIGPIPE || before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);

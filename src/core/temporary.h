@@ -35,9 +35,9 @@ class Temporary {
   Temporary *next_ = nullptr, *previous_ = nullptr;  // all of this process, the newest first
 };
 
-/// From now on, signals that end the program (SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGUSR1, SIGXCPU)
-/// remove the temporaries of this process before they do. Signals that are ignored stay ignored,
-/// except SIGPIPE. For programs, not for a library.
+/// From now on, signals that end the program (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
+/// SIGUSR1, SIGUSR2, SIGXCPU) remove the temporaries of this process before they do. Signals that
+/// are ignored stay ignored, except SIGPIPE. For programs, not for a library.
 void remove_temporaries_on_signals();
 
 /// For handlers of signals that end the process: removes the temporaries of this process.

@@ -10,9 +10,9 @@ namespace nmt {
 /// is at most `largest`.
 int round_length(int n, int largest);
 
-/// The target tokens that a GPU computes for so many of `padded`: whole eighths of the padded
-/// batch, so that batches of one padded shape are mostly one shape (CudaDevice::repeat) for at most
-/// an eighth more work in the softmax.
+/// `tokens` rounded up to whole eighths of `padded`, the tokens of the padded batch: what a GPU
+/// computes, so that batches of one padded shape are mostly one shape (CudaDevice::repeat) for at
+/// most an eighth more work in the softmax.
 std::int64_t round_tokens(std::int64_t tokens, std::int64_t padded);
 
 /// The batch with more padding, so that fewer shapes occur and recurring work can be replayed

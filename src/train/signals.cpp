@@ -31,7 +31,7 @@ Signals::Signals() {
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;
-  ::sigemptyset(&action.sa_mask);
+  ::sigfillset(&action.sa_mask);
   for (std::size_t i = 0; i < handled.size(); ++i) {
     ::sigaction(handled[i], nullptr, &old[i]);
     const bool is_nohup = handled[i] == SIGHUP && old[i].sa_handler == SIG_IGN;

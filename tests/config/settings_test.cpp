@@ -421,6 +421,12 @@ TEST(Yaml, LaterErrorsNameFileAndLine) {
   EXPECT_EQ(all.settings.with_source("enc-cell: x"), "c.yml:4: unit: x");
   for (const char* message : {"dim-emb: 7 is odd", "dim-rnn: not set", "nothing", "", ": heads"})
     EXPECT_EQ(all.settings.with_source(message), message);
+  // Neither an alias nor the name of a file is the name of an option.
+  all.settings.read_yaml("beam-size: 3\nafter: 1e\n", "c.yml");
+  EXPECT_EQ(all.settings.with_source("b: cannot be opened"), "b: cannot be opened");
+  EXPECT_EQ(all.settings.with_source("after: is wrong"), "c.yml:2: after: is wrong");
+  all.settings.read({"--train-sets", "after"});
+  EXPECT_EQ(all.settings.with_source("after: cannot be opened"), "after: cannot be opened");
 
   const auto unnamed = [](const std::string& text) {
     return message([&] { All().settings.read_yaml(text, ""); });

@@ -105,7 +105,7 @@ TEST(Temporary, AThreadThatMakesTemporariesLeavesNone) {
             fs::remove_all(folder / "b");
           }
         } catch (...) {
-          std::_Exit(1);  // a lost file is no error of a process that ends: the thread waits
+          std::_Exit(1);  // discard() waits while the process ends, so no error escapes
         }
       });
       ::usleep(5000);

@@ -167,10 +167,6 @@ __global__ void add_listed_kernel(Listed list, float* to) {
     to[0] += list.item[i].x[0] * static_cast<float>(list.item[i].weight);
 }
 
-}  // namespace
-
-namespace {
-
 // 30 KB of fixed shared memory.
 __global__ void fixed_kernel() {
   NMT_SHARED(fixed, char[30 * 1024]);

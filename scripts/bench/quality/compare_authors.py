@@ -34,21 +34,16 @@ class Packages:
         self.work = work
         work.mkdir(parents=True, exist_ok=True)
 
-    def folder(self, name, source=False):
-        """The unpacked package, and its version. `source`: there is no wheel."""
-        prefix = name.replace("-", "_") + "-"
-        found = [path for path in self.work.glob(prefix + "*") if path.is_file()]
-        if not found:
-            how = ["--no-binary", ":all:", "--no-build-isolation"] if source else []
-            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", *how, "--dest", self.work, name], check=True)
-            found = [path for path in self.work.glob(prefix + "*") if path.is_file()]
-        version = found[0].name[len(prefix):].split("-")[0].removesuffix(".tar.gz")
+    def folder(self, name, version, is_source):
+        """The unpacked package. `is_source`: there is no wheel."""
         out = self.work / "unpacked" / f"{name}-{version}"
         if not out.exists():
-            opened = tarfile.open(found[0]) if found[0].name.endswith(".gz") else zipfile.ZipFile(found[0])
-            with opened as archive:
+            how = ["--no-binary", ":all:", "--no-build-isolation"] if is_source else []
+            subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", *how, "--dest", self.work, f"{name}=={version}"], check=True)
+            file = next(self.work.glob(f"{name.replace('-', '_')}-{version}*"))
+            with tarfile.open(file) if is_source else zipfile.ZipFile(file) as archive:
                 archive.extractall(out)
-        return out, f"{name} {version}"
+        return out
 
 
 def load(path, name):
@@ -231,8 +226,8 @@ def mamba_ssm(folder, numpy):
     yield "mamba", "selective_scan_ref", ours.reshape(T, WIDTH), theirs[0].T.numpy()
 
 
-PACKAGES = [("xlstm", xlstm, False), ("recurrentgemma", recurrentgemma, False), ("fla-core", fla_core, False), ("sru", sru, False),
-            ("mamba-ssm", mamba_ssm, True)]  # True: a source package, which has no wheel
+PACKAGES = [("xlstm", "2.0.6", xlstm, False), ("recurrentgemma", "1.0.1", recurrentgemma, False), ("fla-core", "0.6.0", fla_core, False),
+            ("sru", "2.6.0", sru, False), ("mamba-ssm", "2.3.2.post1", mamba_ssm, True)]  # True: a source package, which has no wheel
 
 
 def main():
@@ -243,12 +238,12 @@ def main():
     import numpy as np
     packages, numpy, failed = Packages(args.work), Programs(), False
     print("| unit | package | function | largest difference |\n|---|---|---|---|")
-    for name, compare, is_source in PACKAGES:
-        folder, version = packages.folder(name, is_source)
+    for name, version, compare, is_source in PACKAGES:
+        folder = packages.folder(name, version, is_source)
         for unit, function, ours, theirs in compare(folder, numpy):
             assert ours.shape == theirs.shape, (unit, ours.shape, theirs.shape)
             difference = np.abs(ours - theirs).max() / np.abs(ours).max()
-            print(f"| {unit} | {version} | `{function}` | {difference:.1e} |", flush=True)
+            print(f"| {unit} | {name} {version} | `{function}` | {difference:.1e} |", flush=True)
             failed |= not difference < 1e-5
     return failed
 

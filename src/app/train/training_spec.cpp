@@ -44,8 +44,6 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
       return has_one ? "" : fmt::format(fmt::runtime(why), model.dec_cell);
     };
   };
-  config::named(options, "gate-init").idle_rule = unless_a_unit(
-      "no gate of unit {} has a bias", [](const auto& unit) { return !unit.gate_biases.empty(); });
   for (const char* name : {"state-heads", "state-width"})
     config::named(options, name).idle_rule =
         unless_a_unit("unit {} has no matrix state",
@@ -60,6 +58,12 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
       return why.empty() && other ? other() : why;
     };
   };
+  for (const char* name : {"gate-init", "gate-bias", "gate-steps"}) {
+    config::IdleRule& rule = config::named(options, name).idle_rule;
+    rule = either(unless_a_unit("no gate of unit {} has a bias",
+                                [](const auto& unit) { return !unit.gate_biases.empty(); }),
+                  std::move(rule));
+  }
   for (const char* name : {"dropout-state", "dropout-weights"}) {
     config::IdleRule& rule = config::named(options, name).idle_rule;
     rule =
