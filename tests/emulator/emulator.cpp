@@ -309,8 +309,8 @@ std::string thread_name() {
   return name_of_thread(static_cast<int>(running.thread));
 }
 
-void abort_launch(const std::string& message) {
-  run_.error = message;
+void abort_launch(std::string message) {
+  run_.error = std::move(message);  // the stack of the thread is never unwound
   for (;;) pause();
 }
 

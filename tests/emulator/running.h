@@ -56,7 +56,7 @@ extern constinit thread_local Running running;
 std::string thread_name();
 
 /// Ends the launch with an error; called by a kernel's thread.
-[[noreturn]] void abort_launch(const std::string& message);
+[[noreturn]] void abort_launch(std::string message);
 
 /// Shared memory of the running block.
 struct SharedMemory {

@@ -23,6 +23,7 @@ which Marian gives each thread batches of its own. The time of one line is subtr
 --words target tokens, dropout 0, the first update subtracted. Programs are taken from $NMT_BUILD, else build/."""
 import argparse
 import json
+import os
 import pathlib
 import re
 import statistics
@@ -52,6 +53,14 @@ def options():
     args = parser.parse_args()
     args.device = "cpu"  # for Clock
     return args
+
+
+def set_up_openblas():
+    """One thread, since Marian has its own; and the kernels of AVX-512 for processors that OpenBLAS 0.3.21 does not know."""
+    flags = next((line for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("flags")), "")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if "avx512vl" in flags:
+        os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
 
 
 def run(*words, text=None):
@@ -186,6 +195,8 @@ def compare_training(args, folder, marian):
         return seconds, [line for line in shown if line.get("event") == "display"][-1]["labels"]
 
     def theirs(updates):
+        for left in folder.glob("theirs*"):  # Marian would go on from it
+            left.unlink()
         command = marian.train_command(*texts, folder / "theirs.npz", updates)
         seconds, log = child_seconds(clock, ["sh", "-c", 'exec "$@" 2>&1', "sh", *command])  # the log is standard error
         labels = re.findall(r"Cost [0-9.]+ \* ([0-9,]+) @", log)
@@ -205,13 +216,15 @@ def compare_training(args, folder, marian):
 
 def main():
     args = options()
+    set_up_openblas()
     lines = args.source.read_text(encoding="utf-8").split("\n")
     text = [line for line in lines if line.strip()][:args.lines]
     encoded = encode(args.model / "vocab.spm", text)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         marian = Marian(args, encoded, folder)
-        version = run(args.marian / "marian-decoder", "--version").stdout.strip()
+        shown = run(args.marian / "marian-decoder", "--version")
+        version = (shown.stdout + shown.stderr).split()[0]
         time = "processor time" if args.threads == 1 else "wall time"
         print(f"Marian {version}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {time}; {args.model.name}, {marian.precision}")
         if args.train:
