@@ -20,7 +20,8 @@ which Marian gives each thread batches of its own. The time of one line is subtr
     scripts/bench/rivals/compare_marian.py marian/build model test2016.en --train train.en train.de
 
 --train measures training of this shape instead: target tokens of --updates updates per second, batches of
---words target tokens, dropout 0, the first update subtracted. Programs are taken from $NMT_BUILD, else build/."""
+--words target tokens, dropout 0, the first update subtracted. Give it a few thousand pairs: the time in which
+both sides read them is measured, too, and subtracted. Programs are taken from $NMT_BUILD, else build/."""
 import argparse
 import json
 import os
@@ -206,8 +207,13 @@ def compare_training(args, folder, marian):
 
     rates = []
     for _ in range(args.rounds):
-        rates.append([(many[1] - one[1]) / (many[0] - one[0]) for many, one in
-                      ((side(args.updates), side(1)) for side in (ours, theirs))])
+        row = []
+        for side in (ours, theirs):
+            many, one = side(args.updates), side(1)
+            if many[0] <= one[0]:
+                sys.exit(f"one update takes as long as {args.updates}: give more --updates or fewer pairs")
+            row.append((many[1] - one[1]) / (many[0] - one[0]))
+        rates.append(row)
     print("| side | target tokens/s of training | ratio |\n|---|---|---|")
     ratio = statistics.median(row[0] / row[1] for row in rates)
     for side, name in enumerate(("nmt-train", "marian")):
@@ -225,8 +231,8 @@ def main():
         marian = Marian(args, encoded, folder)
         shown = run(args.marian / "marian-decoder", "--version")
         version = (shown.stdout + shown.stderr).split()[0]
-        time = "processor time" if args.threads == 1 else "wall time"
-        print(f"Marian {version}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {time}; {args.model.name}, {marian.precision}")
+        how = "processor time" if args.threads == 1 else "wall time"
+        print(f"Marian {version}, {processor()}, {args.threads} thread{'s' * (args.threads > 1)}, {how}; {args.model.name}, {marian.precision}")
         if args.train:
             compare_training(args, folder, marian)
         else:

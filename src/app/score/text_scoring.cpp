@@ -37,6 +37,10 @@ Text read(const std::vector<std::string>& files) {
   return text;
 }
 
+void refuse(bool given, const std::string& option, const char* model) {
+  if (given) fail(ExitStatus::usage, "{}: has no meaning for a {} model", option, model);
+}
+
 void check_text(const ScoreSpec& spec) {
   if (spec.models.models.size() > 2)
     fail(ExitStatus::usage, "model: {} language models given, expected one, or two to compare",
@@ -44,16 +48,13 @@ void check_text(const ScoreSpec& spec) {
   if (spec.files.size() > 1)
     fail(ExitStatus::usage, "files to score: {}; a language model scores one",
          fmt::join(spec.files, ", "));
-  const auto refuse = [](bool given, const std::string& name) {
-    if (given) fail(ExitStatus::usage, "{}: has no meaning for a language model", name);
-  };
-  refuse(spec.format.n_best, "n-best");
-  refuse(spec.pieces_in, "no-spm-encode");
+  refuse(spec.format.n_best, "n-best", "language");
+  refuse(spec.pieces_in, "no-spm-encode", "language");
   SearchSpec search = spec.search;
   for (const config::Option& option : config::fields(search, scoring_search()))
-    refuse(config::values(option) != option.initial, option.name);
-  refuse(!spec.models.weights.empty(), "weights");
-  refuse(spec.models.combination != EnsembleSpec{}.combination, "ensemble");
+    refuse(config::values(option) != option.initial, option.name, "language");
+  refuse(!spec.models.weights.empty(), "weights", "language");
+  refuse(spec.models.combination != EnsembleSpec{}.combination, "ensemble", "language");
   const bool two = spec.models.models.size() == 2;
   if (two && spec.format.word_scores)
     fail(ExitStatus::usage, "word-scores: the difference of two models has one score per line");
@@ -132,11 +133,8 @@ bool scores_text(const ScoreSpec& spec) {
 }
 
 void refuse_text_options(const ScoreSpec& spec) {
-  const auto refuse = [](bool given, const char* name) {
-    if (given) fail(ExitStatus::usage, "{}: has no meaning for a translation model", name);
-  };
-  refuse(spec.context.has_value(), "context");
-  refuse(spec.parts != ScoreSpec{}.parts, "parts");
+  refuse(spec.context.has_value(), "context", "translation");
+  refuse(spec.parts != ScoreSpec{}.parts, "parts", "translation");
 }
 
 void score_text(const ScoreSpec& spec) {
