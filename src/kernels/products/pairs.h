@@ -179,23 +179,28 @@ template <int rows, int panels, bool along_k>
                                                      std::int64_t ldb, Pair* packed,
                                                      std::int64_t panel_stride) {
   static_assert(panel_width == 32);
-  for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)
-    for (int half = 0; half < 2; ++half) {
-      const std::int64_t column = n + 16 * half;
-      Pair* to = packed + 16 * half;
-      if (transpose_b) {
-        pack_pairs_of_columns(b + column * ldb, ldb, n_end - column, k_begin, k_end, to);
-        continue;
+  if (transpose_b) {
+    for (std::int64_t n = n_begin; n < n_end; n += panel_width, packed += panel_stride)
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t column = n + 16 * half;
+        pack_pairs_of_columns(b + column * ldb, ldb, n_end - column, k_begin, k_end,
+                              packed + 16 * half);
       }
-      const __mmask16 columns = lanes_below(n_end - column);
-      for (std::int64_t k = k_begin; k < k_end; k += 2, to += panel_width) {
-        const float* even = b + k * ldb + column;
-        __builtin_prefetch(even + 16 * ldb);
-        __builtin_prefetch(even + 17 * ldb);
-        _mm512_storeu_si512(to,
-                            pairs_of_two_rows(even, k + 1 < k_end ? even + ldb : nullptr, columns));
+    return;
+  }
+  // Whole rows of B, which the processor prefetches; columns of one panel would be too short for
+  // it.
+  for (std::int64_t k = k_begin; k < k_end; k += 2, packed += panel_width) {
+    const float *even = b + k * ldb, *odd = k + 1 < k_end ? even + ldb : nullptr;
+    Pair* to = packed;
+    for (std::int64_t n = n_begin; n < n_end; n += panel_width, to += panel_stride)
+      for (int half = 0; half < 2; ++half) {
+        const std::int64_t column = n + 16 * half;
+        _mm512_storeu_si512(to + 16 * half,
+                            pairs_of_two_rows(even + column, odd ? odd + column : nullptr,
+                                              lanes_below(n_end - column)));
       }
-    }
+  }
 }
 #else
 inline bool has_pairs() {

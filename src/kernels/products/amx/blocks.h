@@ -42,7 +42,7 @@ template <int n, class Body>
 
 /// C (+)= A B for `rows` x `columns` tiles, configured by product_tiles().
 template <class Tiles, TileElements elements, int rows, int columns>
-void tile_block(TileBlock block) {
+void tile_block(const TileBlock& block) {
   static_assert(rows <= 2 && rows * columns <= 4);
   // Calls body(sum, place) with the number of each tile of C.
   const auto for_each_sum = [&](const auto& body) {

@@ -22,7 +22,14 @@ constexpr std::int64_t tile_pairs = 16;  // along k, of one instruction
 constexpr std::int64_t pair_bytes = sizeof(Pair);
 // A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
 constexpr std::int64_t tiled_block_pairs = 160 * 1024;
-constexpr std::int64_t copied_rows = 2 * max_tile_rows;
+// Pairs of a stretch of k: two tiles of rows of A and the tiles of B that are multiplied with them
+// stay in the L1 cache.
+constexpr std::int64_t tiled_stretch = 128;
+// An odd number of cache lines.
+constexpr std::int64_t tiled_stride = tiled_stretch + tile_pairs;
+// Blocks of two tiles of rows that are copied at once from a transposed A.
+constexpr std::int64_t copied_blocks = 8;
+constexpr std::int64_t copied_rows = copied_blocks * 2 * max_tile_rows;
 
 /// Pairs of a column of a packed B: whole steps, or all pairs where they are less than a step. They
 /// fit in the k floats of pack().
@@ -43,38 +50,38 @@ inline void pack_tiled(bool transpose_b, std::int64_t k_begin, std::int64_t k_en
                 static_cast<std::size_t>((height - used) * panel_width * pair_bytes));
 }
 
-/// Rows of pairs of columns of A stored [k,m]: `rows` <= 16 columns from `a` on.
+/// 16 pairs of each of `rows` <= 16 columns of A stored [k,m], from row k on. Rows from k_end on
+/// are zeros.
 [[gnu::target("avx512bf16")]] inline void pairs_of_columns(const float* a, std::int64_t lda,
-                                                           std::int64_t rows, std::int64_t k_begin,
+                                                           std::int64_t rows, std::int64_t k,
                                                            std::int64_t k_end, float* to) {
   const __mmask16 used = lanes_below(rows);
-  for (std::int64_t k = k_begin; k < k_end; k += 2 * tile_pairs, to += tile_pairs) {
-    __m512i pairs[tile_pairs];
+  __m512i pairs[tile_pairs];
 #pragma GCC unroll 16
-    for (int i = 0; i < tile_pairs; ++i) {
-      const std::int64_t row = k + 2 * i;
-      const float* even = a + row * lda;
-      pairs[i] = row < k_end ? pairs_of_two_rows(even, row + 1 < k_end ? even + lda : nullptr, used)
-                             : _mm512_setzero_si512();
-    }
-    transpose16(pairs);
-#pragma GCC unroll 16
-    for (int r = 0; r < max_tile_rows; ++r)
-      if (r < rows) _mm512_storeu_si512(to + r * copied_stride, pairs[r]);
+  for (int i = 0; i < tile_pairs; ++i) {
+    const std::int64_t row = k + 2 * i;
+    const float* even = a + row * lda;
+    pairs[i] = row < k_end ? pairs_of_two_rows(even, row + 1 < k_end ? even + lda : nullptr, used)
+                           : _mm512_setzero_si512();
   }
+  transpose16(pairs);
+#pragma GCC unroll 16
+  for (int r = 0; r < max_tile_rows; ++r)
+    if (r < rows) _mm512_storeu_si512(to + r * tiled_stride, pairs[r]);
 }
 
-/// Copies rows of A over [k, k_end) as pairs, with zeros in the rest of the last step.
+/// Copies rows of A over [k, k_end) as pairs, with zeros in the rest of the last step. Columns of a
+/// transposed A are copied in the order of memory, a step of all of them after the other.
 inline void copy_pairs(const Product& p, Range rows, std::int64_t k, std::int64_t k_end,
                        float* out) {
   if (p.transpose_a) {
-    for (std::int64_t r = rows.begin; r < rows.end;
-         r += max_tile_rows, out += max_tile_rows * copied_stride)
-      pairs_of_columns(p.a + r, p.lda, std::min<std::int64_t>(max_tile_rows, rows.end - r), k,
-                       k_end, out);
+    for (; k < k_end; k += 2 * tile_pairs, out += tile_pairs)
+      for (std::int64_t r = rows.begin; r < rows.end; r += max_tile_rows)
+        pairs_of_columns(p.a + r, p.lda, std::min<std::int64_t>(max_tile_rows, rows.end - r), k,
+                         k_end, out + (r - rows.begin) * tiled_stride);
     return;
   }
-  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += copied_stride) {
+  for (std::int64_t r = rows.begin; r < rows.end; ++r, out += tiled_stride) {
     const std::int64_t last = (k_end - k - 1) / (2 * tile_pairs) * tile_pairs;
     std::memset(out + last, 0, tile_pairs * pair_bytes);
     pairs_of_row(p.a + r * p.lda + k, k_end - k, out);
@@ -98,8 +105,8 @@ void multiply_row_tiles(std::int64_t height, std::int64_t used, std::int64_t ste
   constexpr std::int64_t float_bytes = sizeof(float);
   TileBlock block{.steps = steps,
                   .a = reinterpret_cast<const char*>(a),
-                  .a_row = copied_stride * float_bytes,
-                  .a_tile = height * copied_stride * float_bytes,
+                  .a_row = tiled_stride * float_bytes,
+                  .a_tile = height * tiled_stride * float_bytes,
                   .b_row = panel_width * pair_bytes,
                   .b_step = tile_pairs * panel_width * pair_bytes,
                   .b_tile = panel_width / 2 * pair_bytes,
@@ -130,46 +137,77 @@ void multiply_row_tiles(std::int64_t height, std::int64_t used, std::int64_t ste
   for (; n < columns; n += panel_width) run(std::integral_constant<int, 1>(), n);
 }
 
+/// Rows of C over a stretch of k: C (+)= A B, of rows that copy_pairs() has copied to `a`.
+template <class Tiles>
+void multiply_rows(const RowTiles& tiles, std::int64_t rows, std::int64_t steps, float* a,
+                   const TiledPanels& b, std::int64_t columns, bool accumulate, float* c,
+                   std::int64_t ldc) {
+  const std::int64_t two_tiles = 2 * tiles.height;
+  for (std::int64_t r = 0; r < rows; r += two_tiles, a += two_tiles * tiled_stride) {
+    const std::int64_t used = std::min(two_tiles, rows - r);
+    const bool two = used > tiles.height;
+    const std::int64_t unused = (two ? 2 : 1) * tiles.height - used;
+    std::memset(a + used * tiled_stride, 0,
+                static_cast<std::size_t>(unused * tiled_stride) * sizeof(float));
+    (two ? multiply_row_tiles<Tiles, 2> : multiply_row_tiles<Tiles, 1>)(tiles.height, used, steps,
+                                                                        a, b, columns, accumulate,
+                                                                        c + r * ldc, ldc);
+  }
+}
+
+/// The blocks of a product in tiles.
+struct TiledBlocks {
+  std::int64_t depth_unit;  ///< pairs of a tile
+  std::int64_t stretch;     ///< pairs of a copy of rows of A, whole tiles
+  std::int64_t columns;     ///< of B and C, whole panels
+  std::int64_t depth;       ///< pairs of a block of B, whole stretches
+
+  TiledBlocks(std::int64_t height, std::int64_t n, bool transpose_a)
+      : depth_unit(std::min(height, tile_pairs)) {
+    const std::int64_t stretches = (height + tiled_stretch - 1) / tiled_stretch;
+    stretch = ((height + stretches - 1) / stretches + depth_unit - 1) / depth_unit * depth_unit;
+    // Of about equal width, so that no copy of A serves only a few columns.
+    const std::int64_t most = tiled_block_pairs / stretch / panel_width * panel_width,
+                       blocks = n / most + 1;
+    columns = (n / panel_width / blocks + 1) * panel_width;
+    // C is read again for each block. That of a transposed A, a gradient of weights, stays in the
+    // L2 cache beside a small block.
+    depth = transpose_a ? stretch : tiled_block_pairs / columns / stretch * stretch;
+  }
+};
+
 /// RoundedProducts::part in tiles.
 template <class Tiles>
 void tiled_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
                 std::int64_t n_end) {
   static_assert(panel_width == 32);
-  alignas(64) float a_copy[copied_rows * copied_stride];
+  alignas(64) float a_copy[copied_rows * tiled_stride];
   alignas(64) Pair b_block[tiled_block_pairs];
-  const RowTiles row_tiles(m_end - m_begin);
-  const std::int64_t height = tiled_height(p.k), depth_unit = std::min(height, tile_pairs);
-  const std::int64_t stretches = (height + stretch - 1) / stretch;
-  const std::int64_t depth_step =
-      ((height + stretches - 1) / stretches + depth_unit - 1) / depth_unit * depth_unit;
-  // Blocks of about equal width, so that no copy of A serves only a few columns.
-  const std::int64_t most = tiled_block_pairs / depth_step / panel_width * panel_width,
-                     blocks = (n_end - n_begin) / most + 1,
-                     columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
-  const TileSession<Tiles> session(product_tiles(row_tiles.height, depth_unit));
-  for (std::int64_t n = n_begin; n < n_end; n += columns_step) {
-    const std::int64_t columns = std::min(columns_step, n_end - n);
-    for (std::int64_t first = 0; first < height; first += depth_step) {
-      const std::int64_t depth = std::min(depth_step, height - first), k = 2 * first,
-                         k_end = std::min(p.k, k + 2 * depth);
-      TiledPanels b{b_block, depth * panel_width};
+  const RowTiles tiles(m_end - m_begin);
+  const std::int64_t height = tiled_height(p.k);
+  const TiledBlocks blocks(height, n_end - n_begin, p.transpose_a);
+  const std::int64_t rows_step = (p.transpose_a ? copied_blocks : 1) * 2 * tiles.height;
+  const TileSession<Tiles> session(product_tiles(tiles.height, blocks.depth_unit));
+  for (std::int64_t n = n_begin; n < n_end; n += blocks.columns) {
+    const std::int64_t columns = std::min(blocks.columns, n_end - n);
+    for (std::int64_t first = 0; first < height; first += blocks.depth) {
+      const std::int64_t last = std::min(first + blocks.depth, height);
+      TiledPanels b{b_block, (last - first) * panel_width};
       if (p.packed)
         b = {reinterpret_cast<const Pair*>(p.packed) + n * height + first * panel_width,
              height * panel_width};
       else
-        pack_tiled(p.transpose_b, k, k_end, n, n + columns, p.b, p.ldb, depth, b.panel_stride,
-                   b_block);
-      for (std::int64_t m = m_begin; m < m_end; m += 2 * row_tiles.height) {
-        const std::int64_t used = std::min(2 * row_tiles.height, m_end - m);
-        copy_pairs(p, {m, m + used}, k, k_end, a_copy);
-        const bool two = used > row_tiles.height;
-        const std::int64_t unused = (two ? 2 : 1) * row_tiles.height - used;
-        std::memset(a_copy + used * copied_stride, 0,
-                    static_cast<std::size_t>(unused * copied_stride) * sizeof(float));
-        (two ? multiply_row_tiles<Tiles, 2>
-             : multiply_row_tiles<Tiles, 1>)(row_tiles.height, used, depth / depth_unit, a_copy, b,
-                                             columns, p.accumulate || first > 0,
-                                             p.c + m * p.ldc + n, p.ldc);
+        pack_tiled(p.transpose_b, 2 * first, std::min(p.k, 2 * last), n, n + columns, p.b, p.ldb,
+                   last - first, b.panel_stride, b_block);
+      for (std::int64_t m = m_begin; m < m_end; m += rows_step) {
+        const Range rows{m, std::min(m + rows_step, m_end)};
+        for (std::int64_t from = first; from < last; from += blocks.stretch) {
+          const std::int64_t to = std::min(from + blocks.stretch, last);
+          copy_pairs(p, rows, 2 * from, std::min(p.k, 2 * to), a_copy);
+          multiply_rows<Tiles>(tiles, rows.end - m, (to - from) / blocks.depth_unit, a_copy,
+                               {b.first + (from - first) * panel_width, b.panel_stride}, columns,
+                               p.accumulate || from > 0, p.c + m * p.ldc + n, p.ldc);
+        }
       }
     }
   }
