@@ -21,9 +21,6 @@ void for_each_part(std::int64_t length, const Body& body) {
     body(first, std::min(most_positions, length - first));
 }
 
-void quantize(std::int64_t n, const float* x, float factor, std::int8_t* q) {
-  for (std::int64_t i = 0; i < n; ++i) q[i] = static_cast<std::int8_t>(nearest(x[i], factor));
-}
 void quantize(std::int64_t n, const float* x, const float* factors, std::int8_t* q) {
   for (std::int64_t i = 0; i < n; ++i) q[i] = static_cast<std::int8_t>(nearest(x[i], factors[i]));
 }
@@ -56,7 +53,7 @@ void QuantizedHead::pack(const float* keys, std::int64_t key_stride, const float
     const float* key = keys + s * key_stride;
     const Step step(largest_magnitude(key, space));
     scales[s] = step.size;
-    quantize(space, key, step.inverse, quantized + s * space);
+    quantize_values(key, space, step.inverse, quantized + s * space);
   }
   pack_int8_rows(true, space, length, quantized, space, scales, to);
   to += packed_int8_size(space, length);

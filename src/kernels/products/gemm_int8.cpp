@@ -48,8 +48,8 @@ struct VectorDots {
         const std::int64_t begin = a.count * t / row_tiles, end = a.count * (t + 1) / row_tiles;
         (whole ? shape.whole : shape.single)[end - begin - 1](
             depth, a.values + begin * a.stride, a.stride, a.sums + begin, p.panel(j), sums);
-        finish_rows(p, end - begin, j, std::min(width, n_end - j), width, sums, a.steps + begin,
-                    c + begin * p.ldc + j);
+        finish_rows(p, {end - begin, j, std::min(width, n_end - j), width, sums, nullptr},
+                    a.steps + begin, c + begin * p.ldc + j);
       }
     }
   }

@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <limits>
 
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+
 // Symmetric linear quantization to int8: x ~ step q, step = max |x| / 127, q in [-127,127].
 
 namespace nmt::kernels {
@@ -42,6 +46,46 @@ inline std::int32_t nearest(float x, float scale) {
   const double shifted = static_cast<double>(x) * static_cast<double>(scale) + 6755399441055744.0;
   return static_cast<std::int32_t>(std::bit_cast<std::int64_t>(shifted) - 0x4338000000000000);
 #endif
+}
+
+/// out[i] = nearest(x[i], scale) for i < n; returns their sum. g++ 12 makes three times the
+/// instructions of the portable loop that AVX-512 needs.
+inline std::int32_t quantize_values(const float* x, std::int64_t n, float scale, std::int8_t* out) {
+  std::int64_t i = 0;
+  std::int32_t sum = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  const __m512 factor = _mm512_set1_ps(scale), shift = _mm512_set1_ps(12582912.0f);
+  const __m512i offset = _mm512_set1_epi32(0x4B400000);
+  const auto rounded = [&](__m512 value) __attribute__((always_inline)) {
+    return _mm512_sub_epi32(_mm512_castps_si512(_mm512_fmadd_ps(value, factor, shift)), offset);
+  };
+  // Packing works on 128 bits: four consecutive values of each of four vectors.
+  const __m512i order =
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i flip = _mm512_set1_epi8(-128);
+  __m512i sums = _mm512_setzero_si512();  // of values + 128
+  for (; i + 64 <= n; i += 64) {
+    const __m512i low = _mm512_packs_epi32(rounded(_mm512_loadu_ps(x + i)),
+                                           rounded(_mm512_loadu_ps(x + i + 16))),
+                  high = _mm512_packs_epi32(rounded(_mm512_loadu_ps(x + i + 32)),
+                                            rounded(_mm512_loadu_ps(x + i + 48))),
+                  bytes = _mm512_maskz_permutexvar_epi32(0xFFFF, order,
+                                                         _mm512_packs_epi16(low, high));
+    _mm512_storeu_si512(out + i, bytes);
+    sums = _mm512_add_epi64(
+        sums, _mm512_sad_epu8(_mm512_xor_si512(bytes, flip), _mm512_setzero_si512()));
+  }
+  alignas(64) std::int64_t parts[8];
+  _mm512_store_si512(parts, sums);
+  for (const std::int64_t part : parts) sum += static_cast<std::int32_t>(part);
+  sum -= static_cast<std::int32_t>(128 * i);
+#endif
+  for (; i < n; ++i) {
+    const std::int32_t q = nearest(x[i], scale);
+    out[i] = static_cast<std::int8_t>(q);
+    sum += q;
+  }
+  return sum;
 }
 
 }  // namespace

@@ -50,8 +50,10 @@ NMT_VNNI_INLINE void dot_tile_of(std::integer_sequence<int, i...>, std::int64_t 
   ((sum[i] = _mm512_setzero_si512()), ...);
   for (std::int64_t k = 0; k < depth; ++k) {
     __m512i weights[panels], activations;
-    for (int p = 0; p < panels; ++p)
+    for (int p = 0; p < panels; ++p) {
       weights[p] = _mm512_loadu_si512(panel + (p * depth + k) * dot_columns * dot_depth);
+      asm("" : "+v"(weights[p]));  // loaded once: with few sums, g++ 12 loads it again for each row
+    }
     const auto load = [&](int row) __attribute__((always_inline, target("avx512vnni"))) {
       std::int32_t four;
       std::memcpy(&four, a + row * stride + k * dot_depth, dot_depth);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // Parts of an int8 product (gemm_int8.h) on the calling thread: rows are quantized some at a time
 // and multiplied by the tiles of an instruction set. Everything here has internal linkage, because
@@ -16,7 +17,7 @@ namespace {
 constexpr int dot_columns = 16;  // columns of a panel
 constexpr int dot_depth = 4;     // adjacent k of a column
 /// Activations in one pass over the weights: stays in the second-level cache.
-constexpr std::int64_t quantized_bytes = 96 * 1024;
+constexpr std::int64_t quantized_bytes = 112 * 1024;
 constexpr std::int64_t max_quantized_rows = 256;
 
 constexpr std::int64_t rounded(std::int64_t n, std::int64_t to) {
@@ -71,37 +72,49 @@ inline float quantize_row(const float* x, std::int64_t k, std::int64_t stride, s
     std::fill_n(out, k, std::int8_t{0});
     return step.size;
   }
-  std::int32_t total = 0;
-  for (std::int64_t i = 0; i < k; ++i) {
-    const std::int32_t q = nearest(x[i], step.inverse);
-    out[i] = static_cast<std::int8_t>(q);
-    total += q;
-  }
-  sum = total;
+  sum = quantize_values(x, k, step.inverse, out);
   return step.size;
 }
 
-/// Writes C from the sums of some rows [rows][width] and the columns from `column` on; `c` is the
-/// first of them, `steps` are those of the rows.
-inline void finish_rows(const Int8Product& p, std::int64_t rows, std::int64_t column,
-                        std::int64_t columns, std::int64_t width, const std::int32_t* sums,
-                        const float* steps, float* c) {
-  const float* const scales = scales_of(p.k, p.n, p.packed) + column;
-  const float* const bias = p.addend.bias ? p.addend.bias + column : nullptr;
-  for (std::int64_t r = 0; r < rows; ++r) {
+/// Sums of some rows and columns of C, [rows][width]; `column` is the first of C, `columns` of the
+/// width are used. `excess`: what is too much in every sum of a row, in units of 128; null: nothing.
+struct Int8Sums {
+  std::int64_t rows, column, columns, width;
+  const std::int32_t* sums;
+  const std::int32_t* excess;
+};
+
+/// finish_rows() of `columns` columns, a constant where it is one.
+template <class Columns>
+[[gnu::always_inline]] inline void finish_columns(const Int8Product& p, const Int8Sums& part,
+                                                  Columns columns, const float* steps, float* c) {
+  const float* const scales = scales_of(p.k, p.n, p.packed) + part.column;
+  const float* const bias = p.addend.bias ? p.addend.bias + part.column : nullptr;
+  for (std::int64_t r = 0; r < part.rows; ++r) {
     const float step = steps[r];
-    const std::int32_t* const from = sums + r * width;
+    const std::int32_t excess = part.excess ? 128 * part.excess[r] : 0;
+    const std::int32_t* const from = part.sums + r * part.width;
     float* const to = c + r * p.ldc;
+    const auto value = [&](std::int64_t j) {
+      return static_cast<float>(from[j] - excess) * (step * scales[j]);
+    };
     if (p.addend.accumulate)
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = to[j] + static_cast<float>(from[j]) * (step * scales[j]);
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = to[j] + value(j);
     else if (bias)
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = static_cast<float>(from[j]) * (step * scales[j]) + bias[j];
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = value(j) + bias[j];
     else
-      for (std::int64_t j = 0; j < columns; ++j)
-        to[j] = static_cast<float>(from[j]) * (step * scales[j]);
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = value(j);
   }
+}
+
+/// Writes C from the sums; `c` is the first element of theirs, `steps` are those of the rows.
+inline void finish_rows(const Int8Product& p, const Int8Sums& part, const float* steps, float* c) {
+  if (part.columns == 4 * dot_columns)
+    finish_columns(p, part, std::integral_constant<std::int64_t, 4 * dot_columns>(), steps, c);
+  else if (part.columns == 2 * dot_columns)
+    finish_columns(p, part, std::integral_constant<std::int64_t, 2 * dot_columns>(), steps, c);
+  else
+    finish_columns(p, part, part.columns, steps, c);
 }
 
 /// Rows [m_begin, m_end) and columns [n_begin, n_end); n_begin is a multiple of 16. Dots is the
@@ -117,7 +130,12 @@ void int8_part(const Int8Product& p, std::int64_t m_begin, std::int64_t m_end, s
   const std::int64_t stride = Dots::stride(p.k);
   std::int64_t group = std::clamp<std::int64_t>(quantized_bytes / std::max<std::int64_t>(stride, 1),
                                                 1, max_quantized_rows);
-  if (group > Dots::row_unit) group -= group % Dots::row_unit;
+  // Whole units, and pairs of them, which tiles of AMX multiply at once.
+  for (const std::int64_t unit : {2 * Dots::row_unit, Dots::row_unit})
+    if (group > unit) {
+      group -= group % unit;
+      break;
+    }
   for (std::int64_t m = m_begin; m < m_end; m += group) {
     const std::int64_t rows = std::min(group, m_end - m);
     for (std::int64_t r = 0; r < rows; ++r) {
