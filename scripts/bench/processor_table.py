@@ -25,8 +25,10 @@ INTEL = {85: "Skylake", 106: "Ice Lake", 108: "Ice Lake", 143: "Sapphire Rapids"
          174: "Granite Rapids"}  # fmt: skip
 
 
-def class_of(vendor, family, model, flags=()):
-    """The microarchitecture as this page names it, or vendor and numbers."""
+def class_of(vendor, family, model, flags=(), l3_kib=0):
+    """The microarchitecture as this page names it, or vendor and numbers. A hypervisor may report the
+    model of an older processor: one with AMX and a third-level cache of more than the 320 MiB of
+    Emerald Rapids is Granite Rapids."""
     if vendor == "AuthenticAMD" and family == 26:
         return "AMD Zen 5"
     if vendor == "AuthenticAMD" and family == 25:
@@ -39,13 +41,22 @@ def class_of(vendor, family, model, flags=()):
         if model == 85 and "avx512_vnni" in flags:
             return "Intel Cascade Lake"
         return "Intel " + INTEL[model]
+    if vendor == "GenuineIntel" and "amx_tile" in flags and l3_kib > 320 * 1024:
+        return "Intel Granite Rapids"
     return f"{vendor} family {family} model {model}"
+
+
+def l3_kib():
+    """Size of the third-level cache, or 0 where Linux does not say."""
+    size = pathlib.Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+    return int(size.read_text(encoding="utf-8").strip().rstrip("K")) if size.exists() else 0
 
 
 def this_class():
     text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0]
     facts = dict(re.split(r"\s*:\s*", line, maxsplit=1) for line in text.splitlines() if ":" in line)
-    return class_of(facts.get("vendor_id", "unknown"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)), facts.get("flags", "").split())
+    return class_of(facts.get("vendor_id", "unknown"), int(facts.get("cpu family", 0)), int(facts.get("model", 0)), facts.get("flags", "").split(),
+                    l3_kib())
 
 
 def measure(threads, more):
