@@ -147,6 +147,12 @@ Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* p
   return result;
 }
 
+bool Compute::would_be_faster_in_bfloat16() {
+  return !cuda_ && use_ == ComputeUse::training && precision_ == Precision::float32 &&
+         precision_reason_.empty() && products_ != ProductChoice::onednn &&
+         kernels::rounded_products().is_native && bfloat16_is_faster({&pool_});
+}
+
 const kernels::ProductLibrary* Compute::products() {
   if (cuda_) {
     if (products_ == ProductChoice::onednn)

@@ -54,6 +54,8 @@ class Compute {
   Context context(Arena& arena);
   /// A context for training: weights are float32, and on the CPU products() computes products.
   Context training_context(Arena& arena, const kernels::ProductLibrary* products);
+  /// Whether --precision auto would choose bfloat16 for a training in float32 on the CPU.
+  bool would_be_faster_in_bfloat16();
   /// The GEMM of training; logs the choice. With --precision bfloat16:
   /// ProductLibrary::bfloat16(). In float32: oneDNN, which computes the products for which it is
   /// faster here (choose_products()); null for the own GEMM alone, and on a GPU. Errors (usage):

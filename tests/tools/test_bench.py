@@ -130,6 +130,11 @@ class ProcessorTable(unittest.TestCase):
                             (("GenuineIntel", 6, 106), "Intel Ice Lake"), (("GenuineIntel", 6, 143), "Intel Sapphire Rapids"),
                             (("GenuineIntel", 6, 173), "Intel Granite Rapids"), (("Other", 1, 2), "Other family 1 model 2")):  # fmt: skip
             self.assertEqual(processor_table.class_of(*facts), name)
+        # A hypervisor that reports the model of a processor without AMX.
+        hidden = ("GenuineIntel", 6, 167)
+        self.assertEqual(processor_table.class_of(*hidden, ["amx_tile"], 480 * 1024), "Intel Granite Rapids")
+        for facts in ((["amx_tile"], 320 * 1024), (["avx512f"], 480 * 1024)):
+            self.assertEqual(processor_table.class_of(*hidden, *facts), "GenuineIntel family 6 model 167")
 
     def test_a_section_is_added_or_replaced(self):
         page = "# Head\n\nText.\n"

@@ -163,6 +163,9 @@ class TrainTest(unittest.TestCase):
                 stored.write_text(json.dumps(choices | {key: [faster]}), encoding="utf-8")
                 self.train(f"auto {faster}", *own, "--precision", "auto", "--after", "20u")
                 self.assertEqual(weights(self.dir / f"auto {faster}"), weights(self.dir / ("mixed" if faster else "single")))
+                # Without the option, a line says that it would be faster.
+                told = self.train(f"default {faster}", *own, "--after", "1u").stderr
+                self.assertEqual("see --precision auto" in told, faster)
         self.assertEqual(weights(self.dir / "auto measured"), weights(self.dir / f"auto {measured[0]}"))
 
     def test_what_an_older_version_saved_goes_on(self):

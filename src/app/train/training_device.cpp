@@ -22,6 +22,8 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
   log::info("{}{}; seed {}", compute_.describe("nmt-train"),
             are_several() ? fmt::format(", one of {} processes", hosts.size()) : "",
             spec.train.seed);
+  if (!spec.is_given("precision") && compute_.would_be_faster_in_bfloat16())
+    log::info("this processor multiplies bfloat16 faster than float32: see --precision auto");
   arena_ = compute_.new_training_arena();
   context_ = compute_.training_context(*arena_, compute_.products());
   if (are_several() && context_.cuda.device) {

@@ -60,8 +60,7 @@ inline std::int32_t quantize_values(const float* x, std::int64_t n, float scale,
     return _mm512_sub_epi32(_mm512_castps_si512(_mm512_fmadd_ps(value, factor, shift)), offset);
   };
   // Packing works on 128 bits: four consecutive values of each of four vectors.
-  const __m512i order =
-      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __m512i flip = _mm512_set1_epi8(-128);
   __m512i sums = _mm512_setzero_si512();  // of values + 128
   for (; i + 64 <= n; i += 64) {
@@ -69,11 +68,11 @@ inline std::int32_t quantize_values(const float* x, std::int64_t n, float scale,
                                            rounded(_mm512_loadu_ps(x + i + 16))),
                   high = _mm512_packs_epi32(rounded(_mm512_loadu_ps(x + i + 32)),
                                             rounded(_mm512_loadu_ps(x + i + 48))),
-                  bytes = _mm512_maskz_permutexvar_epi32(0xFFFF, order,
-                                                         _mm512_packs_epi16(low, high));
+                  bytes =
+                      _mm512_maskz_permutexvar_epi32(0xFFFF, order, _mm512_packs_epi16(low, high));
     _mm512_storeu_si512(out + i, bytes);
-    sums = _mm512_add_epi64(
-        sums, _mm512_sad_epu8(_mm512_xor_si512(bytes, flip), _mm512_setzero_si512()));
+    sums = _mm512_add_epi64(sums,
+                            _mm512_sad_epu8(_mm512_xor_si512(bytes, flip), _mm512_setzero_si512()));
   }
   alignas(64) std::int64_t parts[8];
   _mm512_store_si512(parts, sums);

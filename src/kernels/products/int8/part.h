@@ -77,7 +77,8 @@ inline float quantize_row(const float* x, std::int64_t k, std::int64_t stride, s
 }
 
 /// Sums of some rows and columns of C, [rows][width]; `column` is the first of C, `columns` of the
-/// width are used. `excess`: what is too much in every sum of a row, in units of 128; null: nothing.
+/// width are used. `excess`: what is too much in every sum of a row, in units of 128; null:
+/// nothing.
 struct Int8Sums {
   std::int64_t rows, column, columns, width;
   const std::int32_t* sums;
