@@ -13,8 +13,6 @@ namespace {
 
 // Keys without a graph.
 constexpr std::size_t max_keys = 8192;
-// After so many uses, counts of uses are halved, so that keys of the past make room.
-constexpr std::int64_t uses_to_halve = 8192;
 // Consecutive misfits, after which a key's work runs call by call.
 constexpr int max_misfits = 8;
 
@@ -84,8 +82,8 @@ Graphs::~Graphs() {
 
 GraphCounts Graphs::counts() const {
   GraphCounts counts = counts_;
-  for (const auto& [key, entry] : entries_) counts.held += entry.held ? 1 : 0;
-  counts.nodes = held_;
+  counts.held = room_.graphs();
+  counts.nodes = room_.calls();
   return counts;
 }
 
@@ -108,19 +106,18 @@ void Graphs::forget(Entry& entry) {
   forget_parts(entry);
   if (entry.staged) retire({}, entry.staged, entry.room);
   Entry kept;
+  static_cast<GraphRoom::Key&>(kept) = entry;
   kept.unfit = entry.unfit;
   kept.seen = entry.seen;
   kept.misfits = entry.misfits;
-  kept.used = entry.used;
-  kept.count = entry.count;
   kept.calls = entry.calls;
   kept.uploads = entry.uploads;
   entry = std::move(kept);
 }
 
 void Graphs::forget_parts(Entry& entry) {
-  if (std::exchange(entry.held, false))
-    held_ -= static_cast<std::int64_t>(entry.notes.calls.size());
+  entry.held = false;
+  room_.remove(entry);
   for (Part& part : entry.parts)
     if (part.graph) cudaGraphDestroy(std::exchange(part.graph, nullptr));  // unchecked
   if (!entry.parts.empty()) retire(std::exchange(entry.parts, {}), nullptr, 0);
@@ -177,27 +174,11 @@ bool Graphs::reserve(Entry& entry, std::size_t bytes) {
   return true;
 }
 
-// Whether another graph of so many calls is held: where there is room, or instead of graphs that
-// are used less often. Without this rule, keys that rarely recur would evict each other, and most
-// work would be captured without ever being replayed.
+// Whether the entry may have a graph of so many calls.
 bool Graphs::admits(const Entry& entry, std::int64_t calls) {
   collect(false);
-  const auto own = static_cast<std::int64_t>(entry.held ? entry.notes.calls.size() : 0);
-  if (held_ - own + calls <= state_.max_graph_calls) return true;
-  std::vector<Entry*> held;
-  for (auto& [key, other] : entries_)
-    if (other.held && &other != &entry) held.push_back(&other);
-  std::ranges::sort(held, [](const Entry* a, const Entry* b) {
-    return std::pair(a->count, a->used) < std::pair(b->count, b->used);
-  });
-  std::int64_t left = held_ - own;
-  std::size_t evicted = 0;
-  while (evicted < held.size() && left + calls > state_.max_graph_calls &&
-         held[evicted]->count < entry.count)
-    left -= static_cast<std::int64_t>(held[evicted++]->notes.calls.size());
-  if (left + calls > state_.max_graph_calls) return false;
-  for (std::size_t i = 0; i < evicted; ++i) forget(*held[i]);
-  return true;
+  return room_.admits(entry, calls, state_.max_graph_calls,
+                      [this](GraphRoom::Key& other) { forget(static_cast<Entry&>(other)); });
 }
 
 void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void()>& work) {
@@ -211,10 +192,7 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;
-  entry.used = ++uses_;
-  ++entry.count;
-  if (uses_ % uses_to_halve == 0)
-    for (auto& [name_, other] : entries_) other.count /= 2;
+  room_.use(entry);
   if (entry.unfit || !entry.seen) return do_plainly(entry, work);
   if (entry.held) {
     if (compare(entry, work)) return;
@@ -295,7 +273,7 @@ bool Graphs::take(Entry& entry) {
     check(status, call);
   }
   entry.held = true;
-  held_ += static_cast<std::int64_t>(entry.notes.calls.size());
+  room_.add(entry, static_cast<std::int64_t>(entry.notes.calls.size()));
   ++counts_.recorded;
   return true;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/runtime/graph_room.h"
 #include "cuda/runtime/state.h"
 
 #include <cstddef>
@@ -83,12 +84,11 @@ class Graphs {
     cudaGraph_t graph = nullptr;  // its nodes are those of the notes
     cudaGraphExec_t exec = nullptr;
   };
-  struct Entry {
+  struct Entry : GraphRoom::Key {
     bool unfit = false, seen = false;
-    int misfits = 0;                   // in a row
-    std::int64_t used = 0, count = 0;  // when last, and how often of late
-    std::int64_t calls = 0;            // that the work makes
-    std::size_t uploads = 0;           // bytes that the work uploads
+    int misfits = 0;          // in a row
+    std::int64_t calls = 0;   // that the work makes
+    std::size_t uploads = 0;  // bytes that the work uploads
     Notes notes;
     std::vector<Part> parts;
     bool held = false;       // its parts can be launched
@@ -130,7 +130,7 @@ class Graphs {
   CudaDevice& device_;
   CudaDevice::State& state_;
   std::map<std::vector<std::int64_t>, Entry> entries_;
-  std::int64_t uses_ = 0, held_ = 0;  // calls in all graphs
+  GraphRoom room_;
   std::vector<Retired> retired_;
   std::multimap<std::size_t, char*> spare_;  // memory for host values that no graph reads
   GraphCounts counts_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How many updates of a training replay a CUDA graph: batches of --words padded target words from
 sentences with log-normal lengths (like WMT's: a median of 25 tokens, at most 100), grouped by length
-within 20,000 pairs, through the rule of cuda/runtime/graph.cpp, with the shapes as they are and
+within 20,000 pairs, through the rule of cuda/runtime/graph_room.h, with the shapes as they are and
 rounded up. Prints the shapes, and the shares of updates that replay or capture a graph. With --ranks,
 every rank takes each Nth sentence of a batch and has graphs of its own; an update replays where those
 of all ranks do."""
@@ -72,7 +72,7 @@ def key(batch, rounds):
 
 def simulate(keys, room, by_count):
     """Which updates replay, and which capture. A key's graph is captured at its second use."""
-    held, uses, replayed, captured = {}, collections.Counter(), set(), set()
+    held, seen, uses, replayed, captured = {}, set(), collections.Counter(), set(), set()
     for i, name in enumerate(keys):
         uses[name] += 1
         if i % 8192 == 8191:
@@ -80,7 +80,7 @@ def simulate(keys, room, by_count):
                 uses[other] //= 2
         if name in held:
             replayed.add(i)
-        elif uses[name] >= 2:
+        elif name in seen:
             if len(held) >= room:
                 oldest = min(held, key=(lambda k: (uses[k], held[k])) if by_count else held.get)
                 if by_count and uses[oldest] >= uses[name]:
@@ -88,9 +88,29 @@ def simulate(keys, room, by_count):
                 del held[oldest]
             captured.add(i)
         else:
+            seen.add(name)
             continue
         held[name] = i
     return replayed, captured
+
+
+def drifting_keys(count):
+    """Few keys are frequent, and which ones changes. tests/emulator/graph_room_test.cpp has the same."""
+    state = 1
+    for i in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        draw = state >> 48
+        yield (60 * draw**3 >> 48) + i // 3000 * 7
+
+
+def room_errors(path):
+    """Lines "graphs ROOM USES REPLAYED CAPTURED" that this script computes otherwise; a unit test compares them
+    with cuda/runtime/graph_room.h."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        _, room, uses, replayed, captured = line.split()
+        found = simulate(drifting_keys(int(uses)), int(room), True)
+        if [len(part) for part in found] != [int(replayed), int(captured)]:
+            yield f"{path.name}: {line}: this script computes {len(found[0])} {len(found[1])}"
 
 
 def main():
@@ -118,7 +138,8 @@ def main():
         return (percent([r for r, _ in results], set.intersection), percent([c for _, c in results], set.union))
 
     if args.check is not None:
-        if errors := list(shape_errors(pathlib.Path(__file__).parents[2] / "tests/data/round_shapes.txt")):
+        tests = pathlib.Path(__file__).parents[2] / "tests"
+        if errors := [*shape_errors(tests / "data/round_shapes.txt"), *room_errors(tests / "emulator/graph_rooms.txt")]:
             print("\n".join(errors))
             return 1
         replayed = of_ranks(True, 518, True)[0]
