@@ -237,6 +237,10 @@ class LanguageModelTest(unittest.TestCase):
         text = run("nmt-info", "-m", self.dir / "i").stdout
         self.assertIn("language model, 2 layers, widths 12 (embeddings) and 12 (units), output tanh", text)
         self.assertIn("dim-rnn: not set", run("nmt-info", "--task", "language-model", "--dim-emb", 8, status=2).stderr)
+        # Options of translation models have no effect, as in nmt-train.
+        idle = run("nmt-info", "--task", "language-model", "--dim-emb", 12, "--dim-rnn", 12, "--dec-depth", 1, "--dim-vocabs", words, "--unit", "lstm",
+                   "--upper-context=false", status=2)
+        self.assertIn("without effect: upper-context (task is language-model)", idle.stderr)
 
     def test_convert_checks_the_perplexity(self):
         import numpy as np

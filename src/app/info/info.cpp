@@ -3,6 +3,7 @@
 #include "app/common_options.h"
 #include "app/info/architecture_list.h"
 #include "app/info/language_model_info.h"
+#include "app/train/tasks/idle_options.h"
 #include "app/train/training_text.h"
 #include "config/fields.h"
 #include "core/error.h"
@@ -78,7 +79,10 @@ void read_settings(TrainingSpec& settings, ModelInfo& info) {
       train::choose_smoothing(text.size(), settings.train);
     if (name) train::choose(text.size(), spec, data, settings.train);
   }
-  if (settings.unit_given() || !unit_is_open) check_effects(settings);
+  if (is_text)
+    check_effects(settings, idle_in_language_models());
+  else if (settings.unit_given() || !unit_is_open)
+    check_effects(settings);
   train::choose_positions(spec, data);
   train::choose_gate_init(spec);
   if (!is_text) {

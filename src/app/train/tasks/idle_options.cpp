@@ -42,4 +42,9 @@ std::vector<std::string> idle_outside_translation(std::vector<std::string> more)
   return idle;
 }
 
+std::vector<std::string> idle_in_language_models() {
+  return idle_outside_translation({"enc-cell", "enc-depth", "dim-attention", "max-length",
+                                   "max-length-crop", "mini-batch-words", "maxi-batch"});
+}
+
 }  // namespace nmt::app

@@ -41,8 +41,7 @@ std::vector<TrainingTask::Default> LanguageModelTraining::defaults() const {
 }
 
 std::vector<std::string> LanguageModelTraining::idle_options() const {
-  return idle_outside_translation({"enc-cell", "enc-depth", "dim-attention", "max-length",
-                                   "max-length-crop", "mini-batch-words", "maxi-batch"});
+  return idle_in_language_models();
 }
 
 // The last lines: neighbors belong to one text.
