@@ -14,9 +14,10 @@
 namespace nmt::kernels {
 namespace {
 
-/// Rows from which a product takes tiles; fewer use VNNI. Measured on Intel Granite Rapids: with
-/// three rows the two are about as fast, with four tiles are 1.0 to 1.7 times as fast.
-constexpr std::int64_t min_tiled_rows = 4;
+/// Rows from which a product takes tiles; fewer use VNNI. Measured on Intel Granite Rapids: alone
+/// and again and again, a product of four rows is as fast in tiles, but between other work, which
+/// translating is, twelve is the best (docs/design/products.md).
+constexpr std::int64_t min_tiled_rows = 12;
 
 /// The instruction set of int8_part().
 template <class Tiles>
