@@ -90,7 +90,7 @@ GraphCounts Graphs::counts() const {
 bool Graphs::release() {
   bool any = false;
   for (auto& [key, entry] : entries_) {
-    if ((!entry.held && !entry.staged) || &entry == entry_) continue;
+    if ((!entry.has_graph() && !entry.staged) || &entry == entry_) continue;
     forget(entry);
     any = true;
   }
@@ -116,7 +116,6 @@ void Graphs::forget(Entry& entry) {
 }
 
 void Graphs::forget_parts(Entry& entry) {
-  entry.held = false;
   room_.remove(entry);
   for (Part& part : entry.parts)
     if (part.graph) cudaGraphDestroy(std::exchange(part.graph, nullptr));  // unchecked
@@ -187,14 +186,15 @@ void Graphs::repeat(std::span<const std::int64_t> key, const std::function<void(
   auto found = entries_.find(name);
   if (found == entries_.end()) {
     if (entries_.size() >= max_keys)
-      std::erase_if(entries_,
-                    [](const auto& item) { return !item.second.held && !item.second.staged; });
+      std::erase_if(entries_, [](const auto& item) {
+        return !item.second.has_graph() && !item.second.staged;
+      });
     found = entries_.emplace(std::move(name), Entry{}).first;
   }
   Entry& entry = found->second;
   room_.use(entry);
   if (entry.unfit || !entry.seen) return do_plainly(entry, work);
-  if (entry.held) {
+  if (entry.has_graph()) {
     if (compare(entry, work)) return;
     ++counts_.misfits;
     if (++entry.misfits >= max_misfits) {
@@ -272,7 +272,6 @@ bool Graphs::take(Entry& entry) {
     }
     check(status, call);
   }
-  entry.held = true;
   room_.add(entry, static_cast<std::int64_t>(entry.notes.calls.size()));
   ++counts_.recorded;
   return true;
@@ -282,7 +281,8 @@ bool Graphs::update(Entry& entry) {
   const auto form = [](const Call& a, const Call& b) {
     return a.kind == b.kind && a.kernel == b.kernel && a.bytes == b.bytes;
   };
-  if (!entry.held || !std::ranges::equal(entry.notes.calls, fresh_.calls, form)) return false;
+  if (!entry.has_graph() || !std::ranges::equal(entry.notes.calls, fresh_.calls, form))
+    return false;
   for (std::size_t i = 0; i < captured_.size(); ++i) {  // as many as the entry has, of its form
     cudaGraphExecUpdateResultInfo result{};
     if (!captured_[i] ||

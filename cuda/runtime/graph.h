@@ -90,9 +90,8 @@ class Graphs {
     std::int64_t calls = 0;   // that the work makes
     std::size_t uploads = 0;  // bytes that the work uploads
     Notes notes;
-    std::vector<Part> parts;
-    bool held = false;       // its parts can be launched
-    char* staged = nullptr;  // device memory from which the graphs read them
+    std::vector<Part> parts;  // can be launched if the key has a graph
+    char* staged = nullptr;   // device memory from which the graphs read them
     std::size_t room = 0;
   };
   class Pass;

@@ -18,6 +18,10 @@ class GraphRoom {
 
   /// The uses of a key and the size of its graph. A key with a graph keeps its address.
   class Key {
+   public:
+    bool has_graph() const { return has_graph_; }
+
+   private:
     friend class GraphRoom;
     std::int64_t last_ = 0;                  // use
     std::int64_t count_ = 0, halvings_ = 0;  // uses, as they were after so many halvings

@@ -45,8 +45,8 @@ struct AutomaticPrecision {
 };
 
 // The precision on the CPU where none is given.
-AutomaticPrecision automatic_precision(const ComputeSpec& spec, ComputeUse use, ThreadPool& pool) {
-  if (use != ComputeUse::training || spec.products == ProductChoice::onednn ||
+AutomaticPrecision automatic_precision(ProductChoice products, ComputeUse use, ThreadPool& pool) {
+  if (use != ComputeUse::training || products == ProductChoice::onednn ||
       !kernels::rounded_products().is_native)
     return {};
   if (bfloat16_is_faster({&pool})) return {Precision::bfloat16, "auto: faster than float32 here"};
@@ -76,7 +76,7 @@ Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     if (spec.precision) {
       precision_ = *spec.precision;
     } else {
-      AutomaticPrecision automatic = automatic_precision(spec, use, pool_);
+      AutomaticPrecision automatic = automatic_precision(products_, use, pool_);
       precision_ = automatic.precision;
       precision_reason_ = std::move(automatic.reason);
     }
@@ -148,9 +148,8 @@ Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* p
 }
 
 bool Compute::would_be_faster_in_bfloat16() {
-  return !cuda_ && use_ == ComputeUse::training && precision_ == Precision::float32 &&
-         precision_reason_.empty() && products_ != ProductChoice::onednn &&
-         kernels::rounded_products().is_native && bfloat16_is_faster({&pool_});
+  return !cuda_ && precision_ == Precision::float32 &&
+         automatic_precision(products_, use_, pool_).precision == Precision::bfloat16;
 }
 
 const kernels::ProductLibrary* Compute::products() {

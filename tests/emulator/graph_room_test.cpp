@@ -18,7 +18,7 @@ struct Replays {
   GraphRoom room;
   std::int64_t most;
   std::map<std::int64_t, Key> keys;
-  std::set<const Key*> seen, held;
+  std::set<const Key*> seen;
   std::int64_t replayed = 0, captured = 0;
 
   explicit Replays(std::int64_t graphs) : most(graphs) {}
@@ -26,17 +26,14 @@ struct Replays {
   void use(std::int64_t name) {
     Key& key = keys[name];
     room.use(key);
-    if (held.contains(&key)) {
+    if (key.has_graph()) {
       ++replayed;
       return;
     }
-    if (seen.insert(&key).second || !room.admits(key, 1, most, [this](Key& other) {
-          held.erase(&other);
-          room.remove(other);
-        }))
+    if (seen.insert(&key).second ||
+        !room.admits(key, 1, most, [this](Key& other) { room.remove(other); }))
       return;
     ++captured;
-    held.insert(&key);
     room.add(key, 1);
   }
 };

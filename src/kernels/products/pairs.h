@@ -188,8 +188,7 @@ template <int rows, int panels, bool along_k>
       }
     return;
   }
-  // Whole rows of B, which the processor prefetches; columns of one panel would be too short for
-  // it.
+  // Whole rows of B, which the processor prefetches: the part of a row in one panel is too short.
   for (std::int64_t k = k_begin; k < k_end; k += 2, packed += panel_width) {
     const float *even = b + k * ldb, *odd = k + 1 < k_end ? even + ldb : nullptr;
     Pair* to = packed;

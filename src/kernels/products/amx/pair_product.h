@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t tile_pairs = 16;  // along k, of one instruction
 constexpr std::int64_t pair_bytes = sizeof(Pair);
-// A block of B, [stretch][columns], stays in the L2 cache while all rows of A are processed.
+// A block of B, [depth][columns], stays in the L2 cache while all rows of A are processed.
 constexpr std::int64_t tiled_block_pairs = 160 * 1024;
 // Pairs of a stretch of k: two tiles of rows of A and the tiles of B that are multiplied with them
 // stay in the L1 cache.
@@ -170,8 +170,8 @@ struct TiledBlocks {
     const std::int64_t most = tiled_block_pairs / stretch / panel_width * panel_width,
                        blocks = n / most + 1;
     columns = (n / panel_width / blocks + 1) * panel_width;
-    // C is read again for each block. That of a transposed A, a gradient of weights, stays in the
-    // L2 cache beside a small block.
+    // Each block along k reads and writes C again, so blocks are deep. With a transposed A, C is a
+    // gradient of weights, which stays in the L2 cache beside a small block.
     depth = transpose_a ? stretch : tiled_block_pairs / columns / stretch * stretch;
   }
 };

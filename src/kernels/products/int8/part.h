@@ -16,7 +16,8 @@ namespace {
 
 constexpr int dot_columns = 16;  // columns of a panel
 constexpr int dot_depth = 4;     // adjacent k of a column
-/// Activations in one pass over the weights: stays in the second-level cache.
+/// Activations in one pass over the weights, such as 64 rows with k = 1,536: stays in the
+/// second-level cache.
 constexpr std::int64_t quantized_bytes = 112 * 1024;
 constexpr std::int64_t max_quantized_rows = 256;
 
@@ -77,12 +78,12 @@ inline float quantize_row(const float* x, std::int64_t k, std::int64_t stride, s
 }
 
 /// Sums of some rows and columns of C, [rows][width]; `column` is the first of C, `columns` of the
-/// width are used. `excess`: what is too much in every sum of a row, in units of 128; null:
-/// nothing.
+/// width are used. `row_sums`: the sums of the rows of A, if the sums still contain the weights'
+/// offset of 128; else null.
 struct Int8Sums {
   std::int64_t rows, column, columns, width;
   const std::int32_t* sums;
-  const std::int32_t* excess;
+  const std::int32_t* row_sums;
 };
 
 /// finish_rows() of `columns` columns, a constant where it is one.
@@ -93,7 +94,7 @@ template <class Columns>
   const float* const bias = p.addend.bias ? p.addend.bias + part.column : nullptr;
   for (std::int64_t r = 0; r < part.rows; ++r) {
     const float step = steps[r];
-    const std::int32_t excess = part.excess ? 128 * part.excess[r] : 0;
+    const std::int32_t excess = part.row_sums ? 128 * part.row_sums[r] : 0;
     const std::int32_t* const from = part.sums + r * part.width;
     float* const to = c + r * p.ldc;
     const auto value = [&](std::int64_t j) {
