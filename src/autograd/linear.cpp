@@ -44,7 +44,8 @@ struct Dense {
     const Region region(context.profile, "linear layers", {flops()});
     const float* const b = bias ? bias->value.f32() : nullptr;
     if (weight.is_packed()) {
-      packed_product(context, rows, n, k, tape.input(*x), weight.packed, b, y.f32());
+      packed_product(context, rows, n, k, tape.input(*x), weight.packed, b, y.f32(),
+                     &weight.packed_rows);
       return y;
     }
     kernels::ProductInput left = x->value.f32(), right = weight.value.f32();

@@ -105,6 +105,9 @@ void freeze(const Context& context, const Cell& cell);
 void freeze_blocks(const Context& context, Parameter& weight, int planes);
 /// Packs a [K,N] weight, or the transpose of a table [V,E], and releases its unpacked values.
 void freeze(const Context& context, Parameter& weight, bool transpose = false);
+/// freeze() of a [K,N] weight of linear() that multiplies single rows in which many values are
+/// zero, as after ReLU: int8 products skip them where the processor gains by it.
+void freeze_for_zeros(const Context& context, Parameter& weight);
 
 /// The projections of a recurrent layer [T,B,inputs*H]; or a product whose layer normalization a
 /// single step applies on a device, overwriting it (kernels::PendingNorm).

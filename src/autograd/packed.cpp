@@ -57,9 +57,18 @@ kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first) {
   return packed.f32() + first;
 }
 
+Tensor packed_by_rows(const Context& context, std::int64_t k, std::int64_t n,
+                      const Tensor& packed) {
+  const std::int64_t bytes = packed.dtype() == Dtype::i8 ? kernels::int8_rows_size(k, n) : 0;
+  if (bytes == 0) return {};
+  Tensor rows = context.empty({bytes}, Dtype::i8);
+  kernels::copy_int8_rows(context.cpu, k, n, int8_of(packed, 0), int8_of(rows, 0));
+  return rows;
+}
+
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
                     const kernels::ProductInput& x, const Tensor& packed, const float* bias,
-                    float* y) {
+                    float* y, const Tensor* by_rows) {
   if (packed.dtype() == Dtype::f32) {
     dispatch(context, [&](const auto& backend) {
       kernels::gemm_packed(backend, rows, n, k, x, packed.f32(), bias, y);
@@ -68,7 +77,7 @@ void packed_product(const Context& context, std::int64_t rows, std::int64_t n, s
   }
   if (packed.dtype() == Dtype::i8)
     return kernels::gemm_int8(context.cpu, rows, n, k, x.f32, k, int8_of(packed, 0), false, y, n,
-                              bias);
+                              bias, by_rows && *by_rows ? int8_of(*by_rows, 0) : nullptr);
   kernels::gemm_bf16(context.cpu, rows, n, k, x.f32, k, bf16_of(packed, 0), false, y, n);
   if (bias) kernels::add_bias(context.cpu, rows, n, y, bias, y);
 }

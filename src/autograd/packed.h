@@ -20,10 +20,12 @@ void pack_weight(const Context& context, bool transpose, std::int64_t k, std::in
                  std::int64_t first = 0);
 /// The packed matrix that starts at element `first`.
 kernels::PackedWeight view_packed(const Tensor& packed, std::int64_t first = 0);
-/// y [rows,n] = x [rows,k] W + bias [n]; bias may be null.
+/// The packed [k,n] matrix by rows (kernels::copy_int8_rows()); empty where there is no use for it.
+Tensor packed_by_rows(const Context& context, std::int64_t k, std::int64_t n, const Tensor& packed);
+/// y [rows,n] = x [rows,k] W + bias [n]; bias and by_rows, packed_by_rows() of W, may be null.
 void packed_product(const Context& context, std::int64_t rows, std::int64_t n, std::int64_t k,
                     const kernels::ProductInput& x, const Tensor& packed, const float* bias,
-                    float* y);
+                    float* y, const Tensor* by_rows = nullptr);
 /// y[r,:] = column ids[r] of the packed [k,n] matrix; `rounded`: the same for products, or null.
 void packed_columns(const Context& context, std::int64_t rows, std::int64_t k, std::int64_t n,
                     const std::int32_t* ids, const Tensor& packed, float* y,

@@ -35,6 +35,9 @@ struct Parameter {
   bool gradient_is_old = false;
   /// Frozen matrices: kernels::pack() of the [K,N] matrix, or of the transpose of an embedding.
   Tensor packed;
+  /// The same in int8 by rows, for activations with many zeros (kernels::copy_int8_rows()), or
+  /// empty.
+  Tensor packed_rows;
 
   // While a model is being frozen, `value` may have the type of the file: bf16, or i8 with one
   // scale per column (per row of a table).

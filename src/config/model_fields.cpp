@@ -132,6 +132,8 @@ std::vector<Option> block(BlockSpec& s) {
               .idle_when(only_for(EncoderMixer::attention)),
           Option("gate-branch", &s.gate_branch,
                  "blocks: activation of the branch that gates a unit's output"),
+          Option("unit-projection", &s.unit_projection,
+                 "blocks: multiply a unit's output by a matrix"),
           Option("feed-forward", &s.feed_forward, "blocks: feed-forward layers"),
           Option("decoder-feed-forward", &s.decoder_feed_forward,
                  "blocks: feed-forward layers of the decoder; auto: as feed-forward"),

@@ -25,6 +25,7 @@ struct BlockSpec {
   int encoder_heads = 8;                   ///< attention
   EncoderPositions encoder_positions{};    ///< attention
   GateBranch gate_branch{};                ///< of units
+  bool unit_projection = true;             ///< of the outputs of units
   FeedForwardKind feed_forward{};
   std::optional<FeedForwardKind> decoder_feed_forward;  ///< none ("auto"): as feed_forward
   int feed_forward_width = 0;                           ///< 0: 4 E

@@ -162,6 +162,7 @@ Model::Model(const Model& frozen, const Context& context)
   for (Parameter& own : impl_->parameters.all()) {
     own.value = theirs->value.borrow();
     own.packed = theirs->packed.borrow();
+    own.packed_rows = theirs->packed_rows.borrow();
     ++theirs;
   }
   impl_->frozen = true;

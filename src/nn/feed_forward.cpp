@@ -28,10 +28,13 @@ std::int64_t FeedForward::saved_floats() const {
   return gate_->shape[1] * (input_ ? 3 : 2) + output_->shape[1];
 }
 
-void FeedForward::freeze(const Context& context) const {
+void FeedForward::freeze(const Context& context, bool steps) const {
   ops::freeze(context, *gate_);
   if (input_) ops::freeze(context, *input_);
-  ops::freeze(context, *output_);
+  if (steps && !input_)
+    ops::freeze_for_zeros(context, *output_);
+  else
+    ops::freeze(context, *output_);
 }
 
 }  // namespace nmt

@@ -19,7 +19,8 @@ class FeedForward {
   Var operator()(Tape& tape, const Var& x) const;
   /// As RecurrentLayer::saved_floats().
   std::int64_t saved_floats() const;
-  void freeze(const Context& context) const;
+  /// `steps`: the layer reads one position at a time, as in decoding.
+  void freeze(const Context& context, bool steps) const;
 
  private:
   Parameter* gate_ = nullptr;   // W [E,F]

@@ -12,15 +12,23 @@ Builder unit_builder(const Builder& builder, UnitDirection direction) {
 
 }  // namespace
 
-GatedUnit::GatedUnit(const Builder& builder, const UnitSettings& settings, std::int64_t width,
-                     GateBranch gate, UnitDirection direction, float output_scale)
-    : direction_(direction), kind_(gate), unit_(unit_builder(builder, direction), settings, width) {
-  const bool both = direction == UnitDirection::both;
-  if (both) second_.emplace(Builder(builder, "backward"), settings, width);
-  const std::int64_t states = settings.width * (both ? 2 : 1);
-  if (gate != GateBranch::none)
-    gate_ = &builder.add("gate_projection", {width, states}, Init::glorot);
-  output_ = &builder.scaled(output_scale).add("output_projection", {states, width}, Init::glorot);
+GatedUnit::GatedUnit(const Builder& builder, const Settings& settings, std::int64_t width,
+                     float output_scale)
+    : direction_(settings.direction),
+      kind_(settings.gate),
+      unit_(unit_builder(builder, direction_), settings.unit, width) {
+  const bool both = direction_ == UnitDirection::both;
+  if (both) second_.emplace(Builder(builder, "backward"), settings.unit, width);
+  states_ = settings.unit.width * (both ? 2 : 1);
+  if (kind_ != GateBranch::none)
+    gate_ = &builder.add("gate_projection", {width, states_}, Init::glorot);
+  if (settings.projection)
+    output_ =
+        &builder.scaled(output_scale).add("output_projection", {states_, width}, Init::glorot);
+  else if (states_ != width)
+    fail(ExitStatus::usage,
+         "unit-projection: without it, states must have the width dim-emb {}, not {}", width,
+         states_);
 }
 
 GatedUnit::Result GatedUnit::operator()(Tape& tape, const Var& x, const std::vector<Var>& initial,
@@ -35,21 +43,20 @@ GatedUnit::Result GatedUnit::operator()(Tape& tape, const Var& x, const std::vec
     h = ops::gate(tape,
                   kind_ == GateBranch::gelu ? kernels::Activation::gelu : kernels::Activation::silu,
                   ops::linear(tape, x, *gate_), h);
-  result.output = ops::linear(tape, h, *output_);
+  result.output = output_ ? ops::linear(tape, h, *output_) : std::move(h);
   return result;
 }
 
 std::int64_t GatedUnit::saved_floats() const {
-  const std::int64_t states = output_->shape[0];
-  return unit_.saved_floats() + (second_ ? second_->saved_floats() + states : 0) +
-         (gate_ ? 2 * states : 0) + output_->shape[1];
+  return unit_.saved_floats() + (second_ ? second_->saved_floats() + states_ : 0) +
+         (gate_ ? 2 * states_ : 0) + (output_ ? output_->shape[1] : 0);
 }
 
 void GatedUnit::freeze(const Context& context) const {
   unit_.freeze(context);
   if (second_) second_->freeze(context);
   if (gate_) ops::freeze(context, *gate_);
-  ops::freeze(context, *output_);
+  if (output_) ops::freeze(context, *output_);
 }
 
 }  // namespace nmt

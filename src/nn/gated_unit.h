@@ -11,13 +11,19 @@ enum class UnitDirection { forward, backward, both };
 
 /// A recurrent unit whose output is gated and projected (De et al. 2024, section 2.3; the
 /// convolution before the unit is UnitSettings::convolution): (activation(x G) * unit(x)) O, from
-/// width E to E; without a gate branch unit(x) O. Both directions are two units, whose states are
-/// concatenated.
+/// width E to E; without a gate branch unit(x) O. O may be left out, as for SSRU in Kim et al.
+/// (WNGT 2019). Both directions are two units, whose states are concatenated.
 class GatedUnit {
  public:
+  struct Settings {
+    UnitSettings unit;
+    GateBranch gate;
+    bool projection = true;  ///< false: E must be the width of the states
+    UnitDirection direction = UnitDirection::forward;
+  };
   /// `output_scale` multiplies the initial values of O.
-  GatedUnit(const Builder& builder, const UnitSettings& settings, std::int64_t width,
-            GateBranch gate, UnitDirection direction, float output_scale = 1.0f);
+  GatedUnit(const Builder& builder, const Settings& settings, std::int64_t width,
+            float output_scale = 1.0f);
   struct Result {
     Var output;               ///< [T,B,E]
     std::vector<Var> states;  ///< of the first unit, as RecurrentLayer
@@ -36,6 +42,7 @@ class GatedUnit {
   std::optional<RecurrentLayer> second_;  // backward, where there are both directions
   Parameter* gate_ = nullptr;             // G [E,H or 2H]
   Parameter* output_ = nullptr;           // O [H or 2H,E]
+  std::int64_t states_;                   // H or 2H
 };
 
 }  // namespace nmt

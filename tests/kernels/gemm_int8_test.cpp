@@ -130,6 +130,51 @@ TEST(GemmInt8, ARowDependsNeitherOnItsNeighborsNorOnTheThreads) {
   }
 }
 
+// Whole numbers up to 127, which quantization does not change, of which `share` are not zero.
+Floats whole_numbers(std::int64_t count, double share, std::uint64_t seed) {
+  Rng rng(seed);
+  Floats values(static_cast<std::size_t>(count));
+  for (float& value : values)
+    if (rng.uniform() < share) value = 127.0f - static_cast<float>(rng.below(255));
+  return values;
+}
+
+TEST(GemmInt8, SkipsZerosOfASingleRow) {
+  for (const std::int64_t k : {1, 5, 64, 333, 1536, 9000})
+    for (const std::int64_t n : {1, 63, 64, 130, 256, 330}) {
+      if (int8_rows_size(k, n) == 0) continue;  // this processor does not skip, or k is too long
+      Floats b = whole_numbers(k * n, 1, 3), other = whole_numbers(k * n, 1, 4);
+      for (std::int64_t j = 0; j < n; ++j) b[at(0, n, j)] = other[at(0, n, j)] = 127;
+      for (const int threads : {1, 2, 3})
+        for (const double share : {0.0, 0.1, 0.4, 1.0}) {
+          ThreadPool pool(threads);
+          Floats a = whole_numbers(k, share, 5);
+          a[static_cast<std::size_t>(k / 2)] = -127;
+          // The copy by rows is of another matrix and shows which of the two is read.
+          std::vector<std::byte> room(static_cast<std::size_t>(int8_rows_size(k, n)) + 64);
+          std::byte* rows = room.data();
+          rows += (64 - reinterpret_cast<std::uintptr_t>(rows) % 64) % 64;
+          copy_int8_rows({&pool}, k, n, pack_whole({&pool}, false, k, n, other).data(), rows);
+          Floats bias = random_floats(n, 6), c(static_cast<std::size_t>(n));
+          gemm_int8({&pool}, 1, n, k, a.data(), k, pack_whole({&pool}, false, k, n, b).data(),
+                    false, c.data(), n, bias.data(), rows);
+          const auto count =
+              std::count_if(a.begin(), a.end(), [](float value) { return value != 0; });
+          const Floats& read =
+              static_cast<double>(count) < 0.55 * static_cast<double>(k) ? other : b;
+          for (std::int64_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (std::int64_t l = 0; l < k; ++l)
+              sum += double{a[static_cast<std::size_t>(l)]} * read[at(l, n, j)];
+            ASSERT_EQ(c[static_cast<std::size_t>(j)],
+                      static_cast<float>(sum) + bias[static_cast<std::size_t>(j)])
+                << "k " << k << ", n " << n << ", column " << j << ", share " << share << ", "
+                << threads << " threads";
+          }
+        }
+    }
+}
+
 TEST(GemmInt8, ZerosAndWhatIsNotFinite) {
   ThreadPool pool(1);
   const std::int64_t m = 4, n = 5, k = 9;

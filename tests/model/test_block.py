@@ -19,7 +19,7 @@ BIN = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].star
                    else "build/bin").resolve()
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 E, H = 12, 10
-SMALL = ["--type", "block", "--dim-emb", str(E), "--dim-rnn", str(H), "--enc-depth", "2",
+SMALL = ["--type", "block", "--dim-emb", str(E), "--enc-depth", "2",
          "--dec-depth", "2", "--no-layer-normalization", "--vocab-type", "words", "--dropout", "0.1",
          "--learn-rate", "0.02", "--lr-warmup", "0u", "--mini-batch-words", "300", "--after", "30u",
          "--disp-freq", "30u", "--valid-freq", "30u", "--save-freq", "30u", "--valid-metrics",
@@ -34,11 +34,16 @@ SETTINGS = {
     "alternating": ["--unit", "rglru", "--feed-forward-width", "18", "--convolution", "3"],
     "joined": ["--unit", "ssru", "--encoder-directions", "joined", "--gate-branch", "silu",
                "--convolution", "2", "--decoder-feed-forward", "relu", "--dim-attention", "8"],
+    "unprojected": ["--unit", "ssru", "--gate-branch", "none", "--no-unit-projection", "--dim-rnn", str(E)],
     "gla-gdn": ["--enc-cell", "gla", "--dec-cell", "gdn", "--feed-forward", "none", *STATE],
     "mlstm-mamba": ["--enc-cell", "mlstm", "--dec-cell", "mamba", "--feed-forward", "none",
                     "--convolution", "2", *STATE],
     "hgrn2": ["--unit", "hgrn2", "--feed-forward", "none", *STATE],
 }
+
+
+def small(options):
+    return [*SMALL, *([] if "--dim-rnn" in options else ["--dim-rnn", str(H)]), *options]
 
 
 def run(tool, *args, status=0, stdin=None):
@@ -143,13 +148,13 @@ class Reference:
 
     def unit(self, name, x, backward=False):
         """Equations of Kim et al. 2019 and of De et al. 2024."""
-        t, out, state = self.t, np.zeros((len(x), H)), np.zeros(H)
+        t, vector = self.t, self.t[name + ".vectors"].ravel()
+        out, state = np.zeros((len(x), len(vector))), np.zeros(len(vector))
         if name + ".convolution" in t:
             x = self.convolved(name + ".convolution", x, backward)
         projected = x @ t[name + ".input_projection"] + t.get(name + ".input_projection_bias", 0)
-        vector = t[name + ".vectors"].reshape(H)
         for step in reversed(range(len(x))) if backward else range(len(x)):
-            planes = np.split(projected[step], len(projected[step]) // H)
+            planes = np.split(projected[step], len(projected[step]) // len(vector))
             if len(planes) == 2:
                 f = sigmoid(planes[0] + vector)
                 state = f * state + (1 - f) * planes[1]
@@ -204,7 +209,7 @@ class Reference:
         t = self.t
         if self.s["gate-branch"] != "none":
             h = GATES[self.s["gate-branch"]](x @ t[name + ".gate_projection"]) * h
-        return h @ t[name + ".output_projection"]
+        return h @ t[name + ".output_projection"] if self.s["unit-projection"] else h
 
     def self_attention(self, name, x):
         heads, size = self.s["encoder-heads"], E // self.s["encoder-heads"]
@@ -269,7 +274,7 @@ class BlockTest(unittest.TestCase):
         subprocess.run([sys.executable, ROOT / "scripts/data/make_toy_corpus.py", "--pairs", "200", "--valid", "20", "--test", "3", cls.dir], check=True)
         cls.valid = [cls.dir / "valid.en", cls.dir / "valid.de"]
         for name, options in SETTINGS.items():
-            run("nmt-train", cls.dir / "train.en", cls.dir / "train.de", "--valid-sets", *cls.valid, "--model", cls.dir / name, *SMALL, *options)
+            run("nmt-train", cls.dir / "train.en", cls.dir / "train.de", "--valid-sets", *cls.valid, "--model", cls.dir / name, *small(options))
 
     @classmethod
     def tearDownClass(cls):
@@ -318,6 +323,8 @@ class BlockTest(unittest.TestCase):
                               ([*ATTENTION, "--encoder-directions", "joined"], "encoder-directions (encoder-mixer is attention)"),
                               ([*ATTENTION, "--encoder-heads", "5"], "encoder-heads: 5 does not divide dim-emb 12"),
                               ([*ATTENTION, "--encoder-heads", "4"], "4 heads of 3 channels"),
+                              (["--no-unit-projection"], "unit-projection: without it, states must have the width dim-emb 12, not 10"),
+                              (["--no-unit-projection", "--encoder-directions", "joined", "--dim-rnn", "12"], "dim-emb 12, not 24"),
                               (["--convolution", "1"], "convolution: 1 taps; 0 (none) or at least 2"),
                               (["--heads", "5"], "heads: 5 must divide"),
                               (["--unit", "gla", "--state-heads", "4"], "state-heads: 4 does not divide the width 10 of unit gla"),
@@ -329,7 +336,7 @@ class BlockTest(unittest.TestCase):
                               (["--context-aware"], "context-aware"),
                               (["--dim-enc-upper", "20"], "dim-enc-upper")):
             with self.subTest(options):
-                done = run("nmt-info", *SMALL, "--dim-vocabs", "100", *options, status=2)
+                done = run("nmt-info", *small(options), "--dim-vocabs", "100", status=2)
                 self.assertIn(said, done.stderr)
 
 

@@ -30,7 +30,7 @@ SHAPE = {
     "attention": "dot", "heads": "2", "alignment-head": "1", "dim-attention": "6", "attention-query": "first-layer",
     "tied-embeddings": False, "tied-embeddings-src": True, "tied-embeddings-all": True,
     "encoder-mixer": "attention", "encoder-directions": "joined", "encoder-heads": "4",
-    "encoder-positions": "none", "gate-branch": "silu", "feed-forward": "relu",
+    "encoder-positions": "none", "gate-branch": "silu", "unit-projection": False, "feed-forward": "relu",
     "decoder-feed-forward": "none", "feed-forward-width": "9", "embedding-scale": "none",
     "lm-output": "tanh",
     "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",

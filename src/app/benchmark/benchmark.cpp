@@ -21,6 +21,7 @@ namespace {
 using Table = void (*)(Bench&);
 constexpr std::pair<const char*, Table> tables[] = {{"processor", processor},
                                                     {"products", products},
+                                                    {"zeros", zeros},
                                                     {"recurrences", recurrences},
                                                     {"matrix-states", matrix_states},
                                                     {"layers", layers},

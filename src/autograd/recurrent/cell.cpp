@@ -113,6 +113,12 @@ void freeze(const Context& context, Parameter& weight, bool transpose) {
   weight.drop_value();
 }
 
+void freeze_for_zeros(const Context& context, Parameter& weight) {
+  freeze(context, weight);
+  if (!weight.packed_rows)
+    weight.packed_rows = packed_by_rows(context, weight.shape[0], weight.shape[1], weight.packed);
+}
+
 kernels::PackedWeight packed_weight(const Context& context, const Parameter& weight, bool transpose,
                                     Tensor& keep) {
   if (weight.is_packed()) return view_packed(weight.packed);

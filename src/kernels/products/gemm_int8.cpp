@@ -8,6 +8,7 @@
 #include "kernels/products/amx/tiles.h"
 #include "kernels/products/int8/dot_tile.h"
 #include "kernels/products/int8/part.h"
+#include "kernels/products/int8/sparse_row.h"
 #include "kernels/products/product.h"
 #include "kernels/products/quantize.h"
 #include "kernels/products/select_columns.h"
@@ -28,6 +29,33 @@ const DotTiles& tiles() {
   return chosen;
 }
 
+const SparseTiles& sparse_tiles() {
+  static const SparseTiles chosen(tiles().has_vnni);
+  return chosen;
+}
+
+// Columns [n_begin, n_end) of one row of C, from the values that are not zero; n_begin is a
+// multiple of 64. Returns whether it was worth it.
+bool multiply_nonzeros(const Int8Product& p, const QuantizedRows& a, std::int64_t n_begin,
+                       std::int64_t n_end, float* c) {
+  const SparseTiles& shape = sparse_tiles();
+  const Nonzeros x(a.values, p.k);
+  if (static_cast<double>(x.count) > shape.share * static_cast<double>(p.k)) return false;
+  const std::int64_t stride = rounded(p.n, sparse_columns);
+  const auto* const rows = reinterpret_cast<const std::uint8_t*>(p.by_rows);
+  alignas(64) std::int32_t sums[SparseTiles::most_blocks * sparse_columns];
+  for (std::int64_t j = n_begin; j < n_end;) {
+    std::int64_t blocks = SparseTiles::most_blocks;
+    while (!shape.of[blocks - 1] || (blocks > 1 && j + blocks * sparse_columns > stride)) --blocks;
+    shape.of[blocks - 1](x, rows + j, stride, a.sums[0], sums);
+    const std::int64_t end = std::min(n_end, j + blocks * sparse_columns);
+    for (const std::int32_t* from = sums; j < end; from += sparse_columns, j += sparse_columns)
+      finish_rows(p, {1, j, std::min(sparse_columns, end - j), sparse_columns, from, nullptr},
+                  a.steps, c + j);
+  }
+  return true;
+}
+
 // The instruction set of int8_part(): tiles of vectors.
 struct VectorDots {
   static constexpr std::int64_t row_unit = 1;
@@ -37,6 +65,7 @@ struct VectorDots {
   // Columns [n_begin, n_end) of some rows of C.
   static void multiply(const Int8Product& p, const QuantizedRows& a, std::int64_t n_begin,
                        std::int64_t n_end, float* c) {
+    if (p.by_rows && a.count == 1 && multiply_nonzeros(p, a, n_begin, n_end, c)) return;
     const DotTiles& shape = tiles();
     const std::int64_t depth = a.stride / dot_depth,
                        row_tiles = (a.count + shape.rows - 1) / shape.rows;
@@ -243,11 +272,30 @@ void pack_int8_rows(bool transpose_b, std::int64_t k, std::int64_t n, const std:
   pack_int8_panels(transpose_b, k, n, q, ldq, scales, 0, rounded(n, dot_columns), packed);
 }
 
+std::int64_t int8_rows_size(std::int64_t k, std::int64_t n) {
+  return sparse_tiles().of[0] && k <= max_sparse_depth ? k * rounded(n, sparse_columns) : 0;
+}
+
+void copy_int8_rows(const Cpu& cpu, std::int64_t k, std::int64_t n, const std::byte* packed,
+                    std::byte* rows) {
+  const std::int64_t stride = rounded(n, sparse_columns);
+  const Int8Product p{n, k, nullptr, 0, packed, nullptr, {}, nullptr, 0};
+  cpu.pool->parallel_for(k, dot_depth, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      auto* const row = reinterpret_cast<std::uint8_t*>(rows) + i * stride;
+      for (std::int64_t j = 0; j < n; ++j)
+        row[j] =
+            p.panel(j)[(i / dot_depth * dot_columns + j % dot_columns) * dot_depth + i % dot_depth];
+      std::fill(row + n, row + stride, std::uint8_t{128});
+    }
+  });
+}
+
 void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
-               std::int64_t ldc, const float* bias) {
+               std::int64_t ldc, const float* bias, const std::byte* by_rows) {
   NMT_CHECK(!(accumulate && bias), "int8 GEMM: a bias is added without C");
-  const Int8Product p{n, k, a, lda, packed, {accumulate, bias}, c, ldc};
+  const Int8Product p{n, k, a, lda, packed, by_rows, {accumulate, bias}, c, ldc};
   if (m <= 0 || n <= 0) return;
   ThreadPool& pool = *cpu.pool;
   if (pool.size() == 1 || m * n * k < 128 * 1024) return multiply_part(p, {0, m}, {0, n});
@@ -255,8 +303,8 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
   pool.run([&](int worker) {
     if (worker >= grid.row_parts * grid.column_parts) return;
     const Range rows = part_of(m, 1, worker % grid.row_parts, grid.row_parts);
-    const Range columns =
-        part_of(n, tiles().panels * dot_columns, worker / grid.row_parts, grid.column_parts);
+    const std::int64_t unit = by_rows ? sparse_columns : tiles().panels * dot_columns;
+    const Range columns = part_of(n, unit, worker / grid.row_parts, grid.column_parts);
     multiply_part(p, rows, columns);
   });
 }
@@ -264,7 +312,7 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                     std::int64_t ldc) {
-  multiply_part({n, k, a, lda, packed, {accumulate, nullptr}, c, ldc}, {0, m}, {0, n});
+  multiply_part({n, k, a, lda, packed, nullptr, {accumulate, nullptr}, c, ldc}, {0, m}, {0, n});
 }
 
 void unpack_int8_column(std::int64_t k, std::int64_t n, std::int64_t column,

@@ -41,11 +41,18 @@ void pack_int8(const Cpu&, bool transpose_b, std::int64_t k, std::int64_t n, con
 /// The same on the calling thread. [CPU only: a building block]
 void pack_int8_rows(bool transpose_b, std::int64_t k, std::int64_t n, const std::int8_t* q,
                     std::int64_t ldq, const float* scales, std::byte* packed);
+/// Bytes of a copy of a packed [k,n] matrix by rows, for rows of A of which many values are zero,
+/// as after ReLU; 0 where this processor does not use one.
+std::int64_t int8_rows_size(std::int64_t k, std::int64_t n);
+/// Writes the copy: [k][n rounded up to 64], aligned to 64 bytes.
+void copy_int8_rows(const Cpu&, std::int64_t k, std::int64_t n, const std::byte* packed,
+                    std::byte* rows);
 /// C[M,N] = A B, + C when accumulate, or + bias [N] on every row. A row of A with a non-finite
-/// value gives NaN.
+/// value gives NaN. With a copy of B by rows, a single row of A reads only the rows of B that meet
+/// no zero; the result is the same.
 void gemm_int8(const Cpu&, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
-               std::int64_t ldc, const float* bias = nullptr);
+               std::int64_t ldc, const float* bias = nullptr, const std::byte* by_rows = nullptr);
 /// gemm_int8() on the calling thread. [CPU only: a building block]
 void gemm_int8_rows(std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                     std::int64_t lda, const std::byte* packed, bool accumulate, float* c,

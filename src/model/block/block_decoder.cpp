@@ -24,8 +24,9 @@ CrossAttention::Settings attention_of(const ModelSpec& spec) {
 DecoderBlock::DecoderBlock(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width,
                            int layer)
     : unit_sum_(builder, "unit", spec.dim_emb),
-      unit_(Builder(builder, "unit"), settings_of(spec, layer), spec.dim_emb,
-            spec.block.gate_branch, UnitDirection::forward, depth_scale(layer)),
+      unit_(Builder(builder, "unit"),
+            {settings_of(spec, layer), spec.block.gate_branch, spec.block.unit_projection},
+            spec.dim_emb, depth_scale(layer)),
       attention_sum_(builder, "attention", spec.dim_emb),
       attention_(Builder(builder, "attention"), attention_of(spec), spec.dim_emb, memory_width,
                  depth_scale(layer)) {
@@ -61,7 +62,7 @@ std::int64_t DecoderBlock::saved_floats(std::int64_t source_tokens, bool drops) 
 void DecoderBlock::freeze(const Context& context) const {
   unit_.freeze(context);
   attention_.freeze(context);
-  if (feed_forward_) feed_forward_->freeze(context);
+  if (feed_forward_) feed_forward_->freeze(context, true);
 }
 
 BlockDecoder::BlockDecoder(const Builder& builder, const ModelSpec& spec, std::int64_t memory_width)

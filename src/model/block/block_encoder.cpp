@@ -19,9 +19,11 @@ EncoderBlock::EncoderBlock(const Builder& builder, const ModelSpec& spec, int la
     attention_.emplace(Builder(builder, "self_attention"), spec.dim_emb, block.encoder_heads,
                        rotary_, scale);
   } else {
-    unit_.emplace(Builder(builder, "unit"),
-                  unit_settings(spec, spec.enc_cell).at(layer, spec.enc_depth), spec.dim_emb,
-                  block.gate_branch, direction_of(block, layer), scale);
+    unit_.emplace(
+        Builder(builder, "unit"),
+        GatedUnit::Settings{unit_settings(spec, spec.enc_cell).at(layer, spec.enc_depth),
+                            block.gate_branch, block.unit_projection, direction_of(block, layer)},
+        spec.dim_emb, scale);
   }
   if (block.feed_forward == FeedForwardKind::none) return;
   inner_.emplace(builder, "feed_forward", spec.dim_emb);
@@ -50,7 +52,7 @@ std::int64_t EncoderBlock::saved_floats(std::int64_t source_tokens, bool drops) 
 void EncoderBlock::freeze(const Context& context) const {
   if (unit_) unit_->freeze(context);
   if (attention_) attention_->freeze(context);
-  if (feed_forward_) feed_forward_->freeze(context);
+  if (feed_forward_) feed_forward_->freeze(context, false);
 }
 
 BlockEncoder::BlockEncoder(const Builder& builder, const ModelSpec& spec)

@@ -78,6 +78,7 @@ LanguageModel::LanguageModel(const LanguageModel& frozen, const Context& context
   for (Parameter& own : parameters_.all()) {
     own.value = theirs->value.borrow();
     own.packed = theirs->packed.borrow();
+    own.packed_rows = theirs->packed_rows.borrow();
     ++theirs;
   }
   frozen_ = true;

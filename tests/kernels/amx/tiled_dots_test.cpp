@@ -37,9 +37,15 @@ struct Int8Matrices {
     pack_int8(Cpu{&pool}, false, k, n, b.data(), n, packed.data());
   }
   Int8Product product(bool accumulate, bool biased, Floats& c) const {
-    return {
-        n,        k,  a.data(), lda, packed.data(), {accumulate, biased ? bias.data() : nullptr},
-        c.data(), ldc};
+    return {n,
+            k,
+            a.data(),
+            lda,
+            packed.data(),
+            nullptr,
+            {accumulate, biased ? bias.data() : nullptr},
+            c.data(),
+            ldc};
   }
   // By this processor's tiles.
   Floats expected(bool accumulate, bool biased) const {

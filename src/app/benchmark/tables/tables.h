@@ -9,6 +9,7 @@ namespace nmt::app::bench {
 void processor(Bench& bench);  ///< CPU: peak of each instruction set, read bandwidth of each cache
 void products(Bench& bench);   ///< matrix products with the shapes of the shipped configs, compared
                                ///< with a BLAS
+void zeros(Bench& bench);      ///< CPU: int8 products with rows in which many values are zero
 void recurrences(
     Bench& bench);  ///< every unit's recurrence, forward and backward, without its projections
 void matrix_states(Bench& bench);  ///< the scan of every matrix-state unit, forward and backward

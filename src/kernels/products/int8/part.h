@@ -45,6 +45,7 @@ struct Int8Product {
   const float* a;  ///< [m,k]
   std::int64_t lda;
   const std::byte* packed;
+  const std::byte* by_rows;  ///< the weights again (sparse_row.h), or null
   Addend addend;
   float* c;  ///< [m,n]
   std::int64_t ldc;
