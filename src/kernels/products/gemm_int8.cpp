@@ -38,9 +38,9 @@ const SparseTiles& sparse_tiles() {
 // multiple of 64. Returns whether it was worth it.
 bool multiply_nonzeros(const Int8Product& p, const QuantizedRows& a, std::int64_t n_begin,
                        std::int64_t n_end, float* c) {
+  if (!zeros_pay(count_nonzeros(a.values, p.k), p.k, n_end - n_begin)) return false;
   const SparseTiles& shape = sparse_tiles();
   const Nonzeros x(a.values, p.k);
-  if (static_cast<double>(x.count) > shape.share * static_cast<double>(p.k)) return false;
   const std::int64_t stride = rounded(p.n, sparse_columns);
   const auto* const rows = reinterpret_cast<const std::uint8_t*>(p.by_rows);
   alignas(64) std::int32_t sums[SparseTiles::most_blocks * sparse_columns];

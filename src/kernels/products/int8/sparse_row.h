@@ -16,6 +16,26 @@ namespace {
 constexpr std::int64_t sparse_columns = 64;      // rows of weights are whole cache lines
 constexpr std::int64_t max_sparse_depth = 8192;  // of a row of activations
 
+/// How many values of a row are not zero.
+inline std::int64_t count_nonzeros(const std::int8_t* row, std::int64_t k) {
+  std::int64_t count = 0, i = 0;
+#if defined(__AVX512F__) && defined(__AVX512BW__)
+  for (; i + 64 <= k; i += 64) {
+    const __m512i values = _mm512_loadu_si512(row + i);
+    count += std::popcount(_mm512_test_epi8_mask(values, values));
+  }
+#endif
+  for (; i < k; ++i) count += row[i] != 0;
+  return count;
+}
+/// Whether skipping zeros is faster for so many columns: it takes up to 1.6 times as long for each
+/// value, and as long as 24 columns to find the values (measured with weights in the second-level
+/// cache, docs/design/products.md; weights from beyond it gain more).
+inline bool zeros_pay(std::int64_t count, std::int64_t k, std::int64_t columns) {
+  return static_cast<double>(count * columns) <=
+         static_cast<double>(k) * (0.62 * static_cast<double>(columns) - 24);
+}
+
 /// The values of a row that are not zero and their places, in groups of four. The last group is
 /// completed with zeros at the place of another value.
 struct Nonzeros {
@@ -165,11 +185,9 @@ using SparseDots = void (*)(const Nonzeros& x, const std::uint8_t* rows, std::in
                             std::int32_t row_sum, std::int32_t* sums);
 
 /// The products of an instruction set: of[b - 1] sums b blocks of 64 columns; null: not written.
-/// `share`: of the values, up to which they are faster than dot_tile.h (docs/design/products.md).
 struct SparseTiles {
   static constexpr int most_blocks = 4;
   SparseDots of[most_blocks]{};
-  double share = 0;
 
   explicit SparseTiles([[maybe_unused]] bool has_vnni) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
@@ -177,13 +195,11 @@ struct SparseTiles {
       of[0] = sparse_dots_vnni<1>;
       of[1] = sparse_dots_vnni<2>;
       of[3] = sparse_dots_vnni<4>;
-      share = 0.6;
       return;
     }
 #endif
 #if defined(__AVX2__)
     of[0] = sparse_dots_avx2;
-    share = 0.55;
 #endif
   }
 };
