@@ -11,7 +11,7 @@ struct Nccl::State {};
 Nccl::Id Nccl::new_id() {
   fail(ExitStatus::usage, "--device cuda on several processes: this build has no NCCL");
 }
-Nccl::Nccl(CudaDevice&, const Id&, int, int) {
+Nccl::Nccl(CudaDevice&, const Id&, int, int, double) {
   new_id();
 }
 Nccl::~Nccl() = default;

@@ -18,7 +18,8 @@ namespace {
 
 #define NMT_NCCL_FUNCTIONS(function) \
   function(ncclGetUniqueId);         \
-  function(ncclCommInitRank);        \
+  function(ncclCommInitRankConfig);  \
+  function(ncclCommFinalize);        \
   function(ncclCommDestroy);         \
   function(ncclCommAbort);           \
   function(ncclCommGetAsyncError);   \
@@ -68,6 +69,28 @@ struct Nccl::State {
   double timeout = 0;  // seconds; 0: none
   double looked = 0;
 
+  // The status of a call of NCCL once it has done its work: a communicator that does not block may
+  // be at work after the call has returned, and must not be called then. Fails after the timeout.
+  ncclResult_t settled(ncclResult_t status) {
+    using Clock = std::chrono::steady_clock;
+    const auto& library = cuda::NcclLibrary::get();
+    for (const Clock::time_point begin = Clock::now(); status == ncclInProgress;) {
+      if (const ncclResult_t asked = library.ncclCommGetAsyncError(communicator, &status);
+          asked != ncclSuccess)
+        return asked;
+      const std::chrono::duration<double> waited = Clock::now() - begin;
+      if (status != ncclInProgress) break;
+      if (timeout > 0 && waited.count() >= timeout) fail_in_time();
+      // Most calls have done their work at once; ranks that start may take seconds.
+      if (waited.count() > 1e-3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return status;
+  }
+  [[noreturn]] void fail_in_time() {
+    abort();
+    NMT_FAIL("NCCL: the other ranks' GPUs did not respond within {:g} s", timeout);
+  }
+
   // Fails where a previous collective has failed: a rank has exited or its GPU is lost. The
   // communicator is then aborted: its kernels on the device would never end.
   void look() {
@@ -94,9 +117,7 @@ struct Nccl::State {
     if (seconds - looked < look_every) return;
     looked = seconds;
     look();
-    if (timeout == 0 || seconds < timeout) return;
-    abort();
-    NMT_FAIL("NCCL: the other ranks' GPUs did not respond within {:g} s", timeout);
+    if (timeout > 0 && seconds >= timeout) fail_in_time();
   }
   // Waits for the collectives; they are aborted where they have failed or take too long, which the
   // next one reports.
@@ -141,7 +162,7 @@ Nccl::Id Nccl::new_id() {
   return bytes;
 }
 
-Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size)
+Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout)
     : state_(std::make_unique<State>()) {
   ncclUniqueId unique;
   std::memcpy(unique.internal, id.data(), id.size());
@@ -151,8 +172,14 @@ Nccl::Nccl(CudaDevice& device, const Id& id, int rank, int size)
   NMT_CUDA_CHECK(cudaStreamCreateWithFlags(&state_->beside, cudaStreamNonBlocking));
   for (cudaEvent_t* event : {&state_->event, &state_->over})
     NMT_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-  NMT_CUDA_CHECK(library.ncclCommInitRank(&state_->communicator, size, unique, rank));
   state_->device = &device;
+  state_->timeout = timeout;
+  // A call that blocks would wait for ever for a rank that has failed before it came here.
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclResult_t begun =
+      library.ncclCommInitRankConfig(&state_->communicator, size, unique, rank, &config);
+  cuda::check(state_->settled(begun), "ncclCommInitRankConfig");
   device.state().before_free = [state = state_.get()] { state->finish(); };
   device.state().while_waiting = [state = state_.get()](double seconds) { state->wait(seconds); };
 }
@@ -172,12 +199,19 @@ Nccl::~Nccl() {
   }
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
+  const auto finalized = [&] {
+    try {
+      return state_->settled(library.ncclCommFinalize(state_->communicator)) == ncclSuccess;
+    } catch (const Error&) {  // too late; the communicator is aborted
+      return false;
+    }
+  };
   const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
                      cudaStreamSynchronize(state_->beside) == cudaSuccess &&
-                     cudaStreamSynchronize(state_->stream) == cudaSuccess;
+                     cudaStreamSynchronize(state_->stream) == cudaSuccess && finalized();
   if (whole)
     library.ncclCommDestroy(state_->communicator);
-  else
+  else if (state_->communicator)
     library.ncclCommAbort(state_->communicator);
   state_->close();
 }
@@ -186,8 +220,10 @@ void Nccl::begin_sum(float* values, std::int64_t n) {
   state_->look();
   state_->order(state_->stream, state_->beside);
   const auto& library = cuda::NcclLibrary::get();
-  NMT_CUDA_CHECK(library.ncclAllReduce(values, values, static_cast<std::size_t>(n), ncclFloat32,
-                                       ncclSum, state_->communicator, state_->beside));
+  const ncclResult_t begun =
+      library.ncclAllReduce(values, values, static_cast<std::size_t>(n), ncclFloat32, ncclSum,
+                            state_->communicator, state_->beside);
+  cuda::check(state_->settled(begun), "ncclAllReduce");
 }
 
 void Nccl::finish_sums() {
@@ -198,8 +234,10 @@ void Nccl::finish_sums() {
 void Nccl::broadcast(float* values, std::int64_t n) {
   state_->look();
   const auto& library = cuda::NcclLibrary::get();
-  NMT_CUDA_CHECK(library.ncclBroadcast(values, values, static_cast<std::size_t>(n), ncclFloat32, 0,
-                                       state_->communicator, state_->stream));
+  const ncclResult_t begun =
+      library.ncclBroadcast(values, values, static_cast<std::size_t>(n), ncclFloat32, 0,
+                            state_->communicator, state_->stream);
+  cuda::check(state_->settled(begun), "ncclBroadcast");
 }
 
 }  // namespace nmt

@@ -2,16 +2,18 @@
 // values through a file in memory. A collective is work of its stream, which later work waits for
 // until all ranks have come to it in their streams or the communicator is aborted, as for a kernel
 // of NCCL. The real library wants an operation captured on all ranks or on none; here, on none.
+// Communicators do not block: every call is in progress until its caller has asked twice, and a
+// collective is not in its stream before that.
 
 #include "tests/standins/product.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <nccl.h>
@@ -30,17 +32,6 @@ struct Shared {
   std::size_t kinds[2][max_ranks];         // of these collectives: operation and number of values
   float values[2][max_ranks][max_values];  // of even and odd collectives
 };
-
-// Whether it became true within a time that is long for ranks of one machine.
-template <class Condition>
-bool in_time(Condition&& condition) {
-  const auto begin = std::chrono::steady_clock::now();
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return true;
-}
 
 enum Operation : std::size_t { sum, broadcast, operations };
 
@@ -105,9 +96,29 @@ struct Collective {
 
 struct ncclComm {
   std::shared_ptr<Group> group;
+  std::string name;                     // of the file, until all ranks have joined
+  std::function<ncclResult_t()> begun;  // what is in progress; it may be called again
+  bool asked = false;
 
+  void forget_name() {
+    if (!name.empty()) shm_unlink(name.c_str());
+    name.clear();
+  }
+  ncclResult_t start(std::function<ncclResult_t()> work) {
+    if (begun) return ncclInvalidUsage;
+    begun = std::move(work);
+    asked = false;
+    return ncclInProgress;
+  }
+  ncclResult_t advance() {
+    if (!begun) return ncclSuccess;
+    if (!std::exchange(asked, true)) return ncclInProgress;
+    const ncclResult_t status = begun();
+    if (status != ncclInProgress) begun = nullptr;
+    return status;
+  }
   ncclResult_t begin(Operation operation, const void* from, void* to, std::size_t n,
-                     ncclDataType_t type, int root, cudaStream_t stream) const {
+                     ncclDataType_t type, int root, cudaStream_t stream) {
     if (type != ncclFloat32 || n > max_values || !nmt_standin_has(from, n * sizeof(float)) ||
         !nmt_standin_has(to, n * sizeof(float)))
       return ncclInvalidArgument;
@@ -115,9 +126,11 @@ struct ncclComm {
     if (nmt_standin_is_captured(stream)) return ncclInvalidUsage;
     const auto made = std::make_shared<Collective>(Collective{
         group, operation, static_cast<const float*>(from), static_cast<float*>(to), n, root});
-    return nmt_standin_enqueue(stream, "NCCL", [made] { return made->advance(); }) == 0
-               ? ncclSuccess
-               : ncclSystemError;
+    return start([made, stream] {
+      return nmt_standin_enqueue(stream, "NCCL", [made] { return made->advance(); }) == 0
+                 ? ncclSuccess
+                 : ncclSystemError;
+    });
   }
 };
 
@@ -130,8 +143,10 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int size, ncclUniqueId id, int rank) {
-  if (size > max_ranks || rank < 0 || rank >= size) return ncclInvalidArgument;
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int size, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (size > max_ranks || rank < 0 || rank >= size || config->blocking != 0)
+    return ncclInvalidArgument;
   const int file = shm_open(id.internal, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return ncclSystemError;
   void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -139,14 +154,19 @@ ncclResult_t ncclCommInitRank(ncclComm_t* communicator, int size, ncclUniqueId i
   if (memory == MAP_FAILED) return ncclSystemError;
   const auto group = std::make_shared<Group>(static_cast<Shared*>(memory), rank, size);
   ++group->shared->joined;
-  const bool complete = in_time([&] { return group->shared->joined >= size; });
-  shm_unlink(id.internal);
-  if (!complete) return ncclSystemError;
-  *communicator = new ncclComm{group};
-  return ncclSuccess;
+  ncclComm* const made = *communicator = new ncclComm{group, id.internal, {}};
+  return made->start([made] {
+    if (made->group->shared->joined < made->group->size) return ncclInProgress;
+    made->forget_name();
+    return ncclSuccess;
+  });
 }
 
+ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
+  return communicator->start([] { return ncclSuccess; });
+}
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+  communicator->forget_name();
   delete communicator;
   return ncclSuccess;
 }
@@ -155,8 +175,9 @@ ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   communicator->group->aborted = true;
   return ncclCommDestroy(communicator);
 }
-ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t* status) {
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* status) {
   *status = static_cast<ncclResult_t>(nmt_standin_failure("ncclCommGetAsyncError"));
+  if (*status == ncclSuccess) *status = communicator->advance();
   return ncclSuccess;
 }
 

@@ -21,7 +21,7 @@ constexpr std::int64_t n = 5;
 
 // A rank with a device and some values.
 struct Rank {
-  Rank(const Nccl::Id& id, int rank) : nccl(device, id, rank, 2) {
+  Rank(const Nccl::Id& id, int rank, double timeout = 0) : nccl(device, id, rank, 2, timeout) {
     values = reinterpret_cast<float*>(source->allocate(n * sizeof(float)));
     const std::vector<float> start{1, 2, 3, 4, static_cast<float>(10 * rank)};
     device.to_device(values, start.data(), n * sizeof(float));
@@ -84,6 +84,17 @@ TEST_F(Collectives, SumAndBroadcast) {
   with_other([&] { return sum_and_broadcast(id, 1); });
   EXPECT_TRUE(sum_and_broadcast(id, 0));
   EXPECT_TRUE(other_was_fine());
+}
+
+// Rank 1 has failed before it came to NCCL.
+TEST_F(Collectives, WithoutAllRanksDoNotBegin) {
+  try {
+    const Rank rank(id, 0, 0.3);
+    FAIL() << "a rank of two works alone";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "NCCL: the other ranks' GPUs did not respond within 0.3 s");
+  }
+  EXPECT_EQ(standins::record().calls["ncclCommAbort"], 1);
 }
 
 // Rank 1 exits before the sum: the device of rank 0 waits for ever, its host must not.

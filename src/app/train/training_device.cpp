@@ -27,7 +27,7 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
   arena_ = compute_.new_training_arena();
   context_ = compute_.training_context(*arena_, compute_.products());
   if (are_several() && context_.cuda.device) {
-    gpus_ = train::over_nccl(hosts, *context_.cuda.device);
+    gpus_ = train::over_nccl(hosts, *context_.cuda.device, spec.compute.rank_timeout);
     gpus_->wait_at_most(spec.compute.rank_timeout);
   }
 }

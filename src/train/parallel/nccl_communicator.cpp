@@ -11,11 +11,11 @@ namespace {
 // wait for their devices, or by these waits (tensor/nccl.h).
 class NcclCommunicator : public Communicator {
  public:
-  NcclCommunicator(Communicator& host, CudaDevice& device) : host_(host) {
+  NcclCommunicator(Communicator& host, CudaDevice& device, double timeout) : host_(host) {
     Nccl::Id id{};
     if (host.rank() == 0) id = Nccl::new_id();
     host.broadcast(id.data(), id.size());
-    gpus_ = std::make_unique<Nccl>(device, id, host.rank(), host.size());
+    gpus_ = std::make_unique<Nccl>(device, id, host.rank(), host.size(), timeout);
   }
   int rank() const override { return host_.rank(); }
   int size() const override { return host_.size(); }
@@ -59,8 +59,8 @@ class NcclCommunicator : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device) {
-  return std::make_unique<NcclCommunicator>(host, device);
+std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device, double timeout) {
+  return std::make_unique<NcclCommunicator>(host, device, timeout);
 }
 
 }  // namespace nmt::train
