@@ -26,7 +26,8 @@ class Nccl {
   Nccl& operator=(const Nccl&) = delete;
 
   /// Sets the timeout in seconds after which a wait of the host for other ranks, or for a device
-  /// that waits for them, is an error; 0: no timeout. Failures that NCCL reports end the wait at once.
+  /// that waits for them, is an error; 0: no timeout. Failures that NCCL reports end the wait at
+  /// once.
   void wait_at_most(double seconds);
   /// All-reduce: values[i] becomes the sum over all ranks. It follows the work queued so far and
   /// runs concurrently with later work; work queued after finish_sums() waits for it.
