@@ -447,6 +447,10 @@ class TrainTest(unittest.TestCase):
         self.train("m", "--after", "12u", "--vocabs", self.dir / "m" / "vocab.spm")
 
     def test_what_has_no_effect_is_told_once(self):
+        search = ["--beam-size", "2", "--valid-max-sentences", "3"]
+        told = "warning: options without effect: valid-max-sentences (no metric of valid-metrics translates), beam-size (no metric of valid-metrics translates)"
+        self.assertIn(told, self.train("ce", "--after", "2u", *search, "--valid-metrics", "perplexity", "cross-entropy").stderr)
+        self.assertNotIn("without effect", self.train("bleu", "--after", "2u", *search, "--valid-metrics", "chrf", "cross-entropy").stderr)
         done = self.train("m", "--after", "2u", "--schedule", "rnmt+", "--lr-warmup", "10u", "--lr-decay-inv-sqrt", "20u", "--lr-decay-start", "2", "1", "--valid-lines", "20",
                           "--valid-sets", self.dir / "valid.en", self.dir / "valid.de")
         told = [line for line in done.stderr.splitlines() if "without effect" in line]

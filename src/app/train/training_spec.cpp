@@ -80,6 +80,17 @@ std::vector<config::Option> fields(TrainingSpec& spec) {
         },
         std::move(rule));
   }
+  std::vector<std::string> of_translations{"valid-max-sentences"};
+  for (const config::Option& option : config::validation_fields(spec.search))
+    of_translations.push_back(option.name);
+  for (const std::string& name : of_translations)
+    config::named(options, name).idle_rule = [&metrics = spec.train.valid_metrics] {
+      const bool translates =
+          std::any_of(metrics.begin(), metrics.end(), [](const ValidMetric metric) {
+            return metric == ValidMetric::bleu || metric == ValidMetric::chrf;
+          });
+      return translates ? "" : "no metric of valid-metrics translates";
+    };
   config::named(options, "guided-alignment").idle_rule = [&spec] {
     return spec.train.guided_alignment_weight > 0 ? "" : "guided-alignment-weight is 0";
   };
