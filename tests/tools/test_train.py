@@ -304,7 +304,7 @@ class TrainTest(unittest.TestCase):
         weights_of = {}
         for name, options in {"none": ["--gate-init", "none"], "constant": [], "chrono": ["--gate-init", "chrono"]}.items():
             done = self.train(name, *plain, *options, "--after", "2u")
-            self.assertNotIn("without effect", done.stderr)
+            self.assertNotRegex(done.stderr, "without effect: .*gate")
             weights_of[name] = int(re.search(r" ([\d,]+) weights", done.stderr)[1].replace(",", ""))
             done = self.train(name, *plain, "--after", "4u")
             self.assertEqual(re.findall(r"override (\S+):", done.stderr), ["after"])
@@ -321,7 +321,7 @@ class TrainTest(unittest.TestCase):
                               (["--gate-init", "chrono", "--unit", "srn"], "gate-init (no gate of unit srn has a bias)")):
             with self.subTest(said=said):
                 done = self.train("idle", *plain, *options, "--after", "1u", "--no-reload", status=2)
-                self.assertIn(f"options without effect: {said}", done.stderr)
+                self.assertRegex(done.stderr, "options without effect: .*" + re.escape(said))
 
     def test_signals_save_and_leave(self):
         self.train("whole", "--after", "60u")
