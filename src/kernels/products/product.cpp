@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <unistd.h>
+
 namespace nmt::kernels {
 namespace {
 
@@ -18,6 +20,12 @@ namespace {
 constexpr std::int64_t block_floats = 160 * 1024;
 // Most rows of a transposed A that are copied at once: 2 MB in stretches of k.
 constexpr std::int64_t copied_columns = 2048;
+
+// Bytes; 1 MB where the system does not tell.
+std::int64_t second_level_cache() {
+  const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? bytes : 1024 * 1024;
+}
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) {
   return a < b ? a : b;
@@ -309,6 +317,16 @@ void multiply_block(const Product& p, const RowSplit& split, Range group, const 
   }
 }
 
+// Whether so many rows read a B that is stored by rows in place. Packing it pays off from three
+// rows of tiles on where B comes from beyond the second-level cache, else from eleven on, or from
+// four on where its rows share sets of the first-level cache (docs/design/products.md).
+bool reads_in_place(const Product& p, std::int64_t rows) {
+  static const std::int64_t cached = 3 * second_level_cache() / 4;
+  const std::int64_t bytes = p.k * p.n * static_cast<std::int64_t>(sizeof(float));
+  const bool share_sets = p.ldb % 1024 == 0;
+  return rows <= (bytes > cached ? 2 : share_sets ? 3 : 10) * tile_rows;
+}
+
 // product_part() with a B of one type.
 template <class B>
 void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, std::int64_t n_begin,
@@ -321,8 +339,7 @@ void multiply_part(const Product& p, std::int64_t m_begin, std::int64_t m_end, s
   // Blocks of about equal width, so that no copy of A serves only a few columns.
   const std::int64_t blocks = (n_end - n_begin) / whole_panels(block_floats / depth_step) + 1;
   const std::int64_t columns_step = ((n_end - n_begin) / panel_width / blocks + 1) * panel_width;
-  // Packing B pays off from a few rows of tiles.
-  const bool direct = !p.rounded && !p.transpose_b && m_end - m_begin <= 2 * tile_rows;
+  const bool direct = !p.rounded && !p.transpose_b && reads_in_place(p, m_end - m_begin);
   const auto multiply = [&](Range group, std::int64_t n, Stretch<B> here, float* copied) {
     const std::int64_t columns = smaller(columns_step, n_end - n);
     multiply_block(p, split, group, take_block<B>(p, n, columns, here, direct, b_block),
