@@ -12,31 +12,48 @@ constexpr int usual_beam = 25;  // cells on either side of the diagonal
 }  // namespace
 
 EditDistance::EditDistance(std::span<const int> reference, std::size_t hypothesis_words)
-    : reference_(reference), words_(hypothesis_words), beam_(usual_beam) {
+    : reference_(reference), words_(hypothesis_words), rows_(words_ + 1) {
+  const std::size_t columns = reference.size() + 1;
   const double ratio = words_ == 0 ? 1.0 : static_cast<double>(reference.size()) / words_;
-  if (usual_beam < ratio / 2) beam_ = static_cast<int>(std::ceil(ratio / 2 + usual_beam));
-  cells_.resize((words_ + 1) * (reference.size() + 1));
-  for (std::size_t j = 0; j <= reference.size(); ++j) at(0, j) = {static_cast<int>(j), Op::insert};
+  const int beam =
+      usual_beam < ratio / 2 ? static_cast<int>(std::ceil(ratio / 2 + usual_beam)) : usual_beam;
+  std::size_t cells = 0;
+  for (std::size_t i = 1; i <= words_; ++i) {
+    const int diagonal = static_cast<int>(std::floor(static_cast<double>(i) * ratio));
+    rows_[i] = {
+        static_cast<std::size_t>(std::max(0, diagonal - beam)),
+        i == words_ ? columns : std::min(columns, static_cast<std::size_t>(diagonal + beam)),
+        cells};
+    cells += rows_[i].end - rows_[i].begin;
+  }
+  cells_.resize(cells);
+}
+
+EditDistance::Cell EditDistance::at(std::size_t i, std::size_t j) const {
+  if (i == 0) return {static_cast<int>(j), Op::insert};
+  const Row& row = rows_[i];
+  if (j < row.begin || j >= row.end) return {unreachable, Op::none};
+  return cells_[row.start + j - row.begin];
 }
 
 void EditDistance::fill_row(std::size_t i, int word) {
-  const std::size_t columns = reference_.size() + 1;
-  for (std::size_t j = 0; j < columns; ++j) at(i, j) = {unreachable, Op::none};
-  const double ratio = static_cast<double>(reference_.size()) / static_cast<double>(words_);
-  const int diagonal = static_cast<int>(std::floor(static_cast<double>(i) * ratio));
-  const auto begin = static_cast<std::size_t>(std::max(0, diagonal - beam_));
-  auto end = std::min(columns, static_cast<std::size_t>(diagonal + beam_));
-  if (i == words_) end = columns;
-  for (std::size_t j = begin; j < end; ++j) {
+  const Row row = rows_[i];
+  Cell* const cells = cells_.data() + row.start;
+  Cell left{unreachable, Op::none}, above_left = row.begin > 0 ? at(i - 1, row.begin - 1) : left;
+  for (std::size_t j = row.begin; j < row.end; ++j) {
+    const Cell above = at(i - 1, j);
+    Cell best{unreachable, Op::none};
     if (j == 0) {
-      at(i, 0) = {at(i - 1, 0).cost + 1, Op::remove};
-      continue;
+      best = {above.cost + 1, Op::remove};
+    } else {
+      const bool same = word == reference_[j - 1];
+      best = {above_left.cost + (same ? 0 : 1), same ? Op::keep : Op::substitute};
+      if (const int cost = above.cost + 1; cost < best.cost) best = {cost, Op::remove};
+      if (const int cost = left.cost + 1; cost < best.cost) best = {cost, Op::insert};
+      if (best.cost >= unreachable) best = {unreachable, Op::none};
     }
-    const bool same = word == reference_[j - 1];
-    Cell best{at(i - 1, j - 1).cost + (same ? 0 : 1), same ? Op::keep : Op::substitute};
-    if (const int cost = at(i - 1, j).cost + 1; cost < best.cost) best = {cost, Op::remove};
-    if (const int cost = at(i, j - 1).cost + 1; cost < best.cost) best = {cost, Op::insert};
-    if (best.cost < unreachable) at(i, j) = best;
+    cells[j - row.begin] = left = best;
+    above_left = above;
   }
 }
 

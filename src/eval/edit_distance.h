@@ -25,16 +25,18 @@ class EditDistance {
     int cost;
     Op op;
   };
-  Cell& at(std::size_t i, std::size_t j) { return cells_[i * (reference_.size() + 1) + j]; }
-  const Cell& at(std::size_t i, std::size_t j) const {
-    return cells_[i * (reference_.size() + 1) + j];
-  }
+  // Columns [begin, end) of a row are within the beam; their cells begin at `start`.
+  struct Row {
+    std::size_t begin, end, start;
+  };
+  // Row 0 inserts; cells outside the beam are unreachable.
+  Cell at(std::size_t i, std::size_t j) const;
   void fill_row(std::size_t i, int word);
 
   std::span<const int> reference_;
   std::size_t words_;
-  int beam_;
-  std::vector<Cell> cells_;   // [words_ + 1, reference + 1]
+  std::vector<Row> rows_;     // [words_ + 1]
+  std::vector<Cell> cells_;   // of rows 1 to words_
   std::vector<int> current_;  // the hypothesis that the rows belong to
 };
 

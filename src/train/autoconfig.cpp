@@ -161,7 +161,7 @@ std::vector<Choice> choose(const CorpusSize& size, ModelSpec& model, DataSpec& d
     *dropout = row.dropout;
     choices.push_back({name, fmt::format("{}", row.dropout), by_size});
   }
-  number("mini-batch-words", data.mini_batch_words, row.words, "some hundred updates an epoch");
+  number("mini-batch-words", data.mini_batch_words, row.words, by_size);
 
   const double tokens_a_piece =
       4.5;  // bytes a piece of 8,000 joint pieces: 4.2 in German, 4.6 in English captions

@@ -22,7 +22,8 @@ std::string refusal(const config::Option& option, const std::string& before, con
   return option.change_rule ? option.change_rule(before, now) : "";
 }
 
-void announce_changes(const std::vector<ChangedSetting>& changes, const std::string& model) {
+void announce_changes(const std::vector<ChangedSetting>& changes, const std::string& model,
+                      const std::string& start_anew) {
   std::string refused;
   for (const ChangedSetting& change : changes) {
     if (change.refusal.empty())
@@ -32,10 +33,8 @@ void announce_changes(const std::vector<ChangedSetting>& changes, const std::str
                              change.name, change.before, change.now, change.refusal);
   }
   if (!refused.empty())
-    fail(ExitStatus::usage,
-         "{}: cannot go on with other settings: {}; take these back, or start anew with "
-         "--no-reload or another --model",
-         model, refused);
+    fail(ExitStatus::usage, "{}: cannot go on with other settings: {}; take these back, or {}",
+         model, refused, start_anew);
 }
 
 }  // namespace nmt::train

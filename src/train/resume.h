@@ -21,7 +21,8 @@ std::string refusal(const config::Option& option, const std::string& before, con
                     bool holds_out);
 
 /// Logs every change, one line each. Error (usage): the refused ones, all in one line that names
-/// the model directory.
-void announce_changes(const std::vector<ChangedSetting>& changes, const std::string& model);
+/// the model directory and how to start anew.
+void announce_changes(const std::vector<ChangedSetting>& changes, const std::string& model,
+                      const std::string& start_anew);
 
 }  // namespace nmt::train

@@ -15,6 +15,7 @@ std::atomic<int> first_signal{0};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 constexpr std::array handled = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 std::array<struct sigaction, handled.size()> old;
+struct sigaction old_pipe;
 
 void handle(int signal) {
   int none = 0;
@@ -37,10 +38,13 @@ Signals::Signals() {
     const bool is_nohup = handled[i] == SIGHUP && old[i].sa_handler == SIG_IGN;
     if (!is_nohup) ::sigaction(handled[i], &action, nullptr);
   }
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, &old_pipe);
 }
 
 Signals::~Signals() {
   for (std::size_t i = 0; i < handled.size(); ++i) ::sigaction(handled[i], &old[i], nullptr);
+  ::sigaction(SIGPIPE, &old_pipe, nullptr);
 }
 
 ExitStatus Signals::pending() {

@@ -67,6 +67,10 @@ with tempfile.TemporaryDirectory() as folder:
     refused(2, ["reference"], "-i", hyp)
     refused(3, ["line 1", "fields"], ref, "-i", hyp, "--num-refs", "2")
 
+    # Edit distances need memory for a band around the diagonal, not for all pairs of words.
+    long = file("long", b"w " * 100_000 + b"\n")
+    assert score(long, "-i", long, "-m", "ter", "-b")[0].strip() == "0.0000"
+
     # Standard input, underscores for dashes, adjacent values.
     plain = score(ref, "-i", hyp)[0]
     assert score(ref, stdin=open(hyp, "rb").read())[0] == plain

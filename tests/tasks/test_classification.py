@@ -86,6 +86,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     model = os.path.join(folder, "texts.model")
     assert len(ok("nmt-classify", model, stdin="\n\n\ufeff a\x00\nX red")[0].splitlines()) == 4
+    refused(3, ["standard input: line 2 has 3 fields"], "nmt-classify", model, stdin="X red\na\tb\tc\n")
     # A blank line has no label, and changes no other.
     red, blue = ok("nmt-classify", model, stdin="X red\nX blue\n")[0].split()
     assert ok("nmt-classify", model, stdin="\nX red\n \t \r\nX blue\n\t\n")[0] == f"\n{red}\n\n{blue}\n\n"

@@ -290,6 +290,7 @@ class Distillation(unittest.TestCase):
         command = [*self.all[:at], work, *self.all[at + 1:]]
         self.refused(2, *command, "--teacher-beam-size", 5, says=("translate", "teacher-beam-size", "3 before, 5 now", "--redo translate"))
         self.refused(2, *command, "--max-ratio", 2, says=("filter", "max-ratio", "--redo filter"))
+        self.refused(2, *command, "--dim-rnn", 24, says=("train", "dim-rnn", "--redo train"))
         for option, value, said in (("--beam-size", 2, ("beam-size", "1 before, 2 now")), ("--length-penalty", 1, ("length-penalty",)),
                                     ("--max-length-factor", 2, ("max-length-factor",))):
             stored = (work / "student-int8/best/model.safetensors").stat().st_mtime_ns
@@ -342,6 +343,11 @@ class Distillation(unittest.TestCase):
         self.refused(2, "--output", self.home / "none", self.source, says=("teacher",))
         self.refused(2, self.source, "--output", self.home / "none", "--teacher", self.home / "teacher", says=("valid-sets",))
         self.assertFalse((self.home / "none").exists())
+        foreign = self.home / "foreign"
+        foreign.mkdir()
+        (foreign / "letter").touch()
+        self.refused(2, *self.base, "--output", foreign, self.source, says=("foreign", "other files"))
+        self.assertEqual([path.name for path in foreign.iterdir()], ["letter"])
 
 
 if __name__ == "__main__":

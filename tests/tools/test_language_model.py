@@ -301,6 +301,7 @@ class LanguageModelTest(unittest.TestCase):
             self.assertIn(said, self.train("bad", *options, status=2).stderr)
             self.assertFalse((self.dir / "bad").exists())
         self.assertIn("needs one", run("nmt-train", "--task", "language-model", self.text, self.text, status=2).stderr)
+        self.assertIn("without effect: noise (task is language-model)", self.train("noise", "--noise", "0.1", "--after", "1u").stderr)
         self.assertIn("without effect: enc-depth (task is language-model);", self.train("idle", "--enc-depth", "3", "--unit", "gru", "--after", "1u", status=2).stderr)
         done = run("nmt-explain", "-m", self.dir / "dirty", "--text", "x", status=2)
         self.assertIn("is a language model; expected a translation model", done.stderr)

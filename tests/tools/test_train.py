@@ -338,6 +338,21 @@ class TrainTest(unittest.TestCase):
             self.train(name, "--after", "60u")
             self.assertEqual(weights(self.dir / "whole"), weights(self.dir / name))
 
+    def test_the_reader_of_the_log_may_leave(self):
+        process = self.start("left", "--after", "60u")
+        self.wait_for(process, "update 10 ")
+        process.stderr.close()
+        self.assertEqual(process.wait(), 0)
+        self.assertTrue((self.dir / "left" / "checkpoints" / "60").exists())
+
+    @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
+    def test_a_directory_that_cannot_be_made_is_told_first(self):
+        closed = self.dir / "closed"
+        closed.mkdir(mode=0o500)
+        done = run(self.en, self.de, "--model", closed / "a" / "b", *SMALL, status=2)
+        self.assertIn(f"error: model: {closed}/a/b cannot be made in {closed}: Permission denied", done.stderr)
+        self.assertNotIn("vocabulary", done.stderr)
+
     def test_dumped_config_trains_the_same_model(self):
         self.train("a", "--after", "20u")
         dump = self.train("b", "--after", "20u", "--dump-config").stdout
@@ -508,6 +523,11 @@ class TrainTest(unittest.TestCase):
             file.truncate(100)
         done = self.train("m", "--after", "30u", status=3)
         self.assertIn("checkpoint 10 is intact", done.stderr)
+        manifest = model / "checkpoints" / "20" / "manifest.json"
+        for damage, said in ((lambda: os.truncate(manifest, 100), "it ends after 100 bytes"), (lambda: os.truncate(manifest, 0), "is empty"), (manifest.unlink, "is missing")):
+            damage()
+            done = self.train("m", "--after", "30u", status=3)
+            self.assertIn(f"{said}; checkpoint 10 is intact: remove {model}/checkpoints/20 and {model}/latest,", done.stderr)
         shutil.rmtree(model / "checkpoints" / "20")  # as the message says
         (model / "latest").unlink()
         self.train("m", "--after", "30u")

@@ -31,6 +31,7 @@ std::vector<StoredCheckpoint> chosen(const AverageSpec& spec, const ModelDirecto
     return all;
   }
   for (const std::int64_t updates : directory.checkpoints()) {
+    if (updates == 0) continue;  // weights before the training
     StoredCheckpoint checkpoint = directory.checkpoint(updates);
     if (spec.best == 0 || checkpoint.is_best()) all.push_back(std::move(checkpoint));
   }

@@ -10,7 +10,8 @@ std::vector<config::Option> fields(AverageSpec& spec) {
                                   model_output_option(&spec.output)}),
        config::in_group(
            "checkpoints",
-           {Option("last", &spec.last, "number of latest checkpoints to average; 0: no limit")
+           {Option("last", &spec.last,
+                   "number of latest checkpoints to average, without that of update 0; 0: no limit")
                 .range(0, 100000),
             Option("best", &spec.best,
                    "number of latest best-so-far checkpoints to average; 0: off")

@@ -10,6 +10,8 @@
 #include "tasks/classification/error_rate.h"
 #include "tasks/classification/loaded_classifier.h"
 
+#include <algorithm>
+
 namespace nmt::app {
 namespace {
 
@@ -25,11 +27,17 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
     examples.clear();
     if (!input.is_file()) writer.flush();
   };
+  std::int64_t number = 0;
   for (std::string line; input.next(line);) {
+    ++number;
     LabeledText& example = examples.emplace_back();
     const std::size_t tab = line.find('\t');
     example.text = line.substr(0, tab);
     if (tab != std::string::npos) example.second = line.substr(tab + 1);
+    if (example.second.find('\t') != std::string::npos)
+      fail(ExitStatus::data, "{}: line {} has {} fields; expected one text, or two and a tab",
+           spec.input.empty() ? "standard input" : spec.input, number,
+           1 + std::count(line.begin(), line.end(), '\t'));
     if (examples.size() == window || !input.ready()) write();
   }
   write();

@@ -49,6 +49,11 @@ WorkDirectory::~WorkDirectory() {
 }
 
 void WorkDirectory::open() {
+  std::error_code error;
+  if (fs::exists(path_, error) && !fs::exists(at("steps"), error) && !fs::is_empty(path_, error))
+    fail(ExitStatus::usage,
+         "output: {} contains other files and no steps of nmt-distill; name a new directory",
+         path_);
   make_directories(at("steps"));
   lock_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_ >= 0 && ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)

@@ -165,8 +165,8 @@ Json development(const std::string& path, int worst) {
     json.at("sources").get_to(sources);
     json.at("references").get_to(references);
     json.at("outputs").get_to(outputs);
-  } catch (const Json::exception& problem) {
-    fail(ExitStatus::data, "{}: is not a list of translations: {}", path, problem.what());
+  } catch (const Json::exception&) {
+    fail(ExitStatus::data, "{}: is not a list of translations as nmt-train writes it", path);
   }
   if (outputs.empty() || sources.size() != outputs.size() || references.size() != outputs.size())
     fail(ExitStatus::data, "{}: {} sources, {} references and {} outputs; expected equal numbers",

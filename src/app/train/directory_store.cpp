@@ -54,12 +54,24 @@ void require_writable(const std::string& directory) {
     fail(ExitStatus::usage, "model: {} cannot be written: {}", directory, std::strerror(errno));
 }
 
+// The same for the parent of a directory that is not there yet.
+void require_room_for(const std::string& directory) {
+  std::error_code error;
+  fs::path parent = fs::absolute(directory, error);
+  while (parent.has_relative_path() && !fs::exists(parent, error)) parent = parent.parent_path();
+  if (::access(parent.c_str(), W_OK | X_OK) != 0)
+    fail(ExitStatus::usage, "model: {} cannot be made in {}: {}", directory, parent.string(),
+         std::strerror(errno));
+}
+
 }  // namespace
 
 DirectoryStore::DirectoryStore(std::string path, int keep_last, int keep_best, bool overwrite)
     : path_(std::move(path)), keep_last_(keep_last), keep_best_(keep_best) {
   if (path_.empty()) fail(ExitStatus::usage, "model: no directory given");
   refuse_foreign(path_);
+  std::error_code error;
+  fs::exists(path_, error) ? require_writable(path_) : require_room_for(path_);
   if (!overwrite && ModelDirectory::is_there(path_)) directory_ = ModelDirectory::open(path_);
   if (!overwrite && !directory_ && ModelDirectory::has_checkpoints(path_))
     fail(ExitStatus::data,
@@ -131,19 +143,19 @@ void DirectoryStore::save(const train::Checkpoint& checkpoint, bool best) {
 // Reads the latest checkpoint. Where it is damaged, the error names one that is not.
 template <class Read>
 auto DirectoryStore::read_latest(Read read) {
-  const std::optional<StoredCheckpoint> latest = directory_->latest();
-  using Result = std::optional<decltype(read(*latest))>;
-  if (!latest) return Result();
+  using Result = std::optional<decltype(read(std::declval<const StoredCheckpoint&>()))>;
   try {
-    return Result(read(*latest));
+    const std::optional<StoredCheckpoint> latest = directory_->latest();
+    return latest ? Result(read(*latest)) : Result();
   } catch (const Error& error) {
     if (error.status() != ExitStatus::data) throw;
-    const std::string sound = newest_sound(latest->updates());
+    const std::string damaged = directory_->latest_name(),
+                      sound = newest_sound(std::strtoll(damaged.c_str(), nullptr, 10));
     if (sound.empty()) throw;
-    fail(
-        ExitStatus::data,
-        "{}; checkpoint {} is intact: remove {} and {}/latest, and the training goes on from there",
-        error.what(), sound, latest->folder(), path_);
+    fail(ExitStatus::data,
+         "{}; checkpoint {} is intact: remove {}/checkpoints/{} and {}/latest, and the training "
+         "goes on from there",
+         error.what(), sound, path_, damaged, path_);
   }
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> resume_settings(TrainingSpec& spec, const train::Traini
   std::erase_if(changes, [&](const train::ChangedSetting& change) {
     return change.name == "vocabs" && (!is_first || directory.has_vocabularies(spec.data.vocabs));
   });
-  train::announce_changes(changes, spec.train.model);
+  train::announce_changes(changes, spec.train.model, spec.start_anew);
   std::vector<std::string> names;
   for (const train::ChangedSetting& change : changes) names.push_back(change.name);
   return names;
@@ -46,9 +46,8 @@ void require_same_alignments(const TrainingSpec& spec, const train::TrainingStat
     return;
   fail(ExitStatus::usage,
        "{}: the links differ from those that the training in {} used (guided-alignment); restore "
-       "the file, give the new links under another file name, or start anew with --no-reload or "
-       "another --model",
-       spec.data.guided_alignment, spec.train.model);
+       "the file, give the new links under another file name, or {}",
+       spec.data.guided_alignment, spec.train.model, spec.start_anew);
 }
 
 // The defaults of the task, where the caller set nothing.

@@ -138,12 +138,19 @@ void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idl
   TrainingSpec copy = spec;
   const std::vector<config::Option> options = fields(copy);
   std::string idle, typed;
+  const auto is_of_task = [&idle_names](const std::string& name) {
+    return std::find(idle_names.begin(), idle_names.end(), name) == idle_names.end();
+  };
   for (const config::Option& option : options) {
     if (!spec.is_given(option.name)) continue;
+    if (!option.sets.empty() && std::none_of(option.sets.begin(), option.sets.end(), is_of_task)) {
+      idle += fmt::format("{}{} (task is {})", idle.empty() ? "" : ", ", option.name,
+                          name_of(spec.model.task));
+      continue;
+    }
     std::string why = option.idle_rule ? option.idle_rule() : "";
     // --unit also sets the unit of a side that the task lacks.
-    if (!spec.spread.contains(option.name) &&
-        std::find(idle_names.begin(), idle_names.end(), option.name) != idle_names.end())
+    if (!spec.spread.contains(option.name) && !is_of_task(option.name))
       why = fmt::format("task is {}", name_of(spec.model.task));
     if (why.empty() || config::values(option) == option.initial) continue;
     const bool makes_model =

@@ -25,6 +25,10 @@ JsonFile::JsonFile(const std::string& path, const std::string& format, int newes
   try {
     object_ = ordered_json::parse(text, watch);
   } catch (const ordered_json::parse_error& problem) {
+    if (text.empty()) fail(ExitStatus::data, "{}: is empty", path);
+    if (problem.byte > text.size())
+      fail(ExitStatus::data, "{}: is truncated or not JSON: it ends after {} bytes", path,
+           text.size());
     fail(ExitStatus::data, "{}: is truncated or not JSON, at byte {} of {}", path, problem.byte,
          text.size());
   } catch (const ordered_json::out_of_range&) {

@@ -350,6 +350,12 @@ std::optional<StoredCheckpoint> ModelDirectory::latest() const {
   return StoredCheckpoint(checkpoints_of(path_) + "/" + names.back().text());
 }
 
+std::string ModelDirectory::latest_name() const {
+  if (const auto name = linked(path_, "latest")) return name->text();
+  const std::vector<FolderName> names = folders_of(path_);
+  return names.empty() ? "" : names.back().text();
+}
+
 std::optional<StoredCheckpoint> ModelDirectory::follow(const char* link) const {
   const auto name = linked(path_, link);
   if (is_copied_link(path_, link))

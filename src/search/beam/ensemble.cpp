@@ -133,7 +133,7 @@ EnsembleScorer::EnsembleScorer(const Cpu& cpu, std::vector<Member> members, Comb
   double sum = 0;
   for (const Member& member : members_) {
     if (!(member.weight > 0) || !std::isfinite(member.weight))
-      fail(ExitStatus::usage, "weights: {} is not positive", member.weight);
+      fail(ExitStatus::usage, "weights: {} is not above 0", member.weight);
     NMT_CHECK(member.scorer->vocabulary() == vocabulary(),
               "ensemble: models have different numbers of output tokens: {} and {}", vocabulary(),
               member.scorer->vocabulary());

@@ -25,6 +25,7 @@ TrainingSpec student(const Distillation& all) {
   TrainingSpec spec = all.spec.student;
   spec.data.train_sets = {all.work.source(), all.work.target()};
   spec.train.model = all.work.student();
+  spec.start_anew = "repeat the step with --redo train";
   if (all.spec.aligns()) spec.data.guided_alignment = all.work.links();
   if (all.spec.shares_vocabularies()) spec.data.vocabs = vocabularies(all.spec.teachers.front());
   return spec;
