@@ -58,6 +58,15 @@ static void check(ncclResult_t status, const char* call) {
 }  // namespace cuda
 
 struct Nccl::State {
+  State() = default;
+  ~State() {
+    if (event) cudaEventDestroy(event);     // unchecked
+    if (over) cudaEventDestroy(over);       // unchecked
+    if (beside) cudaStreamDestroy(beside);  // unchecked
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   CudaDevice* device = nullptr;
   cudaStream_t stream = nullptr;  // the device's
   cudaStream_t beside = nullptr;  // of all-reduces
@@ -140,11 +149,6 @@ struct Nccl::State {
     }
     cudaGetLastError();  // clears "not ready"
   }
-  void close() const {
-    cudaEventDestroy(event);    // unchecked
-    cudaEventDestroy(over);     // unchecked
-    cudaStreamDestroy(beside);  // unchecked
-  }
   // Later work of `second` waits for the work queued in `first`.
   void order(cudaStream_t first, cudaStream_t second) const {
     NMT_CUDA_CHECK(cudaEventRecord(event, first));
@@ -193,10 +197,7 @@ void Nccl::wait_at_most(double seconds) {
 Nccl::~Nccl() {
   state_->detach();
   const auto& library = cuda::NcclLibrary::get();
-  if (!state_->communicator) {
-    state_->close();
-    return;
-  }
+  if (!state_->communicator) return;
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
   const auto finalized = [&] {
@@ -213,7 +214,6 @@ Nccl::~Nccl() {
     library.ncclCommDestroy(state_->communicator);
   else if (state_->communicator)
     library.ncclCommAbort(state_->communicator);
-  state_->close();
 }
 
 void Nccl::begin_sum(float* values, std::int64_t n) {
