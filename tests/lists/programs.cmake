@@ -2,6 +2,7 @@
 file(GLOB scripts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/tools/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/tools/test_*.sh ${CMAKE_CURRENT_SOURCE_DIR}/metrics/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/tasks/test_*.py ${CMAKE_CURRENT_SOURCE_DIR}/model/test_*.py
+     ${CMAKE_CURRENT_SOURCE_DIR}/train/test_*.py
      ${CMAKE_CURRENT_SOURCE_DIR}/scripts/test_*.py)
 foreach(script ${scripts})
   get_filename_component(name ${script} NAME_WE)

@@ -183,8 +183,8 @@ def compare_training(args, folder, marian):
     settings = folder / "settings.yaml"
     names = ["type", "dim-emb", "dim-rnn", "enc-depth", "dec-depth", "layer-normalization", "attention", "heads", "tied-embeddings-all"]
     if spec["type"] == "block":
-        names += ["encoder-mixer", "encoder-heads", "gate-branch", "feed-forward", "feed-forward-width"]
-    settings.write_text("".join(f"{name}: {str(spec[name]).lower()}\n" for name in names), encoding="utf-8")
+        names += ["encoder-mixer", "encoder-heads", "gate-branch", "unit-projection", "feed-forward", "feed-forward-width"]
+    settings.write_text("".join(f"{name}: {str(spec[name]).lower()}\n" for name in names if name in spec), encoding="utf-8")
 
     def ours(updates):
         command = [programs() / "nmt-train", *args.train, "--config", settings, "--unit", spec["dec-cell"], "--model", folder / "ours", "--no-reload",
