@@ -196,8 +196,9 @@ std::vector<Option> initialization(ModelSpec& s) {
 }
 
 std::vector<Option> list(ModelSpec& s) {
-  return in_group("model", joined({shape(s), block(s.block), regularization(s), initialization(s),
-                                   language_model_fields(s), tagging_fields(s)}));
+  return in_group("model",
+                  joined({shape(s), block(s.block), regularization(s), initialization(s),
+                          language_model_fields(s), tagging_fields(s), classification_fields(s)}));
 }
 
 }  // namespace

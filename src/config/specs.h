@@ -85,6 +85,7 @@ struct ModelSpec {
   BlockSpec block;
   LanguageModelSpec language_model;
   TaggingSpec tagging;
+  ClassificationSpec classification;
 };
 
 /// `gate-init: auto` of a new training.

@@ -33,7 +33,7 @@ SHAPE = {
     "encoder-positions": "none", "gate-branch": "silu", "unit-projection": False, "feed-forward": "relu",
     "decoder-feed-forward": "none", "feed-forward-width": "9", "embedding-scale": "none",
     "lm-output": "tanh",
-    "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",
+    "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9", "labels": "pair",
 }
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
                   "gate-steps": "9"}

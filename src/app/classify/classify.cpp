@@ -9,6 +9,7 @@
 #include "search/line_writer.h"
 #include "tasks/classification/error_rate.h"
 #include "tasks/classification/loaded_classifier.h"
+#include "text/lines.h"
 
 #include <algorithm>
 
@@ -18,6 +19,19 @@ namespace {
 using config::Option;
 
 constexpr std::size_t window = 1000;  // lines classified at a time
+
+// Another number of texts than the classifier was trained on would get labels without meaning.
+void require_fields(const LoadedClassifier& loaded, std::int64_t fields, const std::string& file,
+                    std::int64_t line) {
+  const std::optional<LabeledUnit> labels = loaded.labels();
+  const std::int64_t texts = labels == LabeledUnit::pair ? 2 : 1;
+  if (labels ? fields == texts : fields <= 2) return;
+  fail(ExitStatus::data, "{}: line {} has {} field{}; this classifier reads {}", file, line, fields,
+       fields == 1 ? "" : "s",
+       !labels
+           ? "one text, or two with a tab between them"
+           : (texts == 2 ? "two texts with a tab between them" : "one text a line, without tabs"));
+}
 
 void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& writer) {
   LineInput input(spec.input, {});
@@ -34,10 +48,9 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
     const std::size_t tab = line.find('\t');
     example.text = line.substr(0, tab);
     if (tab != std::string::npos) example.second = line.substr(tab + 1);
-    if (example.second.find('\t') != std::string::npos)
-      fail(ExitStatus::data, "{}: line {} has {} fields; expected one text, or two and a tab",
-           spec.input.empty() ? "standard input" : spec.input, number,
-           1 + std::count(line.begin(), line.end(), '\t'));
+    if (!is_blank(line))
+      require_fields(loaded, 1 + std::count(line.begin(), line.end(), '\t'),
+                     spec.input.empty() ? "standard input" : spec.input, number);
     if (examples.size() == window || !input.ready()) write();
   }
   write();
@@ -46,6 +59,11 @@ void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWrit
 
 void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& writer) {
   const LabeledTexts file = read_labeled_text(spec.evaluate);
+  const LabeledUnit there = file.has_pairs ? LabeledUnit::pair : LabeledUnit::text;
+  if (loaded.labels().value_or(there) != there)
+    fail(ExitStatus::data, "{}: has {}; this classifier reads {}", spec.evaluate,
+         file.has_pairs ? "pairs of texts" : "single texts",
+         file.has_pairs ? "single texts" : "pairs of texts");
   std::vector<std::string> references;
   for (const LabeledText& example : file.examples) references.push_back(example.label);
   writer.write(error_rate(loaded.classify(file.examples), references).text() + "\n");

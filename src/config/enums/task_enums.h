@@ -18,6 +18,13 @@ struct EnumNames<LineContext> {
   static constexpr auto names = std::to_array<std::string_view>({"text", "line"});
 };
 
+/// What a classifier labels: a text, or two that are read as one.
+enum class LabeledUnit { text, pair };
+template <>
+struct EnumNames<LabeledUnit> {
+  static constexpr auto names = std::to_array<std::string_view>({"text", "pair"});
+};
+
 /// The networks of a tagger (Su & Kuo, ELSTM 2018, section 4.2).
 enum class TaggingNetwork { basic, bidirectional, dependent };
 template <>

@@ -2,6 +2,8 @@
 
 #include "config/enums/task_enums.h"
 
+#include <optional>
+
 namespace nmt {
 
 // The settings that one task alone has, members of ModelSpec. Each has a list of options in
@@ -12,6 +14,11 @@ struct LanguageModelSpec {
   OutputLayer output = OutputLayer::linear;
   int bptt = 35;               ///< steps of truncated back-propagation through time
   double dropout_weights = 0;  ///< on the weights of the recurrent products
+};
+
+/// Settings of a classifier.
+struct ClassificationSpec {
+  std::optional<LabeledUnit> labels;  ///< none ("auto"): as the training text, or not known
 };
 
 /// Settings of a tagger (tasks/tagging/tagger.h).

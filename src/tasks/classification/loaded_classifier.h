@@ -4,6 +4,7 @@
 #include "tasks/classification/classifier.h"
 #include "tasks/classification/labeled_corpus.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ class LoadedClassifier {
   LoadedClassifier(const LoadedClassifier&) = delete;
 
   const std::vector<std::string>& names() const { return names_; }
+  /// What the classifier was trained on; none: a model of an earlier version.
+  std::optional<LabeledUnit> labels() const { return directory_.spec().classification.labels; }
   /// The names of the labels of examples of valid UTF-8, whose labels are not read. Texts of more
   /// than max_classified_tokens are cropped. The label of a blank text, or of two, is "".
   std::vector<std::string> classify(const std::vector<LabeledText>& examples);

@@ -91,6 +91,12 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
          development_.has_pairs ? "pairs" : "texts");
   for (const LabeledText& example : texts_.examples)
     bytes_ += std::ssize(example.text) + std::ssize(example.second);
+  std::optional<LabeledUnit>& labels = spec.model.classification.labels;
+  const LabeledUnit there = texts_.has_pairs ? LabeledUnit::pair : LabeledUnit::text;
+  if (labels && *labels != there)
+    fail(ExitStatus::usage, "labels: {}, but {} has {}", name_of(*labels), data.train_sets[0],
+         texts_.has_pairs ? "pairs of texts" : "texts");
+  labels = there;
   hash_ = hash_of(texts_);
   development_hash_ = hash_of(development_);
   choose(spec, choices);
