@@ -5,6 +5,8 @@
 #include "app/train/train.h"
 #include "config/settings.h"
 
+#include <csignal>
+
 int main(int argc, char** argv) {
   using namespace nmt;
   app::TrainingControl control;
@@ -18,6 +20,8 @@ int main(int argc, char** argv) {
                             "command resumes an interrupted training");
   settings.add(app::fields(spec)).positionals({"train-sets"}).checks_effects_itself();
   const auto train = [&] {
+    // The training goes on when the program that reads its log exits.
+    std::signal(SIGPIPE, SIG_IGN);
     app::note_given(spec, settings);
     app::PreparedTraining prepared(spec, processes);
     if (app::dump_if_asked(settings)) return ExitStatus::ok;

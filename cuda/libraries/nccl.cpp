@@ -60,6 +60,8 @@ static void check(ncclResult_t status, const char* call) {
 struct Nccl::State {
   State() = default;
   ~State() {
+    // After a failure; else it has been destroyed.
+    if (communicator) cuda::NcclLibrary::get().ncclCommAbort(communicator);
     if (event) cudaEventDestroy(event);     // unchecked
     if (over) cudaEventDestroy(over);       // unchecked
     if (beside) cudaStreamDestroy(beside);  // unchecked
@@ -78,8 +80,8 @@ struct Nccl::State {
   double timeout = 0;  // seconds; 0: none
   double looked = 0;
 
-  // The status of a call of NCCL once it has done its work: a communicator that does not block may
-  // be at work after the call has returned, and must not be called then. Fails after the timeout.
+  // Waits until a call of NCCL has finished, and returns its status. A communicator must not be
+  // called while a call is in progress. Fails after the timeout.
   ncclResult_t settled(ncclResult_t status) {
     using Clock = std::chrono::steady_clock;
     const auto& library = cuda::NcclLibrary::get();
@@ -210,10 +212,7 @@ Nccl::~Nccl() {
   const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
                      cudaStreamSynchronize(state_->beside) == cudaSuccess &&
                      cudaStreamSynchronize(state_->stream) == cudaSuccess && finalized();
-  if (whole)
-    library.ncclCommDestroy(state_->communicator);
-  else if (state_->communicator)
-    library.ncclCommAbort(state_->communicator);
+  if (whole) library.ncclCommDestroy(std::exchange(state_->communicator, nullptr));
 }
 
 void Nccl::begin_sum(float* values, std::int64_t n) {

@@ -8,6 +8,7 @@ namespace nmt::train {
 /// SIGINT only set a flag, so that the training can save and exit. A second SIGINT exits
 /// immediately with status 130. SIGHUP stays ignored where it was (nohup). At most one object per
 /// process.
+/// SIGPIPE is ignored.
 class Signals {
  public:
   Signals();

@@ -176,6 +176,32 @@ TEST(GemmInt8, SkipsZerosOfASingleRow) {
     }
 }
 
+// Any values, all zeros, a value that is not finite, and several rows: as without the copy.
+TEST(GemmInt8, SkippingZerosChangesNoBit) {
+  const std::int64_t k = 700, n = 330;
+  const Floats b = random_floats(k * n, 8);
+  for (const int threads : {1, 2, 3})
+    for (const std::int64_t m : {1, 2, 3})
+      for (const float share : {0.0f, 0.2f, 0.4f, 2.0f}) {
+        ThreadPool pool(threads);
+        const Packed packed = pack_whole({&pool}, false, k, n, b);
+        std::vector<std::byte> room(static_cast<std::size_t>(int8_rows_size(k, n)) + 64);
+        std::byte* rows = room.data();
+        rows += (64 - reinterpret_cast<std::uintptr_t>(rows) % 64) % 64;
+        if (int8_rows_size(k, n) > 0) copy_int8_rows({&pool}, k, n, packed.data(), rows);
+        Floats a = random_floats(m * k, 9), whole(static_cast<std::size_t>(m * n)), skipped = whole;
+        Rng rng(10);
+        for (float& value : a)
+          if (rng.uniform() >= share) value = 0;
+        if (share > 1) a[7] = NAN;
+        gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, whole.data(), n);
+        gemm_int8({&pool}, m, n, k, a.data(), k, packed.data(), false, skipped.data(), n, nullptr,
+                  int8_rows_size(k, n) > 0 ? rows : nullptr);
+        ASSERT_EQ(std::memcmp(whole.data(), skipped.data(), whole.size() * sizeof(float)), 0)
+            << m << " rows, share " << share << ", " << threads << " threads";
+      }
+}
+
 TEST(GemmInt8, ZerosAndWhatIsNotFinite) {
   ThreadPool pool(1);
   const std::int64_t m = 4, n = 5, k = 9;

@@ -299,6 +299,19 @@ class BlockTest(unittest.TestCase):
                                        ["--mini-batch", "7", "--maxi-batch-sort", "none", "--cpu-threads", "1"])}
             self.assertEqual(len(outputs), 1, name)
 
+    def test_skipped_zeros_change_no_byte(self):
+        """One sentence at a time skips zeros after ReLU in int8 where the model is wide enough; a batch does not."""
+        wide = ["--unit", "ssru", "--gate-branch", "none", "--no-unit-projection", "--dim-rnn", "256", "--feed-forward", "relu", "--feed-forward-width", "512"]
+        options = small(wide)
+        options[options.index("--dim-emb") + 1] = "256"
+        run("nmt-train", self.dir / "train.en", self.dir / "train.de", "--valid-sets", *self.valid, "--model", self.dir / "wide", *options)
+        run("nmt-convert", "-m", self.dir / "wide", "-o", self.dir / "wide-int8", "--precision", "int8", "--no-check", "--quiet")
+        text = self.valid[0].read_text(encoding="utf-8")
+        outputs = {run("nmt-translate", "-m", self.dir / "wide-int8", "-b", "1", "--n-best", "--quiet", *more, stdin=text).stdout
+                   for more in (["--mini-batch", "8", "--cpu-threads", "1"], ["--mini-batch", "1", "--cpu-threads", "1"],
+                                ["--mini-batch", "1", "--cpu-threads", "2", "--workers", "1"], ["--mini-batch", "1", "--cpu-threads", "1", "--workers", "2"])}
+        self.assertEqual(len(outputs), 1)
+
     def test_programs(self):
         text = self.valid[0].read_text(encoding="utf-8")
         for name in SETTINGS:

@@ -97,6 +97,12 @@ TEST_F(Collectives, WithoutAllRanksDoNotBegin) {
   EXPECT_EQ(standins::record().calls["ncclCommAbort"], 1);
 }
 
+TEST_F(Collectives, ThatFailToBeginAreAborted) {
+  standins::record().failures = {{"ncclCommGetAsyncError", 6}};
+  EXPECT_THROW(Rank(id, 0), Error);
+  EXPECT_EQ(standins::record().calls["ncclCommAbort"], 1);
+}
+
 // Rank 1 exits before the sum: the device of rank 0 waits for ever, its host must not.
 TEST_F(Collectives, OfALostRankEndInTime) {
   with_other([&] { return Rank(id, 1).values != nullptr; });

@@ -86,11 +86,11 @@ with tempfile.TemporaryDirectory() as folder:
 
     model = os.path.join(folder, "texts.model")
     assert len(ok("nmt-classify", model, stdin="\n\n\ufeff a\x00\nX red")[0].splitlines()) == 4
-    refused(3, ["standard input: line 2 has 3 fields; this classifier reads one text"], "nmt-classify", model, stdin="X red\na\tb\tc\n")
+    refused(3, ["standard input: line 2 has 3 fields; this classifier reads single texts"], "nmt-classify", model, stdin="X red\na\tb\tc\n")
     refused(3, ["line 1 has 2 fields"], "nmt-classify", model, stdin="red a\tred b\n")
     refused(3, ["has pairs of texts; this classifier reads single texts"], "nmt-classify", model, "--evaluate", os.path.join(folder, "pairs.valid"))
     pair_model = os.path.join(folder, "pairs.model")
-    refused(3, ["line 1 has 1 field; this classifier reads two texts"], "nmt-classify", pair_model, stdin="red a\n")
+    refused(3, ["line 1 has 1 field; this classifier reads pairs of texts"], "nmt-classify", pair_model, stdin="red a\n")
     refused(3, ["has single texts"], "nmt-classify", pair_model, "--evaluate", os.path.join(folder, "texts.valid"))
     refused(2, ["labels: pair, but"], "nmt-train", "--task", "classification", os.path.join(folder, "texts"), "--labels", "pair", "--model", model + "2")
     # A blank line has no label, and changes no other.

@@ -33,7 +33,7 @@ SHAPE = {
     "encoder-positions": "none", "gate-branch": "silu", "unit-projection": False, "feed-forward": "relu",
     "decoder-feed-forward": "none", "feed-forward-width": "9", "embedding-scale": "none",
     "lm-output": "tanh",
-    "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9", "labels": "pair",
+    "tagging-network": "basic", "crf": True, "dim-char-emb": "9", "dim-char-rnn": "9",
 }
 INITIALIZATION = {"init": "uniform", "init-scale": "0.5", "gate-init": "none", "gate-bias": "1",
                   "gate-steps": "9"}
@@ -45,6 +45,7 @@ REFUSED = {"shape": SHAPE, "initialization": INITIALIZATION, "vocabulary": VOCAB
            "average": {"exponential-smoothing": "0.01", "average-after": "3"}}
 # Logged as an override; the training continues.
 PROCEDURE = {
+    "labels": "pair",
     "dropout-emb": "0.3", "dropout-rnn": "0.3", "dropout-readout": "0.3",
     "dropout-state": "0.3", "dropout-variational": True, "max-length": "90",
     "max-length-unit": "words", "max-length-crop": True, "mini-batch": "50",

@@ -11,7 +11,7 @@ std::vector<config::Option> fields(AverageSpec& spec) {
        config::in_group(
            "checkpoints",
            {Option("last", &spec.last,
-                   "number of latest checkpoints to average, without that of update 0; 0: no limit")
+                   "number of latest checkpoints to average, except update 0; 0: no limit")
                 .range(0, 100000),
             Option("best", &spec.best,
                    "number of latest best-so-far checkpoints to average; 0: off")

@@ -20,6 +20,13 @@ using config::Option;
 
 constexpr std::size_t window = 1000;  // lines classified at a time
 
+// What the classifier reads, in messages.
+const char* input_of(const LoadedClassifier& loaded) {
+  if (!loaded.labels()) return "one text, or two with a tab between them";
+  return *loaded.labels() == LabeledUnit::pair ? "pairs of texts, with a tab between them"
+                                               : "single texts, without tabs";
+}
+
 // Another number of texts than the classifier was trained on would get labels without meaning.
 void require_fields(const LoadedClassifier& loaded, std::int64_t fields, const std::string& file,
                     std::int64_t line) {
@@ -27,10 +34,7 @@ void require_fields(const LoadedClassifier& loaded, std::int64_t fields, const s
   const std::int64_t texts = labels == LabeledUnit::pair ? 2 : 1;
   if (labels ? fields == texts : fields <= 2) return;
   fail(ExitStatus::data, "{}: line {} has {} field{}; this classifier reads {}", file, line, fields,
-       fields == 1 ? "" : "s",
-       !labels
-           ? "one text, or two with a tab between them"
-           : (texts == 2 ? "two texts with a tab between them" : "one text a line, without tabs"));
+       fields == 1 ? "" : "s", input_of(loaded));
 }
 
 void classify_lines(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& writer) {
@@ -62,8 +66,7 @@ void score_file(const ClassifySpec& spec, LoadedClassifier& loaded, LineWriter& 
   const LabeledUnit there = file.has_pairs ? LabeledUnit::pair : LabeledUnit::text;
   if (loaded.labels().value_or(there) != there)
     fail(ExitStatus::data, "{}: has {}; this classifier reads {}", spec.evaluate,
-         file.has_pairs ? "pairs of texts" : "single texts",
-         file.has_pairs ? "single texts" : "pairs of texts");
+         file.has_pairs ? "pairs of texts" : "single texts", input_of(loaded));
   std::vector<std::string> references;
   for (const LabeledText& example : file.examples) references.push_back(example.label);
   writer.write(error_rate(loaded.classify(file.examples), references).text() + "\n");

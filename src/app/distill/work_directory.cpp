@@ -50,7 +50,8 @@ WorkDirectory::~WorkDirectory() {
 
 void WorkDirectory::open() {
   std::error_code error;
-  if (fs::exists(path_, error) && !fs::exists(at("steps"), error) && !fs::is_empty(path_, error))
+  if (fs::is_directory(path_, error) && !fs::exists(at("steps"), error) &&
+      fs::directory_iterator(path_, error) != fs::directory_iterator())
     fail(ExitStatus::usage,
          "output: {} contains other files and no steps of nmt-distill; name a new directory",
          path_);

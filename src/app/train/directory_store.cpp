@@ -59,6 +59,9 @@ void require_room_for(const std::string& directory) {
   std::error_code error;
   fs::path parent = fs::absolute(directory, error);
   while (parent.has_relative_path() && !fs::exists(parent, error)) parent = parent.parent_path();
+  if (!fs::is_directory(parent, error))
+    fail(ExitStatus::usage, "model: {} cannot be made: {} is not a directory", directory,
+         parent.string());
   if (::access(parent.c_str(), W_OK | X_OK) != 0)
     fail(ExitStatus::usage, "model: {} cannot be made in {}: {}", directory, parent.string(),
          std::strerror(errno));
@@ -151,7 +154,7 @@ auto DirectoryStore::read_latest(Read read) {
     if (error.status() != ExitStatus::data) throw;
     const std::string damaged = directory_->latest_name(),
                       sound = newest_sound(std::strtoll(damaged.c_str(), nullptr, 10));
-    if (sound.empty()) throw;
+    if (damaged.empty() || sound.empty()) throw;
     fail(ExitStatus::data,
          "{}; checkpoint {} is intact: remove {}/checkpoints/{} and {}/latest, and the training "
          "goes on from there",

@@ -28,7 +28,6 @@ TrainingDevice::TrainingDevice(const TrainingSpec& spec, const Processes& proces
   context_ = compute_.training_context(*arena_, compute_.products());
   if (are_several() && context_.cuda.device) {
     gpus_ = train::over_nccl(hosts, *context_.cuda.device, spec.compute.rank_timeout);
-    gpus_->wait_at_most(spec.compute.rank_timeout);
   }
 }
 

@@ -136,14 +136,19 @@ void check(const TrainingSpec& spec) {
 
 void check_effects(const TrainingSpec& spec, const std::vector<std::string>& idle_names) {
   TrainingSpec copy = spec;
-  const std::vector<config::Option> options = fields(copy);
+  std::vector<config::Option> options = fields(copy);
   std::string idle, typed;
   const auto is_of_task = [&idle_names](const std::string& name) {
     return std::find(idle_names.begin(), idle_names.end(), name) == idle_names.end();
   };
   for (const config::Option& option : options) {
     if (!spec.is_given(option.name)) continue;
-    if (!option.sets.empty() && std::none_of(option.sets.begin(), option.sets.end(), is_of_task)) {
+    const auto is_changed = [&options](const std::string& name) {
+      const config::Option& other = config::named(options, name);
+      return config::values(other) != other.initial;
+    };
+    if (std::any_of(option.sets.begin(), option.sets.end(), is_changed) &&
+        std::none_of(option.sets.begin(), option.sets.end(), is_of_task)) {
       idle += fmt::format("{}{} (task is {})", idle.empty() ? "" : ", ", option.name,
                           name_of(spec.model.task));
       continue;

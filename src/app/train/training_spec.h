@@ -26,7 +26,7 @@ struct TrainingSpec {
   std::set<std::string> typed;   ///< those of `given` that the command line sets
   std::set<std::string> spread;  ///< those of `given` that a shorthand sets, such as --unit
 
-  /// What a user does who wants another training in this directory, for messages.
+  /// How to start a new training here; part of error messages.
   std::string start_anew = "start anew with --no-reload or another --model";
 
   bool is_given(const std::string& name) const { return given.contains(name); }

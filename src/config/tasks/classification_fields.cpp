@@ -6,7 +6,6 @@ std::vector<Option> classification_fields(ModelSpec& s) {
   return options_of(Task::classification, s,
                     {Option("labels", &s.classification.labels,
                             "classification: what has a label; auto: as in the training text")
-                         .with_role(Role::shape)
                          .kept_by_resume()});
 }
 

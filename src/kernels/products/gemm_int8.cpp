@@ -41,12 +41,12 @@ bool multiply_nonzeros(const Int8Product& p, const QuantizedRows& a, std::int64_
   if (!zeros_pay(count_nonzeros(a.values, p.k), p.k, n_end - n_begin)) return false;
   const SparseTiles& shape = sparse_tiles();
   const Nonzeros x(a.values, p.k);
-  const std::int64_t stride = rounded(p.n, sparse_columns);
+  const std::int64_t stride = rounded(p.n, sparse_columns), last = rounded(n_end, sparse_columns);
   const auto* const rows = reinterpret_cast<const std::uint8_t*>(p.by_rows);
   alignas(64) std::int32_t sums[SparseTiles::most_blocks * sparse_columns];
   for (std::int64_t j = n_begin; j < n_end;) {
     std::int64_t blocks = SparseTiles::most_blocks;
-    while (!shape.of[blocks - 1] || (blocks > 1 && j + blocks * sparse_columns > stride)) --blocks;
+    while (!shape.of[blocks - 1] || (blocks > 1 && j + blocks * sparse_columns > last)) --blocks;
     shape.of[blocks - 1](x, rows + j, stride, a.sums[0], sums);
     const std::int64_t end = std::min(n_end, j + blocks * sparse_columns);
     for (const std::int32_t* from = sums; j < end; from += sparse_columns, j += sparse_columns)
@@ -273,7 +273,8 @@ void pack_int8_rows(bool transpose_b, std::int64_t k, std::int64_t n, const std:
 }
 
 std::int64_t int8_rows_size(std::int64_t k, std::int64_t n) {
-  return sparse_tiles().of[0] && k <= max_sparse_depth ? k * rounded(n, sparse_columns) : 0;
+  const bool pays = zeros_pay(0, k, n) && k <= max_sparse_depth && sparse_tiles().of[0];
+  return pays ? k * rounded(n, sparse_columns) : 0;
 }
 
 void copy_int8_rows(const Cpu& cpu, std::int64_t k, std::int64_t n, const std::byte* packed,
@@ -295,6 +296,7 @@ void gemm_int8(const Cpu& cpu, std::int64_t m, std::int64_t n, std::int64_t k, c
                std::int64_t lda, const std::byte* packed, bool accumulate, float* c,
                std::int64_t ldc, const float* bias, const std::byte* by_rows) {
   NMT_CHECK(!(accumulate && bias), "int8 GEMM: a bias is added without C");
+  if (m > 1) by_rows = nullptr;
   const Int8Product p{n, k, a, lda, packed, by_rows, {accumulate, bias}, c, ldc};
   if (m <= 0 || n <= 0) return;
   ThreadPool& pool = *cpu.pool;

@@ -23,8 +23,10 @@ constexpr std::int64_t copied_columns = 2048;
 
 // Bytes; 1 MB where the system does not tell.
 std::int64_t second_level_cache() {
-  const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? bytes : 1024 * 1024;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) return bytes;
+#endif
+  return 1024 * 1024;
 }
 
 std::int64_t smaller(std::int64_t a, std::int64_t b) {
@@ -317,9 +319,9 @@ void multiply_block(const Product& p, const RowSplit& split, Range group, const 
   }
 }
 
-// Whether so many rows read a B that is stored by rows in place. Packing it pays off from three
-// rows of tiles on where B comes from beyond the second-level cache, else from eleven on, or from
-// four on where its rows share sets of the first-level cache (docs/design/products.md).
+// Whether this many rows read B in place. Packing pays off from 3 rows of tiles if B exceeds the
+// second-level cache, from 4 if its rows share sets of the first-level cache, else from 11
+// (docs/design/products.md).
 bool reads_in_place(const Product& p, std::int64_t rows) {
   static const std::int64_t cached = 3 * second_level_cache() / 4;
   const std::int64_t bytes = p.k * p.n * static_cast<std::int64_t>(sizeof(float));

@@ -351,7 +351,11 @@ std::optional<StoredCheckpoint> ModelDirectory::latest() const {
 }
 
 std::string ModelDirectory::latest_name() const {
-  if (const auto name = linked(path_, "latest")) return name->text();
+  if (is_copied_link(path_, "latest")) return "";
+  if (is_link("latest")) {
+    const auto name = linked(path_, "latest");
+    return name ? name->text() : "";
+  }
   const std::vector<FolderName> names = folders_of(path_);
   return names.empty() ? "" : names.back().text();
 }

@@ -117,7 +117,8 @@ class ModelDirectory {
   // Nothing if there is no such checkpoint. Errors (data): the target of the link is damaged.
   /// The checkpoint that `latest` names, or the newest where there is no such link.
   std::optional<StoredCheckpoint> latest() const;
-  /// The name of its folder in checkpoints/, which is not read; "": there is none.
+  /// The name of its folder in checkpoints/, which is not read; "": there is none, or `latest` is
+  /// no link to one.
   std::string latest_name() const;
   std::optional<StoredCheckpoint> best() const { return follow("best"); }
   /// The checkpoint used for translation: best, else latest. Error (data): there is none yet.

@@ -94,8 +94,9 @@ void ClassificationTraining::read(TrainingSpec& spec, bool, std::vector<train::C
   std::optional<LabeledUnit>& labels = spec.model.classification.labels;
   const LabeledUnit there = texts_.has_pairs ? LabeledUnit::pair : LabeledUnit::text;
   if (labels && *labels != there)
-    fail(ExitStatus::usage, "labels: {}, but {} has {}", name_of(*labels), data.train_sets[0],
-         texts_.has_pairs ? "pairs of texts" : "texts");
+    fail(ExitStatus::usage, "{} {}, but {} has {}",
+         spec.is_given("labels") ? "labels:" : "the classifier was trained on labels of a",
+         name_of(*labels), data.train_sets[0], texts_.has_pairs ? "pairs of texts" : "texts");
   labels = there;
   hash_ = hash_of(texts_);
   development_hash_ = hash_of(development_);
