@@ -201,6 +201,12 @@ std::vector<ModelSpec> specs() {
     }
   spec.enc_cell = spec.dec_cell = "elstm1";  // vectors of each position
   all.push_back(spec);
+  spec = small("block", "ssru");
+  spec.dim_rnn = spec.dim_emb;
+  spec.block.unit_projection = false;
+  spec.block.gate_branch = GateBranch::none;
+  spec.block.feed_forward = FeedForwardKind::relu;
+  all.push_back(spec);
   spec = small("deep", "gru");
   spec.groups = 2;
   spec.rearrange = true;
@@ -218,7 +224,9 @@ std::string text_of(const ModelSpec& s) {
          (s.attention_projections ? " projected" : "") + (s.groups > 1 ? " groups" : "") +
          (s.rearrange ? " rearranged" : "") +
          (architecture_of(s).has_blocks()
-              ? fmt::format(" {} {}", name_of(s.block.encoder_mixer), name_of(s.block.feed_forward))
+              ? fmt::format(" {} {}{}", name_of(s.block.encoder_mixer),
+                            name_of(s.block.feed_forward),
+                            s.block.unit_projection ? "" : " unprojected")
               : "") +
          (s.dense_first_decoder_layer ? " first dense" : "") +
          (s.convolution > 0 ? " convolved" : "");
