@@ -27,8 +27,9 @@ constexpr double smallest_fault = 1e-3;
 
 // Functions of ops.h that have no gradient.
 const std::set<std::string> without_gradient = {
-    "send_symbols",          "freeze", "freeze_blocks",  "remember",    "logits",
-    "select_packed_columns", "turns",  "linear_of_each", "join_packed", "select_rows_of_each"};
+    "send_symbols",   "freeze",      "freeze_blocks",         "freeze_for_zeros",
+    "remember",       "logits",      "select_packed_columns", "turns",
+    "linear_of_each", "join_packed", "select_rows_of_each"};
 // It needs cuDNN and a device: tests/nn/cudnn_test.cpp holds it against linear() and recurrence().
 const std::set<std::string> on_a_device = {"cudnn_layer"};
 
