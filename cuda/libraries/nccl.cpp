@@ -80,21 +80,26 @@ struct Nccl::State {
   double timeout = 0;  // seconds; 0: none
   double looked = 0;
 
-  // Waits until a call of NCCL has finished, and returns its status. A communicator must not be
-  // called while a call is in progress. Fails after the timeout.
-  ncclResult_t settled(ncclResult_t status) {
+  // Waits until a call of NCCL has finished, and sets its status; false: not within the timeout. A
+  // communicator must not be called while a call is in progress.
+  bool finishes(ncclResult_t& status) const {
     using Clock = std::chrono::steady_clock;
     const auto& library = cuda::NcclLibrary::get();
     for (const Clock::time_point begin = Clock::now(); status == ncclInProgress;) {
       if (const ncclResult_t asked = library.ncclCommGetAsyncError(communicator, &status);
           asked != ncclSuccess)
-        return asked;
+        status = asked;
       const std::chrono::duration<double> waited = Clock::now() - begin;
       if (status != ncclInProgress) break;
-      if (timeout > 0 && waited.count() >= timeout) fail_in_time();
+      if (timeout > 0 && waited.count() >= timeout) return false;
       // Most calls have done their work at once; ranks that start may take seconds.
       if (waited.count() > 1e-3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
+    return true;
+  }
+  // The status of a call that has finished. Fails after the timeout.
+  ncclResult_t settled(ncclResult_t status) {
+    if (!finishes(status)) fail_in_time();
     return status;
   }
   [[noreturn]] void fail_in_time() {
@@ -203,11 +208,8 @@ Nccl::~Nccl() {
   ncclResult_t later = ncclSuccess;
   library.ncclCommGetAsyncError(state_->communicator, &later);
   const auto finalized = [&] {
-    try {
-      return state_->settled(library.ncclCommFinalize(state_->communicator)) == ncclSuccess;
-    } catch (const Error&) {  // too late; the communicator is aborted
-      return false;
-    }
+    ncclResult_t status = library.ncclCommFinalize(state_->communicator);
+    return state_->finishes(status) && status == ncclSuccess;
   };
   const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
                      cudaStreamSynchronize(state_->beside) == cudaSuccess &&
