@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
                             "command resumes an interrupted training");
   settings.add(app::fields(spec)).positionals({"train-sets"}).checks_effects_itself();
   const auto train = [&] {
-    // The training goes on when the program that reads its log exits.
-    std::signal(SIGPIPE, SIG_IGN);
+    // A program that reads the log may exit while text is read and the vocabulary is learned.
+    // During the training, train::Signals ignores SIGPIPE.
+    if (settings.asks_dump().empty()) std::signal(SIGPIPE, SIG_IGN);
     app::note_given(spec, settings);
     app::PreparedTraining prepared(spec, processes);
     if (app::dump_if_asked(settings)) return ExitStatus::ok;

@@ -82,7 +82,7 @@ struct Nccl::State {
 
   // Waits until a call of NCCL has finished, and sets its status; false: not within the timeout. A
   // communicator must not be called while a call is in progress.
-  bool finishes(ncclResult_t& status) const {
+  bool settles(ncclResult_t& status) const {
     using Clock = std::chrono::steady_clock;
     const auto& library = cuda::NcclLibrary::get();
     for (const Clock::time_point begin = Clock::now(); status == ncclInProgress;) {
@@ -99,7 +99,7 @@ struct Nccl::State {
   }
   // The status of a call that has finished. Fails after the timeout.
   ncclResult_t settled(ncclResult_t status) {
-    if (!finishes(status)) fail_in_time();
+    if (!settles(status)) fail_in_time();
     return status;
   }
   [[noreturn]] void fail_in_time() {
@@ -209,7 +209,7 @@ Nccl::~Nccl() {
   library.ncclCommGetAsyncError(state_->communicator, &later);
   const auto finalized = [&] {
     ncclResult_t status = library.ncclCommFinalize(state_->communicator);
-    return state_->finishes(status) && status == ncclSuccess;
+    return state_->settles(status) && status == ncclSuccess;
   };
   const bool whole = later == ncclSuccess && std::uncaught_exceptions() == 0 &&
                      cudaStreamSynchronize(state_->beside) == cudaSuccess &&

@@ -20,7 +20,7 @@ class Nccl {
   static Id new_id();
   /// Waits for the other ranks, as wait_at_most() says. The device outlives this object. Errors: as
   /// new_id(); (failed) a rank has not come in time.
-  Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout = 0);
+  Nccl(CudaDevice& device, const Id& id, int rank, int size, double timeout);
   ~Nccl();
   Nccl(const Nccl&) = delete;
   Nccl& operator=(const Nccl&) = delete;

@@ -55,7 +55,8 @@ struct Case {
 /// The ranks' GPUs, with what a test does before a sum; false: it is left out.
 class Gpus : public train::Communicator {
  public:
-  Gpus(HostRank& host, CudaDevice& device) : host_(host), gpus_(train::over_nccl(host, device)) {}
+  Gpus(HostRank& host, CudaDevice& device)
+      : host_(host), gpus_(train::over_nccl(host, device, 0)) {}
   int rank() const override { return gpus_->rank(); }
   int size() const override { return gpus_->size(); }
   void wait_at_most(double seconds) override { gpus_->wait_at_most(seconds); }

@@ -35,6 +35,11 @@ class DirectoriesTest(TrainingCase):
         process = self.start("early", "--after", "20u")
         process.stderr.close()
         self.assertEqual(process.wait(), 0)
+        # What is asked for on standard output ends with its reader.
+        dump = subprocess.Popen([BIN / "nmt-train", self.en, self.de, *SMALL, "--model", self.dir / "dump", "--dump-config", "full"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        dump.stdout.close()
+        self.assertEqual(dump.wait(), -signal.SIGPIPE)
 
     def test_keeping_all_checkpoints_needs_no_room_for_a_hundred_thousand(self):
         done = self.train("m", "--keep-last", "100000", "--after", "10u")

@@ -61,8 +61,9 @@ class Communicator {
 Communicator& alone();
 
 /// Ranks that exchange tensors between GPUs with NCCL, and everything else with `host`. Every rank
-/// has its own GPU. Both arguments must outlive the result. Errors: as Nccl.
-std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device, double timeout = 0);
+/// has its own GPU. `timeout`: that of Nccl, in seconds. Host and device must outlive the result.
+/// Errors: as Nccl.
+std::unique_ptr<Communicator> over_nccl(Communicator& host, CudaDevice& device, double timeout);
 
 /// Broadcasts rank 0's text.
 void broadcast(Communicator& communicator, std::string& text);
