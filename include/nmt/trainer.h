@@ -33,8 +33,7 @@ struct TrainOptions {
   std::uint64_t seed = 1234;
   std::string device = "cpu";  ///< "cpu", "cuda", "cuda:N" or "auto"
   int cpu_threads = 0;         ///< 0: all processors
-  /// "auto", "float32", "bfloat16", or on a GPU "tf32"; "": float32 on the CPU, auto on a GPU.
-  std::string precision = {};
+  std::string precision = "auto";  ///< "auto", "float32", "bfloat16", or on a GPU "tf32"
   Settings settings = {};  ///< any other option of nmt-train
 };
 

@@ -117,9 +117,7 @@ def train_ours(args, data, folder, updates, dropout, vocabulary=None):
     ]  # fmt: skip
     command += ["--vocabs", vocabulary] if vocabulary else ["--dim-vocabs", "8000"]
     command += ["--device", args.device]
-    precision = getattr(args, "precision", "float32")
-    if precision != "float32":
-        command += ["--precision", precision]
+    command += ["--precision", getattr(args, "precision", "float32")]
     clock = Clock(args)
     seconds, _ = child_seconds(clock, command)
     lines = [json.loads(line) for line in (pathlib.Path(folder) / "train.jsonl").read_text().splitlines()]

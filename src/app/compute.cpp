@@ -59,11 +59,6 @@ std::string counted(int n, const char* what) {
 
 }  // namespace
 
-bool selects_gpu(const std::string& device) {
-  std::string why_not;
-  return selects_gpu(parse_device(device, "--device"), why_not);
-}
-
 Compute::Compute(const ComputeSpec& spec, ComputeUse use)
     : pool_(pool_threads(spec)),
       workers_(spec.workers > 0 ? spec.workers : pool_.size()),
@@ -145,11 +140,6 @@ Context Compute::training_context(Arena& arena, const kernels::ProductLibrary* p
   use_weights(result, Dtype::f32);
   result.cpu.products = products;
   return result;
-}
-
-bool Compute::would_be_faster_in_bfloat16() {
-  return !cuda_ && precision_ == Precision::float32 &&
-         automatic_precision(products_, use_, pool_).precision == Precision::bfloat16;
 }
 
 const kernels::ProductLibrary* Compute::products() {

@@ -16,10 +16,6 @@ namespace nmt::app {
 /// The processor's name from /proc/cpuinfo; "" if unknown.
 std::string processor();
 
-/// Whether --device selects a GPU: by its name, or `auto` where there is one. Error (usage): as
-/// parse_device().
-bool selects_gpu(const std::string& device);
-
 /// What --precision bfloat16 rounds on the CPU.
 enum class ComputeUse {
   inference,  ///< weights of frozen models
@@ -54,8 +50,6 @@ class Compute {
   Context context(Arena& arena);
   /// A context for training: weights are float32, and on the CPU products() computes products.
   Context training_context(Arena& arena, const kernels::ProductLibrary* products);
-  /// Whether --precision auto would choose bfloat16 for a training in float32 on the CPU.
-  bool would_be_faster_in_bfloat16();
   /// The GEMM of training; logs the choice. With --precision bfloat16:
   /// ProductLibrary::bfloat16(). In float32: oneDNN, which computes the products for which it is
   /// faster here (choose_products()); null for the own GEMM alone, and on a GPU. Errors (usage):

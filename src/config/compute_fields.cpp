@@ -51,11 +51,10 @@ std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults) {
 }
 
 std::vector<Option> training_fields(ComputeSpec& spec) {
-  std::vector<Option> options = without({"workers"}, fields(spec, float32_compute()));
+  std::vector<Option> options = without({"workers"}, fields(spec));
   named(options, "precision").words = {"auto", "float32", "tf32", "bfloat16"};
   named(options, "precision").help =
       "matmul input precision; auto: bfloat16 where it is faster; tf32: GPU";
-  named(options, "precision").chosen_otherwise = "float32; on a GPU auto";
   return options;
 }
 

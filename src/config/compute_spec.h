@@ -53,7 +53,7 @@ struct ComputeSpec {
   double rank_timeout = 600.0;  ///< seconds to wait for another rank; 0: no limit
 };
 
-/// The defaults of programs that start from float32 weights: training and benchmarks.
+/// The defaults of nmt-bench.
 inline ComputeSpec float32_compute() {
   ComputeSpec spec;
   spec.precision = Precision::float32;

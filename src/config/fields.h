@@ -18,8 +18,7 @@ std::vector<Option> fields(DataSpec& spec);
 std::vector<Option> fields(TrainSpec& spec);
 std::vector<Option> fields(SearchSpec& spec, const SearchSpec& defaults = {});
 std::vector<Option> fields(ComputeSpec& spec, const ComputeSpec& defaults = {});
-/// The compute options of nmt-train, with the defaults of float32_compute(), and those of programs
-/// that decode.
+/// The compute options of nmt-train, and those of programs that decode.
 std::vector<Option> training_fields(ComputeSpec& spec);
 std::vector<Option> decoding_fields(ComputeSpec& spec);
 /// The search options of validation, such as --beam-size, --valid-mini-batch and

@@ -175,7 +175,8 @@ void Reporter::validation(const Progress& progress, const ValidationResult& resu
         fmt::format(" | {} {:.{}f}", metric.name, metric.value, metric.higher_is_better ? 2 : 4);
     json[metric.name] = metric.value;
   }
-  const std::string verdict = best ? "best so far"
+  const std::string verdict = best           ? "best so far"
+                              : stalled == 0 ? "not the best"
                               : patience > 0
                                   ? fmt::format("no progress {} of {}", stalled, patience)
                                   : fmt::format("no progress {}", stalled);

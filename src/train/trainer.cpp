@@ -316,11 +316,16 @@ void Trainer::validate(bool counts) {
   }
   state_.validation_due = false;
   const MetricValue& first = result.front();
-  if (state_.best_metric != first.name) state_.best.reset();  // another metric decides from here on
+  if (state_.best_metric != first.name) {  // another metric decides from here on
+    state_.best.reset();
+    state_.best_step.reset();
+  }
   state_.best_metric = first.name;
-  const bool best = std::isfinite(first.value) &&
-                    (!state_.best || (first.higher_is_better ? first.value > *state_.best
-                                                             : first.value < *state_.best));
+  const auto exceeds = [&first](const std::optional<double>& other) {
+    return std::isfinite(first.value) &&
+           (!other || (first.higher_is_better ? first.value > *other : first.value < *other));
+  };
+  const bool best = exceeds(state_.best);
   if (best) {
     state_.best = first.value;
     state_.best_update = state_.progress.updates;
@@ -328,8 +333,10 @@ void Trainer::validate(bool counts) {
   state_.validated_update = state_.progress.updates;
   if (counts) {
     // A BLEU of 0 is no stall as long as none was higher: the model has not begun to translate.
-    const bool begun = !first.higher_is_better || state_.best.value_or(0) > 0;
-    state_.stalled = best || !begun ? 0 : state_.stalled + 1;
+    const bool better = exceeds(state_.best_step);
+    if (better) state_.best_step = first.value;
+    const bool begun = !first.higher_is_better || state_.best_step.value_or(0) > 0;
+    state_.stalled = better || !begun ? 0 : state_.stalled + 1;
     if (schedule_.stall_counts(state_.stalled)) {
       ++state_.stalls.decays;
       if (state_.stalls.first_epoch < 0) state_.stalls.first_epoch = state_.progress.epochs;

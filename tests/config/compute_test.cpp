@@ -6,12 +6,12 @@
 namespace nmt::config {
 namespace {
 
-TEST(ComputeFields, TrainingStartsFromFloat32AndHasNoInt8) {
-  ComputeSpec spec = float32_compute();
+TEST(ComputeFields, TrainingChoosesItsPrecisionAndHasNoInt8) {
+  ComputeSpec spec;
   Settings settings("test", "", "");
   settings.add(training_fields(spec));
   settings.read({"--cuda-graphs", "off", "--recurrences", "cudnn", "--products", "onednn"});
-  EXPECT_EQ(spec.precision, Precision::float32);
+  EXPECT_EQ(spec.precision, std::nullopt);
   EXPECT_EQ(spec.cuda_graphs, GraphUse::off);
   EXPECT_EQ(spec.recurrences, RecurrenceChoice::cudnn);
   EXPECT_EQ(spec.products, ProductChoice::onednn);

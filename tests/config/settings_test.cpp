@@ -18,7 +18,7 @@ struct All {
   NoiseSpec noise;
   TrainSpec train;
   SearchSpec search;
-  ComputeSpec compute = float32_compute();
+  ComputeSpec compute;
   Settings settings{"nmt-train", "[OPTIONS] [SOURCE TARGET]", "trains a translation model"};
   All() {
     settings.add(fields(data)).add(fields(model)).add(fields(train)).add(validation_fields(search));

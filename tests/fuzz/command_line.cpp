@@ -18,7 +18,7 @@ void nmt::fuzz::command_line(std::string_view bytes) {
     ModelSpec model;
     DataSpec data;
     TrainSpec train;
-    ComputeSpec compute = float32_compute();
+    ComputeSpec compute;
     config::Settings settings("fuzz", "", "");
     settings.add(config::fields(model))
         .add(config::fields(data))

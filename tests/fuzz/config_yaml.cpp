@@ -9,7 +9,7 @@ void nmt::fuzz::config_yaml(std::string_view bytes) {
     DataSpec data;
     TrainSpec train;
     SearchSpec search;
-    ComputeSpec compute = float32_compute();
+    ComputeSpec compute;
     config::Settings settings{"fuzz", "", ""};
     Specs() {
       settings.add(config::fields(model))

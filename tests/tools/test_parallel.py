@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DROPOUT = ["--dropout", "0.1"]
 SMALL = ["--dim-emb", "16", "--dim-rnn", "16", "--enc-depth", "1", "--dec-depth", "1", "--dim-vocabs", "200", "--mini-batch-words", "200",
          "--cpu-threads", "1", "--disp-freq", "10u", "--valid-freq", "20u", "--save-freq", "10u", "--valid-max-sentences", "10",
-         "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1"]
+         "--early-stopping", "0", "--exponential-smoothing", "0.01", "--beam-size", "1", "--precision", "float32"]
 # mpirun keeps its files in a folder of this test's own: two of them that create a shared one at the same time may both fail.
 MPI_FILES = tempfile.TemporaryDirectory(prefix="nmt-mpi-")
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_orte_tmpdir_base": MPI_FILES.name}

@@ -36,7 +36,7 @@ class Shortlists(unittest.TestCase):
         trained = run("nmt-train", cls.home / "train.en", cls.home / "train.de", "--valid-sets", cls.home / "valid.en", cls.home / "valid.de",
                       "--model", cls.model, "--unit", "gru", "--dim-vocabs", "250", "--dim-emb", "32", "--dim-rnn", "32", "--enc-depth", "1",
                       "--dec-depth", "1", "--after", "300u", "--mini-batch-words", "400", "--valid-freq", "300u", "--save-freq", "300u",
-                      "--valid-max-sentences", "5", "--beam-size", "1", "--valid-metrics", "cross-entropy", "--learn-rate", "0.004",
+                      "--valid-max-sentences", "5", "--beam-size", "1", "--valid-metrics", "cross-entropy", "--learn-rate", "0.004", "--precision", "float32",
                       "--cpu-threads", "1")
         assert trained.returncode == 0, trained.stderr.decode()
         subprocess.run([sys.executable, str(ROOT / "scripts/data/make_shortlist.py"), str(cls.model), str(cls.home / "train.en"), str(cls.home / "train.de"),

@@ -359,6 +359,22 @@ TEST_F(TrainerTest, StopsEarlyAndKeepsTheBest) {
   EXPECT_NE(again.trainer.finished(), "");
 }
 
+// The validation at update 13 ends the first run; it is the best, but no step of early stopping.
+TEST_F(TrainerTest, AValidationAtTheEndOfARunDoesNotCountAgainstTheNext) {
+  FakeStore store;
+  FakeValidator validator({1, 2, 9, 3, 4, 1, 1});
+  spec.early_stopping = 2;
+  spec.after = "13u";
+  EXPECT_EQ(Training(spec, store, &validator)(), ExitStatus::ok);
+  spec.after = "1000u";
+  Training run(spec, store, &validator);
+  EXPECT_EQ(run(), ExitStatus::ok);
+  EXPECT_EQ(validator.at, (std::vector<std::int64_t>{5, 10, 13, 15, 20, 25, 30}));
+  EXPECT_EQ(store.best_updates, (std::vector<std::int64_t>{5, 10, 13}));
+  EXPECT_EQ(run.trainer.state().best, 9);
+  EXPECT_EQ(run.trainer.state().best_step, 4);
+}
+
 TEST_F(TrainerTest, AnInterruptedValidationIsRepeated) {
   FakeStore store;
   FakeValidator validator({1});

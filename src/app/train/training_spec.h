@@ -18,7 +18,7 @@ struct TrainingSpec {
   NoiseSpec noise;  ///< of the training text
   TrainSpec train;
   SearchSpec search;  ///< of validation
-  ComputeSpec compute = float32_compute();
+  ComputeSpec compute;
 
   /// Names of the options that the caller set. A resumed training keeps its previous values of the
   /// others, and idle options that were not set cause no warning.
